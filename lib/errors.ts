@@ -1,0 +1,274 @@
+import { HttpException } from '@nestjs/common';
+
+/** The machine-readable `code` of every lock error and of its response body. */
+export type LockErrorCode =
+  | 'LOCK_NOT_ACQUIRED'
+  | 'LOCK_LOST'
+  | 'LOCK_STORE_UNAVAILABLE'
+  | 'LOCK_SERVICE_CLOSED'
+  | 'LOCK_KEY_INVALID'
+  | 'LOCK_REENTRANCY'
+  | 'LOCK_NOT_BOUND'
+  | 'LOCK_RETURN_KIND';
+
+/** Why a lock that was held is held no longer. */
+export type LockLostReason =
+  /** The validity ran out: no renewal was asked for, or the event loop was blocked past the deadline. */
+  | 'expired'
+  /** The store holds somebody else's token. */
+  | 'stolen'
+  /** The key is gone from the store although the validity still ran: forced release, deletion, data loss. */
+  | 'released-elsewhere'
+  /** The store did not answer before the validity ran out. */
+  | 'store-unavailable'
+  /** `maxHold` was reached. */
+  | 'max-hold'
+  /** The application shut down and its drain time was over. */
+  | 'shutdown'
+  /** `release()` was called: the handle is no longer a lock. */
+  | 'released';
+
+/** The body of a response that reports a lock error: Nest's usual one and a machine-readable `code`. */
+export interface LockErrorBody {
+  readonly statusCode: number;
+  readonly message: string;
+  readonly error: string;
+  readonly code: LockErrorCode;
+  readonly [extra: string]: unknown;
+}
+
+interface LockErrorFacts {
+  readonly code: LockErrorCode;
+  readonly keys?: readonly string[];
+  readonly body: Omit<LockErrorBody, 'code'>;
+  /** For logs: may name keys, never tokens or secrets. */
+  readonly message: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * Base of everything that Holdfast throws at run time. It is an `HttpException`, so that any filter, of Nest's or of yours,
+ * answers with the right status. `message` is for logs and names the key; the response body does not.
+ */
+export abstract class LockError extends HttpException {
+  readonly code: LockErrorCode;
+  /** The keys that were asked for, as the application wrote them (without `keyPrefix`). */
+  readonly keys: readonly string[];
+  #body: LockErrorBody;
+
+  protected constructor({ code, keys = [], body, message, cause }: LockErrorFacts) {
+    const whole: LockErrorBody = {
+      statusCode: body.statusCode,
+      message: body.message,
+      error: body.error,
+      code,
+    };
+    super(whole, whole.statusCode, cause === undefined ? {} : { cause });
+    this.code = code;
+    this.keys = keys;
+    this.message = message;
+    this.#body = whole;
+  }
+
+  override getResponse(): LockErrorBody {
+    return this.#body;
+  }
+
+  override getStatus(): number {
+    return this.#body.statusCode;
+  }
+
+  /** Replaces the response that this error answers with; used by the module's `errors` option. */
+  answerWith(body: LockErrorBody): this {
+    this.#body = body;
+    return this;
+  }
+}
+
+const quoted = (keys: readonly string[]): string => keys.map((key) => `"${key}"`).join(', ');
+
+const keysPhrase = (keys: readonly string[]): string =>
+  keys.length === 1 ? `Lock ${quoted(keys)}` : `Locks ${quoted(keys)}`;
+
+/** The lock is held by somebody else (HTTP 409). Nothing was locked. */
+export class LockNotAcquiredError extends LockError {
+  /** Milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
+  readonly retryAfterMs: number;
+  /** How long this call waited, in milliseconds. */
+  readonly waitedMs: number;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly retryAfterMs: number;
+    readonly waitedMs: number;
+  }) {
+    const waited =
+      facts.waitedMs > 0 ? ` after waiting ${String(Math.round(facts.waitedMs))} ms` : '';
+    super({
+      code: 'LOCK_NOT_ACQUIRED',
+      keys: facts.keys,
+      body: {
+        statusCode: 409,
+        message: 'Somebody else is working on this right now. Try again later.',
+        error: 'Conflict',
+      },
+      message:
+        `${keysPhrase(facts.keys)} could not be acquired${waited}: held by another owner for up to ` +
+        `${String(Math.ceil(facts.retryAfterMs))} ms more. Try again later, or pass "wait" to stand in line.`,
+    });
+    this.retryAfterMs = facts.retryAfterMs;
+    this.waitedMs = facts.waitedMs;
+  }
+}
+
+const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
+  expired: 'its validity ran out before it was renewed',
+  stolen: 'another owner holds it now',
+  'released-elsewhere': 'it was deleted from the store by somebody else',
+  'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
+  'max-hold': 'it was held for longer than "maxHold"',
+  shutdown: 'the application shut down before the work ended',
+  released: 'it was released already',
+};
+
+/**
+ * The lock was held and is no longer (HTTP 409). The work that ran under it may have taken effect, partly or wholly, and
+ * somebody else may be at work already. `reason` says what happened.
+ */
+export class LockLostError extends LockError {
+  readonly reason: LockLostReason;
+  readonly fencingToken: number | undefined;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly reason: LockLostReason;
+    readonly fencingToken?: number | undefined;
+    readonly cause?: unknown;
+  }) {
+    super({
+      code: 'LOCK_LOST',
+      keys: facts.keys,
+      body: {
+        statusCode: 409,
+        message:
+          'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+        error: 'Conflict',
+      },
+      message:
+        `${keysPhrase(facts.keys)} was lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
+        'check before you repeat it, and let the resource refuse old fencing tokens.',
+      cause: facts.cause,
+    });
+    this.reason = facts.reason;
+    this.fencingToken = facts.fencingToken;
+  }
+}
+
+/** What happened at one node of the store. */
+export interface NodeFailure {
+  /** `host:port`, never with credentials. */
+  readonly node: string;
+  readonly kind: 'timeout' | 'connection' | 'error';
+  /** Redacted. */
+  readonly message: string;
+}
+
+/**
+ * The store did not answer, so nobody knows whether the lock is free (HTTP 503). Nothing runs unlocked: the call failed, and
+ * whatever it may have left in the store is cleaned up when the store answers again.
+ */
+export class LockStoreUnavailableError extends LockError {
+  readonly nodes: readonly NodeFailure[];
+
+  constructor(facts: {
+    readonly operation: string;
+    readonly keys: readonly string[];
+    readonly nodes: readonly NodeFailure[];
+  }) {
+    const what = facts.nodes
+      .map(({ node, kind, message }) => `${node} (${kind}): ${message}`)
+      .join('; ');
+    const target = facts.keys.length === 0 ? 'the lock store' : quoted(facts.keys);
+    super({
+      code: 'LOCK_STORE_UNAVAILABLE',
+      keys: facts.keys,
+      body: {
+        statusCode: 503,
+        message: 'The lock store is not available. Try again later.',
+        error: 'Service Unavailable',
+      },
+      message:
+        `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +
+        'Nothing ran without a lock. Check that Redis is reachable and try again.',
+    });
+    this.nodes = facts.nodes;
+  }
+}
+
+/** The application is shutting down: no new locks, and callers in line are sent away (HTTP 503). */
+export class LockServiceClosedError extends LockError {
+  constructor(keys: readonly string[]) {
+    super({
+      code: 'LOCK_SERVICE_CLOSED',
+      keys,
+      body: {
+        statusCode: 503,
+        message: 'The service is shutting down. Try again later.',
+        error: 'Service Unavailable',
+      },
+      message: `${keysPhrase(keys)} was not acquired: this LockService is shutting down and grants no more locks.`,
+    });
+  }
+}
+
+/** A key that must not be locked (HTTP 400 when its value came from the request, else 500). */
+export class LockKeyError extends LockError {
+  /** Whether the value came from the request, so that its sender is to blame. */
+  readonly fromRequest: boolean;
+  readonly problem: string;
+
+  constructor(facts: { readonly problem: string; readonly fromRequest?: boolean }) {
+    const fromRequest = facts.fromRequest ?? false;
+    super({
+      code: 'LOCK_KEY_INVALID',
+      body: fromRequest
+        ? {
+            statusCode: 400,
+            message: 'A value that identifies what to lock is missing or not valid.',
+            error: 'Bad Request',
+          }
+        : { statusCode: 500, message: 'Internal server error', error: 'Internal Server Error' },
+      message: facts.problem,
+    });
+    this.fromRequest = fromRequest;
+    this.problem = facts.problem;
+  }
+}
+
+const internal = { statusCode: 500, message: 'Internal server error', error: 'Internal Server Error' };
+
+/** A section asks for a lock that it holds itself in a way that would wait for ever, or that it said it would not. */
+export class LockReentrancyError extends LockError {
+  constructor(facts: { readonly keys: readonly string[]; readonly problem: string }) {
+    super({ code: 'LOCK_REENTRANCY', keys: facts.keys, body: internal, message: facts.problem });
+  }
+}
+
+/** A `@WithLock` method was called on an object that no `LockService` was bound to. The method did not run. */
+export class LockNotBoundError extends LockError {
+  constructor(problem: string) {
+    super({ code: 'LOCK_NOT_BOUND', body: internal, message: problem });
+  }
+}
+
+/** A `@WithLock` method returned something other than its `returns` option says. */
+export class LockReturnKindError extends LockError {
+  constructor(problem: string) {
+    super({ code: 'LOCK_RETURN_KIND', body: internal, message: problem });
+  }
+}
+
+/** An option or a decorator is wrong. Thrown when the class is defined, when the module starts, or by the call that brought it. */
+export class LockConfigurationError extends Error {
+  override readonly name = 'LockConfigurationError';
+}

@@ -1,0 +1,43 @@
+/** A moment, read from both clocks at once. */
+export interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export type CancelTimer = () => void;
+
+/** The only source of time in the library; tests give one of their own. */
+export interface Clock {
+  now(): Instant;
+  /** Calls back once, after `delayMs` of any length. */
+  setTimer(callback: () => void, delayMs: number): CancelTimer;
+}
+
+/** Node keeps delays in a signed 32-bit integer; a longer one fires at once. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => ({ monotonicMs: performance.now(), wallMs: Date.now() }),
+  setTimer(callback, delayMs) {
+    let timer: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const stepMs = Math.min(leftMs, LONGEST_DELAY_MS);
+      timer = setTimeout(() => {
+        if (leftMs > stepMs) arm(leftMs - stepMs);
+        else callback();
+      }, stepMs);
+    };
+    arm(Math.max(0, delayMs));
+    return () => {
+      clearTimeout(timer);
+    };
+  },
+};
+
+/**
+ * Milliseconds from one moment to another: the larger of what the two clocks say. A monotonic clock stands still while the
+ * machine is suspended, a wall clock can be set back; a lease must not outlive either.
+ */
+export function elapsedMs(from: Instant, to: Instant): number {
+  return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
+}
