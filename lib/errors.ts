@@ -40,7 +40,7 @@ export interface LockErrorBody {
 interface LockErrorFacts {
   readonly code: LockErrorCode;
   readonly keys?: readonly string[];
-  readonly body: Omit<LockErrorBody, 'code'>;
+  readonly body: { readonly statusCode: number; readonly message: string; readonly error: string };
   /** For logs: may name keys, never tokens or secrets. */
   readonly message: string;
   readonly cause?: unknown;
@@ -55,14 +55,10 @@ export abstract class LockError extends HttpException {
   /** The keys that were asked for, as the application wrote them (without `keyPrefix`). */
   readonly keys: readonly string[];
   #body: LockErrorBody;
+  #presented = false;
 
   protected constructor({ code, keys = [], body, message, cause }: LockErrorFacts) {
-    const whole: LockErrorBody = {
-      statusCode: body.statusCode,
-      message: body.message,
-      error: body.error,
-      code,
-    };
+    const whole: LockErrorBody = { ...body, code };
     super(whole, whole.statusCode, cause === undefined ? {} : { cause });
     this.code = code;
     this.keys = keys;
@@ -78,10 +74,11 @@ export abstract class LockError extends HttpException {
     return this.#body.statusCode;
   }
 
-  /** Replaces the response that this error answers with; used by the module's `errors` option. */
-  answerWith(body: LockErrorBody): this {
-    this.#body = body;
-    return this;
+  /** @internal Lets the module's `errors` option change the response, once, however many hands the error passes through. */
+  presentAs(change: (body: LockErrorBody) => LockErrorBody): void {
+    if (this.#presented) return;
+    this.#presented = true;
+    this.#body = change(this.#body);
   }
 }
 
@@ -245,7 +242,11 @@ export class LockKeyError extends LockError {
   }
 }
 
-const internal = { statusCode: 500, message: 'Internal server error', error: 'Internal Server Error' };
+const internal = {
+  statusCode: 500,
+  message: 'Internal server error',
+  error: 'Internal Server Error',
+};
 
 /** A section asks for a lock that it holds itself in a way that would wait for ever, or that it said it would not. */
 export class LockReentrancyError extends LockError {

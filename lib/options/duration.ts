@@ -2,20 +2,45 @@ import ms from 'ms';
 import { LockConfigurationError } from '../errors.js';
 
 type Unit =
-  | 'ms' | 'msec' | 'msecs' | 'millisecond' | 'milliseconds'
-  | 's' | 'sec' | 'secs' | 'second' | 'seconds'
-  | 'm' | 'min' | 'mins' | 'minute' | 'minutes'
-  | 'h' | 'hr' | 'hrs' | 'hour' | 'hours'
-  | 'd' | 'day' | 'days'
-  | 'w' | 'week' | 'weeks'
-  | 'y' | 'yr' | 'yrs' | 'year' | 'years';
+  | 'ms'
+  | 'msec'
+  | 'msecs'
+  | 'millisecond'
+  | 'milliseconds'
+  | 's'
+  | 'sec'
+  | 'secs'
+  | 'second'
+  | 'seconds'
+  | 'm'
+  | 'min'
+  | 'mins'
+  | 'minute'
+  | 'minutes'
+  | 'h'
+  | 'hr'
+  | 'hrs'
+  | 'hour'
+  | 'hours'
+  | 'd'
+  | 'day'
+  | 'days'
+  | 'w'
+  | 'week'
+  | 'weeks'
+  | 'y'
+  | 'yr'
+  | 'yrs'
+  | 'year'
+  | 'years';
 
 /** Milliseconds, or a string as the `ms` package reads it: `'500ms'`, `'30s'`, `'5 minutes'`, `'45d'`. */
 export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
 /** A duration in milliseconds. Refuses what is not finite or less than `atLeastMs`; the message names the option. */
 export function toMs(value: unknown, option: string, atLeastMs = 0): number {
-  const parsed = typeof value === 'string' && value.length <= 100 ? ms(value as ms.StringValue) : value;
+  const parsed =
+    typeof value === 'string' && value.length <= 100 ? ms(value as ms.StringValue) : value;
   if (typeof parsed !== 'number' || !Number.isFinite(parsed) || parsed < atLeastMs) {
     const shown = typeof value === 'string' ? JSON.stringify(value) : String(value);
     throw new LockConfigurationError(

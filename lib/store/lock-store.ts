@@ -39,9 +39,7 @@ export interface Held {
 }
 
 export type AcquireOutcome =
-  | { readonly status: 'granted'; readonly fencingToken: number }
-  | Held
-  | Unavailable;
+  { readonly status: 'granted'; readonly fencingToken: number } | Held | Unavailable;
 
 export type ExtendOutcome =
   | { readonly status: 'extended' }
@@ -49,9 +47,7 @@ export type ExtendOutcome =
   | Unavailable;
 
 export type ReleaseOutcome =
-  | { readonly status: 'released' }
-  | { readonly status: 'not-held' }
-  | Unavailable;
+  { readonly status: 'released' } | { readonly status: 'not-held' } | Unavailable;
 
 export type InspectOutcome =
   | { readonly status: 'free' }

@@ -1,0 +1,107 @@
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+/** Every global of the Node that runs the linter: scripts are for Node only. */
+const nodeGlobals = Object.fromEntries(
+  Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly']),
+);
+
+const NO_DEEP_NEST_IMPORTS = {
+  group: ['@nestjs/*/*'],
+  message: "Only Nest's public entry points: deep imports break between its versions.",
+};
+const NO_NEST = {
+  group: ['@nestjs/*'],
+  message: 'This folder knows nothing of Nest: see docs/architecture.md.',
+};
+const NO_REDIS = {
+  group: ['ioredis', '**/store/redis/**'],
+  message: 'This folder knows nothing of Redis: see docs/architecture.md.',
+};
+
+/** What a folder must not import: data flows one way through the library. */
+const mustNotImport = (folders, ...patterns) => ({
+  files: folders.map((folder) => `lib/${folder}/**/*.ts`),
+  rules: {
+    'no-restricted-imports': ['error', { patterns: [NO_DEEP_NEST_IMPORTS, ...patterns] }],
+  },
+});
+
+export default defineConfig(
+  globalIgnores(['**/dist/', '**/coverage/']),
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  { rules: { eqeqeq: ['error', 'always', { null: 'ignore' }] } },
+  {
+    files: ['**/*.{js,mjs}'],
+    languageOptions: { globals: nodeGlobals },
+  },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      // Leaves the imports alone that decorator metadata needs as values.
+      '@typescript-eslint/consistent-type-imports': 'error',
+      // Modules, and classes that are nothing but their decorators.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-unnecessary-condition': [
+        'error',
+        { allowConstantLoopConditions: 'only-allowed-literals' },
+      ],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
+      // `Record<never, never>` is how the types say "no keys".
+      '@typescript-eslint/no-generated-empty-object-type': 'off',
+      // Nest's option types are classes, and it means them to be given as literals.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      // `async` without `await` is how a method promises to reject and never to throw.
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    rules: {
+      'no-console': 'error',
+      'no-restricted-imports': ['error', { patterns: [NO_DEEP_NEST_IMPORTS] }],
+    },
+  },
+  mustNotImport(['store', 'key'], NO_NEST),
+  mustNotImport(['lease', 'queue'], NO_REDIS),
+  mustNotImport(['decorators', 'interceptors'], NO_REDIS),
+  {
+    // Tests look inside, send wrong values on purpose and read untyped responses.
+    files: ['test/**/*.ts', 'sample/**/*.ts'],
+    rules: {
+      '@typescript-eslint/ban-ts-comment': ['error', { 'ts-expect-error': false }],
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-explicit-any': 'off',
+      '@typescript-eslint/no-extraneous-class': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/non-nullable-type-assertion-style': 'off',
+      '@typescript-eslint/only-throw-error': 'off',
+      '@typescript-eslint/prefer-promise-reject-errors': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+  {
+    // Has packages of its own, which need not be installed here.
+    files: ['bench/**/*.ts'],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: { parserOptions: { projectService: false } },
+  },
+);

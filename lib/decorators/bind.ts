@@ -1,0 +1,9 @@
+import type { LockService } from '../lock.service.js';
+import { lockedMethodsOf } from './locked-methods-of.js';
+
+/** Gives an object the service for those of its `@WithLock` methods that ask for a service of that name. */
+export function bindLockedMethods(instance: object, service: LockService): void {
+  for (const { slot } of lockedMethodsOf(instance)) {
+    if (slot.serviceName === service.name) slot.bind(instance, service);
+  }
+}

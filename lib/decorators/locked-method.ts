@@ -1,0 +1,146 @@
+import { LockConfigurationError, LockKeyError } from '../errors.js';
+import {
+  canonicalKeys,
+  parseKeyTemplate,
+  type KeyTemplate,
+  type RequestValues,
+} from '../key/index.js';
+import { toMs } from '../options/duration.js';
+import { booleanOf, ttlToMs } from '../options/resolve-options.js';
+import type { RunOptions } from '../options/acquire-options.js';
+import { getLockServiceToken } from '../tokens.js';
+import { ServiceSlot } from './service-slot.js';
+import type { LockKeys, WithLockKey, WithLockOptions } from './with-lock.types.js';
+
+type Method = (...args: unknown[]) => unknown;
+
+/** The kinds of results that a locked method can give; a generator is seen by the kind of function. */
+export type ReturnKind = 'promise' | 'observable' | 'iterable';
+
+/** What `@WithLock` says of one method: parsed and checked once, when its class is defined. */
+export class LockedMethod {
+  /** For messages: `OrdersService.pay`. */
+  readonly name: string;
+  readonly propertyKey: string | symbol;
+  readonly kind: ReturnKind;
+  readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
+  readonly runOptions: RunOptions;
+  readonly slot: ServiceSlot;
+  /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
+  readonly needsArguments: boolean;
+  readonly #keys: readonly KeyTemplate[] | ((...args: never[]) => LockKeys);
+
+  constructor(
+    target: object,
+    propertyKey: string | symbol,
+    method: Method,
+    key: WithLockKey,
+    options: WithLockOptions,
+  ) {
+    const owner = target.constructor;
+    this.name = `${owner.name}.${String(propertyKey)}`;
+    this.propertyKey = propertyKey;
+    const where = `@WithLock on ${this.name}`;
+    refuseUnknown(where, options);
+    this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
+    this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');
+    this.runOptions = runOptionsOf(where, options);
+    this.slot = slotFor(options.instance);
+    if (typeof key === 'function') {
+      this.#keys = key as (...args: never[]) => LockKeys;
+      this.needsArguments = true;
+      return;
+    }
+    const templates: readonly string[] = typeof key === 'string' ? [key] : key;
+    if (!Array.isArray(templates) || templates.length === 0) {
+      throw new LockConfigurationError(
+        `${where} has no key. Name what to lock: @WithLock('order:<orderId>').`,
+      );
+    }
+    this.#keys = templates.map((template) =>
+      parseKeyTemplate(template, { where, method, owner, name: propertyKey }),
+    );
+    this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
+  }
+
+  /**
+   * The keys of one call.
+   *
+   * @param request of a handler's call: whoever sent it is to blame for bad values
+   * @throws LockKeyError
+   */
+  resolve(args: readonly unknown[], request: RequestValues | undefined): readonly string[] {
+    if (typeof this.#keys !== 'function') {
+      return canonicalKeys(this.#keys.map((template) => template.resolve(args, request)));
+    }
+    try {
+      return canonicalKeys(this.#keys(...(args as never[])));
+    } catch (error) {
+      if (!(error instanceof LockKeyError)) throw error;
+      const problem = `@WithLock on ${this.name}: ${error.problem}`;
+      throw new LockKeyError({ problem, fromRequest: request !== undefined });
+    }
+  }
+}
+
+const AsyncGeneratorFunction = Object.getPrototypeOf(async function* () {
+  // only its kind is looked at
+}).constructor as new () => Method;
+
+const isAsyncGenerator = (method: Method): boolean => method instanceof AsyncGeneratorFunction;
+
+const OPTIONS = {
+  ttl: true,
+  wait: true,
+  autoExtend: true,
+  reentrant: true,
+  maxHold: true,
+  returns: true,
+  onLocked: true,
+  instance: true,
+} satisfies Record<keyof WithLockOptions, true>;
+
+function refuseUnknown(where: string, options: WithLockOptions): void {
+  const unknown = Object.keys(options).find((name) => !(name in OPTIONS));
+  if (unknown === undefined) return;
+  throw new LockConfigurationError(
+    `${where} has no option "${unknown}". Its options are ${Object.keys(OPTIONS).join(', ')}.`,
+  );
+}
+
+function onLockedOf(where: string, value: unknown): NonNullable<WithLockOptions['onLocked']> {
+  if (value === 'throw' || value === 'skip' || typeof value === 'function')
+    return value as 'throw' | 'skip';
+  throw new LockConfigurationError(
+    `${where}: "onLocked" must be 'throw', 'skip' or a function, received ${String(value)}.`,
+  );
+}
+
+/** Only what was said: the rest are the service's defaults. A decorated call does not wait unless told. */
+function runOptionsOf(
+  where: string,
+  { ttl, wait, autoExtend, reentrant, maxHold }: WithLockOptions,
+): RunOptions {
+  try {
+    return {
+      wait: toMs(wait ?? 0, 'wait'),
+      ...(ttl !== undefined && { ttl: ttlToMs(ttl) }),
+      ...(autoExtend !== undefined && { autoExtend: booleanOf(autoExtend, 'autoExtend') }),
+      ...(reentrant !== undefined && { reentrant: booleanOf(reentrant, 'reentrant') }),
+      ...(maxHold !== undefined && { maxHold: toMs(maxHold, 'maxHold', 1) }),
+    };
+  } catch (error) {
+    throw error instanceof LockConfigurationError
+      ? new LockConfigurationError(`${where}: ${error.message}`)
+      : error;
+  }
+}
+
+const slots = new Map<unknown, ServiceSlot>();
+
+function slotFor(instance: string | symbol | undefined): ServiceSlot {
+  const token = getLockServiceToken(instance);
+  const slot = slots.get(token) ?? new ServiceSlot(token, instance);
+  slots.set(token, slot);
+  return slot;
+}

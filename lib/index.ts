@@ -1,0 +1,61 @@
+export { WithLock } from './decorators/with-lock.decorator.js';
+export type {
+  KeyFunction,
+  LockedContext,
+  LockKeys,
+  WithLockKey,
+  WithLockOptions,
+} from './decorators/with-lock.types.js';
+export {
+  LockConfigurationError,
+  LockError,
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockNotBoundError,
+  LockReentrancyError,
+  LockReturnKindError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+  type LockErrorBody,
+  type LockErrorCode,
+  type LockLostReason,
+  type NodeFailure,
+} from './errors.js';
+export { setRetryAfter } from './interceptors/answer-for.js';
+export { LockHandlerRunner } from './interceptors/lock-handler.runner.js';
+export { LockInterceptor } from './interceptors/lock.interceptor.js';
+export { lockKey, type RequestValues } from './key/index.js';
+export type { Clock, Instant } from './lease/clock.js';
+export type { Lock } from './lease/lock.js';
+export type { LockEventListener, LockEventName, LockEvents } from './lock.events.js';
+export { LockService, type LockInspection, type TryRunResult } from './lock.service.js';
+export type {
+  AcquireOptions,
+  RunOptions,
+  TryAcquireOptions,
+  TryRunOptions,
+} from './options/acquire-options.js';
+export type { Duration } from './options/duration.js';
+export type {
+  LockErrorOptions,
+  LockModuleOptions,
+  LockOptionsFactory,
+} from './options/lock-module-options.js';
+export { LockModule, RedisLockModule } from './redis-lock.module.js';
+export type {
+  AcquireOutcome,
+  AcquireRequest,
+  ExtendOutcome,
+  Held,
+  InspectOutcome,
+  LeaseReference,
+  LeaseRequest,
+  LockStore,
+  ReleaseListener,
+  ReleaseOutcome,
+  Unavailable,
+} from './store/lock-store.js';
+export { MemoryLockStore } from './store/memory/memory-lock-store.js';
+export type { RedisLocation } from './store/redis/redis-source.js';
+export { getLockServiceToken, InjectLockService } from './tokens.js';

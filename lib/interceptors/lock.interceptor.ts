@@ -1,0 +1,28 @@
+import {
+  Inject,
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { lockedMethodOf } from '../decorators/locked-methods-of.js';
+import { LockHandlerRunner } from './lock-handler.runner.js';
+
+/**
+ * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. What it does is decided by
+ * `LockHandlerRunner`, which an application can replace by token.
+ */
+@Injectable()
+export class LockInterceptor implements NestInterceptor {
+  readonly #runner: LockHandlerRunner;
+
+  constructor(@Inject(LockHandlerRunner) runner: LockHandlerRunner) {
+    this.#runner = runner;
+  }
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const locked = lockedMethodOf(context.getHandler());
+    return locked === undefined ? next.handle() : this.#runner.run(locked, context, next);
+  }
+}

@@ -1,0 +1,61 @@
+import { LockKeyError } from '../errors.js';
+import { describeValue } from './encode.js';
+
+/** The longest key, in UTF-16 code units. */
+export const MAX_KEY_LENGTH = 1024;
+
+/** What the text of a key must not contain, and how to call it in an error. */
+const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
+  // Redis reads {braces} as a hash tag: whoever writes them chooses the Cluster slot, also of our side keys.
+  [/[{}]/u, 'a brace'],
+  // No key that was made from a template has one: this is a template where a key was due, and everybody would lock it.
+  [/[<>]/u, 'a "<" or ">"'],
+  [/[\p{Cc}\u2028\u2029]/u, 'a control character'],
+  [/\p{Cs}/u, 'half of a surrogate pair'],
+];
+
+/** Names what the text of a key must not contain and does, or answers `undefined`. */
+export const forbiddenIn = (text: string): string | undefined =>
+  FORBIDDEN.find(([pattern]) => pattern.test(text))?.[1];
+
+/**
+ * Checks a whole key that was written by hand or by a key function, and returns it.
+ *
+ * @throws LockKeyError when it is no string, empty, longer than 1024, or has braces, `<`, `>`, control characters or lone
+ *   surrogates
+ */
+export function checkKey(key: unknown): string {
+  if (typeof key !== 'string' || key === '')
+    throw new LockKeyError({
+      problem: `A lock key must be a non-empty string, and this one is ${describeValue(key)}. Make it with lockKey\`order:\${id}\`.`,
+    });
+  if (key.length > MAX_KEY_LENGTH)
+    throw new LockKeyError({
+      problem:
+        `A lock key has at most ${String(MAX_KEY_LENGTH)} characters, and this one has ${String(key.length)}. ` +
+        'Make it with lockKey`order:${id}`, which hashes long values.',
+    });
+  const forbidden = forbiddenIn(key);
+  if (forbidden !== undefined)
+    throw new LockKeyError({
+      problem: `The lock key ${JSON.stringify(key)} contains ${forbidden}. Make it with lockKey\`order:\${id}\`, which encodes values.`,
+    });
+  return key;
+}
+
+/**
+ * Brings the keys of one call into the form that all callers share: each checked, none twice, in code unit order. Everybody
+ * who locks several keys locks them in this order, so that nobody waits in a circle.
+ *
+ * @throws LockKeyError when a key is not valid or there is none: an empty list would run unlocked
+ */
+export function canonicalKeys(keys: string | readonly string[]): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(keys) ? keys : [keys];
+  if (list.length === 0)
+    throw new LockKeyError({
+      problem:
+        'The list of lock keys is empty, and nothing would be locked. Name at least one key.',
+    });
+  // Array.from visits holes, which must not go unchecked.
+  return Object.freeze([...new Set(Array.from(list, checkKey))].sort());
+}

@@ -1,0 +1,104 @@
+import { LockConfigurationError, LockKeyError } from '../errors.js';
+import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
+import { encodeKeyValue } from './encode.js';
+import { parseKeyPath, placeholder } from './key-path.js';
+import { locate } from './locate.js';
+import { parameterSources, type SourceFunction } from './parameter-names.js';
+import { pathReader, type RequestValues } from './read-path.js';
+import { separate } from './separators.js';
+
+/** The method that a template belongs to. */
+export interface KeyTemplateContext {
+  /** How errors call the place, such as `@WithLock on OrdersService.pay`. */
+  readonly where: string;
+  /** The method as it was found, possibly wrapped by other decorators. */
+  readonly method: SourceFunction;
+  /** The class that declares it. */
+  readonly owner: SourceFunction | undefined;
+  readonly name: PropertyKey;
+}
+
+/** A template such as `order:<orderId>`, parsed. */
+export interface KeyTemplate {
+  /** The template as it was written. */
+  readonly source: string;
+  /** Whether a placeholder reads the arguments of the call, which handlers have only after their pipes. */
+  readonly usesArguments: boolean;
+  /** Whether a placeholder reads the request. */
+  readonly usesRequest: boolean;
+  /**
+   * The key of one call. Arguments are taken as they were passed: the default of a parameter is not seen.
+   *
+   * @param request the request that the method was called for, if there is one; its sender is then to blame for bad values
+   * @throws LockKeyError when a value is missing or cannot stand in a key
+   */
+  resolve(args: readonly unknown[], request: RequestValues | undefined): string;
+}
+
+/**
+ * Parses the template of a key, once, when the class is defined. Two calls whose values differ never get the same key.
+ *
+ * A placeholder is a path: `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its
+ * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request. A parameter
+ * that is called like a part of the request wins.
+ *
+ * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values with nothing between them
+ */
+export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
+  const { where, method, owner, name } = context;
+  const wrong = (problem: string) =>
+    new LockConfigurationError(`${where}: the key ${JSON.stringify(template)} ${problem}`);
+
+  // A captured group becomes a piece of its own: static texts are even, placeholders odd.
+  const pieces = template.split(/<([^<>]*)>/u);
+  const texts = pieces.filter((_, index) => index % 2 === 0);
+  const paths = pieces.filter((_, index) => index % 2 === 1);
+
+  if (template === '') throw wrong('is empty. Name what to lock: "order:<orderId>".');
+  for (const text of texts) {
+    const forbidden = forbiddenIn(text);
+    if (forbidden !== undefined)
+      throw wrong(
+        `contains ${forbidden} outside of a placeholder. Placeholders look like <orderId>.`,
+      );
+  }
+  if (texts.join('').length > MAX_KEY_LENGTH)
+    throw wrong(
+      `is longer than the ${String(MAX_KEY_LENGTH)} characters of a key. Shorten its text.`,
+    );
+  const separation = separate(texts);
+  if ('problem' in separation) throw wrong(`is ambiguous: ${separation.problem}`);
+
+  const sources = paths.length === 0 ? [] : parameterSources(method, owner, name);
+  const values = paths.map((inside, index) => {
+    const path = parseKeyPath(inside);
+    if ('problem' in path) throw wrong(path.problem);
+    const location = locate(path, sources, `${String(name)}()`);
+    if ('problem' in location) throw wrong(location.problem);
+    const what = `${where}: ${placeholder(path)}`;
+    const read = pathReader(path, location, what);
+    return { what, from: location.from, read, textAfter: texts[index + 1] ?? '' };
+  });
+
+  const { reserved } = separation;
+  const [textBefore = ''] = texts;
+  const called = { reserved, fromRequest: false };
+  const requested = { reserved, fromRequest: true };
+  return {
+    source: template,
+    usesArguments: values.some(({ from }) => from !== 'request'),
+    usesRequest: values.some(({ from }) => from === 'request'),
+    resolve(args, request) {
+      const options = request === undefined ? called : requested;
+      let key = textBefore;
+      for (const { what, read, textAfter } of values)
+        key += encodeKeyValue(read(args, request), what, options) + textAfter;
+      if (key.length > MAX_KEY_LENGTH)
+        throw new LockKeyError({
+          problem: `${where}: the key has ${String(key.length)} characters, more than ${String(MAX_KEY_LENGTH)}. Put fewer values into it.`,
+          fromRequest: request !== undefined,
+        });
+      return key;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { isIndex, placeholder, REQUEST_ROOTS, type KeyPath, type RequestRoot } from './key-path.js';
+import type { Parameter } from './parameter-names.js';
+
+/** Where a call keeps the value that a path begins with. */
+export type Location =
+  | { readonly from: 'argument'; readonly index: number }
+  /** All arguments from `index` on. */
+  | { readonly from: 'rest'; readonly index: number }
+  | { readonly from: 'request'; readonly root: RequestRoot };
+
+interface Problem {
+  readonly problem: string;
+}
+
+type Sources = readonly (readonly Parameter[])[];
+
+const OTHER_WAYS =
+  'Other ways: a position (<0>, <0.id>), a request path (<params.id>, <body.id>, <query.id>, <headers.x-id>, <user.id>) or a ' +
+  'key function.';
+
+const isRequestRoot = (head: string): head is RequestRoot =>
+  (REQUEST_ROOTS as readonly string[]).includes(head);
+
+const atIndex = (index: number, sources: Sources, method: string): Location | Problem => {
+  const fits = sources.some((source) => index < source.length || source.some(({ rest }) => rest));
+  // Without any source nobody knows how many there are, and a position needs nobody to know.
+  if (fits || sources.length === 0) return { from: 'argument', index };
+  const count = Math.max(...sources.map(({ length }) => length));
+  return {
+    problem:
+      `asks for <${String(index)}>, but ${method} takes ${String(count)} parameter${count === 1 ? '' : 's'}, counted from 0. ` +
+      OTHER_WAYS,
+  };
+};
+
+/** The word that was probably meant: at most a third of its letters are wrong. */
+const alike = (word: string, candidates: readonly string[]): string | undefined => {
+  if (candidates.length === 0) return undefined;
+  const nearest = closest(word, candidates);
+  return distance(word, nearest) <= Math.max(word.length, nearest.length) / 3 ? nearest : undefined;
+};
+
+const notFound = (path: KeyPath, sources: Sources, method: string): Problem => {
+  if (sources.length === 0)
+    return {
+      problem:
+        `has ${placeholder(path)}, but the source of ${method} cannot be read, so the names of its parameters are not known. ` +
+        OTHER_WAYS,
+    };
+  const parameters = sources.flat();
+  const names = parameters.flatMap(({ name }) => name ?? []);
+  const said = [`has ${placeholder(path)}, but ${method} has no parameter "${path.head}"`];
+  const suggestion = alike(
+    path.head,
+    path.segments.length > 0 ? [...names, ...REQUEST_ROOTS] : names,
+  );
+  if (suggestion !== undefined)
+    said.push(`: did you mean ${placeholder({ ...path, head: suggestion })}?`);
+  else said.push(names.length > 0 ? ` (it has ${[...new Set(names)].join(', ')}).` : '.');
+  const destructured = parameters.find(({ name, rest }) => name === undefined && !rest);
+  if (destructured !== undefined) {
+    const { index } = destructured;
+    said.push(
+      ` Parameter ${String(index)} is destructured: write ${placeholder({ head: String(index), segments: [path.head, ...path.segments] })}.`,
+    );
+  }
+  return {
+    problem: `${said.join('')} Compilers and minifiers can rename parameters. ${OTHER_WAYS}`,
+  };
+};
+
+/**
+ * Finds where the head of a path is read from. Parameters win over request roots of the same name. Never guesses: where the
+ * sources of a wrapped method disagree about a name, it is refused.
+ *
+ * @param sources what is known about the parameters, the method's own source first
+ * @param method how to call the method in an error: `pay()`
+ */
+export function locate(path: KeyPath, sources: Sources, method: string): Location | Problem {
+  const { head, segments } = path;
+  if (isIndex(head)) return atIndex(Number(head), sources, method);
+
+  const [found, ...others] = sources.flatMap((source) =>
+    source.filter(({ name }) => name === head),
+  );
+  if (found !== undefined) {
+    if (others.some(({ index, rest }) => index !== found.index || rest !== found.rest))
+      return {
+        problem:
+          `has ${placeholder(path)}, but another decorator has wrapped ${method}, and "${head}" stands at another position in the ` +
+          'wrapper. Write the position (<0>) or use a key function.',
+      };
+    if (!found.rest) return { from: 'argument', index: found.index };
+    return segments.length > 0
+      ? { from: 'rest', index: found.index }
+      : {
+          problem: `has <${head}>, which is a list of arguments. Pick one (<${head}.0>) or use a key function.`,
+        };
+  }
+  if (!isRequestRoot(head)) return notFound(path, sources, method);
+  return segments.length > 0
+    ? { from: 'request', root: head }
+    : {
+        problem: `has <${head}>, which is a part of the request. Name a property of it: <${head}.id>.`,
+      };
+}

@@ -1,0 +1,112 @@
+import { parseExpressionAt, type Expression, type Options, type Pattern } from 'acorn';
+
+// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- only its source is read, it is never called
+export type SourceFunction = Function;
+
+/** One parameter of a method, as its source declares it. */
+export interface Parameter {
+  readonly index: number;
+  /** `undefined` when it is destructured, or is not written down at all (`arguments`). */
+  readonly name: string | undefined;
+  /** Whether it takes all further arguments. */
+  readonly rest: boolean;
+}
+
+/** What surrounds a method is not there to be seen, so nothing may depend on it. */
+const OPTIONS = {
+  ecmaVersion: 'latest',
+  allowAwaitOutsideFunction: true,
+  allowSuperOutsideMethod: true,
+  allowImportExportEverywhere: true,
+  checkPrivateFields: false,
+} as const satisfies Partial<Options>;
+
+/** Modules are what Nest applications are made of; a sloppy script may have what a module must not. */
+const parseExpression = (source: string): Expression | undefined => {
+  for (const sourceType of ['module', 'script'] as const) {
+    try {
+      return parseExpressionAt(source, 0, { ...OPTIONS, sourceType });
+    } catch {
+      // Not in this language: `function () { [native code] }` is in none.
+    }
+  }
+  return undefined;
+};
+
+const nameOf = (pattern: Pattern): string | undefined => {
+  if (pattern.type === 'AssignmentPattern') return nameOf(pattern.left);
+  if (pattern.type === 'RestElement') return nameOf(pattern.argument);
+  return pattern.type === 'Identifier' ? pattern.name : undefined;
+};
+
+const toParameters = (patterns: readonly Pattern[], source: string): readonly Parameter[] => {
+  const parameters = patterns.map((pattern, index) => ({
+    index,
+    name: nameOf(pattern),
+    rest: pattern.type === 'RestElement',
+  }));
+  // Wrappers, and async methods compiled for a target below ES2017, read more arguments than they declare.
+  const open = /\barguments\b/u.test(source) && !parameters.some(({ rest }) => rest);
+  return open
+    ? [...parameters, { index: parameters.length, name: undefined, rest: true }]
+    : parameters;
+};
+
+/** The parameters that the method's own source declares, or `undefined` when it has none to read (a Proxy, a bound function). */
+export function parametersOf(method: SourceFunction): readonly Parameter[] | undefined {
+  const source = Function.prototype.toString.call(method);
+  const expression = parseExpression(source);
+  if (expression?.type === 'FunctionExpression' || expression?.type === 'ArrowFunctionExpression')
+    return toParameters(expression.params, source);
+  // A method is no expression: `pay(id) {}` reads as a call followed by a block. It needs a class around it.
+  const wrapped = parseExpression(`class extends Object { ${source} }`);
+  const member = wrapped?.type === 'ClassExpression' ? wrapped.body.body[0] : undefined;
+  return member?.type === 'MethodDefinition'
+    ? toParameters(member.value.params, source)
+    : undefined;
+}
+
+/**
+ * The parameters of the method of that name in the source of the class: what the method said before other decorators wrapped
+ * it. `undefined` when the class cannot be read, does not declare it itself, or computes its name (symbols).
+ */
+export function declaredParameters(
+  owner: SourceFunction | undefined,
+  name: PropertyKey,
+): readonly Parameter[] | undefined {
+  if (owner === undefined || typeof name === 'symbol') return undefined;
+  const source = Function.prototype.toString.call(owner);
+  const expression = parseExpression(source);
+  if (expression?.type !== 'ClassExpression') return undefined;
+  for (const member of expression.body.body.toReversed()) {
+    if (member.type !== 'MethodDefinition' || member.static || member.kind !== 'method') continue;
+    const { key, computed, value } = member;
+    const spelled =
+      key.type === 'Literal'
+        ? String(key.value)
+        : !computed && key.type === 'Identifier'
+          ? key.name
+          : undefined;
+    if (spelled === String(name))
+      return toParameters(value.params, source.slice(value.start, value.end));
+  }
+  return undefined;
+}
+
+/**
+ * All that can be read about a method's parameters: its own source first, then, when that is the source of a wrapper, the
+ * declaration in the class. Empty when nothing can be read.
+ */
+export function parameterSources(
+  method: SourceFunction,
+  owner: SourceFunction | undefined,
+  name: PropertyKey,
+): readonly (readonly Parameter[])[] {
+  const own = parametersOf(method);
+  const isDeclaration =
+    own !== undefined &&
+    owner !== undefined &&
+    Function.prototype.toString.call(owner).includes(Function.prototype.toString.call(method));
+  const declared = isDeclaration ? undefined : declaredParameters(owner, name);
+  return [own, declared].filter((parameters) => parameters !== undefined);
+}

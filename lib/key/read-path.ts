@@ -1,0 +1,56 @@
+import { LockKeyError } from '../errors.js';
+import { describeValue } from './encode.js';
+import { placeholder, type KeyPath, type RequestRoot } from './key-path.js';
+import type { Location } from './locate.js';
+
+/** The parts of a request that templates read: raw, before pipes. */
+export type RequestValues = Readonly<Partial<Record<RequestRoot, unknown>>>;
+
+const start = (
+  location: Location,
+  args: readonly unknown[],
+  request: RequestValues | undefined,
+): unknown => {
+  switch (location.from) {
+    case 'argument':
+      return args[location.index];
+    case 'rest':
+      return args.slice(location.index);
+    case 'request':
+      return request?.[location.root];
+  }
+};
+
+/**
+ * Makes the function that reads a path from a call.
+ *
+ * @param path as its author wrote it
+ * @param what the name of the placeholder in errors
+ */
+export function pathReader(path: KeyPath, location: Location, what: string) {
+  // Node's HTTP parser lower-cases the names of headers.
+  const segments =
+    location.from === 'request' && location.root === 'headers'
+      ? path.segments.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
+      : path.segments;
+
+  return (args: readonly unknown[], request: RequestValues | undefined): unknown => {
+    if (location.from === 'request' && request === undefined)
+      throw new LockKeyError({
+        problem:
+          `${what} is read from the request, but the method was called without one. ` +
+          'Take it from a parameter instead, or lock where the request is handled.',
+      });
+    let value = start(location, args, request);
+    for (const [depth, segment] of segments.entries()) {
+      // Not into strings: for ?ids=42 the path <query.ids.0> would find the letter "4".
+      if (typeof value !== 'object' || value === null)
+        throw new LockKeyError({
+          problem: `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. Make sure that it is set before the call.`,
+          fromRequest: request !== undefined,
+        });
+      value = (value as Readonly<Record<string, unknown>>)[segment];
+    }
+    return value;
+  };
+}

@@ -1,0 +1,47 @@
+import type { Duration } from '../options/duration.js';
+import type { Lock } from './lock.js';
+
+/** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
+export class BorrowedLock implements Lock {
+  readonly #lock: Lock;
+
+  constructor(lock: Lock) {
+    this.#lock = lock;
+  }
+
+  get keys(): readonly string[] {
+    return this.#lock.keys;
+  }
+
+  get fencingToken(): number {
+    return this.#lock.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lock.signal;
+  }
+
+  get remainingMs(): number {
+    return this.#lock.remainingMs;
+  }
+
+  get isHeld(): boolean {
+    return this.#lock.isHeld;
+  }
+
+  assertHeld(): void {
+    this.#lock.assertHeld();
+  }
+
+  extend(ttl?: Duration): Promise<void> {
+    return this.#lock.extend(ttl);
+  }
+
+  release(): Promise<boolean> {
+    return Promise.resolve(this.isHeld);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,53 @@
+import type { Duration } from '../options/duration.js';
+import { ttlToMs } from '../options/resolve-options.js';
+import type { LeaseKeeper } from './lease-keeper.js';
+import type { Lease } from './lease.js';
+import type { Lock } from './lock.js';
+
+/** The handle of a lease. */
+export class HeldLock implements Lock {
+  readonly #lease: Lease;
+  readonly #keeper: LeaseKeeper;
+
+  constructor(lease: Lease, keeper: LeaseKeeper) {
+    this.#lease = lease;
+    this.#keeper = keeper;
+  }
+
+  get keys(): readonly string[] {
+    return this.#lease.keys;
+  }
+
+  get fencingToken(): number {
+    return this.#lease.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  get remainingMs(): number {
+    return this.isHeld ? this.#lease.validForMs : 0;
+  }
+
+  get isHeld(): boolean {
+    return this.#lease.lostReason === undefined;
+  }
+
+  assertHeld(): void {
+    this.#keeper.assertHeld(this.#lease);
+  }
+
+  async extend(ttl?: Duration): Promise<void> {
+    await this.#keeper.extend(this.#lease, ttl === undefined ? this.#lease.ttlMs : ttlToMs(ttl));
+  }
+
+  release(): Promise<boolean> {
+    return this.#keeper.release(this.#lease);
+  }
+
+  /** Never rejects: what became of the lock must not replace what the block returned or threw. Loss is told by signal and event. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release().catch(() => false); // the keeper has logged it
+  }
+}

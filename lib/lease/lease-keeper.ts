@@ -1,0 +1,250 @@
+import { LockStoreUnavailableError, type LockLostReason } from '../errors.js';
+import type { LockEventHub } from '../lock.events.js';
+import type {
+  ExtendOutcome,
+  LeaseReference,
+  LockStore,
+  ReleaseOutcome,
+} from '../store/lock-store.js';
+import { SLOT_MS, type Agenda } from './agenda.js';
+import { elapsedMs, type Clock, type Instant } from './clock.js';
+import { Lease, type Grant, type HoldingOptions } from './lease.js';
+
+/** Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. */
+const renewalDelayMs = (ttlMs: number): number => (ttlMs / 3) * (0.9 + Math.random() * 0.1);
+
+/** After a failed renewal: with the first at a third of the TTL, that makes at most four renewals a TTL. */
+const retryDelayMs = (ttlMs: number): number => ttlMs / 6;
+
+const FIRST_CLEAN_UP_DELAY_MS = 50;
+
+interface Dependencies {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly events: LockEventHub;
+  readonly clockDrift: number;
+  /** Applied to every error that leaves. */
+  readonly present: <E>(error: E) => E;
+  /** Told the keys of every lease that ends here, so that callers in line in this process look again at once. */
+  readonly onEnd: (keys: readonly string[]) => void;
+  /** Told of releases that the store did not confirm, so that none of them goes unseen. */
+  readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
+}
+
+/**
+ * Keeps all leases of a service: renews them in batches, ends them at their deadline, gives them back, and cleans up what an
+ * unanswered request may have left in the store. One agenda, so one timer, however many leases.
+ */
+export class LeaseKeeper {
+  readonly #deps: Dependencies;
+  readonly #leases = new Set<Lease>();
+  readonly #endings = new Set<Promise<unknown>>();
+  #due: Lease[] = [];
+  #whenIdle: (() => void)[] = [];
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  adopt(grant: Grant, options: HoldingOptions): Lease {
+    const lease = new Lease(grant, options, this.#deps.clock, this.#deps.clockDrift);
+    this.#leases.add(lease);
+    this.#plan(lease, renewalDelayMs(lease.ttlMs));
+    return lease;
+  }
+
+  /** Renews one lease now. */
+  async extend(lease: Lease, ttlMs: number): Promise<void> {
+    this.#throwIfLost(lease);
+    const [outcome] = await this.#send([lease], ttlMs);
+    this.#throwIfLost(lease);
+    if (outcome?.status !== 'unavailable') return;
+    const { keys } = lease;
+    throw this.#deps.present(
+      new LockStoreUnavailableError({ operation: 'extend', keys, nodes: outcome.nodes }),
+    );
+  }
+
+  /** Throws unless the lease is held now. */
+  assertHeld(lease: Lease): void {
+    const error = lease.lostError();
+    if (error !== undefined) throw this.#deps.present(error);
+  }
+
+  release(lease: Lease): Promise<boolean> {
+    lease.releasing ??= this.#release(lease);
+    return lease.releasing;
+  }
+
+  /**
+   * Removes what a request whose answer is unknown may have left, or may yet leave, in the store. Goes out at once, ahead of the
+   * next attempt, and again at growing intervals until the store says that it removed it or `ttlMs` have passed.
+   */
+  discard(lease: LeaseReference, ttlMs: number): void {
+    const since = this.#deps.clock.now();
+    const attempt = async (delayMs: number): Promise<void> => {
+      const outcome = await this.#deps.store.release(lease);
+      if (outcome.status === 'released') this.#deps.onEnd(lease.keys);
+      else if (elapsedMs(since, this.#deps.clock.now()) + delayMs < ttlMs) {
+        this.#deps.agenda.schedule(delayMs, () => {
+          this.#track(attempt(delayMs * 2));
+        });
+      }
+    };
+    this.#track(attempt(FIRST_CLEAN_UP_DELAY_MS));
+  }
+
+  /** Resolves when no lease is held and no release is on its way. */
+  async drained(): Promise<void> {
+    while (this.#leases.size > 0) {
+      await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    }
+    while (this.#endings.size > 0) await Promise.allSettled(this.#endings);
+  }
+
+  /** Ends all leases: their holders are told, and the store is. */
+  async endAll(reason: LockLostReason): Promise<void> {
+    for (const lease of [...this.#leases]) this.#lose(lease, reason);
+    while (this.#endings.size > 0) await Promise.allSettled(this.#endings);
+  }
+
+  async #release(lease: Lease): Promise<boolean> {
+    if (lease.state.status === 'lost') return false;
+    if (lease.lostReason !== undefined) {
+      this.#lose(lease, lease.lostReason);
+      return false;
+    }
+    const heldMs = lease.heldForMs;
+    this.#end(lease, 'released');
+    const outcome = await this.#track(this.#giveBack(lease));
+    this.#deps.onEnd(lease.keys);
+    const { keys, fencingToken } = lease;
+    if (outcome.status === 'unavailable') {
+      this.discard(lease, lease.ttlMs);
+      const failure = new LockStoreUnavailableError({
+        operation: 'release',
+        keys,
+        nodes: outcome.nodes,
+      });
+      const error = this.#deps.present(failure);
+      this.#deps.onReleaseFailed(error);
+      throw error;
+    }
+    if (outcome.status === 'released') {
+      this.#deps.events.emit('released', { keys, fencingToken, heldMs });
+      return true;
+    }
+    // Lost before, only nobody had noticed.
+    lease.end('released-elsewhere');
+    this.#deps.events.emit('lost', { keys, fencingToken, reason: 'released-elsewhere' });
+    return false;
+  }
+
+  async #giveBack(lease: Lease): Promise<ReleaseOutcome> {
+    const first = await this.#deps.store.release(lease);
+    if (first.status !== 'unavailable' || lease.validForMs <= 0) return first;
+    const second = await this.#deps.store.release(lease);
+    // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
+    return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
+  }
+
+  #plan(lease: Lease, delayMs: number): void {
+    const { autoExtend, maxHoldMs } = lease.options;
+    const delays = [lease.validForMs, maxHoldMs - lease.heldForMs];
+    if (autoExtend && !lease.renewing) delays.push(delayMs);
+    lease.appointment?.cancel();
+    lease.appointment = this.#deps.agenda.schedule(Math.min(...delays), () => {
+      this.#attend(lease);
+    });
+  }
+
+  #attend(lease: Lease): void {
+    lease.appointment = undefined;
+    if (lease.options.maxHoldMs - lease.heldForMs <= SLOT_MS) this.#lose(lease, 'max-hold');
+    else if (lease.validForMs <= SLOT_MS) {
+      const silent = lease.renewing || lease.state.status === 'jeopardy';
+      this.#lose(lease, silent ? 'store-unavailable' : 'expired');
+    } else if (!lease.options.autoExtend || lease.renewing) this.#plan(lease, Infinity);
+    else {
+      if (this.#due.length === 0) queueMicrotask(() => this.#renewDue());
+      this.#due.push(lease);
+    }
+  }
+
+  #renewDue(): void {
+    // A lease may have been released since it came up: it must not be renewed.
+    const batch = this.#due.filter((lease) => lease.state.status !== 'lost');
+    this.#due = [];
+    if (batch.length > 0) void this.#send(batch);
+  }
+
+  /** Never rejects. */
+  async #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
+    const sentAt = this.#deps.clock.now();
+    for (const lease of batch) {
+      lease.renewing = true;
+      this.#plan(lease, Infinity);
+    }
+    const requests = batch.map((lease) => ({
+      keys: lease.keys,
+      token: lease.token,
+      ttlMs: ttlMs ?? lease.ttlMs,
+    }));
+    const outcomes = await this.#deps.store.extend(requests);
+    batch.forEach((lease, index) => {
+      lease.renewing = false;
+      const outcome = outcomes[index];
+      if (outcome !== undefined) this.#settle(lease, outcome, sentAt, ttlMs ?? lease.ttlMs);
+    });
+    return outcomes;
+  }
+
+  #settle(lease: Lease, outcome: ExtendOutcome, sentAt: Instant, ttlMs: number): void {
+    if (lease.state.status === 'lost') return;
+    // An answer that comes after the old deadline revives nothing: somebody else may have held the lock in between.
+    if (lease.validForMs <= 0) this.#lose(lease, 'store-unavailable');
+    else if (outcome.status === 'lost') this.#lose(lease, outcome.reason);
+    else if (outcome.status === 'extended') {
+      lease.renewed(sentAt, ttlMs);
+      this.#plan(lease, renewalDelayMs(ttlMs));
+    } else {
+      lease.endanger();
+      this.#plan(lease, retryDelayMs(lease.ttlMs));
+    }
+  }
+
+  #throwIfLost(lease: Lease): void {
+    const reason = lease.lostReason;
+    if (reason !== undefined && lease.state.status !== 'lost') this.#lose(lease, reason);
+    this.assertHeld(lease);
+  }
+
+  #lose(lease: Lease, reason: LockLostReason): void {
+    this.#end(lease, reason);
+    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
+    const gone = reason === 'stolen' || reason === 'released-elsewhere';
+    if (!gone || lease.keys.length > 1) this.discard(lease, lease.ttlMs);
+    const { keys, fencingToken } = lease;
+    this.#deps.events.emit('lost', { keys, fencingToken, reason });
+    this.#deps.onEnd(keys);
+  }
+
+  #end(lease: Lease, reason: LockLostReason): void {
+    lease.end(reason);
+    this.#leases.delete(lease);
+    if (this.#leases.size > 0) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #track<T>(ending: Promise<T>): Promise<T> {
+    this.#endings.add(ending);
+    const forget = (): void => void this.#endings.delete(ending);
+    ending.then(forget, forget);
+    return ending;
+  }
+}

@@ -1,0 +1,128 @@
+import { LockLostError, type LockLostReason } from '../errors.js';
+import type { LeaseReference } from '../store/lock-store.js';
+import type { Appointment } from './agenda.js';
+import { elapsedMs, type Clock, type Instant } from './clock.js';
+
+/** What the store granted, and when it was asked. */
+export interface Grant extends LeaseReference {
+  readonly fencingToken: number;
+  readonly ttlMs: number;
+  /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
+  readonly sentAt: Instant;
+}
+
+export interface HoldingOptions {
+  readonly autoExtend: boolean;
+  readonly maxHoldMs: number;
+}
+
+/**
+ * How much of a TTL may be relied on: clocks of client and server run at different speeds. The fraction is an option, the
+ * 2 ms are what Redis' expiry resolution and small TTLs need (redis.io, "Distributed locks with Redis").
+ */
+export const validityMs = (ttlMs: number, clockDrift: number): number =>
+  ttlMs - ttlMs * clockDrift - 2;
+
+type State =
+  | { readonly status: 'held' }
+  /** A renewal failed or is late; still held until the deadline. */
+  | { readonly status: 'jeopardy' }
+  | { readonly status: 'lost'; readonly reason: LockLostReason };
+
+/**
+ * Ownership as this process knows it: held → jeopardy → held again, or lost. It keeps time and state; renewing and ending it is
+ * the keeper's work.
+ */
+export class Lease implements LeaseReference {
+  readonly keys: readonly string[];
+  readonly token: string;
+  readonly fencingToken: number;
+  readonly heldSince: Instant;
+  readonly options: HoldingOptions;
+  readonly #clock: Clock;
+  readonly #clockDrift: number;
+  #ttlMs: number;
+  #sentAt: Instant;
+  #state: State = { status: 'held' };
+  #abort: AbortController | undefined;
+
+  /** The keeper's: when it looks at this lease again. */
+  appointment: Appointment | undefined;
+  /** The keeper's: whether a renewal is on its way. */
+  renewing = false;
+  /** The keeper's: the release that was asked for, if any. */
+  releasing: Promise<boolean> | undefined;
+
+  constructor(grant: Grant, options: HoldingOptions, clock: Clock, clockDrift: number) {
+    this.keys = grant.keys;
+    this.token = grant.token;
+    this.fencingToken = grant.fencingToken;
+    this.heldSince = grant.sentAt;
+    this.options = options;
+    this.#ttlMs = grant.ttlMs;
+    this.#sentAt = grant.sentAt;
+    this.#clock = clock;
+    this.#clockDrift = clockDrift;
+  }
+
+  get ttlMs(): number {
+    return this.#ttlMs;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** What is left of the validity by the clocks, whatever the state; may be negative. */
+  get validForMs(): number {
+    return validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, this.#clock.now());
+  }
+
+  get heldForMs(): number {
+    return elapsedMs(this.heldSince, this.#clock.now());
+  }
+
+  /** Created when first asked for: most locks never need one. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#state.status === 'lost' && this.#state.reason !== 'released')
+      this.#abortWith(this.#state.reason);
+    return this.#abort.signal;
+  }
+
+  /** Why this lease protects nothing any more, by state or by the clocks; `undefined` while it is held. */
+  get lostReason(): LockLostReason | undefined {
+    if (this.#state.status === 'lost') return this.#state.reason;
+    if (this.validForMs > 0) return undefined;
+    return this.#state.status === 'jeopardy' ? 'store-unavailable' : 'expired';
+  }
+
+  lostError(): LockLostError | undefined {
+    const reason = this.lostReason;
+    if (reason === undefined) return undefined;
+    return new LockLostError({ keys: this.keys, reason, fencingToken: this.fencingToken });
+  }
+
+  renewed(sentAt: Instant, ttlMs: number): void {
+    this.#sentAt = sentAt;
+    this.#ttlMs = ttlMs;
+    this.#state = { status: 'held' };
+  }
+
+  endanger(): void {
+    this.#state = { status: 'jeopardy' };
+  }
+
+  end(reason: LockLostReason): void {
+    this.#state = { status: 'lost', reason };
+    this.appointment?.cancel();
+    this.appointment = undefined;
+    if (reason !== 'released') this.#abortWith(reason);
+  }
+
+  #abortWith(reason: LockLostReason): void {
+    if (this.#abort === undefined || this.#abort.signal.aborted) return;
+    const { keys, fencingToken } = this;
+    this.#abort.abort(new LockLostError({ keys, reason, fencingToken }));
+  }
+}

@@ -1,0 +1,35 @@
+import type { Duration } from '../options/duration.js';
+
+/** A lock that is held: what `acquire` returns and what the work of `run` is given. */
+export interface Lock extends AsyncDisposable {
+  /** What is locked: sorted, without duplicates, without `keyPrefix`. */
+  readonly keys: readonly string[];
+  /**
+   * A safe integer that grows with every grant of each of the keys, also after the store lost its data. Send it along to the
+   * resource, and let the resource refuse a smaller one than it has seen: that is what makes a lock safe against pauses
+   * (Kleppmann 2016, "How to do distributed locking").
+   */
+  readonly fencingToken: number;
+  /** Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, also when Redis is silent. */
+  readonly signal: AbortSignal;
+  /** Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals move it. */
+  readonly remainingMs: number;
+  /** Whether the lock is held now. Compares the clocks, so it is right even after the event loop was blocked. */
+  readonly isHeld: boolean;
+  /** Throws a `LockLostError` unless the lock is held now. Call it right before a step that cannot be undone. */
+  assertHeld(): void;
+  /**
+   * Renews now, for `ttl` from now (default: the TTL in force), and makes that the TTL in force.
+   *
+   * @throws LockLostError when the lock is lost; LockStoreUnavailableError when the store did not answer: the lock is then
+   * still held until `remainingMs` is over.
+   */
+  extend(ttl?: Duration): Promise<void>;
+  /**
+   * Gives the lock back. `true` when it was held until now, `false` when it was lost before. Idempotent: another call gives
+   * the same answer.
+   *
+   * @throws LockStoreUnavailableError when the store did not answer; it is told again in the background until the TTL is over.
+   */
+  release(): Promise<boolean>;
+}

@@ -1,0 +1,334 @@
+import { Logger } from '@nestjs/common';
+import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from './errors.js';
+import { bindLockedMethods } from './decorators/bind.js';
+import type { LockedMethod } from './decorators/locked-method.js';
+import { canonicalKeys, checkKey, type RequestValues } from './key/index.js';
+import { Agenda } from './lease/agenda.js';
+import { elapsedMs, systemClock, type Clock } from './lease/clock.js';
+import { HeldLock } from './lease/held-lock.js';
+import { LeaseKeeper } from './lease/lease-keeper.js';
+import type { Lock } from './lease/lock.js';
+import { enterNested, Scope } from './lease/scope.js';
+import { Section } from './lease/section.js';
+import { LockEventHub, type LockEventListener, type LockEventName } from './lock.events.js';
+import {
+  resolveAcquireOptions,
+  type AcquireOptions,
+  type ResolvedAcquireOptions,
+  type RunOptions,
+  type TryAcquireOptions,
+  type TryRunOptions,
+} from './options/acquire-options.js';
+import type { LockModuleOptions } from './options/lock-module-options.js';
+import { errorPresenter } from './options/present-errors.js';
+import { resolveOptions, type ResolvedOptions } from './options/resolve-options.js';
+import { LockQueue } from './queue/lock-queue.js';
+import { createStore } from './store/create-store.js';
+import { GuardedStore } from './store/guarded-store.js';
+
+/** What `inspect` says of a key. */
+export type LockInspection =
+  | { readonly held: false }
+  | {
+      readonly held: true;
+      /** Milliseconds until the lease ends if it is not renewed; `Infinity` for a lock without TTL set by other software. */
+      readonly remainingMs: number;
+    };
+
+interface LockServiceSettings {
+  readonly name?: string | symbol | undefined;
+  readonly clock?: Clock;
+}
+
+/** What `tryRun` did. */
+export type TryRunResult<T> =
+  | { readonly acquired: true; readonly value: T }
+  | { readonly acquired: false; readonly retryAfterMs: number };
+
+/** Locks by hand. Injected; one per `RedisLockModule`. */
+export class LockService {
+  readonly #logger = new Logger('Holdfast');
+  readonly #options: ResolvedOptions;
+  readonly #clock: Clock;
+  readonly #agenda: Agenda;
+  readonly #events = new LockEventHub();
+  readonly #store: GuardedStore;
+  readonly #keeper: LeaseKeeper;
+  readonly #queue: LockQueue;
+
+  /** The `name` that the module registered it under. */
+  readonly name: string | symbol | undefined;
+
+  /** Applications get theirs from `RedisLockModule`; by hand, call `open()` first and `shutdown()` at the end. */
+  constructor(options: LockModuleOptions, { name, clock = systemClock }: LockServiceSettings = {}) {
+    this.name = name;
+    this.#options = resolveOptions(options);
+    this.present = errorPresenter(this.#options.errors);
+    this.#clock = clock;
+    this.#agenda = new Agenda(clock);
+    this.#store = new GuardedStore(
+      createStore(this.#options, clock, (message) => {
+        this.#logger.warn(message);
+      }),
+    );
+    const { clockDrift } = this.#options;
+    const shared = { store: this.#store, clock, agenda: this.#agenda, clockDrift };
+    this.#queue = new LockQueue({
+      ...shared,
+      discard: (lease, ttlMs) => {
+        this.#keeper.discard(lease, ttlMs);
+      },
+    });
+    this.#keeper = new LeaseKeeper({
+      ...shared,
+      events: this.#events,
+      present: this.present,
+      onEnd: (keys) => {
+        this.#queue.wake(keys);
+      },
+      onReleaseFailed: (error) => {
+        this.#logger.warn(error.message);
+      },
+    });
+    this.on('lost', (event) => {
+      this.#logger.warn(new LockLostError(event).message);
+    });
+  }
+
+  /**
+   * Acquires one key, or several all or none, and waits for them: in line behind those who came before, woken by the release.
+   *
+   * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
+   *
+   * @throws LockNotAcquiredError when the wait (default 10 s) was in vain; LockStoreUnavailableError when the store does not
+   * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
+   * when that aborts.
+   */
+  async acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
+    return this.#acquire(this.#keys(keys), resolveAcquireOptions(options, this.#options));
+  }
+
+  /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
+  async tryAcquire(
+    keys: string | readonly string[],
+    options: TryAcquireOptions = {},
+  ): Promise<Lock | null> {
+    const resolved = resolveAcquireOptions({ ...options, wait: 0 }, this.#options);
+    const canonical = this.#keys(keys);
+    try {
+      return await this.#acquire(canonical, resolved);
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `work` under the lock and gives back what it returns. A call from inside the work that asks for the same keys goes through
+   * (same lease, same fencing token); one that is left running is waited for.
+   *
+   * @throws what `acquire` throws; what `work` throws; LockLostError when the lock was lost while the work ran.
+   */
+  run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  run<T>(
+    keys: string | readonly string[],
+    options: RunOptions,
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<T>;
+  async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    const scope = await this.openScope(keys, options);
+    return scope.run(work);
+  }
+
+  /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
+  tryRun<T>(
+    keys: string | readonly string[],
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<TryRunResult<T>>;
+  tryRun<T>(
+    keys: string | readonly string[],
+    options: TryRunOptions,
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<TryRunResult<T>>;
+  async tryRun<T>(
+    keys: string | readonly string[],
+    ...rest: RunArguments<T>
+  ): Promise<TryRunResult<T>> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    let scope: Scope;
+    try {
+      scope = await this.openScope(keys, { ...options, wait: 0 });
+    } catch (error) {
+      if (!(error instanceof LockNotAcquiredError)) throw error;
+      return { acquired: false, retryAfterMs: error.retryAfterMs };
+    }
+    return { acquired: true, value: await scope.run(work) };
+  }
+
+  /** Whether a key is held by anybody, and for how long. Never tells who. */
+  async inspect(key: string): Promise<LockInspection> {
+    const outcome = await this.#store.inspect(this.#checked(() => checkKey(key)));
+    if (outcome.status === 'unavailable') throw this.#unavailable('inspect', key, outcome);
+    return outcome.status === 'free'
+      ? { held: false }
+      : { held: true, remainingMs: outcome.remainingMs };
+  }
+
+  /**
+   * Ends whoever's lock of a key. `true` when there was one. For operators: its holder loses the lock while it works, and learns of
+   * it at its next renewal.
+   */
+  async forceRelease(key: string): Promise<boolean> {
+    const outcome = await this.#store.forceRelease(this.#checked(() => checkKey(key)));
+    if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
+    return outcome.status === 'released';
+  }
+
+  /** The lock of the innermost `run` or `@WithLock` of this service that the calling code runs in. */
+  current(): Lock | undefined {
+    const [section] = Section.current()?.enclosing(this) ?? [];
+    return section?.lock;
+  }
+
+  /** Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that holds the key now. */
+  assertHeld(key: string): void {
+    for (const section of Section.current()?.enclosing(this) ?? []) {
+      if (section.covers([key])) {
+        section.lock.assertHeld();
+        return;
+      }
+    }
+    throw this.present(new LockLostError({ keys: [key], reason: 'released' }));
+  }
+
+  /** Calls back for every lock acquired, refused, lost or released by this service. Returns the function that stops it. */
+  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  /** Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods. */
+  bind<T extends object>(instance: T): T {
+    bindLockedMethods(instance, this);
+    return instance;
+  }
+
+  /** Connects, and waits until the store answered or its time limit is over. The module does it. */
+  open(): Promise<void> {
+    return this.#store.open();
+  }
+
+  /** Sends those away who wait, and lets nobody wait any more; holders go on, and who does not wait may still get a lock. */
+  refuseWaiting(): void {
+    this.#queue.refuseWaiting();
+  }
+
+  /** Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. */
+  async shutdown(timeoutMs: number = this.#options.shutdownTimeoutMs): Promise<void> {
+    this.#queue.close();
+    let cancel = (): void => undefined;
+    const deadline = new Promise<void>((resolve) => {
+      cancel = this.#clock.setTimer(resolve, timeoutMs);
+    });
+    await Promise.race([this.#keeper.drained(), deadline]);
+    cancel();
+    await this.#keeper.endAll('shutdown');
+    await this.#queue.settled();
+    this.#agenda.clear();
+    await this.#store.close();
+  }
+
+  /** @internal The keys of a decorated call. */
+  keysOf(
+    locked: LockedMethod,
+    args: readonly unknown[],
+    request: RequestValues | undefined,
+  ): readonly string[] {
+    return this.#checked(() => locked.resolve(args, request));
+  }
+
+  /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  readonly present: <E>(error: E) => E;
+
+  /** @internal How long a shutdown waits for holders. */
+  get shutdownTimeoutMs(): number {
+    return this.#options.shutdownTimeoutMs;
+  }
+
+  /**
+   * @internal A lock and the section it opens, for those who cannot put their work into one function: streams and handlers.
+   * @param parent the section to be nested in, where the async context does not tell
+   */
+  async openScope(
+    keys: string | readonly string[],
+    options: RunOptions,
+    parent = Section.current(),
+  ): Promise<Scope> {
+    const canonical = this.#keys(keys);
+    const resolved = resolveAcquireOptions(options, this.#options);
+    try {
+      const nested = await enterNested(this, canonical, resolved, parent);
+      if (nested !== undefined) return nested;
+    } catch (error) {
+      throw this.present(error);
+    }
+    const lock = await this.#acquire(canonical, resolved);
+    return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
+  }
+
+  async #acquire(keys: readonly string[], options: ResolvedAcquireOptions): Promise<HeldLock> {
+    const since = this.#clock.now();
+    try {
+      const grant = await this.#queue.acquire({ keys, ...options });
+      const lease = this.#keeper.adopt(grant, options);
+      const waitedMs = elapsedMs(since, this.#clock.now());
+      this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
+      const lock = new HeldLock(lease, this.#keeper);
+      // The event loop may have been blocked since the grant.
+      lock.assertHeld();
+      return lock;
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) {
+        const { retryAfterMs } = error;
+        this.#events.emit('refused', {
+          keys,
+          retryAfterMs,
+          waitedMs: elapsedMs(since, this.#clock.now()),
+        });
+      }
+      throw this.present(error);
+    }
+  }
+
+  #keys(keys: string | readonly string[]): readonly string[] {
+    return this.#checked(() => canonicalKeys(keys));
+  }
+
+  #checked<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      throw this.present(error);
+    }
+  }
+
+  #unavailable(
+    operation: string,
+    key: string,
+    outcome: { readonly nodes: LockStoreUnavailableError['nodes'] },
+  ): unknown {
+    return this.present(
+      new LockStoreUnavailableError({ operation, keys: [key], nodes: outcome.nodes }),
+    );
+  }
+}
+
+/** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */
+async function releaseOf(lock: HeldLock): Promise<void> {
+  const released = await lock.release().catch(() => true);
+  if (!released) lock.assertHeld();
+}
+
+type RunArguments<T> =
+  | [work: (lock: Lock) => T | PromiseLike<T>]
+  | [options: RunOptions, work: (lock: Lock) => T | PromiseLike<T>];

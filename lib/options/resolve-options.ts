@@ -1,0 +1,178 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { LockConfigurationError } from '../errors.js';
+import { isRedisClient, type RedisLocation } from '../store/redis/redis-source.js';
+import type { LockStore } from '../store/lock-store.js';
+import { toMs } from './duration.js';
+import type { LockErrorOptions, LockModuleOptions } from './lock-module-options.js';
+import { redact } from './redact.js';
+
+/** Every option, checked, in the units of the library. */
+export interface ResolvedOptions {
+  readonly location:
+    | { readonly kind: 'redis'; readonly redis: RedisLocation }
+    | { readonly kind: 'memory' }
+    | { readonly kind: 'store'; readonly store: LockStore };
+  readonly keyPrefix: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly autoExtend: boolean;
+  readonly clockDrift: number;
+  readonly nodeTimeoutMs: number;
+  readonly fenceKeepMs: number;
+  readonly shutdownTimeoutMs: number;
+  readonly errors: LockErrorOptions;
+}
+
+/** Below this, a network's own delays use up most of a lease. */
+export const SHORTEST_TTL_MS = 50;
+
+const NAMES = {
+  redis: true,
+  store: true,
+  keyPrefix: true,
+  ttl: true,
+  wait: true,
+  autoExtend: true,
+  clockDrift: true,
+  nodeTimeout: true,
+  maxClockStep: true,
+  shutdownTimeout: true,
+  errors: true,
+} satisfies Record<keyof LockModuleOptions, true>;
+
+/** @throws LockConfigurationError that names the option, what was given, and what to do. */
+export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new LockConfigurationError(
+      `LockModule needs an options object, received ${String(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
+    );
+  }
+  refuseUnknown(options);
+  return {
+    location: locationOf(options),
+    keyPrefix: keyPrefixOf(options.keyPrefix ?? 'lock:'),
+    ttlMs: ttlToMs(options.ttl ?? 30_000),
+    waitMs: toMs(options.wait ?? 10_000, 'wait'),
+    autoExtend: booleanOf(options.autoExtend ?? true, 'autoExtend'),
+    clockDrift: clockDriftOf(options.clockDrift ?? 0.01),
+    nodeTimeoutMs: toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1),
+    fenceKeepMs: Math.ceil(toMs(options.maxClockStep ?? 600_000, 'maxClockStep')),
+    shutdownTimeoutMs: toMs(options.shutdownTimeout ?? 10_000, 'shutdownTimeout'),
+    errors: errorsOf(options.errors ?? {}),
+  };
+}
+
+/** Redis counts whole milliseconds. */
+export const ttlToMs = (value: unknown): number => Math.ceil(toMs(value, 'ttl', SHORTEST_TTL_MS));
+
+export function booleanOf(value: unknown, option: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw wrong(option, value, 'true or false');
+}
+
+function refuseUnknown(options: object): void {
+  for (const name of Object.keys(options)) {
+    if (name in NAMES) continue;
+    const names = Object.keys(NAMES);
+    const near = closest(name, names);
+    const hint = distance(name, near) <= 3 ? ` Did you mean "${near}"?` : '';
+    throw new LockConfigurationError(
+      `LockModule has no option "${name}".${hint} Its options are ${names.join(', ')}.`,
+    );
+  }
+}
+
+function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['location'] {
+  if (redis !== undefined && store !== undefined) {
+    throw new LockConfigurationError(
+      'LockModule was given both "redis" and "store". Give one of them.',
+    );
+  }
+  if (redis !== undefined) return { kind: 'redis', redis: redisOf(redis) };
+  if (store === 'memory') return { kind: 'memory' };
+  if (isStore(store)) return { kind: 'store', store };
+  if (store !== undefined)
+    throw wrong('store', store, `'memory' or an object with the methods of LockStore`);
+  throw new LockConfigurationError(
+    `LockModule was given neither "redis" nor "store", and there is no silent default. Give redis: 'redis://localhost:6379', ` +
+      `or store: 'memory' for development and tests.`,
+  );
+}
+
+function redisOf(redis: NonNullable<LockModuleOptions['redis']>): RedisLocation {
+  if (isList(redis)) {
+    throw new LockConfigurationError(
+      `Option "redis" is a list of ${String(redis.length)}: a quorum over several masters is not yet supported by this version. Give one Redis.`,
+    );
+  }
+  if (typeof redis === 'string') {
+    if (/^rediss?:\/\/./.test(redis)) return redis;
+    throw wrong('redis', redact(redis), `a URL such as 'redis://localhost:6379'`);
+  }
+  if (typeof redis === 'object' && (redis as unknown) !== null) {
+    const { url } = redis as { url?: unknown };
+    if (isRedisClient(redis) || url === undefined) return redis;
+    throw new LockConfigurationError(
+      `Option "redis" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
+    );
+  }
+  throw wrong('redis', redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
+}
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+const STORE_METHODS = [
+  'acquire',
+  'extend',
+  'release',
+  'inspect',
+  'forceRelease',
+  'listen',
+  'leave',
+  'close',
+];
+
+const isStore = (value: unknown): value is LockStore =>
+  typeof value === 'object' &&
+  value !== null &&
+  STORE_METHODS.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
+
+function keyPrefixOf(value: unknown): string {
+  // eslint-disable-next-line no-control-regex -- they are what is looked for
+  const bad = typeof value !== 'string' || /[\u0000-\u001f\u007f]/.test(value);
+  const tag = typeof value === 'string' ? value.replace(/\{[^{}]+\}/, '') : '';
+  if (!bad && !/[{}]/.test(tag)) return value;
+  throw wrong(
+    'keyPrefix',
+    value,
+    `a text without control characters, with at most one Cluster hash tag such as '{app}:'`,
+  );
+}
+
+function clockDriftOf(value: unknown): number {
+  if (typeof value === 'number' && value >= 0 && value <= 0.5) return value;
+  throw wrong('clockDrift', value, 'a fraction from 0 to 0.5, such as 0.01');
+}
+
+function errorsOf(value: LockErrorOptions): LockErrorOptions {
+  if (typeof value !== 'object' || (value as unknown) === null)
+    throw wrong('errors', value, 'an object { exposeKeys?, body? }');
+  booleanOf(value.exposeKeys ?? false, 'errors.exposeKeys');
+  if (value.body !== undefined && typeof (value.body as unknown) !== 'function')
+    throw wrong('errors.body', value.body, 'a function (error, body) => body');
+  return value;
+}
+
+function wrong(option: string, value: unknown, expected: string): LockConfigurationError {
+  const shown =
+    typeof value === 'string'
+      ? JSON.stringify(value)
+      : typeof value === 'object'
+        ? typeName(value)
+        : String(value);
+  return new LockConfigurationError(`Option "${option}" must be ${expected}, received ${shown}.`);
+}
+
+/** Never the contents of an object: they may hold secrets. */
+const typeName = (value: object | null): string =>
+  value === null ? 'null' : `an object of type ${value.constructor.name}`;

@@ -1,0 +1,74 @@
+import { SLOT_MS, type Agenda, type Appointment } from '../lease/agenda.js';
+import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
+import type { Grant } from '../lease/lease.js';
+import type { Held, Unavailable } from '../store/lock-store.js';
+
+export interface LockRequest {
+  readonly keys: readonly string[];
+  readonly ttlMs: number;
+  /** 0: do not wait. */
+  readonly waitMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: number) => Error;
+
+/** Nobody has looked yet when the wait is over: others were ahead in line all the time. */
+const STILL_IN_LINE: Held = { status: 'held', key: '', remainingMs: 0, checkAgainMs: 0 };
+
+/** Somebody who waits for a lock: until it is granted, the wait is over, or its signal aborts. */
+export class Caller {
+  readonly request: LockRequest;
+  readonly granted: Promise<Grant>;
+  /** What the store said last to this line; it decides what a wait that ends in vain is called. */
+  lastOutcome: Held | Unavailable = STILL_IN_LINE;
+  /** The line's: told that the caller has gone. */
+  onGone: () => void = () => undefined;
+  readonly #clock: Clock;
+  readonly #since: Instant;
+  readonly #refusal: Refusal;
+  readonly #timeout: Appointment;
+  #resolve!: (grant: Grant) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(request: LockRequest, clock: Clock, agenda: Agenda, refusal: Refusal) {
+    this.request = request;
+    this.#clock = clock;
+    this.#since = clock.now();
+    this.#refusal = refusal;
+    this.granted = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#timeout = agenda.schedule(request.waitMs + SLOT_MS, () => {
+      this.giveUp();
+    });
+    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  grant(grant: Grant): void {
+    this.#forget();
+    this.#resolve(grant);
+  }
+
+  /** The wait was in vain. */
+  giveUp(): void {
+    const waitedMs = elapsedMs(this.#since, this.#clock.now());
+    this.fail(this.#refusal(this.request, this.lastOutcome, waitedMs));
+  }
+
+  fail(error: unknown): void {
+    this.#forget();
+    this.onGone();
+    this.#reject(error);
+  }
+
+  readonly #onAbort = (): void => {
+    this.fail(this.request.signal?.reason);
+  };
+
+  #forget(): void {
+    this.#timeout.cancel();
+    this.request.signal?.removeEventListener('abort', this.#onAbort);
+  }
+}

@@ -1,0 +1,174 @@
+import {
+  LockNotAcquiredError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+} from '../errors.js';
+import type { Agenda } from '../lease/agenda.js';
+import { elapsedMs, type Clock } from '../lease/clock.js';
+import { validityMs, type Grant } from '../lease/lease.js';
+import type { Held, LeaseReference, LockStore, Unavailable } from '../store/lock-store.js';
+import { newOwnerToken } from '../store/owner-token.js';
+import { Caller, type LockRequest } from './caller.js';
+import { WaitingLine, type AttemptOutcome } from './waiting-line.js';
+
+interface Dependencies {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly clockDrift: number;
+  /** Removes from the store what an attempt may have left there. */
+  readonly discard: (lease: LeaseReference, ttlMs: number) => void;
+}
+
+/**
+ * Asks the store for locks, and lets callers wait for them. All callers of this process that wait for the same keys stand in
+ * one line, first in first out, and only the first of them asks the store.
+ */
+export class LockQueue {
+  readonly #deps: Dependencies;
+  readonly #lines = new Map<string, WaitingLine>();
+  /** The lines that want a key, to be woken when it is released. */
+  readonly #linesByKey = new Map<string, Set<WaitingLine>>();
+  /** Where this process may stand in the store's line. */
+  readonly #standingAt = new Set<string>();
+  #state: 'open' | 'no-waiting' | 'closed' = 'open';
+  #ear: Promise<boolean> | undefined;
+  #hearing = false;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  /** Resolves with the grant, or rejects with the refusal, the outage, the closing or the signal's reason. */
+  async acquire(request: LockRequest): Promise<Grant> {
+    request.signal?.throwIfAborted();
+    if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
+    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request);
+
+    const outcome = await this.#attempt(request, false);
+    if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
+    if (this.#isOpenTo(request)) return outcome.grant;
+    this.#deps.discard(outcome.grant, request.ttlMs);
+    request.signal?.throwIfAborted();
+    throw new LockServiceClosedError(request.keys);
+  }
+
+  /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
+  wake(keys: readonly string[]): void {
+    for (const key of keys) for (const line of this.#linesByKey.get(key) ?? []) line.wake();
+  }
+
+  wakeAll(): void {
+    for (const line of this.#lines.values()) line.wake();
+  }
+
+  /** Sends everybody in line away, and lets nobody stand in line any more. */
+  refuseWaiting(): void {
+    if (this.#state === 'open') this.#state = 'no-waiting';
+    for (const line of this.#lines.values()) {
+      line.sendAway((keys) => new LockServiceClosedError(keys));
+    }
+  }
+
+  /** Grants nothing any more. */
+  close(): void {
+    this.refuseWaiting();
+    this.#state = 'closed';
+  }
+
+  /** Resolves when no line is left, and nothing of them in the store. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#lines.values()].map((line) => line.ended));
+  }
+
+  #isOpenTo(request: LockRequest): boolean {
+    return this.#state !== 'closed' && request.signal?.aborted !== true;
+  }
+
+  #wait(request: LockRequest): Promise<Grant> {
+    const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
+    this.#lineFor(request.keys).join(caller);
+    return caller.granted;
+  }
+
+  /** One request to the store under a fresh token; nothing of it stays behind unless it is granted. */
+  async #attempt(request: LockRequest, standInLine: boolean): Promise<AttemptOutcome> {
+    const { keys, ttlMs } = request;
+    const token = newOwnerToken();
+    const sentAt = this.#deps.clock.now();
+    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, standInLine });
+    if (outcome.status === 'held' && standInLine) this.#standingAt.add(outcome.key);
+    if (outcome.status === 'unavailable') this.#deps.discard({ keys, token }, ttlMs);
+    if (outcome.status !== 'granted') return outcome;
+    const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: outcome.fencingToken };
+    const elapsed = elapsedMs(sentAt, this.#deps.clock.now());
+    if (elapsed < validityMs(ttlMs, this.#deps.clockDrift)) return { status: 'granted', grant };
+    this.#deps.discard(grant, ttlMs);
+    return tooLate(elapsed, ttlMs);
+  }
+
+  #lineFor(keys: readonly string[]): WaitingLine {
+    const id = keys.join('\0');
+    const existing = this.#lines.get(id);
+    if (existing !== undefined) return existing;
+    const line: WaitingLine = new WaitingLine({
+      attempt: (request, standInLine) => this.#attempt(request, standInLine),
+      discard: this.#deps.discard,
+      isHearing: () => this.#hearing,
+      listen: () => this.#listen(),
+      agenda: this.#deps.agenda,
+      end: () => this.#dissolve(id, line, keys),
+    });
+    this.#lines.set(id, line);
+    for (const key of keys) {
+      const lines = this.#linesByKey.get(key) ?? new Set();
+      this.#linesByKey.set(key, lines.add(line));
+    }
+    return line;
+  }
+
+  /** Leaves the store's line wherever no other line of this process wants to be told. */
+  async #dissolve(id: string, line: WaitingLine, keys: readonly string[]): Promise<void> {
+    this.#lines.delete(id);
+    const left: Promise<void>[] = [];
+    for (const key of keys) {
+      const lines = this.#linesByKey.get(key);
+      lines?.delete(line);
+      if (lines !== undefined && lines.size > 0) continue;
+      this.#linesByKey.delete(key);
+      if (this.#standingAt.delete(key)) left.push(this.#deps.store.leave(key));
+    }
+    await Promise.all(left);
+  }
+
+  /** Opens the ear of this process: at the first wait, and again at a later one where it could not be opened. */
+  async #listen(): Promise<boolean> {
+    this.#ear ??= this.#deps.store
+      .listen((key) => {
+        if (key === undefined) this.wakeAll();
+        else this.wake([key]);
+      })
+      .then((answer) => answer === 'listening');
+    this.#hearing = await this.#ear;
+    if (!this.#hearing) this.#ear = undefined;
+    return this.#hearing;
+  }
+}
+
+/** What a refusal by the store is called. */
+function refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {
+  const { keys } = request;
+  return outcome.status === 'held'
+    ? new LockNotAcquiredError({ keys, retryAfterMs: outcome.remainingMs, waitedMs })
+    : new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
+}
+
+/** Granted, but over before the answer came: nothing to hand out (Redlock's validity check). */
+function tooLate(elapsed: number, ttlMs: number): Unavailable {
+  const message = `answered after ${elapsed.toFixed(0)} ms, when a TTL of ${String(ttlMs)} ms was over already`;
+  return {
+    status: 'unavailable',
+    nodes: [{ node: 'store', kind: 'timeout', message }],
+    transient: true,
+  };
+}

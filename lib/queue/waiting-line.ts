@@ -1,0 +1,119 @@
+import { SLOT_MS, type Agenda } from '../lease/agenda.js';
+import type { Grant } from '../lease/lease.js';
+import type { Held, LeaseReference, Unavailable } from '../store/lock-store.js';
+import type { Caller, LockRequest } from './caller.js';
+
+export type AttemptOutcome =
+  { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
+
+/** Where the store cannot tell us about releases, we look again this often at the least. */
+const POLL_MS = 500;
+/** During an outage: doubled from the first to the longest. */
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 1_000;
+
+interface Dependencies {
+  readonly attempt: (request: LockRequest, standInLine: boolean) => Promise<AttemptOutcome>;
+  readonly discard: (lease: LeaseReference, ttlMs: number) => void;
+  /** Whether releases are reported to this process. */
+  readonly isHearing: () => boolean;
+  /** Opens the ear; answers whether releases are reported from now on. */
+  readonly listen: () => Promise<boolean>;
+  readonly agenda: Agenda;
+  /** Called when the last caller has gone. */
+  readonly end: () => Promise<void>;
+}
+
+/**
+ * The callers of this process that wait for the same keys. The first of them has a request in the store, the others have
+ * nothing there. Between two looks the line sleeps: until a release is reported, or until the holder's lease may be over.
+ */
+export class WaitingLine {
+  readonly #deps: Dependencies;
+  readonly #callers = new Set<Caller>();
+  /** Reported since the last look began: what that look says may be out of date. */
+  #dirty = false;
+  #wakeUp: (() => void) | undefined;
+  #failures = 0;
+  #serving: Promise<void> | undefined;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  /** Resolves when everybody has gone and nothing is left in the store. */
+  get ended(): Promise<void> {
+    return this.#serving ?? Promise.resolve();
+  }
+
+  join(caller: Caller): void {
+    this.#callers.add(caller);
+    caller.onGone = () => {
+      this.#callers.delete(caller);
+      if (this.#callers.size === 0) this.wake();
+    };
+    this.#serving ??= this.#serve();
+  }
+
+  wake(): void {
+    this.#dirty = true;
+    this.#wakeUp?.();
+  }
+
+  sendAway(reason: (keys: readonly string[]) => Error): void {
+    for (const caller of [...this.#callers]) caller.fail(reason(caller.request.keys));
+  }
+
+  async #serve(): Promise<void> {
+    for (let head = this.#head(); head !== undefined; head = this.#head()) {
+      this.#dirty = false;
+      const hearing = this.#deps.isHearing();
+      const outcome = await this.#deps.attempt(head.request, hearing);
+      if (outcome.status === 'granted') await this.#granted(head, outcome.grant);
+      else await this.#refused(head, outcome, hearing);
+    }
+    await this.#deps.end();
+  }
+
+  async #granted(head: Caller, grant: Grant): Promise<void> {
+    this.#failures = 0;
+    // Gone while the request was on its way: the lock is passed on, to others of this line too.
+    if (!this.#callers.delete(head)) this.#deps.discard(grant, grant.ttlMs);
+    else {
+      head.grant(grant);
+      // Our own process holds it now and will wake us; asking the store would only be refused.
+      if (this.#callers.size > 0) await this.#sleep(grant.ttlMs);
+    }
+  }
+
+  async #refused(head: Caller, outcome: Held | Unavailable, hearing: boolean): Promise<void> {
+    for (const caller of this.#callers) caller.lastOutcome = outcome;
+    if (outcome.status === 'held') {
+      this.#failures = 0;
+      // Look again right after the ear was opened: the release may have been reported before it was.
+      if (!hearing && (await this.#deps.listen())) return;
+      const checkAgainMs = Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS);
+      await this.#sleep(checkAgainMs);
+    } else if (outcome.transient) {
+      await this.#sleep(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
+    } else head.giveUp();
+  }
+
+  #head(): Caller | undefined {
+    return this.#callers.values().next().value;
+  }
+
+  /** Until woken, or `ms` and a little: jitter keeps the processes in line from looking at the same moment. */
+  async #sleep(ms: number): Promise<void> {
+    if (this.#dirty || this.#callers.size === 0) return;
+    const jitterMs = SLOT_MS * (1 + 2 * Math.random());
+    await new Promise<void>((resolve) => {
+      const alarm = this.#deps.agenda.schedule(ms + jitterMs, resolve);
+      this.#wakeUp = () => {
+        alarm.cancel();
+        resolve();
+      };
+    });
+    this.#wakeUp = undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import type { Clock } from '../lease/clock.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { LockStore } from './lock-store.js';
+import { MemoryLockStore } from './memory/memory-lock-store.js';
+import { RedisLockStore } from './redis/redis-lock-store.js';
+
+/** The store that the options ask for. */
+export function createStore(
+  options: ResolvedOptions,
+  clock: Clock,
+  warn: (message: string) => void,
+): LockStore {
+  const { location, keyPrefix, nodeTimeoutMs, fenceKeepMs } = options;
+  if (location.kind === 'store') return location.store;
+  if (location.kind === 'memory') return new MemoryLockStore(clock);
+  return new RedisLockStore({ redis: location.redis, keyPrefix, nodeTimeoutMs, fenceKeepMs, warn });
+}

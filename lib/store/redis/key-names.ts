@@ -1,0 +1,23 @@
+/** The names under which one key is kept. They share a Cluster slot. */
+export interface KeyNames {
+  /** A string: the owner token, with the TTL. What every Redlock client in any language writes. */
+  readonly main: string;
+  /** A string: the last fencing token. */
+  readonly fence: string;
+  /** A sorted set: the inboxes of processes that wait, by the time they came. */
+  readonly queue: string;
+}
+
+/** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
+const HASH_TAG = /\{[^}]+\}/;
+
+/**
+ * Side keys get a suffix that no key can forge, because keys hold no braces: the whole name becomes the hash tag, or, where the
+ * prefix brings a tag of its own, the suffix carries the braces.
+ */
+export function keyNames(prefix: string, key: string): KeyNames {
+  const main = prefix + key;
+  const hasTag = HASH_TAG.test(main);
+  const side = (name: string): string => (hasTag ? `${main}:{${name}}` : `{${main}}:${name}`);
+  return { main, fence: side('fence'), queue: side('queue') };
+}

@@ -1,0 +1,136 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { NodeFailure } from '../../errors.js';
+import type { Unavailable } from '../lock-store.js';
+import type { RedisSource } from './redis-source.js';
+import type { Script } from './scripts/script.js';
+
+export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
+
+/** Answers of a server that is busy with something that passes (Redis' own error codes). */
+const PASSING =
+  /^(LOADING|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|BUSY|Too many Cluster redirections)/;
+
+/** Our connection for commands: runs scripts, each within a time limit, and names what went wrong. */
+export class RedisConnection {
+  readonly client: Redis | Cluster;
+  readonly #source: RedisSource;
+  #whenReady: Promise<void> | undefined;
+  /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
+  #lastError: string | undefined;
+
+  constructor(source: RedisSource) {
+    this.#source = source;
+    this.client = source.connect();
+    this.client.on('error', (error: Error) => {
+      this.#lastError = source.redact(error.message);
+    });
+    this.client.on('ready', () => {
+      this.#lastError = undefined;
+    });
+  }
+
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeLimitMs: number,
+  ): Promise<Reply> {
+    return this.ask(timeLimitMs, async ({ client }) => {
+      try {
+        return await client.evalsha(script.sha, keys.length, ...keys, ...args);
+      } catch (error) {
+        if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
+        return client.eval(script.lua, keys.length, ...keys, ...args);
+      }
+    });
+  }
+
+  /** Any request, within a time limit. Never rejects. */
+  async ask(timeLimitMs: number, request: (connection: this) => Promise<unknown>): Promise<Reply> {
+    const timer = new TimeLimit(timeLimitMs);
+    try {
+      const ready = this.client.status === 'ready' || (await timer.race(this.#connected()));
+      if (ready === TIME_IS_UP)
+        return this.#failure(
+          'connection',
+          this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`,
+        );
+      if (this.#lastError !== undefined && this.client.status !== 'ready')
+        return this.#failure('connection', this.#lastError);
+      const value = await timer.race(request(this));
+      if (value === TIME_IS_UP)
+        return this.#failure('timeout', `no answer within ${String(timeLimitMs)} ms`);
+      return { status: 'answered', value };
+    } catch (error) {
+      const message = messageOf(error);
+      const isReply = error instanceof Error && error.name === 'ReplyError';
+      if (isReply) return this.#failure('error', message, PASSING.test(message));
+      return this.#failure('connection', message);
+    } finally {
+      timer.clear();
+    }
+  }
+
+  /** An answer that was not what the script gives. */
+  malformed(value: unknown): Unavailable {
+    return this.#failure('error', `unexpected answer ${JSON.stringify(value)}`, false);
+  }
+
+  close(): void {
+    this.client.disconnect();
+  }
+
+  /** Until ready, or until a try to connect has failed. */
+  #connected(): Promise<void> {
+    const { client } = this;
+    if (client.status === 'wait') client.connect().catch(() => undefined); // told by the 'error' event
+    if (client.status === 'end' || this.#lastError !== undefined) return Promise.resolve();
+    this.#whenReady ??= new Promise((resolve) => {
+      const done = (): void => {
+        client.off('ready', done);
+        client.off('error', done);
+        client.off('end', done);
+        this.#whenReady = undefined;
+        resolve();
+      };
+      client.once('ready', done);
+      client.once('error', done);
+      client.once('end', done);
+    });
+    return this.#whenReady;
+  }
+
+  #failure(kind: NodeFailure['kind'], message: string, transient = true): Unavailable {
+    const node = this.#source.name;
+    return {
+      status: 'unavailable',
+      nodes: [{ node, kind, message: this.#source.redact(message) }],
+      transient,
+    };
+  }
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const TIME_IS_UP = Symbol('time is up');
+
+/** One timer over several steps. */
+class TimeLimit {
+  readonly #over: Promise<typeof TIME_IS_UP>;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number) {
+    this.#over = new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, ms, TIME_IS_UP);
+    });
+  }
+
+  race<T>(step: Promise<T>): Promise<T | typeof TIME_IS_UP> {
+    return Promise.race([step, this.#over]);
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}

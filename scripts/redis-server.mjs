@@ -1,0 +1,129 @@
+/**
+ * Finds a Redis (or Valkey) server program for the tests and the demo, and installs one where it can.
+ */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+const ownLink = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'redis-server');
+
+/** What a developer can run by hand where the installation is left to them. */
+export const INSTALL_HINT = `Install one of these, then run the command again:
+  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server
+  macOS:           brew install redis
+  Alpine:          sudo apk add redis
+or name the program of an existing installation (Redis 6.2 or later, Valkey 7.2 or later):
+  REDIS_SERVER_BIN=/path/to/redis-server npm test`;
+
+/** The path of a server program: `$REDIS_SERVER_BIN`, else `redis-server` or `valkey-server` on the PATH. */
+export function findRedisServer() {
+  const named = process.env.REDIS_SERVER_BIN;
+  if (named) {
+    const found = named.includes('/') ? executable(named) : onPath(named);
+    if (!found) {
+      throw new Error(
+        `REDIS_SERVER_BIN is "${named}", which is no program that can be run. Correct it or unset it.`,
+      );
+    }
+    return found;
+  }
+  return onPath('redis-server') ?? onPath('valkey-server') ?? executable(ownLink);
+}
+
+/** Like `findRedisServer()`, but installs a server where there is none; throws with instructions if it cannot. */
+export function ensureRedisServer(log = console.log) {
+  log('redis: looking for a server program');
+  const found = findRedisServer() ?? install(log);
+  if (!found)
+    throw new Error(`No Redis server was found, nor could one be installed.\n${INSTALL_HINT}`);
+  log(`redis: using ${found} (${versionOf(found) ?? 'unknown version'})`);
+  return found;
+}
+
+function install(log) {
+  if (onPath('apt-get')) return installWithApt(log);
+  if (onPath('brew')) {
+    run(log, ['brew', 'install', 'redis']);
+  } else if (onPath('apk')) {
+    const asRoot = rootPrefix();
+    if (asRoot) run(log, [...asRoot, 'apk', 'add', '--no-cache', 'redis']);
+    else log('redis: apk needs root, and sudo asks for a password');
+  } else {
+    log('redis: none of apt-get, brew and apk is here');
+  }
+  return findRedisServer();
+}
+
+/**
+ * On Debian the server program is in `redis-tools`; the package `redis-server` adds a link to it and a
+ * service that starts at once on port 6379. The tests want the program alone, so the link is made here.
+ */
+function installWithApt(log) {
+  const asRoot = rootPrefix();
+  if (!asRoot) {
+    log('redis: apt-get needs root, and sudo asks for a password');
+    return undefined;
+  }
+  // `env` hands the variables through sudo, which drops those of its caller.
+  const apt = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get'];
+  const installing = [...apt, 'install', '-y', '--no-install-recommends'];
+  run(log, [...apt, 'update']); // one unreachable repository of many does not matter: install decides
+  if (run(log, [...installing, 'redis-tools'])) {
+    const linked = linkServerProgram('/usr/bin/redis-check-rdb');
+    if (linked) return linked;
+  }
+  run(log, [...installing, 'redis-server']); // RUNLEVEL=1 keeps invoke-rc.d from starting the service
+  return findRedisServer();
+}
+
+/** The program decides by the name it is called by whether it is the server, hence a link. */
+function linkServerProgram(program) {
+  if (!executable(program)) return undefined;
+  mkdirSync(dirname(ownLink), { recursive: true });
+  rmSync(ownLink, { force: true });
+  symlinkSync(program, ownLink);
+  if (versionOf(ownLink)) return ownLink;
+  rmSync(ownLink);
+  return undefined;
+}
+
+/** The words to put before a command that needs root; `undefined` where root is out of reach. */
+function rootPrefix() {
+  if (process.getuid?.() === 0) return [];
+  const sudo = onPath('sudo');
+  const passwordless = sudo && spawnSync(sudo, ['-n', 'true'], { stdio: 'ignore' }).status === 0;
+  return passwordless ? [sudo, '-n'] : undefined;
+}
+
+function run(log, [command, ...args]) {
+  log(`redis: ${[command, ...args].join(' ')}`);
+  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status === 0) return true;
+  log(`redis: that failed (${error ? error.message : `exit code ${status}`})`);
+  return false;
+}
+
+function versionOf(program) {
+  const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  if (status !== 0) return undefined;
+  return /(?:Redis|Valkey) server v=\S+/i.exec(stdout)?.[0] ?? /v=\S+/.exec(stdout)?.[0];
+}
+
+function onPath(name) {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const found = folder && executable(join(folder, name));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function executable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

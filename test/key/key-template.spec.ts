@@ -1,0 +1,371 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { LockConfigurationError, LockKeyError } from '../../lib/errors.js';
+import { checkKey } from '../../lib/key/check-key.js';
+import { parseKeyTemplate } from '../../lib/key/key-template.js';
+
+class Order {
+  constructor(private readonly number: string) {}
+  get id(): string {
+    return this.number;
+  }
+}
+
+class OrdersService {
+  pay(orderId: string, order: unknown, { id }: { id: string }) {
+    return [orderId, order, id];
+  }
+  handle(body: unknown, headers: unknown) {
+    return [body, headers];
+  }
+  many(first: string, ...ids: string[]) {
+    return [first, ids];
+  }
+  none() {
+    return 0;
+  }
+  one(a: string) {
+    return a;
+  }
+}
+
+type Name = keyof OrdersService;
+type Method = (...args: never[]) => unknown;
+
+const parse = (
+  template: string,
+  name: Name = 'pay',
+  {
+    method = OrdersService.prototype[name],
+    owner = OrdersService,
+  }: {
+    method?: Method;
+    owner?: typeof OrdersService | undefined;
+  } = {},
+) =>
+  parseKeyTemplate(template, { where: `@WithLock on OrdersService.${name}`, method, owner, name });
+
+const parseOwnerless = (template: string, method: Method) =>
+  parseKeyTemplate(template, { where: 'here', method, owner: undefined, name: 'pay' });
+
+const keyError = (resolve: () => string): LockKeyError => {
+  try {
+    resolve();
+  } catch (error) {
+    if (error instanceof LockKeyError) return error;
+    throw error;
+  }
+  throw new Error('it was resolved');
+};
+
+describe('a key template', () => {
+  it('reads parameters by name, position and path', () => {
+    const args = ['7', { id: 8, lines: [{ sku: 'a:b' }] }, { id: '9' }];
+    const key = (template: string) => parse(template).resolve(args, undefined);
+    expect(key('order:<orderId>')).toBe('order:7');
+    expect(key('order:<0>')).toBe('order:7');
+    expect(key('order:<order.id>')).toBe('order:8');
+    expect(key('order:<1.id>:<2.id>')).toBe('order:8:9');
+    expect(key('<order.lines.0.sku>')).toBe('a%3Ab');
+    expect(key('report')).toBe('report');
+  });
+
+  it('reads getters of classes and objects without a prototype', () => {
+    const key = (order: unknown) => parse('<order.id>').resolve(['', order], undefined);
+    expect(key(new Order('7'))).toBe('7');
+    expect(key(Object.assign(Object.create(null) as object, { id: 7 }))).toBe('7');
+  });
+
+  it('reads the request', () => {
+    const request = {
+      params: { id: '1' },
+      body: { order: { id: '2' } },
+      query: { q: '3' },
+      headers: { 'x-tenant-id': '4' },
+      user: { id: '5' },
+    };
+    expect(
+      parse('<params.id>:<body.order.id>:<query.q>:<headers.X-Tenant-Id>:<user.id>').resolve(
+        [],
+        request,
+      ),
+    ).toBe('1:2:3:4:5');
+  });
+
+  it('prefers a parameter to the part of the request that has its name', () => {
+    const template = parse('<body.id>:<headers.X-Id>', 'handle');
+    expect(template).toMatchObject({ usesArguments: true, usesRequest: false });
+    expect(template.resolve([{ id: 1 }, { 'X-Id': 2 }], { body: { id: 3 } })).toBe('1:2');
+  });
+
+  it('reads a rest parameter as the list of its arguments', () => {
+    expect(parse('<ids.1>:<first>', 'many').resolve(['f', 'a', 'b'], undefined)).toBe('b:f');
+    expect(parse('<2>:<7>', 'many').resolve(Array.from('01234567'), undefined)).toBe('2:7');
+  });
+
+  it('tells what it reads', () => {
+    const uses = (template: string) => {
+      const { source, usesArguments, usesRequest } = parse(template);
+      return [source, usesArguments, usesRequest];
+    };
+    expect(uses('report')).toEqual(['report', false, false]);
+    expect(uses('<0>')).toEqual(['<0>', true, false]);
+    expect(uses('<body.id>')).toEqual(['<body.id>', false, true]);
+    expect(uses('<orderId>:<user.id>')).toEqual(['<orderId>:<user.id>', true, true]);
+    expect(parse('<ids.0>', 'many').usesArguments).toBe(true);
+  });
+});
+
+describe('the key of a call', () => {
+  it.each<[string, unknown[], string]>([
+    ['<orderId>', [], '<orderId> is undefined'],
+    ['<order.id>', ['7', {}], '<order.id> is undefined, and everybody'],
+    ['<order.id>', ['7'], '<order.id> is undefined, because <order> is undefined'],
+    [
+      '<1.customer.id>',
+      ['7', { customer: null }],
+      '<1.customer.id> is undefined, because <1.customer> is null',
+    ],
+    [
+      '<order.ids.0>',
+      ['7', { ids: '42' }],
+      '<order.ids.0> is undefined, because <order.ids> is a string',
+    ],
+    ['<order>', ['7', {}], '<order> is an object'],
+    ['<order.toString>', ['7', {}], '<order.toString> is a function'],
+  ])('is refused for %s of %p', (template, args, problem) => {
+    const error = keyError(() => parse(template).resolve(args, undefined));
+    expect(error.problem).toContain(`@WithLock on OrdersService.pay: ${problem}`);
+    expect(error.getStatus()).toBe(500);
+  });
+
+  it('is refused with 400 when the values came from a request', () => {
+    const status = (template: string, args: unknown[], request: object) =>
+      keyError(() => parse(template).resolve(args, request)).getStatus();
+    expect(status('<params.id>', [], {})).toBe(400);
+    expect(status('<query.id>', [], { query: { id: ['1', '2'] } })).toBe(400);
+    expect(status('<orderId>', [undefined], {})).toBe(400);
+    expect(status('<order.id>', ['7'], {})).toBe(400);
+  });
+
+  it('is refused, and not with 400, when it reads a request and there is none', () => {
+    const error = keyError(() => parse('<params.id>').resolve([], undefined));
+    expect(error.getStatus()).toBe(500);
+    expect(error.problem).toBe(
+      '@WithLock on OrdersService.pay: <params.id> is read from the request, but the method was called without one. ' +
+        'Take it from a parameter instead, or lock where the request is handled.',
+    );
+  });
+
+  it('is refused when many long values make it too long', () => {
+    const template = parse('<0>:<1>:<2>:<3>:<4>', 'many');
+    const long = Array.from({ length: 5 }, () => 'x'.repeat(250));
+    expect(keyError(() => template.resolve(long, undefined)).problem).toContain('1254 characters');
+  });
+
+  it('hands on what a getter throws', () => {
+    const order = {
+      get id(): string {
+        throw new RangeError('mine');
+      },
+    };
+    expect(() => parse('<order.id>').resolve(['', order], undefined)).toThrow(RangeError);
+  });
+});
+
+describe('a template that cannot work fails when the class is defined', () => {
+  it.each<[string, string]>([
+    ['', 'is empty'],
+    ['order:<orderId', 'contains a "<" or ">" outside of a placeholder'],
+    ['order:orderId>', 'contains a "<" or ">" outside of a placeholder'],
+    ['order:<<orderId>>', 'contains a "<" or ">" outside of a placeholder'],
+    ['{order}:<orderId>', 'contains a brace'],
+    ['order\n<orderId>', 'contains a control character'],
+    ['\ud800<orderId>', 'contains half of a surrogate pair'],
+    ['x'.repeat(1025), 'is longer than the 1024 characters'],
+    ['order:<>', 'has an empty placeholder'],
+    ['order:< >', 'has an empty placeholder'],
+    ['<orderId >', 'is not a path'],
+    ['<order.>', 'is not a path'],
+    ['<.id>', 'is not a path'],
+    ['<order..id>', 'is not a path'],
+    ['<order[0]>', 'is not a path'],
+    ['<order?.id>', 'is not a path'],
+    ['<order.id()>', 'is not a path'],
+    ['<01>', 'is not a path'],
+    ['<-1>', 'is not a path'],
+    ['<{orderId}>', 'is not a path'],
+    ['<order.__proto__.id>', 'reads "__proto__"'],
+    ['<order.constructor.name>', 'reads "constructor"'],
+    ['<body.prototype>', 'reads "prototype"'],
+    [
+      '<params>',
+      'has <params>, which is a part of the request. Name a property of it: <params.id>.',
+    ],
+    ['<3>', 'asks for <3>, but pay() takes 3 parameters, counted from 0'],
+    ['<orderId><0>', 'is ambiguous: two values stand side by side'],
+    ['<orderId>to<0>', 'is ambiguous: "to" between two values'],
+    ['<orderId>%<0>', 'is ambiguous: "%" between two values'],
+    ['<ordrId>', 'has <ordrId>, but pay() has no parameter "ordrId": did you mean <orderId>?'],
+    ['<orders.id>', 'did you mean <order.id>?'],
+    ['<param.id>', 'did you mean <params.id>?'],
+    ['<tenant>', 'has no parameter "tenant" (it has orderId, order).'],
+    ['<id>', 'Parameter 2 is destructured: write <2.id>.'],
+  ])('%s', (template, problem) => {
+    const define = () => parse(template);
+    expect(define).toThrow(LockConfigurationError);
+    expect(define).toThrow(`@WithLock on OrdersService.pay: the key ${JSON.stringify(template)} `);
+    expect(define).toThrow(problem);
+  });
+
+  it('names the other ways', () => {
+    for (const template of ['<tenant>', '<9>'])
+      expect(() => parse(template)).toThrow(/<0>.*<params\.id>.*key function/);
+    expect(() => parse('<tenant>', 'none')).toThrow('none() has no parameter "tenant".');
+    expect(() => parse('<1>', 'one')).toThrow('one() takes 1 parameter, counted from 0');
+  });
+
+  it('does not suggest what is not alike', () => {
+    expect(() => parse('<b>', 'one')).toThrow('(it has a)');
+    expect(() => parse('<b>', 'one')).not.toThrow('did you mean');
+  });
+
+  it('asks for one of the arguments of a rest parameter', () => {
+    expect(() => parse('<ids>', 'many')).toThrow('Pick one (<ids.0>)');
+  });
+});
+
+describe('a method that another decorator has wrapped', () => {
+  const wrapper = function (this: unknown, ...args: unknown[]) {
+    return args;
+  };
+
+  it('is read from its class', () => {
+    for (const method of [wrapper, new Proxy(OrdersService.prototype.pay, {})])
+      expect(parse('<order.id>', 'pay', { method }).resolve(['', { id: 7 }], undefined)).toBe('7');
+    expect(parse('<body.id>', 'handle', { method: wrapper }).usesRequest).toBe(false);
+    expect(() => parse('<ordrId>', 'pay', { method: wrapper })).toThrow('did you mean <orderId>?');
+  });
+
+  it('takes the positions that the class declares', () => {
+    const method = () => undefined;
+    expect(parse('<1.id>', 'pay', { method }).resolve(['', { id: 7 }], undefined)).toBe('7');
+    expect(() => parse('<3>', 'pay', { method })).toThrow('takes 3 parameters');
+  });
+
+  it('is refused where the wrapper has the name at another position', () => {
+    expect(() => parse('<order>', 'pay', { method: (order: unknown) => order })).toThrow(
+      '"order" stands at another position in the wrapper',
+    );
+    expect(() =>
+      parse('<order.0>', 'pay', { method: (_: unknown, ...order: unknown[]) => order }),
+    ).toThrow('"order" stands at another position in the wrapper');
+    expect(
+      parse('<orderId>', 'pay', { method: (orderId: unknown) => orderId }).resolve(
+        ['7'],
+        undefined,
+      ),
+    ).toBe('7');
+  });
+
+  it('takes positions and request paths, but no names, when no source can be read', () => {
+    const hidden = OrdersService.prototype.pay.bind(undefined as never);
+    expect(parseOwnerless('<9>', hidden).resolve(Array.from('0123456789'), undefined)).toBe('9');
+    expect(parseOwnerless('<body.id>', hidden).usesRequest).toBe(true);
+    expect(() => parseOwnerless('<orderId>', hidden)).toThrow('the source of pay() cannot be read');
+  });
+
+  it('takes any position of a method that reads its arguments object', () => {
+    const lowered = (0, eval)('(function (id_1) { return later(this, arguments); })') as Method;
+    expect(parseOwnerless('<3>', lowered).resolve(Array.from('0123'), undefined)).toBe('3');
+    expect(() => parseOwnerless('<id>', lowered)).toThrow('rename parameters');
+    expect(() => parseOwnerless('<id>', lowered)).not.toThrow('destructured');
+  });
+});
+
+describe('the keys of one template', () => {
+  const unit = fc.constantFrom(...Array.from(':-_/. %~{}<>3A2Daé💶→'), '\n', '\u2028');
+  const value = fc.oneof(
+    fc.string({ unit, minLength: 1, maxLength: 6 }),
+    fc.string({ unit, minLength: 1, maxLength: 6 }).map((text) => text.repeat(90)),
+    fc.integer({ min: -20, max: 20 }),
+  );
+  const text = fc.string({
+    unit: fc.constantFrom(...Array.from(':-_/. %~3A2Dato→💶')),
+    maxLength: 3,
+  });
+  const shape = fc.integer({ min: 1, max: 3 }).chain((count) =>
+    fc.record({
+      texts: fc.array(text, { minLength: count + 1, maxLength: count + 1 }),
+      left: fc.array(value, { minLength: count, maxLength: count }),
+      right: fc.array(value, { minLength: count, maxLength: count }),
+    }),
+  );
+  const templateOf = (texts: readonly string[]) => {
+    const source = texts.reduce((made, next, index) => `${made}<${String(index - 1)}>${next}`);
+    try {
+      return parse(source, 'many');
+    } catch (error) {
+      if (error instanceof LockConfigurationError && error.message.includes('is ambiguous'))
+        return undefined;
+      throw error;
+    }
+  };
+
+  it('differ whenever the values differ, whatever stands between them', () => {
+    let compared = 0;
+    fc.assert(
+      fc.property(shape, ({ texts, left, right }) => {
+        const template = templateOf(texts);
+        if (template === undefined) return;
+        compared += 1;
+        const same = left.every((each, index) => String(each) === String(right[index]));
+        expect(template.resolve(left, undefined) === template.resolve(right, undefined)).toBe(same);
+      }),
+      { numRuns: 5000 },
+    );
+    expect(compared).toBeGreaterThan(1000);
+  });
+
+  it('differ when the same text is cut into values at another place', () => {
+    const cut = fc.record({
+      separator: fc.string({
+        unit: fc.constantFrom(...Array.from(':-_/ %~3Aa→💶')),
+        minLength: 1,
+        maxLength: 2,
+      }),
+      words: fc.array(fc.constantFrom('a', '3', 'A', '%', '💶', 'D'), {
+        minLength: 3,
+        maxLength: 5,
+      }),
+      left: fc.nat(),
+      right: fc.nat(),
+    });
+    let compared = 0;
+    fc.assert(
+      fc.property(cut, ({ separator, words, left, right }) => {
+        const template = templateOf(['', separator, '']);
+        if (template === undefined) return;
+        const split = (at: number) => {
+          const place = 1 + (at % (words.length - 1));
+          return [words.slice(0, place).join(separator), words.slice(place).join(separator)];
+        };
+        const [one, other] = [split(left), split(right)];
+        if (one.join('\0') === other.join('\0')) return;
+        compared += 1;
+        expect(template.resolve(one, undefined)).not.toBe(template.resolve(other, undefined));
+      }),
+      { numRuns: 5000 },
+    );
+    expect(compared).toBeGreaterThan(1000);
+  });
+
+  it('pass the check of whole keys and keep to their slot', () => {
+    fc.assert(
+      fc.property(shape, ({ texts, left }) => {
+        const key = templateOf(texts)?.resolve(left, undefined);
+        if (key !== undefined) expect(checkKey(key)).toBe(key);
+      }),
+    );
+  });
+});

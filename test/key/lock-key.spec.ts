@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { LockKeyError } from '../../lib/errors.js';
+import { parseKeyTemplate } from '../../lib/key/key-template.js';
+import { lockKey } from '../../lib/key/lock-key.js';
+
+/** Calls the tag as the compiler does, with texts that are made up. */
+const tagged = (texts: readonly string[], ...values: readonly unknown[]): string =>
+  lockKey(Object.assign([...texts], { raw: texts }), ...values);
+
+describe('lockKey', () => {
+  it('keeps the text and encodes the values', () => {
+    expect(lockKey`order:${'42:items'}:${7}`).toBe('order:42%3Aitems:7');
+    expect(lockKey`report`).toBe('report');
+    expect(lockKey`${'{a}'}`).toBe('%7Ba%7D');
+  });
+
+  it('encodes what separates the values where no colon does', () => {
+    expect(lockKey`${'x-y'}-${'z'}`).toBe('x%2Dy-z');
+    expect(lockKey`${'x'}-${'y-z'}`).toBe('x-y%2Dz');
+    expect(lockKey`order-${'x-y'}`).toBe('order-x-y');
+  });
+
+  it('says which value is missing', () => {
+    expect(() => lockKey`order:${undefined}`).toThrow(
+      new LockKeyError({
+        problem:
+          'lockKey: the value after "order:" is undefined, and everybody without a value would share one lock. ' +
+          'Make sure that it is set before the call.',
+      }),
+    );
+  });
+
+  it('refuses values that nothing keeps apart', () => {
+    expect(() => lockKey`${'a'}${'b'}`).toThrow('side by side');
+    expect(() => lockKey`${'a'}and${'b'}`).toThrow('"and" between two values');
+    expect(() => lockKey`${'a'}and${'b'}`).toThrow(LockKeyError);
+  });
+
+  it('refuses text that may not stand in a key', () => {
+    expect(() => lockKey``).toThrow(LockKeyError);
+    expect(() => lockKey`{order}:${1}`).toThrow('a brace');
+  });
+
+  it('makes the same key as the template of the same text', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', ':', '-', '_', ' ', '%'), maxLength: 4 });
+    const value = fc.string({
+      unit: fc.constantFrom('a', ':', '-', '_', ' ', '%', '{', '~'),
+      minLength: 1,
+    });
+    fc.assert(
+      fc.property(text, text, text, value, value, (before, middle, after, a, b) => {
+        const separator = `${middle}.`;
+        const template = parseKeyTemplate(`${before}<0>${separator}<1>${after}`, {
+          where: 'here',
+          method: (_a: string, _b: string) => undefined,
+          owner: undefined,
+          name: 'method',
+        });
+        expect(tagged([before, separator, after], a, b)).toBe(template.resolve([a, b], undefined));
+      }),
+    );
+  });
+});
