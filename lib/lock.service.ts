@@ -250,6 +250,11 @@ export class LockService {
   /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
   readonly present: <E>(error: E) => E;
 
+  /** @internal Makes the holder of a key, in this process, lose it at once; for tests of what code does then. */
+  lose(key: string): boolean {
+    return this.#keeper.loseKey(key, 'stolen');
+  }
+
   /** @internal How long a shutdown waits for holders. */
   get shutdownTimeoutMs(): number {
     return this.#options.shutdownTimeoutMs;

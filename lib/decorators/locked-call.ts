@@ -51,8 +51,8 @@ export class LockedCall {
 
   /** Runs the method's own code inside the section. */
   invoke(holding: Holding): unknown {
-    return holding.section.inside(
-      () => Reflect.apply(this.#original, this.#self, this.#args) as unknown,
+    return holding.section.inside((): unknown =>
+      Reflect.apply(this.#original, this.#self, this.#args),
     );
   }
 

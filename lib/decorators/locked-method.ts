@@ -52,7 +52,7 @@ export class LockedMethod {
       return;
     }
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
-    if (!Array.isArray(templates) || templates.length === 0) {
+    if (templates.length === 0) {
       throw new LockConfigurationError(
         `${where} has no key. Name what to lock: @WithLock('order:<orderId>').`,
       );
@@ -83,11 +83,9 @@ export class LockedMethod {
   }
 }
 
-const AsyncGeneratorFunction = Object.getPrototypeOf(async function* () {
-  // only its kind is looked at
-}).constructor as new () => Method;
-
-const isAsyncGenerator = (method: Method): boolean => method instanceof AsyncGeneratorFunction;
+/** Also through the Proxy of another decorator. */
+const isAsyncGenerator = (method: Method): boolean =>
+  Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]';
 
 const OPTIONS = {
   ttl: true,

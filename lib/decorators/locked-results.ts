@@ -33,6 +33,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
   return new Observable((subscriber) => {
     let inner: Subscription | undefined;
     let holding: Holding | undefined;
+    const isGone = (): boolean => subscriber.closed;
     const fail = (error: unknown): void => {
       void (holding?.fail(error) ?? Promise.resolve(error)).then((own) => {
         subscriber.error(own);
@@ -47,7 +48,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       }
       const held = entry.holding;
       holding = held;
-      if (subscriber.closed) {
+      if (isGone()) {
         await held.finish();
         return;
       }
@@ -71,7 +72,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
           },
         }),
       );
-      if (subscriber.closed) inner.unsubscribe();
+      if (isGone()) inner.unsubscribe();
     };
     start().catch(fail);
     return () => {
@@ -108,16 +109,16 @@ async function* stepwise(call: LockedCall, holding: Holding): AsyncGenerator {
   const iterable = call.invoke(holding);
   if (!isAsyncIterable(iterable)) throw wrongKind(call, 'iterable', 'an async iterable');
   const iterator = section.inside(() => iterable[Symbol.asyncIterator]());
-  let ended = false;
+  const state = { ended: false };
   const step = async (
     take: () => Promise<IteratorResult<unknown>>,
   ): Promise<IteratorResult<unknown>> => {
     try {
       const taken = await section.inside(take);
-      ended = taken.done === true;
+      state.ended = taken.done === true;
       return taken;
     } catch (error) {
-      ended = true;
+      state.ended = true;
       throw error;
     }
   };
@@ -133,11 +134,11 @@ async function* stepwise(call: LockedCall, holding: Holding): AsyncGenerator {
         taken = await step(() => thrower(error));
         continue;
       }
-      taken = await step(() => iterator.next(sent as never));
+      taken = await step(() => iterator.next(sent));
     }
-    return taken.value;
+    return taken.value as unknown;
   } finally {
-    if (!ended) await section.inside(async () => iterator.return?.());
+    if (!state.ended) await section.inside(async () => iterator.return?.());
   }
 }
 

@@ -28,10 +28,11 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
  * nobody knows, `LockKeyError` (400 or 500) when a value of the key is missing, and `LockLostError` (409) when the lock was lost
  * while the method ran. Without a `LockService` it rejects too: the method never runs unlocked.
  */
-export const WithLock: WithLockSignature = (key, options) =>
-  ((target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
-    decorate(target, propertyKey, descriptor, key, (options ?? {}) as WithLockOptions);
-  }) as ReturnType<WithLockSignature>;
+export const WithLock: WithLockSignature =
+  (key, options) =>
+  (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
+    decorate(target, propertyKey, descriptor, key, options ?? {});
+  };
 
 function decorate(
   target: object,

@@ -34,21 +34,31 @@ export class LockHandlerRunner {
       const frame = new HandlerFrame(locked, this.serviceOf(locked), this.requestOf(context));
       let inner: Subscription | undefined;
       let last: unknown;
+      let left = false;
+      const isGone = (): boolean => subscriber.closed;
 
       const fail = (error: unknown): void => {
         void this.toAnswer(error, context).then((answer) => {
           subscriber.error(answer);
         });
       };
+      /** Gives the lock back when all that works under it has ended; what becomes of it is told by signal, event and log. */
+      const leave = (end: Promise<void> = Promise.resolve()): void => {
+        if (left) return;
+        left = true;
+        // The end of a response ends the iteration that fed it, even if nobody asked the iterator to return.
+        const work = locked.kind === 'iterable' ? end : Promise.all([end, frame.settled()]);
+        work.then(() => frame.finish()).catch(() => undefined);
+      };
       const onError = async (error: unknown): Promise<void> => {
-        if (frame.isRunning) abandon(frame);
+        if (frame.isRunning) leave();
         else error = await frame.fail(error);
         fail(error);
       };
       const onComplete = async (): Promise<void> => {
         const end = responseEnd(context, last, frame.args);
         // The work goes on after its stream has ended (a timeout, say), or in the response: it keeps the lock, nobody waits for it.
-        if (frame.isRunning || end !== undefined) abandon(frame, end);
+        if (frame.isRunning || end !== undefined) leave(end);
         else await frame.finish();
         subscriber.complete();
       };
@@ -61,8 +71,8 @@ export class LockHandlerRunner {
             return;
           }
         }
-        if (subscriber.closed) {
-          abandon(frame);
+        if (isGone()) {
+          await frame.finish();
           return;
         }
         inner = frame.inside(() =>
@@ -77,12 +87,12 @@ export class LockHandlerRunner {
             },
           }),
         );
-        if (subscriber.closed) inner.unsubscribe();
+        if (isGone()) inner.unsubscribe();
       };
       start().catch(fail);
       return () => {
         inner?.unsubscribe();
-        abandon(frame);
+        leave();
       };
     });
   }
@@ -112,11 +122,4 @@ async function acquireFirst(frame: HandlerFrame): Promise<Observable<unknown> | 
     const { answer } = (await onLocked(frame.locked, [], error)) as { answer: unknown };
     return isObservable(answer) ? answer : of(answer);
   }
-}
-
-/** Gives the lock back when everything that works under it has ended; what becomes of it is told by signal, event and log. */
-function abandon(frame: HandlerFrame, end: Promise<void> = Promise.resolve()): void {
-  // The end of a response ends the iteration that fed it, even if nobody asked the iterator to return.
-  const work = frame.locked.kind === 'iterable' ? end : Promise.all([end, frame.settled()]);
-  work.then(() => frame.finish()).catch(() => undefined);
 }

@@ -92,11 +92,11 @@ export class LeaseKeeper {
       if (outcome.status === 'released') this.#deps.onEnd(lease.keys);
       else if (elapsedMs(since, this.#deps.clock.now()) + delayMs < ttlMs) {
         this.#deps.agenda.schedule(delayMs, () => {
-          this.#track(attempt(delayMs * 2));
+          void this.#track(attempt(delayMs * 2));
         });
       }
     };
-    this.#track(attempt(FIRST_CLEAN_UP_DELAY_MS));
+    void this.#track(attempt(FIRST_CLEAN_UP_DELAY_MS));
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -105,6 +105,13 @@ export class LeaseKeeper {
       await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     }
     while (this.#endings.size > 0) await Promise.allSettled(this.#endings);
+  }
+
+  /** Ends the lease of a key as if the store had said so. Answers whether there was one. */
+  loseKey(key: string, reason: LockLostReason): boolean {
+    const lease = [...this.#leases].find(({ keys }) => keys.includes(key));
+    if (lease !== undefined) this.#lose(lease, reason);
+    return lease !== undefined;
   }
 
   /** Ends all leases: their holders are told, and the store is. */

@@ -35,13 +35,8 @@ export class Section {
 
   /** From the innermost outwards: the open sections of an owner that this one stands in, itself included. */
   *enclosing(owner: object): Generator<Section> {
-    for (
-      let section: Section | undefined = this;
-      section !== undefined;
-      section = section.#parent
-    ) {
-      if (section.#owner === owner && section.#open) yield section;
-    }
+    if (this.#owner === owner && this.#open) yield this;
+    if (this.#parent !== undefined) yield* this.#parent.enclosing(owner);
   }
 
   covers(keys: readonly string[]): boolean {

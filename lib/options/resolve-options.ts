@@ -44,7 +44,7 @@ const NAMES = {
 export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   if (typeof options !== 'object' || (options as unknown) === null) {
     throw new LockConfigurationError(
-      `LockModule needs an options object, received ${String(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
+      `LockModule needs an options object, received ${describe(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
     );
   }
   refuseUnknown(options);
@@ -90,9 +90,7 @@ function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['locat
   }
   if (redis !== undefined) return { kind: 'redis', redis: redisOf(redis) };
   if (store === 'memory') return { kind: 'memory' };
-  if (isStore(store)) return { kind: 'store', store };
-  if (store !== undefined)
-    throw wrong('store', store, `'memory' or an object with the methods of LockStore`);
+  if (store !== undefined) return { kind: 'store', store: storeOf(store) };
   throw new LockConfigurationError(
     `LockModule was given neither "redis" nor "store", and there is no silent default. Give redis: 'redis://localhost:6379', ` +
       `or store: 'memory' for development and tests.`,
@@ -132,10 +130,14 @@ const STORE_METHODS = [
   'close',
 ];
 
-const isStore = (value: unknown): value is LockStore =>
-  typeof value === 'object' &&
-  value !== null &&
-  STORE_METHODS.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
+function storeOf(value: unknown): LockStore {
+  const missing = STORE_METHODS.filter(
+    (name) => typeof (value as Record<string, unknown> | null)?.[name] !== 'function',
+  );
+  if (missing.length === 0) return value as LockStore;
+  const lacks = missing.length < STORE_METHODS.length ? ` (it has no ${missing.join(', ')})` : '';
+  throw wrong('store', value, `'memory' or an object with the methods of LockStore${lacks}`);
+}
 
 function keyPrefixOf(value: unknown): string {
   // eslint-disable-next-line no-control-regex -- they are what is looked for
@@ -164,15 +166,13 @@ function errorsOf(value: LockErrorOptions): LockErrorOptions {
 }
 
 function wrong(option: string, value: unknown, expected: string): LockConfigurationError {
-  const shown =
-    typeof value === 'string'
-      ? JSON.stringify(value)
-      : typeof value === 'object'
-        ? typeName(value)
-        : String(value);
-  return new LockConfigurationError(`Option "${option}" must be ${expected}, received ${shown}.`);
+  return new LockConfigurationError(
+    `Option "${option}" must be ${expected}, received ${describe(value)}.`,
+  );
 }
 
 /** Never the contents of an object: they may hold secrets. */
-const typeName = (value: object | null): string =>
-  value === null ? 'null' : `an object of type ${value.constructor.name}`;
+function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  return Object(value) === value ? `a value of type ${typeof value}` : String(value);
+}

@@ -1,1 +1,6 @@
-export {};
+export {
+  createTestLocks,
+  LockTestingModule,
+  type LockTestingOptions,
+} from './lock-testing.module.js';
+export { TestLocks, type RecordedLockEvent } from './test-locks.js';

@@ -1,4 +1,5 @@
-import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { Cluster } from 'ioredis';
+import { Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { redact } from '../../options/redact.js';
 
 /** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
@@ -103,7 +104,7 @@ function clusterSource(cluster: Cluster): RedisSource {
     name: 'cluster',
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
-    connect: () => cluster.duplicate([], options as Parameters<Cluster['duplicate']>[1]),
+    connect: () => cluster.duplicate([], options),
     connectSubscriber: (client) => {
       const masters = (client as Cluster).nodes('master');
       const node = masters[Math.floor(Math.random() * masters.length)];

@@ -7,7 +7,7 @@ import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
 import { ReportJob } from './report.job.js';
 
-const redis = process.env['REDIS_URL'];
+const redis = process.env.REDIS_URL;
 
 @Module({
   imports: [

@@ -2,12 +2,12 @@ import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
-const port = Number(process.env['PORT'] ?? 3000);
+const port = Number(process.env.PORT ?? 3000);
 const app = await NestFactory.create(AppModule);
 app.enableShutdownHooks();
 await app.listen(port);
 
-const store = process.env['REDIS_URL'] === undefined ? 'in-process memory store' : 'Redis';
+const store = process.env.REDIS_URL === undefined ? 'in-process memory store' : 'Redis';
 new Logger('Shop').log(`
   The shop is open on http://localhost:${String(port)}, its locks are in the ${store}. Try, in another terminal:
 

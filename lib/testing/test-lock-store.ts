@@ -1,0 +1,63 @@
+import type { NodeFailure } from '../errors.js';
+import type {
+  AcquireOutcome,
+  AcquireRequest,
+  ExtendOutcome,
+  InspectOutcome,
+  LeaseReference,
+  LeaseRequest,
+  ReleaseOutcome,
+  Unavailable,
+} from '../store/lock-store.js';
+import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
+
+const FAILURE: NodeFailure = {
+  node: 'test',
+  kind: 'connection',
+  message: 'made unavailable by the test',
+};
+const UNAVAILABLE: Unavailable = { status: 'unavailable', nodes: [FAILURE], transient: false };
+
+/** The memory store, with an outage at hand. */
+export class TestLockStore extends MemoryLockStore {
+  #failing: 'nothing' | 'everything' | ReadonlySet<string> = 'nothing';
+
+  fail(keys?: readonly string[]): void {
+    this.#failing = keys === undefined ? 'everything' : new Set(keys);
+  }
+
+  recover(): void {
+    this.#failing = 'nothing';
+  }
+
+  override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    return this.#fails(request.keys) ? Promise.resolve(UNAVAILABLE) : super.acquire(request);
+  }
+
+  override async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+    const outcomes = await Promise.all(
+      leases.map(async (lease) =>
+        this.#fails(lease.keys) ? UNAVAILABLE : (await super.extend([lease]))[0],
+      ),
+    );
+    return outcomes.map((outcome) => outcome ?? UNAVAILABLE);
+  }
+
+  override release(lease: LeaseReference): Promise<ReleaseOutcome> {
+    return this.#fails(lease.keys) ? Promise.resolve(UNAVAILABLE) : super.release(lease);
+  }
+
+  override inspect(key: string): Promise<InspectOutcome> {
+    return this.#fails([key]) ? Promise.resolve(UNAVAILABLE) : super.inspect(key);
+  }
+
+  override forceRelease(key: string): Promise<ReleaseOutcome> {
+    return this.#fails([key]) ? Promise.resolve(UNAVAILABLE) : super.forceRelease(key);
+  }
+
+  #fails(keys: readonly string[]): boolean {
+    const failing = this.#failing;
+    if (typeof failing === 'string') return failing === 'everything';
+    return keys.some((key) => failing.has(key));
+  }
+}
