@@ -25,5 +25,10 @@ export default {
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
   },
   collectCoverageFrom: ['lib/**/*.ts'],
+  coverageProvider: 'v8',
+  coverageReporters: ['text', 'json-summary'],
+  coverageThreshold: { global: { lines: 95 } },
+  // Tests start servers and processes of their own.
+  maxWorkers: 2,
   testTimeout: 30_000,
 };
