@@ -82,10 +82,18 @@ export abstract class LockError extends HttpException {
   }
 }
 
+const INTERNAL = {
+  statusCode: 500,
+  message: 'Internal server error',
+  error: 'Internal Server Error',
+};
+
 const quoted = (keys: readonly string[]): string => keys.map((key) => `"${key}"`).join(', ');
 
 const keysPhrase = (keys: readonly string[]): string =>
   keys.length === 1 ? `Lock ${quoted(keys)}` : `Locks ${quoted(keys)}`;
+
+const wasOrWere = (keys: readonly string[]): string => (keys.length === 1 ? 'was' : 'were');
 
 /** The lock is held by somebody else (HTTP 409). Nothing was locked. */
 export class LockNotAcquiredError extends LockError {
@@ -152,7 +160,7 @@ export class LockLostError extends LockError {
         error: 'Conflict',
       },
       message:
-        `${keysPhrase(facts.keys)} was lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
+        `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
         'check before you repeat it, and let the resource refuse old fencing tokens.',
       cause: facts.cause,
     });
@@ -213,7 +221,7 @@ export class LockServiceClosedError extends LockError {
         message: 'The service is shutting down. Try again later.',
         error: 'Service Unavailable',
       },
-      message: `${keysPhrase(keys)} was not acquired: this LockService is shutting down and grants no more locks.`,
+      message: `${keysPhrase(keys)} ${wasOrWere(keys)} not acquired: this LockService is shutting down and grants no more locks.`,
     });
   }
 }
@@ -234,7 +242,7 @@ export class LockKeyError extends LockError {
             message: 'A value that identifies what to lock is missing or not valid.',
             error: 'Bad Request',
           }
-        : { statusCode: 500, message: 'Internal server error', error: 'Internal Server Error' },
+        : INTERNAL,
       message: facts.problem,
     });
     this.fromRequest = fromRequest;
@@ -242,30 +250,24 @@ export class LockKeyError extends LockError {
   }
 }
 
-const internal = {
-  statusCode: 500,
-  message: 'Internal server error',
-  error: 'Internal Server Error',
-};
-
 /** A section asks for a lock that it holds itself in a way that would wait for ever, or that it said it would not. */
 export class LockReentrancyError extends LockError {
   constructor(facts: { readonly keys: readonly string[]; readonly problem: string }) {
-    super({ code: 'LOCK_REENTRANCY', keys: facts.keys, body: internal, message: facts.problem });
+    super({ code: 'LOCK_REENTRANCY', keys: facts.keys, body: INTERNAL, message: facts.problem });
   }
 }
 
 /** A `@WithLock` method was called on an object that no `LockService` was bound to. The method did not run. */
 export class LockNotBoundError extends LockError {
   constructor(problem: string) {
-    super({ code: 'LOCK_NOT_BOUND', body: internal, message: problem });
+    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem });
   }
 }
 
 /** A `@WithLock` method returned something other than its `returns` option says. */
 export class LockReturnKindError extends LockError {
   constructor(problem: string) {
-    super({ code: 'LOCK_RETURN_KIND', body: internal, message: problem });
+    super({ code: 'LOCK_RETURN_KIND', body: INTERNAL, message: problem });
   }
 }
 

@@ -55,8 +55,10 @@ export class LockLifecycle
   beforeApplicationShutdown(): void {
     this.#service.refuseWaiting();
     const { shutdownTimeoutMs } = this.#service;
-    const timer = setTimeout(() => void this.#end(0), shutdownTimeoutMs);
-    this.#deadline = { at: performance.now() + shutdownTimeoutMs, timer };
+    this.#deadline ??= {
+      at: performance.now() + shutdownTimeoutMs,
+      timer: setTimeout(() => void this.#end(0), shutdownTimeoutMs),
+    };
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -78,7 +80,8 @@ export class LockLifecycle
     const { name } = this.#service;
     throw new LockConfigurationError(
       `RedisLockModule.forRoot was imported ${String(count)} times ${name === undefined ? 'without a name' : `under the name "${String(name)}"`}. ` +
-        `Import it once, in the root module, or give each its own: forRoot({ name: 'jobs', … }).`,
+        `Import it once, in the root module, or give each its own: forRoot({ name: 'jobs', … }). ` +
+        'In a test of an application that imports it, replace the service: overrideProvider(LockService).useValue(createTestLocks().locks).',
     );
   }
 }

@@ -75,6 +75,7 @@ export class LockService {
     const shared = { store: this.#store, clock, agenda: this.#agenda, clockDrift };
     this.#queue = new LockQueue({
       ...shared,
+      adopt: (grant, options) => this.#keeper.adopt(grant, options),
       discard: (lease, ttlMs) => {
         this.#keeper.discard(lease, ttlMs);
       },
@@ -232,8 +233,8 @@ export class LockService {
     });
     await Promise.race([this.#keeper.drained(), deadline]);
     cancel();
-    await this.#keeper.endAll('shutdown');
     await this.#queue.settled();
+    await this.#keeper.endAll('shutdown');
     this.#agenda.clear();
     await this.#store.close();
   }
@@ -284,8 +285,7 @@ export class LockService {
   async #acquire(keys: readonly string[], options: ResolvedAcquireOptions): Promise<HeldLock> {
     const since = this.#clock.now();
     try {
-      const grant = await this.#queue.acquire({ keys, ...options });
-      const lease = this.#keeper.adopt(grant, options);
+      const lease = await this.#queue.acquire({ keys, ...options });
       const waitedMs = elapsedMs(since, this.#clock.now());
       this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
       const lock = new HeldLock(lease, this.#keeper);

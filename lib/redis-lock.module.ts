@@ -6,6 +6,7 @@ import { LockHandlerRunner } from './interceptors/lock-handler.runner.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
 import type { LockModuleOptions, LockOptionsFactory } from './options/lock-module-options.js';
+import { booleanOf, nameOf } from './options/resolve-options.js';
 import { getLockServiceToken } from './tokens.js';
 
 interface ModuleExtras {
@@ -35,10 +36,10 @@ export class RedisLockModule extends ConfigurableModuleClass {}
 export { RedisLockModule as LockModule };
 
 function complete(definition: DynamicModule, { isGlobal, name }: ModuleExtras): DynamicModule {
-  const token = getLockServiceToken(name);
+  const token = getLockServiceToken(nameOf(name));
   return {
     ...definition,
-    global: isGlobal ?? true,
+    global: booleanOf(isGlobal ?? true, 'isGlobal'),
     providers: [
       ...(definition.providers ?? []),
       {

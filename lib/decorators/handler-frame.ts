@@ -1,15 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RequestValues } from '../key/index.js';
 import type { Scope } from '../lease/scope.js';
 import type { Section } from '../lease/section.js';
 import type { LockService } from '../lock.service.js';
+import type { Holding } from './holding.js';
 import type { LockedMethod } from './locked-method.js';
 
-const current = new AsyncLocalStorage<HandlerFrame>();
+const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
 /**
- * One call of a handler: opened by the interceptor, which ends it, and met by the decorated method, which acquires into it when its
- * keys need the arguments as the pipes made them. It fits one call of that one method; any other call locks for itself.
+ * One call of a handler, from its first interceptor to its end: opened by the runner, which ends it, and met by the decorated method,
+ * which acquires into it when its keys need the arguments as the pipes made them. The method's own code does not see it: what that
+ * calls, itself included, locks for itself.
  */
 export class HandlerFrame {
   readonly locked: LockedMethod;
@@ -17,9 +20,16 @@ export class HandlerFrame {
   readonly request: RequestValues;
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
-  #call: 'awaited' | 'running' | 'over' = 'awaited';
-  #scope: Scope | undefined;
-  #whenOver: (() => void)[] = [];
+  /** The lock of the frame, asked for or held. */
+  #scope: Promise<Scope> | undefined;
+  #section: Section | undefined;
+  /** The calls that have not ended: more than one when an interceptor calls again (`retry()`) while the call before still works. */
+  readonly #calls = new Set<Promise<Scope>>();
+  /** The step of an iteration that is at work. */
+  #step: Promise<unknown> | undefined;
+  readonly #abandoned = new AbortController();
+  #over = false;
+  #left = false;
 
   constructor(locked: LockedMethod, service: LockService, request: RequestValues) {
     this.locked = locked;
@@ -31,61 +41,131 @@ export class HandlerFrame {
     return current.getStore();
   }
 
+  /** Calls `work` where no frame is seen. */
+  static outside<T>(work: () => T): T {
+    return current.run(undefined, work);
+  }
+
   /** Calls `work` with this frame, and the section that it holds, as its async context. */
   inside<T>(work: () => T): T {
-    const section = this.section;
+    const section = this.#section;
     return current.run(this, () => (section === undefined ? work() : section.inside(work)));
   }
 
-  get section(): Section | undefined {
-    return this.#scope?.section;
+  /** Whether a call of that method, made where this frame is seen, belongs to it. */
+  fits(locked: LockedMethod): boolean {
+    return this.locked === locked && !this.#over;
   }
 
+  /** Whether a call works, or waits for its lock. */
   get isRunning(): boolean {
-    return this.#call === 'running';
+    return this.#calls.size > 0;
   }
 
-  /** Whether this frame waits for a call of that method. */
-  awaits(locked: LockedMethod): boolean {
-    return this.locked === locked && this.#call === 'awaited';
-  }
-
-  begin(args: readonly unknown[]): void {
-    this.#call = 'running';
-    this.args = args;
-  }
-
-  /** Acquires the lock of the call, unless it is held already. */
-  async acquire(): Promise<Scope> {
-    const { locked, service, args, request } = this;
-    this.#scope ??= await service.openScope(
-      service.keysOf(locked, args, request),
-      locked.runOptions,
-    );
+  /** Acquires the lock, unless it is held already. */
+  acquire(args: readonly unknown[] = []): Promise<Scope> {
+    this.#scope ??= this.#acquire(args);
     return this.#scope;
   }
 
-  /** The call has settled. The lock stays until the interceptor ends the frame. */
-  callOver(): void {
-    this.#call = 'over';
-    for (const resolve of this.#whenOver.splice(0)) resolve();
+  /** Opens the section of one call, nested in the frame's: calls take turns, and the lock is not given back before they have ended. */
+  async enter(args: readonly unknown[]): Promise<Holding> {
+    this.args = args;
+    const opening = this.#open(args);
+    this.#calls.add(opening);
+    const over = (): void => void this.#calls.delete(opening);
+    try {
+      const scope = await opening;
+      return {
+        section: scope.section,
+        finish: () => {
+          over();
+          return scope.finish();
+        },
+        fail: (error) => {
+          over();
+          return scope.fail(error);
+        },
+        step: (step) => {
+          this.#track(step);
+        },
+      };
+    } catch (error) {
+      over();
+      throw error;
+    }
   }
 
-  /** Resolves when no call runs under this frame. */
-  async settled(): Promise<void> {
-    if (this.#call === 'running')
-      await new Promise<void>((resolve) => this.#whenOver.push(resolve));
-  }
-
-  /** Gives the lock back; rejects with a `LockLostError` when it was lost. */
+  /** Gives the lock back when the calls have ended. Rejects with a `LockLostError` when it was lost. */
   async finish(): Promise<void> {
-    this.#call = 'over';
-    await this.#scope?.finish();
+    const scope = await this.#end();
+    await scope?.finish();
   }
 
   /** Gives the lock back after an error, and that error with it. */
   async fail(error: unknown): Promise<unknown> {
-    this.#call = 'over';
-    return this.#scope === undefined ? error : this.#scope.fail(error);
+    const scope = await this.#end();
+    return scope === undefined ? error : scope.fail(error);
+  }
+
+  /**
+   * Nobody waits for this frame any more: from `end` on, calls that have no lock yet give up, and when the others have ended the lock is
+   * given back. What becomes of it is told by signal, event and log.
+   */
+  leave(end: Promise<void> = Promise.resolve()): void {
+    if (this.#left) return;
+    this.#left = true;
+    end
+      .then(() => {
+        this.#abandoned.abort();
+        return this.finish();
+      })
+      .catch(() => undefined);
+  }
+
+  async #acquire(args: readonly unknown[]): Promise<Scope> {
+    const { locked, service, request } = this;
+    const { signal } = this.#abandoned;
+    try {
+      const keys = service.keysOf(locked, args, request);
+      const scope = await service.openScope(keys, { ...locked.runOptions, signal });
+      this.#section = scope.section;
+      return scope;
+    } catch (error) {
+      this.#scope = undefined; // so that a `retry()` asks again
+      throw error;
+    }
+  }
+
+  async #open(args: readonly unknown[]): Promise<Scope> {
+    const { locked, service, request } = this;
+    const { section, lock } = await this.acquire(args);
+    this.#abandoned.signal.throwIfAborted();
+    const keys = locked.needsArguments ? service.keysOf(locked, args, request) : lock.keys;
+    return service.openScope(keys, { ...locked.runOptions, reentrant: true }, section);
+  }
+
+  async #end(): Promise<Scope | undefined> {
+    this.#over = true;
+    if (this.locked.kind === 'iterable') await this.#endIterations();
+    // A refusal is the answer of the call that asked.
+    return this.#scope?.catch(() => undefined);
+  }
+
+  /** The end of a response ends the iteration that fed it, even if nobody asks the iterator to return; but not a step that works. */
+  async #endIterations(): Promise<void> {
+    do {
+      await nextTurn(); // Who does ask has done it by now.
+      await this.#step;
+    } while (this.#step !== undefined);
+    for (const opening of this.#calls)
+      await opening.then((scope) => scope.finish()).catch(() => undefined);
+  }
+
+  #track(step: Promise<unknown>): void {
+    const settled = Promise.allSettled([step]).then(() => {
+      if (this.#step === settled) this.#step = undefined;
+    });
+    this.#step = settled;
   }
 }

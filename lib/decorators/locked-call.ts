@@ -2,16 +2,8 @@ import { LockNotAcquiredError, LockNotBoundError } from '../errors.js';
 import { Section } from '../lease/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
+import type { Holding } from './holding.js';
 import type { LockedMethod } from './locked-method.js';
-
-/** The lock of a call: its own, or the frame's that it stands in. */
-export interface Holding {
-  readonly section: Section;
-  /** Rejects with a `LockLostError` when the lock was lost. */
-  finish(): Promise<void>;
-  /** Gives the error back that the call is to throw. */
-  fail(error: unknown): Promise<unknown>;
-}
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
@@ -25,7 +17,7 @@ export class LockedCall {
   readonly #self: unknown;
   readonly #args: readonly unknown[];
   /** As of the call: a stream is subscribed to, or iterated, somewhere else. */
-  readonly #frame = HandlerFrame.current();
+  readonly #frame: HandlerFrame | undefined;
   readonly #section = Section.current();
 
   constructor(
@@ -38,6 +30,8 @@ export class LockedCall {
     this.#original = original;
     this.#self = self;
     this.#args = args;
+    const frame = HandlerFrame.current();
+    this.#frame = frame?.locked === locked ? frame : undefined;
   }
 
   get name(): string {
@@ -46,52 +40,44 @@ export class LockedCall {
 
   /** Whether it is a handler's call, whose answer goes out as a response. */
   get isHandlers(): boolean {
-    return this.#frame?.locked === this.#locked;
+    return this.#frame !== undefined;
   }
 
   /** Runs the method's own code inside the section. */
   invoke(holding: Holding): unknown {
-    return holding.section.inside((): unknown =>
+    return this.inside(holding, (): unknown =>
       Reflect.apply(this.#original, this.#self, this.#args),
     );
   }
 
-  /** Acquires the lock of the call. Rejects with what `LockService.acquire` rejects with. */
-  async enter(): Promise<Entry> {
-    const frame = this.#frame?.awaits(this.#locked) === true ? this.#frame : undefined;
-    const service = frame?.service ?? this.#locked.slot.get(this.#self);
+  /** Runs code of the method inside the section. */
+  inside<T>({ section }: Holding, work: () => T): T {
+    return HandlerFrame.outside(() => section.inside(work));
+  }
+
+  /**
+   * Acquires the lock of the call. Rejects with what `LockService.acquire` rejects with.
+   *
+   * @param signal ends the wait for the lock
+   */
+  async enter(signal?: AbortSignal): Promise<Entry> {
+    const service = this.#frame?.service ?? this.#locked.slot.get(this.#self);
     if (service === undefined) throw notBound(this.#locked);
-    frame?.begin(this.#args);
     try {
-      const holding = frame === undefined ? await this.#ownScope(service) : await inFrame(frame);
+      const holding =
+        this.#frame?.fits(this.#locked) === true
+          ? await this.#frame.enter(this.#args)
+          : await this.#ownScope(service, signal);
       return { status: 'entered', holding };
     } catch (error) {
-      frame?.callOver();
       return onLocked(this.#locked, this.#args, error);
     }
   }
 
-  #ownScope(service: LockService): Promise<Holding> {
-    const keys = service.keysOf(this.#locked, this.#args, undefined);
-    // A frame's section encloses what the frame's interceptors call again, such as an inner retry().
-    const parent = this.#section ?? this.#frame?.section;
-    return service.openScope(keys, this.#locked.runOptions, parent);
+  #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
+    const keys = service.keysOf(this.#locked, this.#args, this.#frame?.request);
+    return service.openScope(keys, { ...this.#locked.runOptions, signal }, this.#section);
   }
-}
-
-async function inFrame(frame: HandlerFrame): Promise<Holding> {
-  const { section } = await frame.acquire();
-  return {
-    section,
-    finish: () => {
-      frame.callOver();
-      return Promise.resolve();
-    },
-    fail: (error) => {
-      frame.callOver();
-      return Promise.resolve(error);
-    },
-  };
 }
 
 /** What a call answers that was refused its lock; any other error is thrown on. */

@@ -99,7 +99,7 @@ const OPTIONS = {
 } satisfies Record<keyof WithLockOptions, true>;
 
 function refuseUnknown(where: string, options: WithLockOptions): void {
-  const unknown = Object.keys(options).find((name) => !(name in OPTIONS));
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
   if (unknown === undefined) return;
   throw new LockConfigurationError(
     `${where} has no option "${unknown}". Its options are ${Object.keys(OPTIONS).join(', ')}.`,

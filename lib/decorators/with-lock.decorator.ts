@@ -3,9 +3,11 @@ import { UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../errors.js';
 import { LockInterceptor } from '../interceptors/lock.interceptor.js';
 import { LockedCall } from './locked-call.js';
+import { lockedIterable } from './locked-iterable.js';
 import { LockedMethod } from './locked-method.js';
 import { lockedMethodOf, markLocked } from './locked-methods-of.js';
-import { lockedIterable, lockedObservable, lockedPromise } from './locked-results.js';
+import { lockedObservable } from './locked-observable.js';
+import { lockedPromise } from './locked-promise.js';
 import type {
   WithLock as WithLockSignature,
   WithLockKey,

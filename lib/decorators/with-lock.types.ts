@@ -17,7 +17,7 @@ export type WithLockKey = string | readonly [string, ...string[]] | KeyFunction;
 /** What an `onLocked` function is told about the call that did not get its lock. */
 export interface LockedContext {
   readonly keys: readonly string[];
-  /** The arguments of the call. */
+  /** The arguments of the call; empty for a handler whose keys need only the request, which is refused before it has arguments. */
   readonly args: readonly unknown[];
   /** Milliseconds until the holder's lease ends if it is not renewed. */
   readonly retryAfterMs: number;

@@ -1,10 +1,17 @@
-import type { ArgumentsHost } from '@nestjs/common';
+import { Logger, type ArgumentsHost } from '@nestjs/common';
 import {
   LockNotAcquiredError,
   LockServiceClosedError,
   LockStoreUnavailableError,
   type LockError,
 } from '../errors.js';
+
+const logger = new Logger('Holdfast');
+
+/** Logs what is wrong in the application itself: the client is told nothing of it, and Nest logs no `HttpException`. */
+export function reportFault(error: LockError): void {
+  if (error.getStatus() === 500) logger.error(error);
+}
 
 /** A lock without TTL tells nothing; neither does an outage. */
 const UNKNOWN_SECONDS = 1;
@@ -59,6 +66,7 @@ async function convert(
   error: LockError,
   load: () => Promise<new (body: object) => Error>,
 ): Promise<Error> {
+  reportFault(error);
   const Exception = await load();
   const converted = new Exception(error.getResponse());
   converted.cause = error;

@@ -9,56 +9,58 @@ import {
 import { BaseExceptionFilter, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { throwError } from 'rxjs';
 import { LockError } from '../errors.js';
-import { setRetryAfter } from './answer-for.js';
+import { reportFault, setRetryAfter } from './answer-for.js';
+
+/** Where `@Catch` notes the classes of a filter. */
+const CATCHES = '__filterCatchExceptions__';
 
 /**
- * Sets `Retry-After` on lock errors that no interceptor sees, those of guards and middleware, and leaves the answer to whoever would
- * have given it: a filter that the application provides as `APP_FILTER`, or Nest. Filters of `useGlobalFilters`, controllers and
- * methods go before this one.
+ * Sets `Retry-After` on lock errors that no interceptor sees, those of guards, middleware and streamed bodies, and leaves the answer to
+ * whoever would have given it: a filter that the application provides as `APP_FILTER`, or Nest. Filters of `useGlobalFilters`,
+ * controllers and methods go before this one.
  */
 @Catch(LockError)
 @Injectable()
 export class LockErrorFilter implements ExceptionFilter<LockError> {
   readonly #discovery: DiscoveryService;
-  readonly #base: BaseExceptionFilter;
+  readonly #adapterHost: HttpAdapterHost;
 
   constructor(
     @Inject(DiscoveryService) discovery: DiscoveryService,
-    @Inject(HttpAdapterHost) host: HttpAdapterHost,
+    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
   ) {
     this.#discovery = discovery;
-    this.#base = new BaseExceptionFilter(host.httpAdapter);
+    this.#adapterHost = adapterHost;
   }
 
   catch(error: LockError, host: ArgumentsHost): unknown {
     const type = host.getType<string>();
-    if (type === 'rpc' || type === 'ws') return throwError(() => error);
-    if (type !== 'http') throw error;
-    setRetryAfter(error, host);
-    const filter = this.#applications().find((each) => catches(each, error)) ?? this.#base;
-    return filter.catch(error, host) as unknown;
+    if (type === 'http') setRetryAfter(error, host);
+    const filter = this.#applicationsFor(error);
+    if (filter !== undefined) return filter.catch(error, host) as unknown;
+    reportFault(error);
+    if (type === 'http') {
+      // A testing module gets its adapter after its providers.
+      new BaseExceptionFilter(this.#adapterHost.httpAdapter).catch(error, host);
+      return undefined;
+    }
+    // A microservice sends what its filter's stream fails with; the others (GraphQL) take a thrown error.
+    if (type === 'rpc') return throwError(() => error.getResponse());
+    throw error;
   }
 
-  /** The later one goes first, as in Nest. */
-  #applications(): readonly ExceptionFilter[] {
+  /** The filter that the application provides for it; the later one goes first, as in Nest. */
+  #applicationsFor(error: LockError): ExceptionFilter | undefined {
     return this.#discovery
       .getProviders()
-      .filter(
-        ({ subtype, instance }) => subtype === 'filter' && !(instance instanceof LockErrorFilter),
-      )
+      .filter(({ subtype }) => subtype === 'filter')
       .map(({ instance }) => instance as ExceptionFilter)
-      .reverse();
+      .filter((filter) => !(filter instanceof LockErrorFilter) && catches(filter, error))
+      .at(-1);
   }
 }
 
-/** The name under which Nest keeps the classes of `@Catch`, learnt from what `@Catch` does. */
-const [CATCHES] = Reflect.getOwnMetadataKeys(LockErrorFilter).filter(
-  (key: string) =>
-    Array.isArray(Reflect.getOwnMetadata(key, LockErrorFilter)) &&
-    (Reflect.getOwnMetadata(key, LockErrorFilter) as unknown[])[0] === LockError,
-) as string[];
-
 function catches(filter: ExceptionFilter, error: LockError): boolean {
-  const classes = (Reflect.getMetadata(CATCHES ?? '', filter.constructor) ?? []) as readonly Type[];
+  const classes = (Reflect.getMetadata(CATCHES, filter.constructor) ?? []) as readonly Type[];
   return classes.length === 0 || classes.some((each) => error instanceof each);
 }

@@ -1,6 +1,6 @@
 import { Injectable, type CallHandler, type ExecutionContext } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { isObservable, Observable, of, type Subscription } from 'rxjs';
+import { isObservable, Observable, of, Subscription } from 'rxjs';
 import { HandlerFrame } from '../decorators/handler-frame.js';
 import { onLocked } from '../decorators/locked-call.js';
 import type { LockedMethod } from '../decorators/locked-method.js';
@@ -29,70 +29,55 @@ export class LockHandlerRunner {
    */
   run(locked: LockedMethod, context: ExecutionContext, next: CallHandler): Observable<unknown> {
     // Applied twice, by the application too: the outer one has opened the frame.
-    if (HandlerFrame.current()?.awaits(locked) === true) return next.handle();
+    if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
     return new Observable((subscriber) => {
       const frame = new HandlerFrame(locked, this.serviceOf(locked), this.requestOf(context));
-      let inner: Subscription | undefined;
-      let last: unknown;
-      let left = false;
-      const isGone = (): boolean => subscriber.closed;
+      const inner = new Subscription();
+      /** The answer: held back until the lock is given back, unless it is one of a stream of them. */
+      let answer: { readonly value: unknown } | undefined;
 
-      const fail = (error: unknown): void => {
-        void this.toAnswer(error, context).then((answer) => {
-          subscriber.error(answer);
-        });
+      const passOn = (): void => {
+        if (answer !== undefined) subscriber.next(answer.value);
       };
-      /** Gives the lock back when all that works under it has ended; what becomes of it is told by signal, event and log. */
-      const leave = (end: Promise<void> = Promise.resolve()): void => {
-        if (left) return;
-        left = true;
-        // The end of a response ends the iteration that fed it, even if nobody asked the iterator to return.
-        const work = locked.kind === 'iterable' ? end : Promise.all([end, frame.settled()]);
-        work.then(() => frame.finish()).catch(() => undefined);
+
+      const fail = async (error: unknown): Promise<void> => {
+        let own = error;
+        // Work that goes on after its stream has ended (a timeout, say) keeps the lock, and nobody waits for it.
+        if (frame.isRunning) frame.leave();
+        else own = await frame.fail(error);
+        subscriber.error(await this.#answer(own, context));
       };
-      const onError = async (error: unknown): Promise<void> => {
-        if (frame.isRunning) leave();
-        else error = await frame.fail(error);
-        fail(error);
-      };
-      const onComplete = async (): Promise<void> => {
-        const end = responseEnd(context, last, frame.args);
-        // The work goes on after its stream has ended (a timeout, say), or in the response: it keeps the lock, nobody waits for it.
-        if (frame.isRunning || end !== undefined) leave(end);
+      const complete = async (): Promise<void> => {
+        const end = responseEnd(context, answer?.value, frame);
+        if (end !== undefined || frame.isRunning) frame.leave(end);
         else await frame.finish();
+        passOn();
         subscriber.complete();
       };
-
       const start = async (): Promise<void> => {
-        if (!locked.needsArguments) {
-          const answer = await acquireFirst(frame);
-          if (answer !== undefined) {
-            inner = answer.subscribe(subscriber);
-            return;
-          }
-        }
-        if (isGone()) {
-          await frame.finish();
-          return;
-        }
-        inner = frame.inside(() =>
-          next.handle().subscribe({
-            next: (value: unknown) => {
-              last = value;
-              subscriber.next(value);
+        const refusal = locked.needsArguments ? undefined : await acquireFirst(frame);
+        if (subscriber.closed) return;
+        const subscribe = (): Subscription =>
+          (refusal ?? next.handle()).subscribe({
+            next: (value) => {
+              if (locked.kind === 'observable') subscriber.next(value);
+              else {
+                passOn();
+                answer = { value };
+              }
             },
-            error: (error: unknown) => void onError(error),
+            error: (error: unknown) => void fail(error),
             complete: () => {
-              onComplete().catch(fail);
+              complete().catch(fail);
             },
-          }),
-        );
-        if (isGone()) inner.unsubscribe();
+          });
+        inner.add(frame.inside(subscribe));
       };
+
       start().catch(fail);
       return () => {
-        inner?.unsubscribe();
-        leave();
+        inner.unsubscribe();
+        frame.leave();
       };
     });
   }
@@ -110,6 +95,15 @@ export class LockHandlerRunner {
   /** What a call of this transport fails with. Errors of others pass. */
   protected async toAnswer(error: unknown, context: ExecutionContext): Promise<unknown> {
     return error instanceof LockError ? answerFor(error, context) : error;
+  }
+
+  /** A fault of an override answers the call as well. */
+  async #answer(error: unknown, context: ExecutionContext): Promise<unknown> {
+    try {
+      return await this.toAnswer(error, context);
+    } catch (fault) {
+      return fault;
+    }
   }
 }
 

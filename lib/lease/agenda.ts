@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { CancelTimer, Clock } from './clock.js';
 
 /** What the agenda keeps for an entry: the slot it stands in. */
@@ -13,6 +14,8 @@ export const SLOT_MS = 5;
  * before, never after; entries can be cancelled at once and leave nothing behind.
  */
 export class Agenda {
+  /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
+  readonly #context = new AsyncResource('HoldfastAgenda');
   readonly #clock: Clock;
   readonly #slots = new Map<number, Set<() => void>>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
@@ -48,10 +51,12 @@ export class Agenda {
   #arm(slot: number): void {
     this.#timer?.cancel();
     const delayMs = slot * SLOT_MS - this.#clock.now().monotonicMs;
-    const cancel = this.#clock.setTimer(() => {
-      this.#timer = undefined;
-      this.#comeUp();
-    }, delayMs);
+    const cancel = this.#context.runInAsyncScope(() =>
+      this.#clock.setTimer(() => {
+        this.#timer = undefined;
+        this.#comeUp();
+      }, delayMs),
+    );
     this.#timer = { slot, cancel };
   }
 

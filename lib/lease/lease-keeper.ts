@@ -9,12 +9,17 @@ import type {
 import { SLOT_MS, type Agenda } from './agenda.js';
 import { elapsedMs, type Clock, type Instant } from './clock.js';
 import { Lease, type Grant, type HoldingOptions } from './lease.js';
+import { UnderWay } from './under-way.js';
 
-/** Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. */
-const renewalDelayMs = (ttlMs: number): number => (ttlMs / 3) * (0.9 + Math.random() * 0.1);
+/**
+ * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The agenda
+ * comes up to a slot early: with that added, no TTL sees more than four renewals.
+ */
+const renewalDelayMs = (ttlMs: number): number =>
+  (ttlMs / 3) * (0.9 + Math.random() * 0.1) + SLOT_MS;
 
-/** After a failed renewal: with the first at a third of the TTL, that makes at most four renewals a TTL. */
-const retryDelayMs = (ttlMs: number): number => ttlMs / 6;
+/** After a failed renewal. */
+const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
 
 const FIRST_CLEAN_UP_DELAY_MS = 50;
 
@@ -39,7 +44,7 @@ interface Dependencies {
 export class LeaseKeeper {
   readonly #deps: Dependencies;
   readonly #leases = new Set<Lease>();
-  readonly #endings = new Set<Promise<unknown>>();
+  readonly #endings = new UnderWay();
   #due: Lease[] = [];
   #whenIdle: (() => void)[] = [];
 
@@ -60,6 +65,9 @@ export class LeaseKeeper {
 
   /** Renews one lease now. */
   async extend(lease: Lease, ttlMs: number): Promise<void> {
+    this.#throwIfLost(lease);
+    // One at a time: the answers of two could come in another order than the store did what they say.
+    while (lease.renewing !== undefined) await lease.renewing;
     this.#throwIfLost(lease);
     const [outcome] = await this.#send([lease], ttlMs);
     this.#throwIfLost(lease);
@@ -92,11 +100,11 @@ export class LeaseKeeper {
       if (outcome.status === 'released') this.#deps.onEnd(lease.keys);
       else if (elapsedMs(since, this.#deps.clock.now()) + delayMs < ttlMs) {
         this.#deps.agenda.schedule(delayMs, () => {
-          void this.#track(attempt(delayMs * 2));
+          void this.#endings.add(attempt(delayMs * 2));
         });
       }
     };
-    void this.#track(attempt(FIRST_CLEAN_UP_DELAY_MS));
+    void this.#endings.add(attempt(FIRST_CLEAN_UP_DELAY_MS));
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -104,7 +112,7 @@ export class LeaseKeeper {
     while (this.#leases.size > 0) {
       await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     }
-    while (this.#endings.size > 0) await Promise.allSettled(this.#endings);
+    await this.#endings.settled();
   }
 
   /** Ends the lease of a key as if the store had said so. Answers whether there was one. */
@@ -117,7 +125,7 @@ export class LeaseKeeper {
   /** Ends all leases: their holders are told, and the store is. */
   async endAll(reason: LockLostReason): Promise<void> {
     for (const lease of [...this.#leases]) this.#lose(lease, reason);
-    while (this.#endings.size > 0) await Promise.allSettled(this.#endings);
+    await this.#endings.settled();
   }
 
   async #release(lease: Lease): Promise<boolean> {
@@ -128,7 +136,7 @@ export class LeaseKeeper {
     }
     const heldMs = lease.heldForMs;
     this.#end(lease, 'released');
-    const outcome = await this.#track(this.#giveBack(lease));
+    const outcome = await this.#endings.add(this.#giveBack(lease));
     this.#deps.onEnd(lease.keys);
     const { keys, fencingToken } = lease;
     if (outcome.status === 'unavailable') {
@@ -163,7 +171,7 @@ export class LeaseKeeper {
   #plan(lease: Lease, delayMs: number): void {
     const { autoExtend, maxHoldMs } = lease.options;
     const delays = [lease.validForMs, maxHoldMs - lease.heldForMs];
-    if (autoExtend && !lease.renewing) delays.push(delayMs);
+    if (autoExtend && lease.renewing === undefined) delays.push(delayMs);
     lease.appointment?.cancel();
     lease.appointment = this.#deps.agenda.schedule(Math.min(...delays), () => {
       this.#attend(lease);
@@ -174,9 +182,10 @@ export class LeaseKeeper {
     lease.appointment = undefined;
     if (lease.options.maxHoldMs - lease.heldForMs <= SLOT_MS) this.#lose(lease, 'max-hold');
     else if (lease.validForMs <= SLOT_MS) {
-      const silent = lease.renewing || lease.state.status === 'jeopardy';
+      const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
       this.#lose(lease, silent ? 'store-unavailable' : 'expired');
-    } else if (!lease.options.autoExtend || lease.renewing) this.#plan(lease, Infinity);
+    } else if (!lease.options.autoExtend || lease.renewing !== undefined)
+      this.#plan(lease, Infinity);
     else {
       if (this.#due.length === 0) queueMicrotask(() => this.#renewDue());
       this.#due.push(lease);
@@ -184,31 +193,36 @@ export class LeaseKeeper {
   }
 
   #renewDue(): void {
-    // A lease may have been released since it came up: it must not be renewed.
-    const batch = this.#due.filter((lease) => lease.state.status !== 'lost');
+    // A lease may have been released, or extended by hand, since it came up.
+    const batch = this.#due.filter(
+      ({ state, renewing }) => state.status !== 'lost' && renewing === undefined,
+    );
     this.#due = [];
     if (batch.length > 0) void this.#send(batch);
   }
 
   /** Never rejects. */
-  async #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
+  #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
     const sentAt = this.#deps.clock.now();
-    for (const lease of batch) {
-      lease.renewing = true;
-      this.#plan(lease, Infinity);
-    }
     const requests = batch.map((lease) => ({
       keys: lease.keys,
       token: lease.token,
       ttlMs: ttlMs ?? lease.ttlMs,
     }));
-    const outcomes = await this.#deps.store.extend(requests);
-    batch.forEach((lease, index) => {
-      lease.renewing = false;
-      const outcome = outcomes[index];
-      if (outcome !== undefined) this.#settle(lease, outcome, sentAt, ttlMs ?? lease.ttlMs);
+    const renewal = this.#deps.store.extend(requests).then((outcomes) => {
+      batch.forEach((lease, index) => {
+        lease.renewing = undefined;
+        const [request, outcome] = [requests[index], outcomes[index]];
+        if (request && outcome) this.#settle(lease, outcome, sentAt, request.ttlMs);
+      });
+      return outcomes;
     });
-    return outcomes;
+    for (const lease of batch) {
+      lease.renewing = renewal;
+      lease.renewalSent(sentAt, ttlMs ?? lease.ttlMs);
+      this.#plan(lease, Infinity);
+    }
+    return renewal;
   }
 
   #settle(lease: Lease, outcome: ExtendOutcome, sentAt: Instant, ttlMs: number): void {
@@ -246,12 +260,5 @@ export class LeaseKeeper {
     this.#leases.delete(lease);
     if (this.#leases.size > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
-  }
-
-  #track<T>(ending: Promise<T>): Promise<T> {
-    this.#endings.add(ending);
-    const forget = (): void => void this.#endings.delete(ending);
-    ending.then(forget, forget);
-    return ending;
   }
 }

@@ -48,8 +48,8 @@ export class Lease implements LeaseReference {
 
   /** The keeper's: when it looks at this lease again. */
   appointment: Appointment | undefined;
-  /** The keeper's: whether a renewal is on its way. */
-  renewing = false;
+  /** The keeper's: the renewal that is on its way, if any. */
+  renewing: Promise<unknown> | undefined;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
@@ -101,6 +101,13 @@ export class Lease implements LeaseReference {
     const reason = this.lostReason;
     if (reason === undefined) return undefined;
     return new LockLostError({ keys: this.keys, reason, fencingToken: this.fencingToken });
+  }
+
+  /** A renewal is sent. If it is to a shorter TTL, the store may have obeyed although no answer comes. */
+  renewalSent(sentAt: Instant, ttlMs: number): void {
+    if (validityMs(ttlMs, this.#clockDrift) >= this.validForMs) return;
+    this.#sentAt = sentAt;
+    this.#ttlMs = ttlMs;
   }
 
   renewed(sentAt: Instant, ttlMs: number): void {

@@ -57,12 +57,13 @@ function attachCause(error: Error, cause: unknown): void {
  * The scope of a call that asks for keys which a section around it holds: on its turn, under the same lease. `undefined` when none
  * does.
  *
- * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false.
+ * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false; the reason of `signal` when that aborts
+ * before its turn.
  */
 export async function enterNested(
   owner: object,
   keys: readonly string[],
-  { reentrant }: { readonly reentrant: boolean },
+  { reentrant, signal }: { readonly reentrant: boolean; readonly signal: AbortSignal | undefined },
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
   const list = keys.map((key) => `"${key}"`).join(', ');
@@ -72,7 +73,7 @@ export async function enterNested(
         const problem = `${list} is asked for with reentrant: false inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
       }
-      const leave = await section.takeTurn();
+      const leave = await section.takeTurn(signal);
       const nested = new Section(owner, new BorrowedLock(section.lock), inner);
       const scope = new Scope(nested, () => {
         leave();

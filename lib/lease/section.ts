@@ -10,7 +10,7 @@ const current = new AsyncLocalStorage<Section>();
 export class Section {
   readonly lock: Lock;
   readonly #owner: object;
-  readonly #parent: Section | undefined;
+  #parent: Section | undefined;
   readonly #keys: ReadonlySet<string>;
   /** Settles when the last nested section so far has left. */
   #lastTurn: Promise<void> = Promise.resolve();
@@ -34,9 +34,11 @@ export class Section {
   }
 
   /** From the innermost outwards: the open sections of an owner that this one stands in, itself included. */
-  *enclosing(owner: object): Generator<Section> {
-    if (this.#owner === owner && this.#open) yield this;
-    if (this.#parent !== undefined) yield* this.#parent.enclosing(owner);
+  enclosing(owner: object): readonly Section[] {
+    const sections: Section[] = this.#open && this.#owner === owner ? [this] : [];
+    // Work that outlives its section, and opens others, and so on, must not keep all of them in memory.
+    while (this.#parent && !this.#parent.#open) this.#parent = this.#parent.#parent;
+    return this.#parent === undefined ? sections : [...sections, ...this.#parent.enclosing(owner)];
   }
 
   covers(keys: readonly string[]): boolean {
@@ -47,14 +49,21 @@ export class Section {
     return keys.some((key) => this.#keys.has(key));
   }
 
-  /** Resolves when it is the caller's turn, with the function that ends the turn. */
-  async takeTurn(): Promise<() => void> {
+  /** Resolves when it is the caller's turn, with the function that ends the turn; rejects with the reason of `signal`. */
+  async takeTurn(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
     const before = this.#lastTurn;
     let leave!: () => void;
     this.#lastTurn = new Promise((resolve) => {
       leave = resolve;
     });
-    await before;
+    try {
+      await unlessAborted(before, signal);
+    } catch (error) {
+      // Gone from the middle of the line: those behind still wait for those before.
+      void before.then(leave);
+      throw error;
+    }
     return leave;
   }
 
@@ -63,4 +72,18 @@ export class Section {
     this.#open = false;
     await this.#lastTurn;
   }
+}
+
+function unlessAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return turn;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    void turn.then(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    });
+  });
 }

@@ -2,9 +2,9 @@ import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
 import { isRedisClient, type RedisLocation } from '../store/redis/redis-source.js';
 import type { LockStore } from '../store/lock-store.js';
+import { describe } from './describe.js';
 import { toMs } from './duration.js';
 import type { LockErrorOptions, LockModuleOptions } from './lock-module-options.js';
-import { redact } from './redact.js';
 
 /** Every option, checked, in the units of the library. */
 export interface ResolvedOptions {
@@ -25,6 +25,9 @@ export interface ResolvedOptions {
 
 /** Below this, a network's own delays use up most of a lease. */
 export const SHORTEST_TTL_MS = 50;
+
+/** Node keeps the delays of its timers in a signed 32-bit integer; a longer one fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const NAMES = {
   redis: true,
@@ -47,7 +50,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
       `LockModule needs an options object, received ${describe(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
     );
   }
-  refuseUnknown(options);
+  refuseUnknown(options, NAMES, 'LockModule');
   return {
     location: locationOf(options),
     keyPrefix: keyPrefixOf(options.keyPrefix ?? 'lock:'),
@@ -55,9 +58,12 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
     waitMs: toMs(options.wait ?? 10_000, 'wait'),
     autoExtend: booleanOf(options.autoExtend ?? true, 'autoExtend'),
     clockDrift: clockDriftOf(options.clockDrift ?? 0.01),
-    nodeTimeoutMs: toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1),
+    nodeTimeoutMs: Math.min(toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1), LONGEST_TIMER_MS),
     fenceKeepMs: Math.ceil(toMs(options.maxClockStep ?? 600_000, 'maxClockStep')),
-    shutdownTimeoutMs: toMs(options.shutdownTimeout ?? 10_000, 'shutdownTimeout'),
+    shutdownTimeoutMs: Math.min(
+      toMs(options.shutdownTimeout ?? 10_000, 'shutdownTimeout'),
+      LONGEST_TIMER_MS,
+    ),
     errors: errorsOf(options.errors ?? {}),
   };
 }
@@ -70,17 +76,38 @@ export function booleanOf(value: unknown, option: string): boolean {
   throw wrong(option, value, 'true or false');
 }
 
-function refuseUnknown(options: object): void {
-  for (const name of Object.keys(options)) {
-    if (name in NAMES) continue;
-    const names = Object.keys(NAMES);
-    const near = closest(name, names);
-    const hint = distance(name, near) <= 3 ? ` Did you mean "${near}"?` : '';
-    throw new LockConfigurationError(
-      `LockModule has no option "${name}".${hint} Its options are ${names.join(', ')}.`,
-    );
-  }
+/** @throws LockConfigurationError */
+export function nameOf(value: unknown): string | symbol | undefined {
+  if (value === undefined || typeof value === 'symbol') return value;
+  if (typeof value === 'string' && value !== '') return value;
+  throw wrong('name', value, 'a symbol, or a text that is not empty');
 }
+
+function refuseUnknown(options: object, names: object, what: string): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
+  if (unknown === undefined) return;
+  const list = Object.keys(names);
+  const near = closest(unknown, list);
+  const isTypo = distance(unknown, near) <= Math.min(3, near.length / 2);
+  const hint = isTypo ? ` Did you mean "${near}"?` : (ELSEWHERE.get(unknown) ?? '');
+  throw new LockConfigurationError(
+    `${what} has no option "${unknown}".${hint} Its options are ${list.join(', ')}.`,
+  );
+}
+
+const BESIDE_THE_FACTORY =
+  ' It goes beside "useFactory" in forRootAsync, not into what that returns.';
+const INTO_REDIS = " It goes into the options of Redis: redis: { host: 'localhost', … }.";
+
+/** What is put into the options by mistake, and where it belongs. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ['name', BESIDE_THE_FACTORY],
+  ['isGlobal', BESIDE_THE_FACTORY],
+  ['url', " Give the URL itself: redis: 'redis://localhost:6379'."],
+  ['host', INTO_REDIS],
+  ['port', INTO_REDIS],
+  ['password', INTO_REDIS],
+]);
 
 function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['location'] {
   if (redis !== undefined && store !== undefined) {
@@ -105,14 +132,22 @@ function redisOf(redis: NonNullable<LockModuleOptions['redis']>): RedisLocation 
   }
   if (typeof redis === 'string') {
     if (/^rediss?:\/\/./.test(redis)) return redis;
-    throw wrong('redis', redact(redis), `a URL such as 'redis://localhost:6379'`);
+    throw wrong('redis', redis, `a URL such as 'redis://localhost:6379'`);
   }
   if (typeof redis === 'object' && (redis as unknown) !== null) {
-    const { url } = redis as { url?: unknown };
-    if (isRedisClient(redis) || url === undefined) return redis;
-    throw new LockConfigurationError(
-      `Option "redis" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
-    );
+    if (isRedisClient(redis)) return redis;
+    const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
+    if (url !== undefined) {
+      throw new LockConfigurationError(
+        `Option "redis" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
+      );
+    }
+    if (typeof duplicate === 'function') {
+      throw new LockConfigurationError(
+        'Option "redis" is a client of another library than ioredis. Give its URL, or ioredis options.',
+      );
+    }
+    return redis;
   }
   throw wrong('redis', redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
 }
@@ -156,9 +191,12 @@ function clockDriftOf(value: unknown): number {
   throw wrong('clockDrift', value, 'a fraction from 0 to 0.5, such as 0.01');
 }
 
+const ERROR_NAMES = { exposeKeys: true, body: true } satisfies Record<keyof LockErrorOptions, true>;
+
 function errorsOf(value: LockErrorOptions): LockErrorOptions {
   if (typeof value !== 'object' || (value as unknown) === null)
     throw wrong('errors', value, 'an object { exposeKeys?, body? }');
+  refuseUnknown(value, ERROR_NAMES, 'Option "errors"');
   booleanOf(value.exposeKeys ?? false, 'errors.exposeKeys');
   if (value.body !== undefined && typeof (value.body as unknown) !== 'function')
     throw wrong('errors.body', value.body, 'a function (error, body) => body');
@@ -169,10 +207,4 @@ function wrong(option: string, value: unknown, expected: string): LockConfigurat
   return new LockConfigurationError(
     `Option "${option}" must be ${expected}, received ${describe(value)}.`,
   );
-}
-
-/** Never the contents of an object: they may hold secrets. */
-function describe(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  return Object(value) === value ? `a value of type ${typeof value}` : String(value);
 }

@@ -1,9 +1,9 @@
 import { SLOT_MS, type Agenda, type Appointment } from '../lease/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
-import type { Grant } from '../lease/lease.js';
+import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 
-export interface LockRequest {
+export interface LockRequest extends HoldingOptions {
   readonly keys: readonly string[];
   readonly ttlMs: number;
   /** 0: do not wait. */
@@ -13,22 +13,20 @@ export interface LockRequest {
 
 type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: number) => Error;
 
-/** Nobody has looked yet when the wait is over: others were ahead in line all the time. */
-const STILL_IN_LINE: Held = { status: 'held', key: '', remainingMs: 0, checkAgainMs: 0 };
-
 /** Somebody who waits for a lock: until it is granted, the wait is over, or its signal aborts. */
 export class Caller {
   readonly request: LockRequest;
-  readonly granted: Promise<Grant>;
-  /** What the store said last to this line; it decides what a wait that ends in vain is called. */
-  lastOutcome: Held | Unavailable = STILL_IN_LINE;
+  readonly granted: Promise<Lease>;
   /** The line's: told that the caller has gone. */
   onGone: () => void = () => undefined;
   readonly #clock: Clock;
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #timeout: Appointment;
-  #resolve!: (grant: Grant) => void;
+  /** What the store said last; it decides what a wait that ends in vain is called. */
+  #lastOutcome: Held | Unavailable | undefined;
+  #overdue = false;
+  #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
   constructor(request: LockRequest, clock: Clock, agenda: Agenda, refusal: Refusal) {
@@ -46,15 +44,23 @@ export class Caller {
     request.signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  grant(grant: Grant): void {
+  grant(lease: Lease): void {
     this.#forget();
-    this.#resolve(grant);
+    this.#resolve(lease);
   }
 
-  /** The wait was in vain. */
+  /** What the store said to the line that the caller stands in. */
+  learn(outcome: Held | Unavailable): void {
+    this.#lastOutcome = outcome;
+    if (this.#overdue) this.giveUp();
+  }
+
+  /** The wait is over. If the store has not said anything yet, its first answer is waited for: it may be a grant, or an outage. */
   giveUp(): void {
+    this.#overdue = true;
+    if (this.#lastOutcome === undefined) return;
     const waitedMs = elapsedMs(this.#since, this.#clock.now());
-    this.fail(this.#refusal(this.request, this.lastOutcome, waitedMs));
+    this.fail(this.#refusal(this.request, this.#lastOutcome, waitedMs));
   }
 
   fail(error: unknown): void {

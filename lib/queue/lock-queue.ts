@@ -4,8 +4,9 @@ import {
   LockStoreUnavailableError,
 } from '../errors.js';
 import type { Agenda } from '../lease/agenda.js';
-import { elapsedMs, type Clock } from '../lease/clock.js';
-import { validityMs, type Grant } from '../lease/lease.js';
+import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
+import { validityMs, type Grant, type Lease } from '../lease/lease.js';
+import { UnderWay } from '../lease/under-way.js';
 import type { Held, LeaseReference, LockStore, Unavailable } from '../store/lock-store.js';
 import { newOwnerToken } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
@@ -16,9 +17,14 @@ interface Dependencies {
   readonly clock: Clock;
   readonly agenda: Agenda;
   readonly clockDrift: number;
+  /** Called in the same moment as the grant comes, so that no lease is ever without somebody who ends it. */
+  readonly adopt: (grant: Grant, request: LockRequest) => Lease;
   /** Removes from the store what an attempt may have left there. */
   readonly discard: (lease: LeaseReference, ttlMs: number) => void;
 }
+
+/** Where releases cannot be reported, we ask again this often whether they can by now. */
+const LISTEN_AGAIN_MS = 5_000;
 
 /**
  * Asks the store for locks, and lets callers wait for them. All callers of this process that wait for the same keys stand in
@@ -32,25 +38,22 @@ export class LockQueue {
   /** Where this process may stand in the store's line. */
   readonly #standingAt = new Set<string>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
+  /** Attempts that do not wait, and lines. */
+  readonly #underWay = new UnderWay();
   #ear: Promise<boolean> | undefined;
+  #deafSince: Instant | undefined;
   #hearing = false;
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
   }
 
-  /** Resolves with the grant, or rejects with the refusal, the outage, the closing or the signal's reason. */
-  async acquire(request: LockRequest): Promise<Grant> {
+  /** Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason. */
+  async acquire(request: LockRequest): Promise<Lease> {
     request.signal?.throwIfAborted();
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request);
-
-    const outcome = await this.#attempt(request, false);
-    if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
-    if (this.#isOpenTo(request)) return outcome.grant;
-    this.#deps.discard(outcome.grant, request.ttlMs);
-    request.signal?.throwIfAborted();
-    throw new LockServiceClosedError(request.keys);
+    return this.#underWay.add(this.#tryOnce(request));
   }
 
   /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
@@ -76,18 +79,30 @@ export class LockQueue {
     this.#state = 'closed';
   }
 
-  /** Resolves when no line is left, and nothing of them in the store. */
-  async settled(): Promise<void> {
-    await Promise.all([...this.#lines.values()].map((line) => line.ended));
+  /** Resolves when no request for a lock is on its way, no line is left, and nothing of them in the store. */
+  settled(): Promise<void> {
+    return this.#underWay.settled();
+  }
+
+  async #tryOnce(request: LockRequest): Promise<Lease> {
+    const outcome = await this.#attempt(request, false);
+    if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
+    if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
+    this.#deps.discard(outcome.grant, request.ttlMs);
+    request.signal?.throwIfAborted();
+    throw new LockServiceClosedError(request.keys);
   }
 
   #isOpenTo(request: LockRequest): boolean {
     return this.#state !== 'closed' && request.signal?.aborted !== true;
   }
 
-  #wait(request: LockRequest): Promise<Grant> {
+  #wait(request: LockRequest): Promise<Lease> {
     const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
-    this.#lineFor(request.keys).join(caller);
+    const id = request.keys.join('\0');
+    const line = this.#lines.get(id);
+    if (line !== undefined) line.join(caller);
+    else this.#open(id, request.keys, caller);
     return caller.granted;
   }
 
@@ -107,12 +122,10 @@ export class LockQueue {
     return tooLate(elapsed, ttlMs);
   }
 
-  #lineFor(keys: readonly string[]): WaitingLine {
-    const id = keys.join('\0');
-    const existing = this.#lines.get(id);
-    if (existing !== undefined) return existing;
+  #open(id: string, keys: readonly string[], first: Caller): void {
     const line: WaitingLine = new WaitingLine({
       attempt: (request, standInLine) => this.#attempt(request, standInLine),
+      adopt: this.#deps.adopt,
       discard: this.#deps.discard,
       isHearing: () => this.#hearing,
       listen: () => this.#listen(),
@@ -124,7 +137,8 @@ export class LockQueue {
       const lines = this.#linesByKey.get(key) ?? new Set();
       this.#linesByKey.set(key, lines.add(line));
     }
-    return line;
+    line.join(first);
+    void this.#underWay.add(line.serve());
   }
 
   /** Leaves the store's line wherever no other line of this process wants to be told. */
@@ -141,16 +155,24 @@ export class LockQueue {
     await Promise.all(left);
   }
 
-  /** Opens the ear of this process: at the first wait, and again at a later one where it could not be opened. */
-  async #listen(): Promise<boolean> {
-    this.#ear ??= this.#deps.store
-      .listen((key) => {
-        if (key === undefined) this.wakeAll();
-        else this.wake([key]);
-      })
-      .then((answer) => answer === 'listening');
-    this.#hearing = await this.#ear;
-    if (!this.#hearing) this.#ear = undefined;
+  /** Opens the ear of this process: at the first wait, and now and then at a later one where it could not be opened. */
+  #listen(): Promise<boolean> {
+    const deafSince = this.#deafSince;
+    if (deafSince && elapsedMs(deafSince, this.#deps.clock.now()) > LISTEN_AGAIN_MS) {
+      this.#deafSince = undefined;
+      this.#ear = undefined;
+    }
+    this.#ear ??= this.#openEar();
+    return this.#ear;
+  }
+
+  async #openEar(): Promise<boolean> {
+    const answer = await this.#deps.store.listen((key) => {
+      if (key === undefined) this.wakeAll();
+      else this.wake([key]);
+    });
+    this.#hearing = answer === 'listening';
+    if (!this.#hearing) this.#deafSince = this.#deps.clock.now();
     return this.#hearing;
   }
 }

@@ -1,5 +1,5 @@
 import { SLOT_MS, type Agenda } from '../lease/agenda.js';
-import type { Grant } from '../lease/lease.js';
+import type { Grant, Lease } from '../lease/lease.js';
 import type { Held, LeaseReference, Unavailable } from '../store/lock-store.js';
 import type { Caller, LockRequest } from './caller.js';
 
@@ -14,6 +14,7 @@ const LONGEST_RETRY_MS = 1_000;
 
 interface Dependencies {
   readonly attempt: (request: LockRequest, standInLine: boolean) => Promise<AttemptOutcome>;
+  readonly adopt: (grant: Grant, request: LockRequest) => Lease;
   readonly discard: (lease: LeaseReference, ttlMs: number) => void;
   /** Whether releases are reported to this process. */
   readonly isHearing: () => boolean;
@@ -35,15 +36,10 @@ export class WaitingLine {
   #dirty = false;
   #wakeUp: (() => void) | undefined;
   #failures = 0;
-  #serving: Promise<void> | undefined;
+  #lastOutcome: Held | Unavailable | undefined;
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-  }
-
-  /** Resolves when everybody has gone and nothing is left in the store. */
-  get ended(): Promise<void> {
-    return this.#serving ?? Promise.resolve();
   }
 
   join(caller: Caller): void {
@@ -52,7 +48,7 @@ export class WaitingLine {
       this.#callers.delete(caller);
       if (this.#callers.size === 0) this.wake();
     };
-    this.#serving ??= this.#serve();
+    if (this.#lastOutcome !== undefined) caller.learn(this.#lastOutcome);
   }
 
   wake(): void {
@@ -64,7 +60,8 @@ export class WaitingLine {
     for (const caller of [...this.#callers]) caller.fail(reason(caller.request.keys));
   }
 
-  async #serve(): Promise<void> {
+  /** Serves one after the other. Resolves when everybody has gone and nothing is left in the store. */
+  async serve(): Promise<void> {
     for (let head = this.#head(); head !== undefined; head = this.#head()) {
       this.#dirty = false;
       const hearing = this.#deps.isHearing();
@@ -80,14 +77,16 @@ export class WaitingLine {
     // Gone while the request was on its way: the lock is passed on, to others of this line too.
     if (!this.#callers.delete(head)) this.#deps.discard(grant, grant.ttlMs);
     else {
-      head.grant(grant);
+      head.grant(this.#deps.adopt(grant, head.request));
+      const { keys, ttlMs } = grant;
+      this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
       // Our own process holds it now and will wake us; asking the store would only be refused.
-      if (this.#callers.size > 0) await this.#sleep(grant.ttlMs);
+      await this.#sleep(ttlMs);
     }
   }
 
   async #refused(head: Caller, outcome: Held | Unavailable, hearing: boolean): Promise<void> {
-    for (const caller of this.#callers) caller.lastOutcome = outcome;
+    this.#tell(outcome);
     if (outcome.status === 'held') {
       this.#failures = 0;
       // Look again right after the ear was opened: the release may have been reported before it was.
@@ -97,6 +96,11 @@ export class WaitingLine {
     } else if (outcome.transient) {
       await this.#sleep(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
     } else head.giveUp();
+  }
+
+  #tell(outcome: Held | Unavailable): void {
+    this.#lastOutcome = outcome;
+    for (const caller of this.#callers) caller.learn(outcome);
   }
 
   #head(): Caller | undefined {

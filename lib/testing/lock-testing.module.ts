@@ -15,28 +15,49 @@ export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & {
 /**
  * In place of `RedisLockModule` in unit tests: locks in memory, no Redis, and `TestLocks` to make them look held, lost or
  * unavailable.
+ *
+ * To test an application with its own modules, replace its service, by a fresh one for every application:
+ * `Test.createTestingModule({ imports: [AppModule] }).overrideProvider(LockService).useValue(createTestLocks().locks)`.
  */
 @Module({})
 export class LockTestingModule {
-  static forRoot(options: LockTestingOptions = {}): DynamicModule {
-    const store = new TestLockStore();
+  static forRoot({ name, isGlobal = true, ...options }: LockTestingOptions = {}): DynamicModule {
+    // Every application that is made of this module has a store of its own.
+    const storeModule: DynamicModule = {
+      module: TestLockStoreModule,
+      providers: [{ provide: TestLockStore, useFactory: () => new TestLockStore() }],
+      exports: [TestLockStore],
+    };
+    const lockModule = RedisLockModule.forRootAsync({
+      name,
+      isGlobal,
+      imports: [storeModule],
+      inject: [TestLockStore],
+      useFactory: (store: TestLockStore) => ({ ...options, store }),
+    });
     return {
       module: LockTestingModule,
-      global: options.isGlobal ?? true,
-      imports: [RedisLockModule.forRoot({ ...options, store })],
+      global: isGlobal,
+      imports: [storeModule, lockModule],
       providers: [
         {
           provide: TestLocks,
-          useFactory: (service: LockService) => new TestLocks(store, service),
-          inject: [getLockServiceToken(options.name)],
+          useFactory: (store: TestLockStore, service: LockService) => new TestLocks(store, service),
+          inject: [TestLockStore, getLockServiceToken(name)],
         },
       ],
-      exports: [TestLocks, RedisLockModule],
+      exports: [TestLocks, lockModule],
     };
   }
 }
 
-/** The same without Nest: for objects that a test makes by hand; `locks.bind(object)` makes their `@WithLock` methods work. */
+@Module({})
+class TestLockStoreModule {}
+
+/**
+ * The same without Nest: for objects that a test makes by hand, whose `@WithLock` methods work after `locks.bind(object)`, and to
+ * take the place of an application's service.
+ */
 export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = {}): {
   readonly locks: LockService;
   readonly testLocks: TestLocks;

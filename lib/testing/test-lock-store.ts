@@ -18,7 +18,10 @@ const FAILURE: NodeFailure = {
 };
 const UNAVAILABLE: Unavailable = { status: 'unavailable', nodes: [FAILURE], transient: false };
 
-/** The memory store, with an outage at hand. */
+/** Long enough for any test: it stands for somebody who does not let go. */
+const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
+
+/** The memory store, with an outage and somebody else at hand; an outage does not concern somebody else. */
 export class TestLockStore extends MemoryLockStore {
   #failing: 'nothing' | 'everything' | ReadonlySet<string> = 'nothing';
 
@@ -28,6 +31,22 @@ export class TestLockStore extends MemoryLockStore {
 
   recover(): void {
     this.#failing = 'nothing';
+  }
+
+  /** Somebody else asks for a key. */
+  hold(key: string): Promise<AcquireOutcome> {
+    return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS, standInLine: false });
+  }
+
+  /** Somebody else lets go of a key. */
+  async free(key: string): Promise<void> {
+    await super.release(stranger(key));
+  }
+
+  /** Somebody else holds a key from now on, whoever held it. */
+  async steal(key: string): Promise<void> {
+    // Both take effect at once: nobody in line gets in between.
+    await Promise.all([super.forceRelease(key), this.hold(key)]);
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
@@ -61,3 +80,5 @@ export class TestLockStore extends MemoryLockStore {
     return keys.some((key) => failing.has(key));
   }
 }
+
+const stranger = (key: string): LeaseReference => ({ keys: [key], token: `stranger:${key}` });

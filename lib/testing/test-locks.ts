@@ -8,25 +8,25 @@ export type RecordedLockEvent = {
   readonly [Name in LockEventName]: { readonly event: Name } & LockEvents[Name];
 }[LockEventName];
 
-/** Long enough for any test: it stands for somebody who does not let go. */
-const HELD_FOR_MS = 60 * 60 * 1_000;
-
 /** In a test: makes keys look held, lost or unavailable, and tells what was locked. */
 export class TestLocks {
   readonly #store: TestLockStore;
   readonly #service: LockService;
   readonly #history: RecordedLockEvent[] = [];
-  readonly #strangers = new Map<string, string>();
+  readonly #held = new Map<number, readonly string[]>();
+  readonly #strangers = new Set<string>();
 
   constructor(store: TestLockStore, service: LockService) {
     this.#store = store;
     this.#service = service;
     for (const event of ['acquired', 'refused', 'lost', 'released'] as const) {
-      service.on(event, (facts) => this.#history.push({ event, ...facts } as RecordedLockEvent));
+      service.on(event, (facts) => {
+        this.#record({ event, ...facts } as RecordedLockEvent);
+      });
     }
   }
 
-  /** What happened to locks since the test began, or since `clear()`, in order. */
+  /** What happened to locks since the test began, or since `reset()`, in order. */
   get history(): readonly RecordedLockEvent[] {
     return [...this.#history];
   }
@@ -38,32 +38,36 @@ export class TestLocks {
       .map(({ keys }) => keys.join(','));
   }
 
+  /** The keys that the code under test holds now: none, when it gave everything back. Written as in `acquired`. */
+  get held(): readonly string[] {
+    return [...this.#held.values()].map((keys) => keys.join(','));
+  }
+
   /** Somebody else holds the keys from now on. Throws when one is held already. */
   async hold(...keys: readonly string[]): Promise<void> {
     for (const key of canonicalKeys(keys)) {
-      const token = `stranger:${key}`;
-      const request = { keys: [key], token, ttlMs: HELD_FOR_MS, standInLine: false };
-      const outcome = await this.#store.acquire(request);
-      if (outcome.status !== 'granted')
-        throw new Error(`"${key}" cannot be held by somebody else: it is ${outcome.status}.`);
-      this.#strangers.set(key, token);
+      const { status } = await this.#store.hold(key);
+      if (status !== 'granted' || this.#strangers.has(key))
+        throw new Error(`"${key}" cannot be held by somebody else: it is held already.`);
+      this.#strangers.add(key);
     }
   }
 
-  /** Those who hold keys through `hold` let go: of the keys given, or of all. Whoever waits for them is woken. */
+  /** Those who hold keys through `hold` or `lose` let go: of the keys given, or of all. Whoever waits for them is woken. */
   async free(...keys: readonly string[]): Promise<void> {
-    for (const key of keys.length > 0 ? keys : [...this.#strangers.keys()]) {
-      const token = this.#strangers.get(key);
-      if (token === undefined) throw new Error(`"${key}" is not held through hold().`);
-      this.#strangers.delete(key);
-      await this.#store.release({ keys: [key], token });
+    for (const key of keys.length > 0 ? keys : [...this.#strangers]) {
+      if (!this.#strangers.delete(key))
+        throw new Error(`"${key}" is not held through hold() or lose().`);
+      await this.#store.free(key);
     }
   }
 
-  /** The code under test loses the lock of a key at once, as if somebody else had got it. Throws when it does not hold it. */
-  lose(key: string): void {
+  /** The code under test loses the lock of a key at once: somebody else holds it, until `free`. Throws when it does not hold it. */
+  async lose(key: string): Promise<void> {
     if (!this.#service.lose(key))
       throw new Error(`"${key}" is not held by the code under test, so it cannot lose it.`);
+    this.#strangers.add(key);
+    await this.#store.steal(key);
   }
 
   /** The store stops answering: for the keys given, or altogether. */
@@ -76,10 +80,16 @@ export class TestLocks {
     this.#store.recover();
   }
 
-  /** Forgets the history, ends outages, and frees what `hold` holds: for the next test. */
+  /** Forgets the history, ends outages, and frees what `hold` and `lose` hold: for the next test. */
   async reset(): Promise<void> {
     this.recover();
     await this.free();
     this.#history.length = 0;
+  }
+
+  #record(happened: RecordedLockEvent): void {
+    this.#history.push(happened);
+    if (happened.event === 'acquired') this.#held.set(happened.fencingToken, happened.keys);
+    else if (happened.event !== 'refused') this.#held.delete(happened.fencingToken);
   }
 }

@@ -9,7 +9,7 @@ export interface KeyNames {
 }
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
-const HASH_TAG = /\{[^}]+\}/;
+const HASH_TAG = /^[^{]*\{[^}]+\}/;
 
 /**
  * Side keys get a suffix that no key can forge, because keys hold no braces: the whole name becomes the hash tag, or, where the

@@ -7,11 +7,13 @@ import type { RedisConnection } from './redis-connection.js';
 export async function probe(
   connection: RedisConnection,
   name: string,
+  /** Any key that we may use: others may be forbidden. */
+  key: string,
   timeLimitMs: number,
   warn: (message: string) => void,
 ): Promise<void> {
   const scripting = await connection.ask(timeLimitMs, ({ client }) =>
-    client.eval('return 1', 1, 'holdfast:probe'),
+    client.eval('return 1', 1, key),
   );
   if (scripting.status === 'unavailable') {
     const [failure] = scripting.nodes;

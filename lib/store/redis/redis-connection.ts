@@ -6,9 +6,11 @@ import type { Script } from './scripts/script.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
 
-/** Answers of a server that is busy with something that passes (Redis' own error codes). */
-const PASSING =
-  /^(LOADING|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|BUSY|Too many Cluster redirections)/;
+/** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
+const PASSING = /(^|: -)(LOADING|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
+
+/** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
+const LONGEST_SILENCE_MS = 5_000;
 
 /** Our connection for commands: runs scripts, each within a time limit, and names what went wrong. */
 export class RedisConnection {
@@ -17,6 +19,8 @@ export class RedisConnection {
   #whenReady: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
   #lastError: string | undefined;
+  /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
+  #silentSince: number | undefined;
 
   constructor(source: RedisSource) {
     this.#source = source;
@@ -35,37 +39,45 @@ export class RedisConnection {
     args: readonly (string | number)[],
     timeLimitMs: number,
   ): Promise<Reply> {
+    const startedAt = performance.now();
     return this.ask(timeLimitMs, async ({ client }) => {
       try {
         return await client.evalsha(script.sha, keys.length, ...keys, ...args);
       } catch (error) {
-        if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
-        return client.eval(script.lua, keys.length, ...keys, ...args);
+        // Nobody waits for it after its time: sent now, it would come after its own clean-up.
+        const tooLate = performance.now() - startedAt >= timeLimitMs;
+        if (tooLate || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+        return await client.eval(script.lua, keys.length, ...keys, ...args);
       }
     });
   }
 
   /** Any request, within a time limit. Never rejects. */
   async ask(timeLimitMs: number, request: (connection: this) => Promise<unknown>): Promise<Reply> {
+    const startedAt = performance.now();
     const timer = new TimeLimit(timeLimitMs);
     try {
       const ready = this.client.status === 'ready' || (await timer.race(this.#connected()));
-      if (ready === TIME_IS_UP)
-        return this.#failure(
-          'connection',
-          this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`,
-        );
+      if (ready === TIME_IS_UP) {
+        this.#heardNothing(startedAt);
+        const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
+        return this.#failure('connection', problem);
+      }
       if (this.#lastError !== undefined && this.client.status !== 'ready')
         return this.#failure('connection', this.#lastError);
       const value = await timer.race(request(this));
-      if (value === TIME_IS_UP)
+      if (value === TIME_IS_UP) {
+        this.#heardNothing(startedAt);
         return this.#failure('timeout', `no answer within ${String(timeLimitMs)} ms`);
+      }
+      this.#silentSince = undefined;
       return { status: 'answered', value };
     } catch (error) {
       const message = messageOf(error);
-      const isReply = error instanceof Error && error.name === 'ReplyError';
-      if (isReply) return this.#failure('error', message, PASSING.test(message));
-      return this.#failure('connection', message);
+      const kind = error instanceof Error ? error.name : '';
+      if (kind === 'ReplyError') return this.#failure('error', message, PASSING.test(message));
+      const broken = kind === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
+      return this.#failure('connection', broken ? CLOSED : message);
     } finally {
       timer.clear();
     }
@@ -100,6 +112,20 @@ export class RedisConnection {
     return this.#whenReady;
   }
 
+  #heardNothing(since: number): void {
+    const { client } = this;
+    if (client.isCluster) {
+      // The node that hangs may have been replaced; the others know.
+      if (client.status === 'ready') (client as Cluster).refreshSlotsCache();
+      return;
+    }
+    this.#silentSince ??= since;
+    if (performance.now() - this.#silentSince < LONGEST_SILENCE_MS) return;
+    this.#silentSince = undefined;
+    // While it connects, ioredis has time limits of its own.
+    if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
+  }
+
   #failure(kind: NodeFailure['kind'], message: string, transient = true): Unavailable {
     const node = this.#source.name;
     return {
@@ -112,6 +138,8 @@ export class RedisConnection {
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
+
+const CLOSED = 'the connection closed before the answer came';
 
 const TIME_IS_UP = Symbol('time is up');
 

@@ -15,6 +15,7 @@ export class RedisInbox {
   readonly channel = `holdfast:${randomUUID()}`;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
+  readonly #timeLimitMs: number;
   readonly #warn: (message: string) => void;
   #onMessage: (message: string | undefined) => void = () => undefined;
   #subscriber: Redis | undefined;
@@ -22,9 +23,15 @@ export class RedisInbox {
   #closed = false;
   #complained = false;
 
-  constructor(source: RedisSource, connection: RedisConnection, warn: (message: string) => void) {
+  constructor(
+    source: RedisSource,
+    connection: RedisConnection,
+    timeLimitMs: number,
+    warn: (message: string) => void,
+  ) {
     this.#source = source;
     this.#connection = connection;
+    this.#timeLimitMs = timeLimitMs;
     this.#warn = warn;
   }
 
@@ -43,6 +50,8 @@ export class RedisInbox {
   async #subscribe(): Promise<boolean> {
     if (this.#closed) return false;
     let subscriber: Redis | undefined;
+    // What is still under way then fails, and with it the whole attempt.
+    const timeLimit = setTimeout(() => subscriber?.disconnect(), this.#timeLimitMs);
     try {
       subscriber = this.#source.connectSubscriber(this.#connection.client);
       this.#subscriber = subscriber;
@@ -61,6 +70,8 @@ export class RedisInbox {
       subscriber?.disconnect();
       this.#complain(error);
       return false;
+    } finally {
+      clearTimeout(timeLimit);
     }
   }
 

@@ -34,8 +34,8 @@ export interface RedisLockStoreOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Some holders will not tell us when they are done: software that knows nothing of inboxes. */
-const FOREIGN_CHECK_MS = 1_000;
+/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
+const UNTOLD_CHECK_MS = 1_000;
 
 /** One script blocks the server for as long as it runs. */
 const KEYS_PER_SCRIPT = 500;
@@ -53,7 +53,12 @@ export class RedisLockStore implements LockStore {
   constructor(options: RedisLockStoreOptions) {
     this.#source = redisSource(options.redis);
     this.#connection = new RedisConnection(this.#source);
-    this.#inbox = new RedisInbox(this.#source, this.#connection, options.warn);
+    this.#inbox = new RedisInbox(
+      this.#source,
+      this.#connection,
+      options.nodeTimeoutMs,
+      options.warn,
+    );
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#nodeTimeoutMs = options.nodeTimeoutMs;
     this.#fenceKeepMs = options.fenceKeepMs;
@@ -61,7 +66,8 @@ export class RedisLockStore implements LockStore {
   }
 
   async open(): Promise<void> {
-    await probe(this.#connection, this.#source.name, this.#nodeTimeoutMs, this.#warn);
+    const { main } = keyNames(this.#prefix, 'probe');
+    await probe(this.#connection, this.#source.name, main, this.#nodeTimeoutMs, this.#warn);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
@@ -70,8 +76,11 @@ export class RedisLockStore implements LockStore {
     for (const group of this.#groups(request.keys)) {
       const outcome = await this.#acquireGroup(group, request, fencingToken);
       if (outcome.status !== 'granted') {
-        await Promise.all(granted.map((other) => this.#releaseGroup(other.group, request.token)));
-        return outcome;
+        const undone = await Promise.all(
+          granted.map((other) => this.#releaseGroup(other.group, request.token)),
+        );
+        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        return undone.find((undoing) => undoing.status === 'unavailable') ?? outcome;
       }
       fencingToken = outcome.fencingToken;
       granted.push({ group, fencingToken });
@@ -173,11 +182,12 @@ export class RedisLockStore implements LockStore {
     const reply = await this.#run(acquireScript, allNames(group), args, request.ttlMs);
     if (reply.status === 'unavailable') return reply;
     if (!Array.isArray(reply.value)) return this.#connection.malformed(reply.value);
-    const [granted, first, pttl, holder] = reply.value as unknown[];
+    const [granted, first, pttl, holder, standing] = reply.value as unknown[];
     if (granted === 1) return { status: 'granted', fencingToken: Number(first) };
     const busy = group[Number(first) - 1];
     if (granted !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
-    return held(busy.main.slice(this.#prefix.length), Number(pttl), String(holder));
+    const willBeTold = isOwnerToken(String(holder)) && (standing === 1 || inbox === '');
+    return held(busy.main.slice(this.#prefix.length), Number(pttl), willBeTold);
   }
 
   async #raiseFence(
@@ -242,9 +252,9 @@ type Group = readonly KeyNames[];
 const allNames = (group: Group): string[] =>
   group.flatMap(({ main, fence, queue }) => [main, fence, queue]);
 
-function held(key: string, pttl: number, holder: string): Held {
+function held(key: string, pttl: number, willBeTold: boolean): Held {
   const remainingMs = pttl < 0 ? Infinity : pttl;
-  const checkAgainMs = isOwnerToken(holder) ? remainingMs : FOREIGN_CHECK_MS;
+  const checkAgainMs = willBeTold ? remainingMs : UNTOLD_CHECK_MS;
   return { status: 'held', key, remainingMs, checkAgainMs: Math.min(checkAgainMs, remainingMs) };
 }
 

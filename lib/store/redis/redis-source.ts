@@ -18,32 +18,49 @@ export interface RedisSource {
   redact(text: string): string;
 }
 
-/** Shared by all our connections: nothing queues up, nothing is sent twice, and a demoted master is left at once. */
-const OWN = {
+const retryDelayMs = (times: number): number => Math.min(25 * 2 ** times, 500) + Math.random() * 25;
+
+/** ioredis ends a connection for good when its strategy answers with anything but a number. */
+const noRetry = (): null => null;
+
+/** Of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
+const OWN_NODE = {
   lazyConnect: true,
+  // ioredis would repeat unanswered commands after a reconnect: a release would then be told that the lock is not its own.
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  commandTimeout: undefined,
+  // We notice silence ourselves: the timer of ioredis 5 outlives its connection and ends the next one.
+  socketTimeout: undefined,
+  disconnectTimeout: 250,
+  keyPrefix: '',
+  stringNumbers: false,
+  connectionName: 'holdfast',
+} satisfies RedisOptions as RedisOptions;
+
+/** Of a connection to one server: nothing queues up, unanswered commands fail at once, and a demoted master is left at once. */
+const OWN: RedisOptions = {
+  ...OWN_NODE,
   enableOfflineQueue: false,
   enableReadyCheck: true,
   enableAutoPipelining: false,
-  // ioredis would repeat unanswered commands after a reconnect: an acquire would then find its own token in its way.
-  autoResendUnfulfilledCommands: false,
-  autoResubscribe: false,
-  maxRetriesPerRequest: null,
-  keyPrefix: '',
+  maxRetriesPerRequest: 0,
   readOnly: false,
   role: 'master',
-  stringNumbers: false,
-  connectionName: 'holdfast',
-  retryStrategy: (times: number): number => Math.min(25 * 2 ** times, 500) + Math.random() * 25,
-  reconnectOnError: (error: Error): boolean => error.message.startsWith('READONLY'),
-} satisfies RedisOptions as RedisOptions;
+  // A sentinel that hangs must not keep us from asking the next one.
+  sentinelCommandTimeout: 1_000,
+  retryStrategy: retryDelayMs,
+  sentinelRetryStrategy: retryDelayMs,
+  // Redis before 7 puts the error of a command behind that of the script.
+  reconnectOnError: (error) => error.message.includes('READONLY'),
+};
 
 /** The subscriber is replaced, not reconnected: see `RedisInbox`. */
-const OWN_SUBSCRIBER: RedisOptions = { ...OWN, retryStrategy: noRetry };
-
-/** ioredis ends a connection for good when its strategy answers with anything but a number. */
-function noRetry(): null {
-  return null;
-}
+const OWN_SUBSCRIBER: RedisOptions = {
+  ...OWN,
+  retryStrategy: noRetry,
+  sentinelRetryStrategy: noRetry,
+};
 
 const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
 
@@ -55,53 +72,52 @@ export function isRedisClient(value: unknown): value is Redis | Cluster {
 }
 
 export function redisSource(location: RedisLocation): RedisSource {
-  if (isRedisClient(location)) {
-    return isCluster(location)
-      ? clusterSource(location)
-      : singleSource((own) => location.duplicate(own));
-  }
-  return typeof location === 'string'
-    ? singleSource((own) => new Redis(location, own))
-    : singleSource((own) => new Redis({ ...location, ...own }));
+  if (isRedisClient(location))
+    return isCluster(location) ? clusterSource(location) : singleSource(location);
+  // Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it.
+  const template =
+    typeof location === 'string'
+      ? new Redis(location, { lazyConnect: true })
+      : new Redis({ ...location, lazyConnect: true });
+  template.disconnect();
+  return singleSource(template);
 }
 
-function singleSource(create: (own: RedisOptions) => Redis): RedisSource {
-  // Never connected (lazyConnect): it only tells what the application's options come to.
-  const { keyPrefix: _ours, ...rest } = OWN;
-  const template = create(rest);
+function singleSource(template: Redis): RedisSource {
   const { options } = template;
-  const secrets = [options.password, options.sentinelPassword].filter(
-    (secret) => typeof secret === 'string',
-  );
-  template.disconnect();
+  const secrets = secretsOf([options.password, options.sentinelPassword]);
   return {
     name: nameOf(options),
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
-    connect: () => create(OWN),
-    connectSubscriber: () => create(OWN_SUBSCRIBER),
+    connect: () => template.duplicate(OWN),
+    connectSubscriber: () => template.duplicate(OWN_SUBSCRIBER),
     redact: (text) => redact(text, secrets),
   };
 }
 
 function clusterSource(cluster: Cluster): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
-  const secrets = [redisOptions.password].filter((secret) => typeof secret === 'string');
+  const nodes = startupNodesOf(cluster);
+  const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
   const options: ClusterOptions = {
     lazyConnect: true,
-    enableOfflineQueue: false,
+    enableReadyCheck: true,
+    // Its nodes are connected to when they are first needed, and what comes meanwhile has to wait. While the Cluster as a whole is
+    // not ready we send nothing.
+    enableOfflineQueue: true,
     enableAutoPipelining: false,
+    shardedSubscribers: false,
     keyPrefix: '',
     scaleReads: 'master',
-    redisOptions: {
-      ...redisOptions,
-      autoResendUnfulfilledCommands: false,
-      keyPrefix: '',
-      connectionName: OWN.connectionName,
-    },
+    // 0 turns it off: ioredis would repeat commands that were not answered when a connection broke.
+    retryDelayOnFailover: 0,
+    clusterRetryStrategy: retryDelayMs,
+    clusterNodeRetryStrategy: null,
+    redisOptions: { ...redisOptions, ...OWN_NODE },
   };
   return {
-    name: 'cluster',
+    name: `cluster ${nodes.map(nameOf).join(', ')}`,
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
     connect: () => cluster.duplicate([], options),
@@ -114,6 +130,22 @@ function clusterSource(cluster: Cluster): RedisSource {
     redact: (text) => redact(text, secrets),
   };
 }
+
+/** Private to ioredis, but nowhere else are the addresses and passwords of nodes that it has not connected to. */
+function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
+  const { startupNodes = [] } = cluster as unknown as {
+    startupNodes?: readonly (string | number | RedisOptions)[];
+  };
+  return startupNodes.map((node) => {
+    if (typeof node === 'object') return node;
+    const template = new Redis(String(node), { lazyConnect: true });
+    template.disconnect();
+    return template.options;
+  });
+}
+
+const secretsOf = (values: readonly unknown[]): readonly string[] =>
+  values.filter((value) => typeof value === 'string');
 
 function nameOf(options: RedisOptions): string {
   if (options.sentinels && options.sentinels.length > 0) return `sentinel ${options.name ?? ''}`;

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 /** The shop's database, which all its processes share. */
 @Injectable()
 export class Ledger implements OnApplicationShutdown {
-  readonly #redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
+  readonly #redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
 
   async paymentsOf(orderId: string): Promise<number> {
     return Number(await this.#redis.hget('payments', orderId));

@@ -2,24 +2,32 @@ import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
-const port = Number(process.env.PORT ?? 3000);
+const port = process.env.PORT ?? '3000';
 const app = await NestFactory.create(AppModule);
 app.enableShutdownHooks();
 await app.listen(port);
 
-const store = process.env.REDIS_URL === undefined ? 'in-process memory store' : 'Redis';
+const shop = `localhost:${port}`;
+const locks =
+  process.env.REDIS_URL === undefined
+    ? 'in the memory of this process (REDIS_URL=redis://localhost:6379 npm start: in Redis, for several processes)'
+    : 'in Redis: start another process with the same REDIS_URL and another PORT';
 new Logger('Shop').log(`
-  The shop is open on http://localhost:${String(port)}, its locks are in the ${store}. Try, in another terminal:
+  The shop is open on http://${shop}
+  Its locks are ${locks}
 
-  # two payments of one order at once: one 201, one 409 with Retry-After
-  curl -is -X POST localhost:${String(port)}/orders/42/pay & curl -is -X POST localhost:${String(port)}/orders/42/pay; wait
+  Try, in another terminal:
 
-  # two shipments of one order at once: the second waits in line, both are 201
-  curl -is -X POST localhost:${String(port)}/orders/42/ship & curl -is -X POST localhost:${String(port)}/orders/42/ship; wait
+  # two payments of one order at once: one answers 201, the other at once 409 with Retry-After
+  curl -isw '\\n\\n' -X POST ${shop}/orders/42/pay & curl -isw '\\n\\n' -X POST ${shop}/orders/42/pay; wait
+
+  # two shipments of one order at once: the second waits in line, both answer 201
+  curl -isw '\\n\\n' -X POST ${shop}/orders/42/ship & curl -isw '\\n\\n' -X POST ${shop}/orders/42/ship; wait
 
   # transfers in both directions at once: two keys each, no deadlock, no lost money
-  curl -s -X POST localhost:${String(port)}/accounts/alice/transfer/bob/10 & curl -s -X POST localhost:${String(port)}/accounts/bob/transfer/alice/5; wait
-  curl -s localhost:${String(port)}/accounts
+  curl -sw '\\n' -X POST ${shop}/accounts/alice/transfer/bob/10 & curl -sw '\\n' -X POST ${shop}/accounts/bob/transfer/alice/5; wait
+  curl -sw '\\n' ${shop}/accounts
 
-  # what has happened so far, and whether an order is locked right now
-  curl -s localhost:${String(port)}/orders/42`);
+  # how often an order was paid in this process, and whether it is locked right now
+  curl -sw '\\n' ${shop}/orders/42
+`);

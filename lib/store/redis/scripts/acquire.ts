@@ -5,7 +5,7 @@ import { script } from './script.js';
  * fails in the middle keeps what it wrote; the first write is the one that Redis refuses when memory is full.
  *
  * ARGV: token, ttl ms, smallest fencing token allowed, ms for which a fence outlives its lease, inbox to stand in line with ('' = do not).
- * Answers: {1, fencing token} or {0, position of the busy key, holder's PTTL, holder's token}.
+ * Answers: {1, fencing token} or {0, position of the busy key, holder's PTTL, holder's token, 1 when standing in line there}.
  */
 export const acquireScript = script(`
 local token, ttl, floor, keep, inbox = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -18,12 +18,14 @@ for i = 1, #KEYS, 3 do
   local holder = redis.call('GET', KEYS[i])
   if holder and holder ~= token then
     local pttl = redis.call('PTTL', KEYS[i])
+    local standing = 0
     if inbox ~= '' then
       -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
-      redis.pcall('ZADD', KEYS[i + 2], 'NX', now, inbox)
+      local added = redis.pcall('ZADD', KEYS[i + 2], 'NX', now, inbox)
+      if type(added) == 'number' then standing = 1 end
       redis.pcall('PEXPIRE', KEYS[i + 2], math.max(pttl, 0) + keep)
     end
-    return { 0, (i + 2) / 3, pttl, holder }
+    return { 0, (i + 2) / 3, pttl, holder, standing }
   end
   local last = tonumber(redis.call('GET', KEYS[i + 1]) or 0)
   if holder then mine = mine + 1 end

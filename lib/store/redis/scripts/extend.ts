@@ -24,8 +24,8 @@ for i = 1, #KEYS, 2 do
   else
     redis.call('PEXPIRE', KEYS[i], ttl)
     local fence = redis.pcall('GET', KEYS[i + 1])
-    local ahead = 0
-    if type(fence) == 'string' then ahead = math.max(0, math.ceil((tonumber(fence) - now) / 1000)) end
+    fence = type(fence) == 'string' and tonumber(fence) or now
+    local ahead = math.max(0, math.ceil((fence - now) / 1000))
     redis.pcall('PEXPIRE', KEYS[i + 1], string.format('%.0f', ttl + keep + ahead))
     answers[#answers + 1] = 1
   end

@@ -12,8 +12,9 @@ const MOST_TOLD = 100;
 export const releaseScript = script(`
 local released = 0
 for i = 1, #KEYS, 3 do
-  local holder = redis.call('GET', KEYS[i])
-  if holder and (ARGV[1] == '' or holder == ARGV[1]) then
+  -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
+  local holder = redis.pcall('GET', KEYS[i])
+  if type(holder) == 'string' and (ARGV[1] == '' or holder == ARGV[1]) then
     redis.call('DEL', KEYS[i])
     if redis.call('EXISTS', KEYS[i + 1]) == 1 then redis.pcall('INCR', KEYS[i + 1]) end
     local inboxes = redis.pcall('ZRANGE', KEYS[i + 2], 0, ${String(MOST_TOLD - 1)})

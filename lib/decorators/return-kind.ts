@@ -1,0 +1,48 @@
+import { isObservable, type Observable } from 'rxjs';
+import { LockReturnKindError } from '../errors.js';
+import type { LockedCall } from './locked-call.js';
+
+/** A stream works on after the promise has settled: it would do so without the lock. */
+export function refuseStream(call: LockedCall, value: unknown): void {
+  if (isObservable(value)) throw unexpected(call, 'observable', 'an Observable');
+  const isGenerator =
+    isAsyncIterable(value) && typeof (value as Partial<AsyncGenerator>).next === 'function';
+  if (isGenerator) throw unexpected(call, 'iterable', 'an async iterable');
+}
+
+/** What the method returned, if that is an Observable. */
+export async function observableOf(call: LockedCall, value: unknown): Promise<Observable<unknown>> {
+  if (isObservable(value)) return value;
+  throw await missing(call, value, 'observable', 'an Observable');
+}
+
+/** What the method returned, if that is an async iterable. */
+export async function iterableOf(
+  call: LockedCall,
+  value: unknown,
+): Promise<AsyncIterable<unknown>> {
+  if (isAsyncIterable(value)) return value;
+  throw await missing(call, value, 'iterable', 'an async iterable');
+}
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] ===
+  'function';
+
+const unexpected = (call: LockedCall, kind: string, came: string): LockReturnKindError =>
+  new LockReturnKindError(
+    `${call.name} did not return a Promise of a value. It gave ${came}: add returns: '${kind}' to its @WithLock and return it as it is.`,
+  );
+
+/** Work that a promise stands for has begun: it keeps the lock to its end. */
+async function missing(
+  call: LockedCall,
+  value: unknown,
+  kind: string,
+  expected: string,
+): Promise<LockReturnKindError> {
+  await Promise.allSettled([value]);
+  return new LockReturnKindError(
+    `${call.name} did not return ${expected}. Remove returns: '${kind}' from its @WithLock, or return ${expected}.`,
+  );
+}

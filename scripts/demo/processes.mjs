@@ -1,0 +1,72 @@
+/** The processes that the demo starts: a Redis server and those of the shop. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { ensureRedisServer } from '../redis-server.mjs';
+
+const running = new Set();
+
+/** Starts a server that keeps its data in memory only, and resolves with its URL. */
+export async function startRedis() {
+  const program = ensureRedisServer((line) => console.log(`demo: ${line}`));
+  const port = await freePort();
+  console.log(`demo: starting a Redis server on port ${port}`);
+  const inMemory = ['--save', '', '--appendonly', 'no'];
+  const server = start(program, ['--port', String(port), '--bind', '127.0.0.1', ...inMemory]);
+  await firstMatch(server, /Ready to accept connections/);
+  return `redis://127.0.0.1:${port}`;
+}
+
+/** Starts the program of a shop on a free port. Node gets the options that this process has: a test runs TypeScript. */
+export async function startShop(program, env) {
+  const child = start(process.execPath, [...process.execArgv, program], { ...env, PORT: '0' });
+  const [, url] = await firstMatch(child, /The shop is open on (\S+)/);
+  return { url, stop: () => stop(child) };
+}
+
+/** For the end, whatever it is: does not wait. */
+export function killAll() {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+function start(program, args, env) {
+  const child = spawn(program, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+async function stop(child) {
+  if (!running.has(child)) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+/** The match in the first line of output that has one; rejects with the output when the child ends before. */
+function firstMatch(child, pattern) {
+  return new Promise((resolve, reject) => {
+    const output = [];
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      output.push(line);
+      const match = pattern.exec(line);
+      if (match) resolve(match);
+    });
+    child.once('error', reject);
+    child.once('close', () => {
+      reject(new Error([`${child.spawnfile} ended before it was ready`, ...output].join('\n')));
+    });
+  });
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}

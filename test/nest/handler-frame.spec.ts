@@ -1,0 +1,371 @@
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Param,
+  ParseIntPipe,
+  Post,
+  RequestTimeoutException,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockInterceptor, LockService, WithLock } from 'nestjs-holdfast';
+import {
+  catchError,
+  defer,
+  retry,
+  switchMap,
+  throwError,
+  timeout,
+  TimeoutError,
+  timer,
+} from 'rxjs';
+import { Gate } from './gate.js';
+import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp, type HttpApp } from './http-app.js';
+
+let gate: Gate;
+let calls: string[];
+let runningAtOnce: number;
+let mostAtOnce: number;
+
+/** Tells whether the key is locked when the handler begins and after it has answered. */
+@Injectable()
+class Witness implements NestInterceptor {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  intercept(context: ExecutionContext, next: CallHandler) {
+    const name = `${this.constructor.name} of ${context.getHandler().name}`;
+    const note = async (when: string): Promise<void> => {
+      const inside = this.locks.current() !== undefined;
+      const { held } = await this.locks.inspect('a:1');
+      calls.push(`${name} ${when}: ${held ? 'locked' : 'free'}${inside ? ', inside' : ''}`);
+    };
+    return defer(() => note('before')).pipe(
+      switchMap(() => next.handle()),
+      switchMap((value) => defer(() => note('after').then(() => value as unknown))),
+    );
+  }
+}
+class Above extends Witness {}
+class Below extends Witness {}
+class Whole extends Witness {}
+
+class Retry implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(retry(2));
+  }
+}
+
+class Timeout implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(
+      timeout(100),
+      catchError((error: unknown) =>
+        throwError(() => (error instanceof TimeoutError ? new RequestTimeoutException() : error)),
+      ),
+    );
+  }
+}
+
+/** Calls again although the call before still works. */
+class ImpatientRetry implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(timeout(60), retry(2));
+  }
+}
+
+/** Answers itself, without the handler. */
+class Cached implements NestInterceptor {
+  intercept() {
+    return timer(1);
+  }
+}
+
+async function flaky(): Promise<number> {
+  runningAtOnce += 1;
+  mostAtOnce = Math.max(mostAtOnce, runningAtOnce);
+  await new Promise(setImmediate);
+  runningAtOnce -= 1;
+  gate.visits += 1;
+  if (gate.visits < 3) throw new Error(`try ${gate.visits}`);
+  return gate.visits;
+}
+
+async function slow(): Promise<number> {
+  runningAtOnce += 1;
+  mostAtOnce = Math.max(mostAtOnce, runningAtOnce);
+  await gate.pass();
+  runningAtOnce -= 1;
+  return gate.visits;
+}
+
+@Controller()
+@UseInterceptors(Whole)
+class Watched {
+  @Post('raw/:id')
+  @UseInterceptors(Above)
+  @WithLock('a:<params.id>')
+  @UseInterceptors(Below)
+  async raw(): Promise<void> {
+    calls.push('raw');
+  }
+
+  @Post('named/:id')
+  @UseInterceptors(Above)
+  @WithLock('a:<_id>')
+  @UseInterceptors(Below)
+  async named(@Param('id') _id: string): Promise<void> {
+    calls.push('named');
+  }
+}
+
+@Controller()
+class Calls {
+  @Inject(LockService) private readonly locks!: LockService;
+
+  @Post('retry/named/:id')
+  @WithLock('a:<_id>')
+  @UseInterceptors(Retry)
+  retryNamed(@Param('id') _id: string): Promise<number> {
+    return flaky();
+  }
+
+  @Post('retry/raw/:id')
+  @WithLock('a:<params.id>')
+  @UseInterceptors(Retry)
+  retryRaw(): Promise<number> {
+    return flaky();
+  }
+
+  @Post('impatient/named/:id')
+  @WithLock('a:<_id>')
+  @UseInterceptors(ImpatientRetry)
+  impatientNamed(@Param('id') _id: string): Promise<number> {
+    return slow();
+  }
+
+  @Post('impatient/raw/:id')
+  @WithLock('a:<params.id>')
+  @UseInterceptors(ImpatientRetry)
+  impatientRaw(): Promise<number> {
+    return slow();
+  }
+
+  @Post('timeout/named/:id')
+  @WithLock('a:<_id>')
+  @UseInterceptors(Timeout)
+  async timeoutNamed(@Param('id') _id: string): Promise<void> {
+    await gate.pass();
+  }
+
+  @Post('timeout/raw/:id')
+  @WithLock('a:<params.id>')
+  @UseInterceptors(Timeout)
+  async timeoutRaw(): Promise<void> {
+    await gate.pass();
+  }
+
+  @Post('timeout/waiting/:id')
+  @WithLock('a:<_id>', { wait: '20s' })
+  @UseInterceptors(Timeout)
+  async timeoutWaiting(@Param('id') _id: string): Promise<void> {
+    calls.push('ran');
+  }
+
+  @Post('cached/:id')
+  @WithLock('a:<params.id>')
+  @UseInterceptors(Cached)
+  async cached(): Promise<void> {
+    calls.push('ran');
+  }
+
+  @Post('twice/:id')
+  @UseInterceptors(LockInterceptor)
+  @WithLock('a:<id>')
+  async twice(@Param('id') id: string): Promise<string> {
+    return `${id} ${this.locks.current()?.keys.join() ?? 'nothing'}`;
+  }
+
+  @Post('recursive/:id')
+  @WithLock('a:<id>')
+  async recursive(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
+    const held = await Promise.all(
+      [1, 2, 3].map(async (each) => (await this.locks.inspect(`a:${each}`)).held),
+    );
+    return id === 3 ? held : this.recursive(id + 1);
+  }
+
+  @Post('other/:id')
+  @WithLock('b:<id>')
+  async other(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
+    return this.recursive(id);
+  }
+
+  @Post('plain')
+  async plain(): Promise<unknown> {
+    return this.recursive(3);
+  }
+
+  @Post('again/:id')
+  @WithLock('a:<id>')
+  async again(@Param('id') id: string): Promise<string> {
+    calls.push(`begin ${id}`);
+    if (calls.length < 4) await Promise.all([this.again(id), this.again(id)]);
+    calls.push('end');
+    return id;
+  }
+
+  @Post('quick/named/:id')
+  @WithLock('a:<_id>')
+  async quickNamed(@Param('id') _id: string): Promise<void> {}
+
+  @Post('quick/raw/:id')
+  @WithLock('a:<params.id>')
+  async quickRaw(): Promise<void> {}
+
+  @Get('failing/:id')
+  @WithLock('a:<_id>')
+  async failing(@Param('id') _id: string): Promise<void> {
+    throw new Error('a bug');
+  }
+}
+
+beforeEach(() => {
+  gate = new Gate();
+  calls = [];
+  runningAtOnce = mostAtOnce = 0;
+});
+afterEach(closeHttpApps);
+
+describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
+  const start = (configure?: (app: INestApplication) => void): Promise<HttpApp> =>
+    startHttpApp(
+      { controllers: [Watched, Calls] },
+      { adapter, ...(configure !== undefined && { configure }) },
+    );
+
+  it.each(['raw', 'named'])(
+    'encloses its own interceptors, written above and below, but not those of controller and application (%s)',
+    async (kind) => {
+      class Global extends Witness {}
+      const { post } = await start((app) =>
+        app.useGlobalInterceptors(new Global(app.get(LockService))),
+      );
+      expect((await post(`/${kind}/1`)).status).toBe(201);
+      const [before, inside] = kind === 'raw' ? ['locked', ', inside'] : ['free', ''];
+      expect(calls).toEqual([
+        `Global of ${kind} before: free`,
+        `Whole of ${kind} before: free`,
+        `Below of ${kind} before: ${before}${inside}`,
+        `Above of ${kind} before: ${before}${inside}`,
+        kind,
+        `Above of ${kind} after: locked${inside}`,
+        `Below of ${kind} after: locked${inside}`,
+        `Whole of ${kind} after: free`,
+        `Global of ${kind} after: free`,
+      ]);
+    },
+  );
+
+  it.each(['named', 'raw'])('stays while an interceptor retries (%s)', async (kind) => {
+    const { post, locks } = await start();
+    const taken: string[] = [];
+    locks.on('acquired', ({ keys }) => taken.push(...keys));
+    locks.on('released', ({ keys }) => taken.push(`-${keys.join()}`));
+    expect((await post(`/retry/${kind}/1`)).body).toBe(3);
+    expect(taken).toEqual(['a:1', '-a:1']);
+    expect(mostAtOnce).toBe(1);
+  });
+
+  it.each(['named', 'raw'])(
+    'lets no retry begin before the call before it has ended (%s)',
+    async (kind) => {
+      const { post, locks } = await start();
+      const released = new Promise((resolve) => locks.on('released', resolve));
+      expect((await post(`/impatient/${kind}/1`)).status).toBe(500);
+      expect(gate.visits).toBe(1);
+      expect((await locks.inspect('a:1')).held).toBe(true);
+      gate.open();
+      await released;
+      expect(mostAtOnce).toBe(1);
+      expect(runningAtOnce).toBe(0);
+    },
+  );
+
+  it.each(['named', 'raw'])(
+    'outlives a timeout for as long as the work goes on (%s)',
+    async (kind) => {
+      const { post, locks } = await start();
+      const released = new Promise((resolve) => locks.on('released', resolve));
+      expect((await post(`/timeout/${kind}/1`)).status).toBe(408);
+      expect(await post(`/timeout/${kind}/1`)).toMatchObject({ status: 409, body: CONFLICT });
+      gate.open();
+      await released;
+      expect((await post(`/timeout/${kind}/1`)).status).toBe(201);
+      expect(gate.visits).toBe(2);
+    },
+  );
+
+  it('is not waited for, and nothing runs, when nobody waits for the answer any more', async () => {
+    const { post, locks } = await start();
+    const lock = await locks.acquire('a:1');
+    expect((await post('/timeout/waiting/1')).status).toBe(408);
+    await lock.release();
+    // Whoever still stood in line would get it before us.
+    await (await locks.acquire('a:1')).release();
+    expect(calls).toEqual([]);
+  });
+
+  it('is given back when an interceptor answers in place of the handler', async () => {
+    const { post, locks } = await start();
+    expect((await post('/cached/1')).status).toBe(201);
+    expect((await locks.inspect('a:1')).held).toBe(false);
+    expect(calls).toEqual([]);
+  });
+
+  it('is given back when a pipe or the handler throws', async () => {
+    const { get, post, locks } = await start();
+    expect((await post('/recursive/x')).status).toBe(400);
+    expect((await get('/failing/1')).status).toBe(500);
+    expect((await get('/failing/1')).status).toBe(500);
+    expect((await locks.inspect('a:1')).held).toBe(false);
+  });
+
+  it('is taken once, even if the application applies the interceptor too', async () => {
+    const { post, locks } = await start((app) =>
+      app.useGlobalInterceptors(app.get(LockInterceptor, { strict: false })),
+    );
+    let taken = 0;
+    locks.on('acquired', () => (taken += 1));
+    expect((await post('/twice/1')).body).toBe('1 a:1');
+    expect(taken).toBe(1);
+  });
+
+  it('is taken by a handler that is called as a method, by itself too, for the arguments of that call', async () => {
+    const { post } = await start();
+    expect((await post('/recursive/1')).body).toEqual([true, true, true]);
+    expect((await post('/other/2')).body).toEqual([false, true, true]);
+    expect((await post('/plain')).body).toEqual([false, false, true]);
+  });
+
+  it('lets its holder in again, one call at a time', async () => {
+    const { post } = await start();
+    expect((await post('/again/1')).status).toBe(201);
+    expect(calls.filter((call) => call === 'end')).toHaveLength(calls.length / 2);
+  });
+
+  it.each(['quick/named', 'quick/raw'])(
+    'is free again when the answer has come: requests in turn are never refused (%s)',
+    async (route) => {
+      const { post } = await start();
+      for (let turn = 0; turn < 50; turn += 1) {
+        expect((await post(`/${route}/1`)).status).toBe(201);
+      }
+    },
+  );
+});

@@ -1,0 +1,164 @@
+import { Body, Controller, Get, Headers, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { WithLock } from 'nestjs-holdfast';
+import { Gate } from './gate.js';
+import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp } from './http-app.js';
+
+let gate: Gate;
+
+@Controller()
+class Keys {
+  @Post('piped/:id')
+  @WithLock('order:<id>')
+  async piped(@Param('id', ParseIntPipe) id: number): Promise<number> {
+    await gate.pass();
+    return id;
+  }
+
+  @Post('raw/:id')
+  @WithLock('order:<params.id>')
+  async raw(@Param('id', ParseIntPipe) id: number): Promise<number> {
+    await gate.pass();
+    return id;
+  }
+
+  @Post('body')
+  @WithLock(['order:<body.order.id>', 'list:<body.lists.0>'])
+  async body(): Promise<void> {
+    await gate.pass();
+  }
+
+  @Post('dto')
+  @WithLock('order:<order.id>')
+  async dto(@Body('order') order: { id: string }): Promise<string> {
+    await gate.pass();
+    return order.id;
+  }
+
+  /** A parameter that is called like a part of the request wins over it. */
+  @Post('named')
+  @WithLock('order:<body.id>')
+  async named(@Body('inner') body: { id: string }): Promise<string> {
+    await gate.pass();
+    return body.id;
+  }
+
+  @Get('sources')
+  @WithLock('order:<query.id>:<headers.X-Shop>')
+  async sources(@Query('id') id: string, @Headers('x-shop') shop: string): Promise<string> {
+    await gate.pass();
+    return id + shop;
+  }
+
+  @Post('function/:id')
+  @WithLock((id: number) => `order:${id}`)
+  async byFunction(@Param('id', ParseIntPipe) id: number): Promise<number> {
+    await gate.pass();
+    return id;
+  }
+
+  @Get('inner')
+  async inner(): Promise<unknown> {
+    return this.raw(1);
+  }
+}
+
+afterEach(closeHttpApps);
+
+describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
+  const start = () => {
+    gate = new Gate();
+    return startHttpApp({ controllers: [Keys] }, { adapter });
+  };
+
+  it('is made of the arguments as the pipes made them', async () => {
+    const { post } = await start();
+    const first = post('/piped/42');
+    await gate.reached;
+    expect((await post('/piped/042')).status).toBe(409);
+    gate.open();
+    expect((await post('/piped/43')).body).toBe(43);
+    expect((await first).body).toBe(42);
+    expect((await post('/piped/x')).status).toBe(400);
+  });
+
+  it('is made of the raw request where it names a part of the request', async () => {
+    const { post, locks } = await start();
+    const first = post('/raw/42');
+    await gate.reached;
+    const second = post('/raw/042');
+    expect((await post('/raw/42')).body).toEqual(CONFLICT);
+    expect((await locks.inspect('order:042')).held).toBe(true);
+    gate.open();
+    expect([(await first).body, (await second).body]).toEqual([42, 42]);
+    expect((await post('/raw/x')).status).toBe(400);
+    expect((await locks.inspect('order:x')).held).toBe(false);
+  });
+
+  it('reads bodies, raw and as parameters', async () => {
+    const { post, locks } = await start();
+    const body = { order: { id: 7 }, lists: ['a', 'b'] };
+    const first = post('/body', body);
+    await gate.reached;
+    expect((await locks.inspect('order:7')).held).toBe(true);
+    expect((await locks.inspect('list:a')).held).toBe(true);
+    expect((await post('/dto', { order: { id: '7' } })).status).toBe(409);
+    gate.open();
+    expect((await first).status).toBe(201);
+    expect((await post('/dto', { order: { id: '7' } })).body).toBe(7);
+  });
+
+  it('reads a parameter rather than a part of the request of that name', async () => {
+    const { post, locks } = await start();
+    const first = post('/named', { id: 'outer', inner: { id: 'inner' } });
+    await gate.reached;
+    expect((await locks.inspect('order:inner')).held).toBe(true);
+    expect((await locks.inspect('order:outer')).held).toBe(false);
+    gate.open();
+    expect((await first).status).toBe(201);
+  });
+
+  it('reads the query and headers in any case', async () => {
+    const { get, locks } = await start();
+    const first = get('/sources?id=4', { headers: { 'x-shop': 'north' } });
+    await gate.reached;
+    expect((await locks.inspect('order:4:north')).held).toBe(true);
+    gate.open();
+    expect((await first).body).toBe('4north');
+  });
+
+  it('may be a function of the arguments as the pipes made them', async () => {
+    const { post } = await start();
+    const first = post('/function/42');
+    await gate.reached;
+    expect((await post('/function/042')).status).toBe(409);
+    gate.open();
+    expect((await first).status).toBe(201);
+  });
+
+  it('is an error where it needs the request and there is none', async () => {
+    const { get, warnings } = await start();
+    const { status, body } = await get('/inner');
+    expect(status).toBe(500);
+    expect(body.code).toBe('LOCK_KEY_INVALID');
+    expect(gate.visits).toBe(0);
+    expect(warnings.join()).toContain(
+      '<params.id> is read from the request, but the method was called without one.',
+    );
+  });
+
+  it('is the fault of the request where a value is missing', async () => {
+    const { post, get } = await start();
+    const expected = {
+      statusCode: 400,
+      message: 'A value that identifies what to lock is missing or not valid.',
+      error: 'Bad Request',
+      code: 'LOCK_KEY_INVALID',
+    };
+    expect((await post('/body', { order: {}, lists: ['a'] })).body).toEqual(expected);
+    expect((await post('/dto', {})).body).toEqual(expected);
+    expect((await get('/sources?id=4')).body).toEqual(expected);
+    expect((await get('/sources?id=4&id=5', { headers: { 'x-shop': 'n' } })).status).toBe(400);
+    expect(gate.visits).toBe(0);
+  });
+});

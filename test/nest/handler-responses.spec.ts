@@ -1,0 +1,247 @@
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import {
+  Controller,
+  Get,
+  Header,
+  Param,
+  Res,
+  Sse,
+  StreamableFile,
+  type MessageEvent,
+} from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { WithLock } from 'nestjs-holdfast';
+import { Observable, Subject } from 'rxjs';
+import { deferred, type Deferred } from '../support/eventually.js';
+import { Gate } from './gate.js';
+import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp, type HttpApp } from './http-app.js';
+
+let gate: Gate;
+let events: Subject<string>;
+let stopped: Deferred<void>;
+let cleanedUp: Deferred<boolean>;
+let app: HttpApp;
+
+async function* chunks(): AsyncGenerator<string> {
+  yield 'first ';
+  await gate.pass();
+  yield 'last';
+}
+
+/** What both adapters' responses can do. */
+interface AnyResponse {
+  header(name: string, value: string): unknown;
+  send(body: string): unknown;
+}
+
+@Controller()
+class Responses {
+  @Get('file/:id')
+  @WithLock('a:<id>')
+  async file(@Param('id') id: string): Promise<StreamableFile> {
+    return new StreamableFile(Readable.from(chunks()), { type: `text/${id}` });
+  }
+
+  @Get('raw-file/:id')
+  @WithLock('a:<params.id>')
+  async rawFile(): Promise<StreamableFile> {
+    return new StreamableFile(Readable.from(chunks()));
+  }
+
+  @Get('generator/:id')
+  @Header('content-type', 'text/plain')
+  @WithLock('a:<id>')
+  async *generator(@Param('id') id: string): AsyncGenerator<string> {
+    try {
+      yield* chunks();
+      yield id;
+    } finally {
+      cleanedUp.resolve((await app.locks.inspect('a:1')).held);
+    }
+  }
+
+  @Get('raw-generator/:id')
+  @Header('content-type', 'text/plain')
+  @WithLock('a:<params.id>')
+  async *rawGenerator(): AsyncGenerator<string> {
+    yield* chunks();
+  }
+
+  @Get('res/:id')
+  @WithLock('a:<id>')
+  async res(@Param('id') id: string, @Res() response: AnyResponse): Promise<void> {
+    void gate.pass().then(() => response.send(`first last${id}`));
+  }
+
+  @Get('passthrough/:id')
+  @WithLock('a:<id>')
+  async passthrough(
+    @Param('id') id: string,
+    @Res({ passthrough: true }) response: AnyResponse,
+  ): Promise<void> {
+    response.header('x-id', id);
+  }
+
+  @Sse('events/:id')
+  @WithLock('a:<id>', { returns: 'observable' })
+  events(@Param('id') id: string): Observable<MessageEvent> {
+    return new Observable((subscriber) => {
+      void gate.pass();
+      subscriber.next({ data: `for ${id}` });
+      const inner = events.subscribe({
+        next: (data) => subscriber.next({ data }),
+        complete: () => subscriber.complete(),
+      });
+      return () => {
+        inner.unsubscribe();
+        stopped.resolve();
+      };
+    });
+  }
+
+  @Get('work/:id')
+  @WithLock('a:<id>')
+  async work(@Param('id') id: string): Promise<string> {
+    await gate.pass();
+    return id;
+  }
+}
+
+beforeEach(() => {
+  gate = new Gate();
+  events = new Subject();
+  stopped = deferred();
+  cleanedUp = deferred();
+});
+afterEach(closeHttpApps);
+
+describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
+  const start = async (): Promise<HttpApp> =>
+    (app = await startHttpApp({ controllers: [Responses] }, { adapter }));
+  const releasedOf = ({ locks }: HttpApp): Promise<unknown> =>
+    new Promise((resolve) => locks.on('released', resolve));
+
+  it.each(['file', 'raw-file', 'generator', 'raw-generator', 'res'])(
+    'stays to the end of a response that is streamed or sent by hand (%s)',
+    async (route) => {
+      const { get, locks } = await start();
+      const released = releasedOf(app);
+      const answer = get(`/${route}/1`);
+      await gate.reached;
+      const second = await get(`/${route}/1`);
+      expect(second).toMatchObject({ status: 409, body: CONFLICT });
+      expect(Number(second.retryAfter)).toBeGreaterThanOrEqual(1);
+      expect((await locks.inspect('a:1')).held).toBe(true);
+      gate.open();
+      expect((await answer).body).toMatch(/^first last1?$/);
+      await released;
+      expect((await get(`/${route}/1`)).body).toMatch(/^first last1?$/);
+    },
+  );
+
+  it.each(['file', 'generator', 'raw-generator', 'res'])(
+    'is given back when the client goes away from a response (%s)',
+    async (route) => {
+      await start();
+      const released = releasedOf(app);
+      const client = new AbortController();
+      const answer = app.get(`/${route}/1`, { signal: client.signal });
+      await gate.reached;
+      client.abort();
+      await expect(answer).rejects.toThrow();
+      // The step that works keeps the lock.
+      if (route.includes('generator')) expect((await app.locks.inspect('a:1')).held).toBe(true);
+      gate.open();
+      await released;
+      if (route === 'generator') expect(await cleanedUp.promise).toBe(true);
+      expect((await app.get(`/${route}/1`)).status).toBe(200);
+    },
+  );
+
+  it('keeps the lock of an iteration while a step works, though its client has gone', async () => {
+    const { get, locks } = await start();
+    const released = releasedOf(app);
+    const client = new AbortController();
+    const answer = get('/generator/1', { signal: client.signal });
+    await gate.reached;
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    for (let turn = 0; turn < 5; turn += 1) {
+      expect((await get('/generator/1')).status).toBe(409);
+    }
+    expect((await locks.inspect('a:1')).held).toBe(true);
+    gate.open();
+    await released;
+    expect(await cleanedUp.promise).toBe(true);
+  });
+
+  it('is given back when a connection is cut on which the response waits behind others', async () => {
+    const { url, locks } = await start();
+    const released = new Promise<void>((resolve) =>
+      locks.on('released', ({ keys }) => {
+        if (keys.includes('a:2')) resolve();
+      }),
+    );
+    const acquired = new Promise<void>((resolve) =>
+      locks.on('acquired', ({ keys }) => {
+        if (keys.includes('a:2')) resolve();
+      }),
+    );
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('GET /work/1 HTTP/1.1\r\nhost: x\r\n\r\nGET /file/2 HTTP/1.1\r\nhost: x\r\n\r\n');
+    await acquired;
+    socket.destroy();
+    await released;
+    gate.open();
+  });
+
+  it('is not waited for by a client that went away: the work goes on, and the lock with it', async () => {
+    const { get } = await start();
+    const released = releasedOf(app);
+    const client = new AbortController();
+    const answer = get('/work/1', { signal: client.signal });
+    await gate.reached;
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    expect((await get('/work/1')).status).toBe(409);
+    gate.open();
+    await released;
+    expect((await get('/work/1')).body).toBe(1);
+  });
+
+  it('ends before the answer of a handler that only touched the response', async () => {
+    const { get } = await start();
+    for (let turn = 0; turn < 20; turn += 1) {
+      const { status, headers } = await get('/passthrough/1');
+      expect([status, headers.get('x-id')]).toEqual([200, '1']);
+    }
+  });
+
+  it('stays to the end of server-sent events', async () => {
+    const { get } = await start();
+    const released = releasedOf(app);
+    const answer = get('/events/1');
+    await gate.reached;
+    expect((await get('/events/1')).status).toBe(409);
+    events.next('more');
+    events.complete();
+    await released;
+    expect((await answer).body).toContain('data: for 1');
+    expect((await answer).body).toContain('data: more');
+  });
+
+  it('is given back when the client of server-sent events goes away', async () => {
+    const { get, locks } = await start();
+    const released = releasedOf(app);
+    const client = new AbortController();
+    const answer = get('/events/1', { signal: client.signal });
+    await gate.reached;
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    await stopped.promise;
+    await released;
+    expect((await locks.inspect('a:1')).held).toBe(false);
+  });
+});

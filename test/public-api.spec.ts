@@ -1,0 +1,247 @@
+import { HttpException } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import * as holdfast from 'nestjs-holdfast';
+import {
+  LockConfigurationError,
+  LockError,
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockNotBoundError,
+  LockReentrancyError,
+  LockReturnKindError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+  type LockErrorBody,
+  type LockLostReason,
+} from 'nestjs-holdfast';
+import * as testing from 'nestjs-holdfast/testing';
+
+describe('the exports', () => {
+  it('of nestjs-holdfast are these', () => {
+    expect(Object.keys(holdfast).sort()).toEqual([
+      'InjectLockService',
+      'LockConfigurationError',
+      'LockError',
+      'LockHandlerRunner',
+      'LockInterceptor',
+      'LockKeyError',
+      'LockLostError',
+      'LockModule',
+      'LockNotAcquiredError',
+      'LockNotBoundError',
+      'LockReentrancyError',
+      'LockReturnKindError',
+      'LockService',
+      'LockServiceClosedError',
+      'LockStoreUnavailableError',
+      'MemoryLockStore',
+      'RedisLockModule',
+      'WithLock',
+      'getLockServiceToken',
+      'lockKey',
+      'setRetryAfter',
+    ]);
+  });
+
+  it('of nestjs-holdfast/testing are these', () => {
+    expect(Object.keys(testing).sort()).toEqual([
+      'LockTestingModule',
+      'TestLocks',
+      'createTestLocks',
+    ]);
+  });
+});
+
+const INTERNAL = {
+  statusCode: 500,
+  message: 'Internal server error',
+  error: 'Internal Server Error',
+};
+
+const LOST_END =
+  'The work done under it may have taken effect; check before you repeat it, and let the resource refuse old fencing tokens.';
+
+interface Case {
+  readonly error: LockError;
+  readonly body: LockErrorBody;
+  readonly message: string;
+  readonly facts?: object;
+}
+
+const cases: readonly Case[] = [
+  {
+    error: new LockNotAcquiredError({ keys: ['order:42'], retryAfterMs: 1234.5, waitedMs: 0 }),
+    body: {
+      statusCode: 409,
+      message: 'Somebody else is working on this right now. Try again later.',
+      error: 'Conflict',
+      code: 'LOCK_NOT_ACQUIRED',
+    },
+    message:
+      'Lock "order:42" could not be acquired: held by another owner for up to 1235 ms more. ' +
+      'Try again later, or pass "wait" to stand in line.',
+    facts: { keys: ['order:42'], retryAfterMs: 1234.5, waitedMs: 0 },
+  },
+  {
+    error: new LockNotAcquiredError({ keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 }),
+    body: {
+      statusCode: 409,
+      message: 'Somebody else is working on this right now. Try again later.',
+      error: 'Conflict',
+      code: 'LOCK_NOT_ACQUIRED',
+    },
+    message:
+      'Locks "a", "b" could not be acquired after waiting 5000 ms: held by another owner for up to 10 ms more. ' +
+      'Try again later, or pass "wait" to stand in line.',
+    facts: { keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 },
+  },
+  ...(
+    [
+      ['expired', 'its validity ran out before it was renewed'],
+      ['stolen', 'another owner holds it now'],
+      ['released-elsewhere', 'it was deleted from the store by somebody else'],
+      ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
+      ['max-hold', 'it was held for longer than "maxHold"'],
+      ['shutdown', 'the application shut down before the work ended'],
+      ['released', 'it was released already'],
+    ] satisfies [LockLostReason, string][]
+  ).map(([reason, sentence]) => ({
+    error: new LockLostError({ keys: ['order:42'], reason, fencingToken: 7 }),
+    body: {
+      statusCode: 409,
+      message:
+        'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+      error: 'Conflict',
+      code: 'LOCK_LOST' as const,
+    },
+    message: `Lock "order:42" was lost: ${sentence}. ${LOST_END}`,
+    facts: { keys: ['order:42'], reason, fencingToken: 7 },
+  })),
+  {
+    error: new LockLostError({ keys: ['a', 'b'], reason: 'stolen' }),
+    body: {
+      statusCode: 409,
+      message:
+        'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+      error: 'Conflict',
+      code: 'LOCK_LOST',
+    },
+    message: `Locks "a", "b" were lost: another owner holds it now. ${LOST_END}`,
+    facts: { keys: ['a', 'b'], fencingToken: undefined },
+  },
+  {
+    error: new LockStoreUnavailableError({
+      operation: 'acquire',
+      keys: ['order:42'],
+      nodes: [
+        { node: 'a:6379', kind: 'timeout', message: 'no answer within 50 ms' },
+        { node: 'b:6379', kind: 'error', message: 'LOADING' },
+      ],
+    }),
+    body: {
+      statusCode: 503,
+      message: 'The lock store is not available. Try again later.',
+      error: 'Service Unavailable',
+      code: 'LOCK_STORE_UNAVAILABLE',
+    },
+    message:
+      'Could not acquire "order:42": the lock store is not available ' +
+      '(a:6379 (timeout): no answer within 50 ms; b:6379 (error): LOADING). ' +
+      'Nothing ran without a lock. Check that Redis is reachable and try again.',
+    facts: { keys: ['order:42'], nodes: [{ node: 'a:6379' }, { node: 'b:6379' }] },
+  },
+  {
+    error: new LockServiceClosedError(['order:42']),
+    body: {
+      statusCode: 503,
+      message: 'The service is shutting down. Try again later.',
+      error: 'Service Unavailable',
+      code: 'LOCK_SERVICE_CLOSED',
+    },
+    message:
+      'Lock "order:42" was not acquired: this LockService is shutting down and grants no more locks.',
+    facts: { keys: ['order:42'] },
+  },
+  {
+    error: new LockKeyError({ problem: '<body.id> is missing', fromRequest: true }),
+    body: {
+      statusCode: 400,
+      message: 'A value that identifies what to lock is missing or not valid.',
+      error: 'Bad Request',
+      code: 'LOCK_KEY_INVALID',
+    },
+    message: '<body.id> is missing',
+    facts: { fromRequest: true, problem: '<body.id> is missing', keys: [] },
+  },
+  {
+    error: new LockKeyError({ problem: '<orderId> is undefined' }),
+    body: { ...INTERNAL, code: 'LOCK_KEY_INVALID' },
+    message: '<orderId> is undefined',
+    facts: { fromRequest: false, problem: '<orderId> is undefined' },
+  },
+  {
+    error: new LockReentrancyError({ keys: ['a', 'b'], problem: 'holds only "a"' }),
+    body: { ...INTERNAL, code: 'LOCK_REENTRANCY' },
+    message: 'holds only "a"',
+    facts: { keys: ['a', 'b'] },
+  },
+  {
+    error: new LockNotBoundError('no LockService'),
+    body: { ...INTERNAL, code: 'LOCK_NOT_BOUND' },
+    message: 'no LockService',
+  },
+  {
+    error: new LockReturnKindError('returned an Observable'),
+    body: { ...INTERNAL, code: 'LOCK_RETURN_KIND' },
+    message: 'returned an Observable',
+  },
+];
+
+describe.each(cases.map((each) => [each.error.name, each] as const))('%s', (name, each) => {
+  const { error, body, message, facts = {} } = each;
+
+  it(`answers ${String(body.statusCode)} ${body.code}, and tells logs: ${message}`, () => {
+    expect(error).toBeInstanceOf(HttpException);
+    expect(error).toBeInstanceOf(LockError);
+    expect(error.constructor.name).toBe(name);
+    expect(error.getStatus()).toBe(body.statusCode);
+    expect(error.getResponse()).toEqual(body);
+    expect(error.code).toBe(body.code);
+    expect(error.message).toBe(message);
+    expect(error.stack).toContain(name);
+    expect(error).toMatchObject(facts);
+  });
+
+  it('has a body without keys', () => {
+    for (const key of error.keys)
+      expect(JSON.stringify(error.getResponse())).not.toContain(key + '"');
+  });
+});
+
+describe('LockError', () => {
+  it('keeps the cause of a loss', () => {
+    const cause = new Error('ECONNRESET');
+    expect(new LockLostError({ keys: ['a'], reason: 'store-unavailable', cause }).cause).toBe(
+      cause,
+    );
+    expect(new LockLostError({ keys: ['a'], reason: 'stolen' }).cause).toBeUndefined();
+  });
+
+  it('is presented once, however many hands it passes through', () => {
+    const error = new LockServiceClosedError(['a']);
+    error.presentAs((body) => ({ ...body, first: true }));
+    error.presentAs((body) => ({ ...body, second: true }));
+    expect(error.getResponse()).toMatchObject({ first: true });
+    expect(error.getResponse()).not.toHaveProperty('second');
+  });
+});
+
+describe('LockConfigurationError', () => {
+  it('is a plain error of the programmer, no answer to a request', () => {
+    const error = new LockConfigurationError('Option "ttl" …');
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(HttpException);
+    expect(error.name).toBe('LockConfigurationError');
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { LockService } from 'nestjs-holdfast';
+import { deferred } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { openStore, request, type OpenStore } from './open-store.js';
+
+let server: RedisServer;
+let opened: OpenStore[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterEach(async () => {
+  Logger.overrideLogger(false);
+  await Promise.all(opened.map(({ store }) => store.close()));
+  opened = [];
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+/** A user with these rights, as a URL. */
+async function user(name: string, ...rights: string[]): Promise<string> {
+  await server.command('ACL', 'SETUSER', name, 'on', '>secret', ...rights);
+  return `redis://${name}:secret@127.0.0.1:${String(server.port)}`;
+}
+
+async function open(redis: string): Promise<OpenStore> {
+  const store = await openStore({ redis });
+  opened.push(store);
+  return store;
+}
+
+describe('a Redis user', () => {
+  it('needs no more than the keys of locks, the channels of inboxes, and what the scripts call', async () => {
+    const url = await user(
+      'modest',
+      'resetchannels',
+      '~lock:*',
+      '~{lock:*',
+      '&holdfast:*',
+      '+@all',
+      '-@dangerous',
+      '+info',
+    );
+    const { store, warnings } = await open(url);
+    const lease = request(['a', 'b']);
+    expect(await store.acquire(lease)).toMatchObject({ status: 'granted' });
+    expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
+    expect(await store.inspect('a')).toMatchObject({ status: 'held' });
+
+    const told = deferred<string | undefined>();
+    const waiter = await open(url);
+    expect(await waiter.store.listen(told.resolve)).toBe('listening');
+    await waiter.store.acquire(request('b', { standInLine: true }));
+    expect(await store.release(lease)).toEqual({ status: 'released' });
+    expect(await told.promise).toBe('b');
+    expect([...warnings, ...waiter.warnings]).toEqual([]);
+  });
+
+  it('who must not subscribe waits by looking again, and this is said once', async () => {
+    const url = await user('deaf', '~*', '&*', '+@all', '-subscribe', '-psubscribe', '-ssubscribe');
+    const { store, warnings } = await open(url);
+    expect(await store.listen(() => undefined)).toBe('polling');
+    expect(await store.listen(() => undefined)).toBe('polling');
+    expect(warnings).toEqual([expect.stringMatching(/Cannot subscribe.*SUBSCRIBE/s)]);
+    expect(warnings[0]).not.toContain('secret');
+
+    const logged: string[] = [];
+    const log = (message: unknown): void => void logged.push(String(message));
+    Logger.overrideLogger({ log, error: log, warn: log });
+    const [holder, waiter] = [new LockService({ redis: url }), new LockService({ redis: url })];
+    for (let turn = 0; turn < 2; turn += 1) {
+      const lock = await holder.acquire('polled', { ttl: '60s', autoExtend: false });
+      const waiting = waiter.acquire('polled', { wait: '25s' });
+      await holder.inspect('polled');
+      await lock.release();
+      await (await waiting).release();
+    }
+    await Promise.all([holder.shutdown(), waiter.shutdown()]);
+    expect(logged).toEqual([expect.stringContaining('Cannot subscribe')]);
+  });
+
+  it('who must not run scripts is told so at the start', async () => {
+    const { store, warnings } = await open(
+      await user('scriptless', '~*', '+@all', '-eval', '-evalsha'),
+    );
+    expect(warnings).toEqual([expect.stringMatching(/not usable yet.*NOPERM.*EVALSHA/s)]);
+    expect(await store.acquire(request('key'))).toMatchObject({ status: 'unavailable' });
+  });
+});
+
+describe('a server that may evict locks', () => {
+  it('is warned of once, when the store opens; with noeviction nothing is said', async () => {
+    expect((await open(server.url)).warnings).toEqual([]);
+    await server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    try {
+      expect((await open(server.url)).warnings).toEqual([
+        expect.stringMatching(/allkeys-lru.*noeviction/s),
+      ]);
+    } finally {
+      await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+    }
+  });
+});

@@ -1,0 +1,379 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { LockService, LockStoreUnavailableError } from 'nestjs-holdfast';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import type { Script } from '../../lib/store/redis/scripts/script.js';
+import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { openStore, request, type OpenStore } from './open-store.js';
+
+const KEEP_MS = 600_000;
+
+let server: RedisServer;
+let redis: Redis;
+let store: OpenStore['store'];
+
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  server = await RedisServer.start();
+  redis = new Redis(server.url);
+  ({ store } = await openStore({ redis: server.url }));
+});
+
+beforeEach(async () => {
+  await redis.flushall();
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await store.close();
+  await server.stop();
+});
+
+const names = (key: string): string[] => [
+  `lock:${key}`,
+  `{lock:${key}}:fence`,
+  `{lock:${key}}:queue`,
+];
+
+const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promise<unknown> =>
+  redis.eval(lua, keys.length, ...keys, ...args);
+
+const acquire = (token: string, ...keys: string[]): Promise<unknown> =>
+  call(acquireScript, keys.flatMap(names), [token, 30_000, 0, KEEP_MS, '']);
+
+const contents = async (): Promise<Record<string, string | null>> => {
+  const entries = (await redis.keys('*')).sort().map(async (key) => [key, await redis.get(key)]);
+  return Object.fromEntries(await Promise.all(entries)) as Record<string, string | null>;
+};
+
+describe('a script that is sent twice', () => {
+  it('acquires once: the same fencing token, nothing changed', async () => {
+    const first = await acquire('mine', 'a', 'b');
+    const after = await contents();
+    expect(await acquire('mine', 'a', 'b')).toEqual(first);
+    expect(await contents()).toEqual(after);
+  });
+
+  it('grants anew, with a larger token, when only some of the keys were still held', async () => {
+    const [, first] = (await acquire('mine', 'a', 'b')) as [number, string];
+    await redis.del('lock:a');
+    const [granted, second] = (await acquire('mine', 'a', 'b')) as [number, string];
+    expect(granted).toBe(1);
+    expect(Number(second)).toBeGreaterThan(Number(first));
+  });
+
+  it('extends, raises and releases once', async () => {
+    const [, fence] = (await acquire('mine', 'a')) as [number, string];
+    const [main, fenceKey] = names('a') as [string, string];
+    for (let time = 0; time < 2; time += 1) {
+      expect(await call(extendScript, [main, fenceKey], [KEEP_MS, 'mine', 30_000])).toEqual([1]);
+      const raise = [main, fenceKey];
+      expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
+      expect(await redis.get(fenceKey)).toBe(fence);
+    }
+    expect(await call(releaseScript, names('a'), ['mine'])).toBe(1);
+    const raised = await redis.get(fenceKey);
+    expect(await call(releaseScript, names('a'), ['mine'])).toBe(0);
+    expect(await redis.get(fenceKey)).toBe(raised);
+  });
+
+  it('stands in line once, at the place it had', async () => {
+    await acquire('theirs', 'a');
+    const ask = (inbox: string): Promise<unknown> =>
+      call(acquireScript, names('a'), ['mine', 30_000, 0, KEEP_MS, inbox]);
+    await ask('first');
+    await ask('second');
+    await ask('first');
+    expect(await redis.zrange('{lock:a}:queue', '0', '-1')).toEqual(['first', 'second']);
+  });
+});
+
+describe('a script that fails', () => {
+  it.each([
+    ['the lock itself', 'lock:b'],
+    ['the fence', '{lock:b}:fence'],
+  ])('because %s has the wrong type acquires nothing and changes nothing', async (_what, wrong) => {
+    await redis.hset(wrong, { field: 'value' });
+    const outcome = await store.acquire(request(['a', 'b', 'c']));
+    expect(outcome).toMatchObject({ status: 'unavailable', transient: false });
+    expect(JSON.stringify(outcome)).toContain('WRONGTYPE');
+    expect(await redis.keys('*')).toEqual([wrong]);
+  });
+
+  it('because the fence is no number acquires nothing', async () => {
+    await redis.set('{lock:b}:fence', 'not a number');
+    expect(await store.acquire(request(['a', 'b']))).toMatchObject({ status: 'unavailable' });
+    expect(await redis.keys('*')).toEqual(['{lock:b}:fence']);
+  });
+
+  it.each([
+    ['the fence has the wrong type', '{lock:a}:fence'],
+    ['the queue has the wrong type', '{lock:a}:queue'],
+  ])('because %s still renews and releases', async (_what, wrong) => {
+    const lease = request(['a', 'b']);
+    await store.acquire(lease);
+    await redis.del(wrong);
+    await redis.hset(wrong, { field: 'value' });
+    expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
+    expect(await store.release(lease)).toEqual({ status: 'released' });
+    expect(await redis.exists('lock:a', 'lock:b')).toBe(0);
+  });
+
+  it('because a fence is no number renews this key and the others of the batch', async () => {
+    const [spoilt, other] = [request('a'), request('b')];
+    await store.acquire(spoilt);
+    await store.acquire(other);
+    await redis.set('{lock:a}:fence', 'not a number');
+    expect(await store.extend([spoilt, other])).toEqual([
+      { status: 'extended' },
+      { status: 'extended' },
+    ]);
+  });
+
+  it('because one key became of another type still renews and releases the others', async () => {
+    const [spoilt, other] = [request(['a', 'b']), request('c')];
+    await store.acquire(spoilt);
+    await store.acquire(other);
+    await redis.del('lock:a');
+    await redis.hset('lock:a', 'field', 'value');
+    expect(await store.extend([spoilt, other])).toEqual([
+      expect.objectContaining({ status: 'unavailable' }),
+      { status: 'extended' },
+    ]);
+    expect(await store.release(spoilt)).toEqual({ status: 'not-held' });
+    expect(await redis.exists('lock:b')).toBe(0);
+    expect(await redis.type('lock:a')).toBe('hash');
+  });
+
+  it('to put the caller in line says so, by asking it to look again soon', async () => {
+    await store.acquire(request('a'));
+    const standing = await store.acquire(request('a', { standInLine: true }));
+    expect(standing).toMatchObject({ status: 'held', key: 'a' });
+    expect(standing.status === 'held' && standing.checkAgainMs).toBeGreaterThan(20_000);
+    await redis.del('{lock:a}:queue');
+    await redis.set('{lock:a}:queue', 'of another type');
+    const outcome = await store.acquire(request('a', { standInLine: true }));
+    expect(outcome.status === 'held' && outcome.checkAgainMs).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe('a server whose memory is full', () => {
+  afterEach(async () => {
+    await redis.config('SET', 'maxmemory', '0');
+  });
+
+  it('refuses acquires cleanly, and still renews and releases what is held', async () => {
+    const lease = request(['a', 'b']);
+    await store.acquire(lease);
+    await redis.pexpire('lock:a', 1_000);
+    await redis.config('SET', 'maxmemory', '1');
+
+    const outcome = await store.acquire(request(['c', 'd']));
+    expect(outcome).toMatchObject({ status: 'unavailable' });
+    expect(JSON.stringify(outcome)).toContain('OOM');
+    expect(await redis.exists(...names('c'), ...names('d'))).toBe(0);
+
+    expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
+    expect(await redis.pttl('lock:a')).toBeGreaterThan(20_000);
+    const held = await store.acquire(request('a', { standInLine: true }));
+    expect(held.status === 'held' && held.checkAgainMs).toBeLessThanOrEqual(1_000);
+    expect(await store.release(lease)).toEqual({ status: 'released' });
+    expect(await redis.exists('lock:a', 'lock:b')).toBe(0);
+    expect(await store.extend([lease])).toEqual([{ status: 'lost', reason: 'released-elsewhere' }]);
+  });
+});
+
+describe('an answer that no script gives', () => {
+  it('is not taken for a yes: +QUEUED, as inside a MULTI', async () => {
+    const sockets = new Set<Socket>();
+    const fake = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('data', (bytes) => {
+        for (const [, name] of bytes.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+          if (name?.toLowerCase() === 'hello') socket.write("-ERR unknown command 'HELLO'\r\n");
+          else if (name?.toLowerCase() === 'info') socket.write('$11\r\nrole:master\r\n');
+          else socket.write('+QUEUED\r\n');
+        }
+      });
+    });
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
+    const { port } = fake.address() as AddressInfo;
+    const deceived = (await openStore({ redis: { host: '127.0.0.1', port } })).store;
+    const lease = request('a');
+    const unavailable = {
+      status: 'unavailable',
+      nodes: [
+        {
+          node: `127.0.0.1:${String(port)}`,
+          kind: 'error',
+          message: expect.stringContaining('QUEUED'),
+        },
+      ],
+      transient: false,
+    };
+    expect(await deceived.acquire(lease)).toEqual(unavailable);
+    expect(await deceived.extend([lease])).toEqual([unavailable]);
+    expect(await deceived.release(lease)).toEqual(unavailable);
+    expect(await deceived.inspect('a')).toEqual(unavailable);
+    expect(await deceived.forceRelease('a')).toEqual(unavailable);
+    await deceived.close();
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => fake.close(resolve));
+  });
+});
+
+describe('renewals', () => {
+  it('of 1,200 leases go out in scripts of at most 500 keys each', async () => {
+    const leases = Array.from({ length: 1_200 }, (_, index) => request(`bulk:${String(index)}`));
+    await Promise.all(leases.map((lease) => store.acquire(lease)));
+    await store.extend(leases.slice(0, 1)); // the server has the script from here on
+    const commands = await server.commandsSentDuring(async () => {
+      const outcomes = await store.extend(leases);
+      expect(outcomes.every(({ status }) => status === 'extended')).toBe(true);
+    });
+    const keysPerScript = commands
+      .filter(([name, sha]) => name === 'evalsha' && sha === extendScript.sha)
+      .map(([, , count]) => Number(count) / 2);
+    expect(keysPerScript).toEqual([500, 500, 200]);
+  });
+
+  it('answer for each lease, in order, whatever became of the others', async () => {
+    const [held, gone, stolen] = [request(['a', 'b']), request(['c', 'd']), request('e')];
+    for (const lease of [held, gone, stolen]) await store.acquire(lease);
+    await redis.del('lock:d');
+    await redis.set('lock:e', 'somebody else');
+    expect(await store.extend([gone, held, stolen])).toEqual([
+      { status: 'lost', reason: 'released-elsewhere' },
+      { status: 'extended' },
+      { status: 'lost', reason: 'stolen' },
+    ]);
+  });
+});
+
+describe('a lock of other software', () => {
+  it('excludes us and is excluded by us, and is looked at again every second', async () => {
+    const service = new LockService({ redis: server.url });
+    await redis.set('lock:foreign', 'of redlock', 'PX', 60_000);
+    expect(await service.tryAcquire('foreign')).toBeNull();
+    const waiting = service.acquire('foreign', { wait: '25s' });
+    await eventually(async () => (await redis.exists('{lock:foreign}:queue')) === 1);
+    await redis.del('lock:foreign'); // tells nobody
+    const lock = await waiting;
+    expect(await redis.set('lock:foreign', 'of redlock', 'PX', 1_000, 'NX')).toBeNull();
+    await lock.release();
+    await service.shutdown();
+  });
+
+  it('without TTL is held for ever, and is looked at again every second', async () => {
+    await redis.set('lock:foreign', 'somebody');
+    const outcome = await store.acquire(request('foreign', { standInLine: true }));
+    expect(outcome).toEqual({
+      status: 'held',
+      key: 'foreign',
+      remainingMs: Infinity,
+      checkAgainMs: 1_000,
+    });
+    expect(await store.inspect('foreign')).toEqual({ status: 'held', remainingMs: Infinity });
+    expect(await redis.pttl('{lock:foreign}:queue')).toBeGreaterThan(0);
+    expect(await store.forceRelease('foreign')).toEqual({ status: 'released' });
+  });
+
+  it('that looks like a side key disturbs nobody: keys may end like one', async () => {
+    const keys = ['order:42', 'order:42:fence', 'order:42:queue'];
+    const lease = request(keys);
+    expect(await store.acquire(lease)).toMatchObject({ status: 'granted' });
+    for (const key of keys) expect(await redis.get(`lock:${key}`)).toBe(lease.token);
+    expect(await store.release(lease)).toEqual({ status: 'released' });
+  });
+});
+
+describe('fencing tokens', () => {
+  const tokenOf = async (lease = request('key')): Promise<number> => {
+    const outcome = await store.acquire(lease);
+    if (outcome.status !== 'granted') throw new Error(JSON.stringify(outcome));
+    await store.release(lease);
+    return outcome.fencingToken;
+  };
+
+  it('are microseconds of the server, written with all their digits', async () => {
+    const token = await tokenOf();
+    const [seconds, micros] = (await redis.time()) as unknown as [string, string];
+    const now = Number(seconds) * 1_000_000 + Number(micros);
+    expect(Number.isSafeInteger(token)).toBe(true);
+    expect(token).toBeLessThanOrEqual(now);
+    expect(token).toBeGreaterThan(now - 60_000_000);
+    expect(await redis.get('{lock:key}:fence')).toMatch(/^\d{16}$/);
+  });
+
+  it('grow by one where the stored one is ahead of the clock, and are kept for as long as it is', async () => {
+    const ahead = (Date.now() + 100_000) * 1_000;
+    await redis.set('{lock:key}:fence', String(ahead));
+    const lease = request('key');
+    expect(await store.acquire(lease)).toEqual({ status: 'granted', fencingToken: ahead + 1 });
+    expect(await redis.pttl('{lock:key}:fence')).toBeGreaterThan(KEEP_MS + 30_000 + 90_000);
+    await store.extend([{ ...lease, ttlMs: 60_000 }]);
+    expect(await redis.pttl('{lock:key}:fence')).toBeGreaterThan(KEEP_MS + 60_000 + 90_000);
+  });
+
+  it('outlive their lease by the clock step that is promised, and then are forgotten', async () => {
+    await tokenOf();
+    const life = await redis.pttl('{lock:key}:fence');
+    expect(life).toBeGreaterThan(KEEP_MS);
+    expect(life).toBeLessThanOrEqual(KEEP_MS + 30_000);
+
+    const brief = (await openStore({ redis: server.url, fenceKeepMs: 50 })).store;
+    try {
+      const before = await brief.acquire(request('brief', { ttlMs: 60 }));
+      await eventually(async () => (await redis.keys('*brief*')).length === 0);
+      const after = await brief.acquire(request('brief'));
+      if (before.status !== 'granted' || after.status !== 'granted') throw new Error('refused');
+      expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
+    } finally {
+      await brief.close();
+    }
+  });
+
+  it('are raised by release and by forced release, so that a late renewal finds nothing of its own', async () => {
+    for (const end of [
+      (lease: ReturnType<typeof request>) => store.release(lease),
+      () => store.forceRelease('key'),
+    ]) {
+      const lease = request('key', { token: newOwnerToken() });
+      const outcome = await store.acquire(lease);
+      await end(lease);
+      const fence = Number(await redis.get('{lock:key}:fence'));
+      expect(outcome.status === 'granted' && fence > outcome.fencingToken).toBe(true);
+      expect(await store.extend([lease])).toEqual([
+        { status: 'lost', reason: 'released-elsewhere' },
+      ]);
+      expect(await redis.exists('lock:key')).toBe(0);
+    }
+  });
+
+  it('are raised only where the lease is still held', async () => {
+    await acquire('mine', 'a');
+    const keys = ['a', 'b'].flatMap((key) => names(key).slice(0, 2));
+    await redis.set('lock:b', 'somebody else');
+    const fence = (Date.now() + 1_000) * 1_000;
+    expect(await call(raiseFenceScript, keys, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
+    expect(await redis.get('{lock:a}:fence')).toBe(String(fence));
+    expect(await redis.exists('{lock:b}:fence')).toBe(0);
+  });
+});
+
+describe('an outage', () => {
+  it('of a lock of several keys is never a refusal', async () => {
+    const service = new LockService({ redis: server.url });
+    await redis.hset('lock:b', 'field', 'value');
+    await expect(service.tryAcquire(['a', 'b'])).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    await service.shutdown();
+  });
+});

@@ -1,0 +1,100 @@
+import type {
+  AcquireOutcome,
+  AcquireRequest,
+  ExtendOutcome,
+  Held,
+  InspectOutcome,
+  LeaseReference,
+  LeaseRequest,
+  LockStore,
+  ReleaseListener,
+  ReleaseOutcome,
+  Unavailable,
+} from 'nestjs-holdfast';
+import { deferred } from './eventually.js';
+
+/** An outage that passes. */
+export const OUTAGE: Unavailable = {
+  status: 'unavailable',
+  nodes: [{ node: 'redis:6379', kind: 'connection', message: 'refused' }],
+  transient: true,
+};
+
+/** An outage that only another setting ends. */
+export const FORBIDDEN: Unavailable = {
+  status: 'unavailable',
+  nodes: [{ node: 'redis:6379', kind: 'error', message: 'NOPERM' }],
+  transient: false,
+};
+
+/** The refusal by a holder whose lease lasts for so long. */
+export function heldFor(remainingMs: number, key = 'key'): Held {
+  return { status: 'held', key, remainingMs, checkAgainMs: remainingMs };
+}
+
+/** An answer that never comes. */
+export function silence<T>(): Promise<T> {
+  return deferred<T>().promise;
+}
+
+type Answer<Request, Outcome> = (request: Request) => Outcome | Promise<Outcome>;
+
+/** A store that records what it is asked, and answers what the test says: by default, yes to everything. */
+export class ScriptedStore implements LockStore {
+  readonly acquired: AcquireRequest[] = [];
+  readonly extended: (readonly LeaseRequest[])[] = [];
+  readonly released: LeaseReference[] = [];
+  readonly left: string[] = [];
+  listened = 0;
+
+  onAcquire: Answer<AcquireRequest, AcquireOutcome> = () => ({
+    status: 'granted',
+    fencingToken: this.acquired.length,
+  });
+  onExtend: Answer<LeaseRequest, ExtendOutcome> = () => ({ status: 'extended' });
+  onRelease: Answer<LeaseReference, ReleaseOutcome> = () => ({ status: 'released' });
+  onListen: () => 'listening' | 'polling' | Promise<'listening' | 'polling'> = () => 'listening';
+  #listener: ReleaseListener = () => undefined;
+
+  /** A release somewhere else is reported. */
+  reportReleased(key?: string): void {
+    this.#listener(key);
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    this.acquired.push(request);
+    return this.onAcquire(request);
+  }
+
+  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+    this.extended.push(leases);
+    return Promise.all(leases.map(async (lease) => this.onExtend(lease)));
+  }
+
+  async release(lease: LeaseReference): Promise<ReleaseOutcome> {
+    this.released.push(lease);
+    return this.onRelease(lease);
+  }
+
+  async inspect(): Promise<InspectOutcome> {
+    return { status: 'free' };
+  }
+
+  async forceRelease(): Promise<ReleaseOutcome> {
+    return { status: 'not-held' };
+  }
+
+  async listen(listener: ReleaseListener): Promise<'listening' | 'polling'> {
+    this.listened += 1;
+    this.#listener = listener;
+    return this.onListen();
+  }
+
+  async leave(key: string): Promise<void> {
+    this.left.push(key);
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+}
