@@ -26,7 +26,9 @@ export type LockLostReason =
   /** The application shut down and its drain time was over. */
   | 'shutdown'
   /** `release()` was called: the handle is no longer a lock. */
-  | 'released';
+  | 'released'
+  /** `LockService.assertHeld`: the calling code does not run under the lock at all. */
+  | 'not-held';
 
 /** The body of a response that reports a lock error: Nest's usual one and a machine-readable `code`. */
 export interface LockErrorBody {
@@ -134,6 +136,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   'max-hold': 'it was held for longer than "maxHold"',
   shutdown: 'the application shut down before the work ended',
   released: 'it was released already',
+  'not-held': 'the calling code does not run in a section that holds it',
 };
 
 /**
@@ -193,6 +196,10 @@ export class LockStoreUnavailableError extends LockError {
     const what = facts.nodes
       .map(({ node, kind, message }) => `${node} (${kind}): ${message}`)
       .join('; ');
+    const answered = facts.nodes.every(({ kind }) => kind === 'error');
+    const remedy = answered
+      ? 'Redis is there, but answered with an error: that must be mended first.'
+      : 'Check that Redis is reachable and try again.';
     const target = facts.keys.length === 0 ? 'the lock store' : quoted(facts.keys);
     super({
       code: 'LOCK_STORE_UNAVAILABLE',
@@ -204,7 +211,7 @@ export class LockStoreUnavailableError extends LockError {
       },
       message:
         `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +
-        'Nothing ran without a lock. Check that Redis is reachable and try again.',
+        `Nothing ran without a lock. ${remedy}`,
     });
     this.nodes = facts.nodes;
   }

@@ -1,3 +1,4 @@
+export type { LockedMethod } from './decorators/locked-method.js';
 export { WithLock } from './decorators/with-lock.decorator.js';
 export type {
   KeyFunction,

@@ -200,7 +200,7 @@ export class LockService {
         return;
       }
     }
-    throw this.present(new LockLostError({ keys: [key], reason: 'released' }));
+    throw this.present(new LockLostError({ keys: [key], reason: 'not-held' }));
   }
 
   /** Calls back for every lock acquired, refused, lost or released by this service. Returns the function that stops it. */

@@ -49,8 +49,9 @@ function complete(definition: DynamicModule, { isGlobal, name }: ModuleExtras): 
       },
       {
         provide: LockLifecycle,
-        useFactory: (service: LockService, discovery: DiscoveryService) =>
-          new LockLifecycle(service, token, discovery),
+        // A test may have put a stand-in of its own in the place of the service: that has no life to look after.
+        useFactory: (service: unknown, discovery: DiscoveryService) =>
+          service instanceof LockService ? new LockLifecycle(service, token, discovery) : null,
         inject: [token, DiscoveryService],
       },
       LockHandlerRunner,

@@ -34,7 +34,8 @@ export class WaitingLine {
   readonly #callers = new Set<Caller>();
   /** Reported since the last look began: what that look says may be out of date. */
   #dirty = false;
-  #wakeUp: (() => void) | undefined;
+  #asleep = false;
+  #endPause: (() => void) | undefined;
   #failures = 0;
   #lastOutcome: Held | Unavailable | undefined;
 
@@ -46,14 +47,14 @@ export class WaitingLine {
     this.#callers.add(caller);
     caller.onGone = () => {
       this.#callers.delete(caller);
-      if (this.#callers.size === 0) this.wake();
+      if (this.#callers.size === 0) this.#endPause?.();
     };
     if (this.#lastOutcome !== undefined) caller.learn(this.#lastOutcome);
   }
 
   wake(): void {
     this.#dirty = true;
-    this.#wakeUp?.();
+    if (this.#asleep) this.#endPause?.();
   }
 
   sendAway(reason: (keys: readonly string[]) => Error): void {
@@ -94,7 +95,8 @@ export class WaitingLine {
       const checkAgainMs = Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS);
       await this.#sleep(checkAgainMs);
     } else if (outcome.transient) {
-      await this.#sleep(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
+      // Not to be woken: the release may be our own clean-up of the attempt that failed.
+      await this.#pause(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
     } else head.giveUp();
   }
 
@@ -107,17 +109,25 @@ export class WaitingLine {
     return this.#callers.values().next().value;
   }
 
-  /** Until woken, or `ms` and a little: jitter keeps the processes in line from looking at the same moment. */
+  /** Until a release is reported, or `ms` and a little. */
   async #sleep(ms: number): Promise<void> {
-    if (this.#dirty || this.#callers.size === 0) return;
+    if (this.#dirty) return;
+    this.#asleep = true;
+    await this.#pause(ms);
+    this.#asleep = false;
+  }
+
+  /** `ms` and a little: jitter keeps the processes in line from looking at the same moment. Ends when nobody waits any more. */
+  async #pause(ms: number): Promise<void> {
+    if (this.#callers.size === 0) return;
     const jitterMs = SLOT_MS * (1 + 2 * Math.random());
     await new Promise<void>((resolve) => {
       const alarm = this.#deps.agenda.schedule(ms + jitterMs, resolve);
-      this.#wakeUp = () => {
+      this.#endPause = () => {
         alarm.cancel();
         resolve();
       };
     });
-    this.#wakeUp = undefined;
+    this.#endPause = undefined;
   }
 }

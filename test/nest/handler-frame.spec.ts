@@ -79,6 +79,13 @@ class ImpatientRetry implements NestInterceptor {
   }
 }
 
+/** Asks again when the lock was refused, once the test lets it. */
+class Persistent implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(retry({ count: 1, delay: () => gate.pass() }));
+  }
+}
+
 /** Answers itself, without the handler. */
 class Cached implements NestInterceptor {
   intercept() {
@@ -142,6 +149,13 @@ class Calls {
     return flaky();
   }
 
+  @Post('persistent/:id')
+  @WithLock('a:<id>')
+  @UseInterceptors(Persistent)
+  async persistent(@Param('id') id: string): Promise<string> {
+    return `${id} ${String(this.locks.current()?.keys)}`;
+  }
+
   @Post('impatient/named/:id')
   @WithLock('a:<_id>')
   @UseInterceptors(ImpatientRetry)
@@ -186,7 +200,7 @@ class Calls {
 
   @Post('twice/:id')
   @UseInterceptors(LockInterceptor)
-  @WithLock('a:<id>')
+  @WithLock('a:<params.id>', { reentrant: false })
   async twice(@Param('id') id: string): Promise<string> {
     return `${id} ${this.locks.current()?.keys.join() ?? 'nothing'}`;
   }
@@ -280,6 +294,17 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     expect((await post(`/retry/${kind}/1`)).body).toBe(3);
     expect(taken).toEqual(['a:1', '-a:1']);
     expect(mostAtOnce).toBe(1);
+  });
+
+  it('is asked for again by an interceptor that retries after a refusal', async () => {
+    const { post, locks } = await start();
+    const lock = await locks.acquire('a:1');
+    const answer = post('/persistent/1');
+    await gate.reached;
+    await lock.release();
+    gate.open();
+    expect((await answer).body).toBe('1 a:1');
+    expect((await locks.inspect('a:1')).held).toBe(false);
   });
 
   it.each(['named', 'raw'])(

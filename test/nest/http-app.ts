@@ -1,8 +1,14 @@
+import { createRequire } from 'node:module';
 import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { LockModule, LockService, type LockModuleOptions } from 'nestjs-holdfast';
+
+const manifest = createRequire(import.meta.url)('@nestjs/core/package.json') as { version: string };
+
+/** From Nest 12 on a handler may answer with an async iterable. */
+export const STREAMS_ITERABLES = Number.parseInt(manifest.version) >= 12;
 
 /** For `describe.each`. */
 export const ADAPTERS = [['Express'], ['Fastify']] as const;

@@ -279,6 +279,8 @@ describe('a method that returns an Observable', () => {
 
   it('leaves the line when it is unsubscribed from while it waits, and does not run', async () => {
     const lock = await locks.acquire('a');
+    let granted = 0;
+    const stop = locks.on('acquired', () => (granted += 1));
     kinds.waiting().subscribe().unsubscribe();
     const subscription = kinds.waiting().subscribe();
     await new Promise(setImmediate);
@@ -286,7 +288,8 @@ describe('a method that returns an Observable', () => {
     const next = locks.acquire('a');
     await lock.release();
     await (await next).release();
-    expect(log).toEqual([]);
+    stop();
+    expect([granted, log]).toEqual([1, []]);
   });
 
   it('must not return a promise, whose work keeps the lock', async () => {

@@ -56,10 +56,11 @@ describe('callers who wait in one process', () => {
     const { clock, store, locks } = scriptedService();
     store.onAcquire = () => heldFor(1_000);
     const waiting = locks.acquire('key', { wait: 9_500 });
+    const refusal = expect(waiting).rejects.toThrow(LockNotAcquiredError);
     await clock.advance(9_000);
     expect(store.acquired.length).toBeLessThanOrEqual(2 + 9);
     await clock.advance(1_000);
-    await expect(waiting).rejects.toThrow(LockNotAcquiredError);
+    await refusal;
   });
 
   it('look every 500 ms where releases cannot be reported, and seldom ask whether they can by now', async () => {
@@ -413,7 +414,7 @@ describe('a wait that is over', () => {
 });
 
 describe('an outage', () => {
-  it('while waiting is sat out, with growing pauses', async () => {
+  it('while waiting is sat out with growing pauses, which its own clean-ups do not cut short', async () => {
     const { clock, store, locks } = scriptedService();
     store.onAcquire = () => OUTAGE;
     const waiting = locks.acquire('key', { wait: 60_000 });

@@ -347,7 +347,7 @@ describe('a connection that breaks', () => {
     });
     proxy.pause();
     expect(await store.listen(() => undefined)).toBe('polling');
-    expect(warnings).toEqual([expect.stringContaining('Cannot subscribe')]);
+    expect(warnings).toEqual([expect.stringContaining('Cannot be told of releases')]);
     proxy.resume();
     await eventually(async () => (await store.listen(() => undefined)) === 'listening');
     await store.close();

@@ -66,7 +66,7 @@ describe('a Redis user', () => {
     const { store, warnings } = await open(url);
     expect(await store.listen(() => undefined)).toBe('polling');
     expect(await store.listen(() => undefined)).toBe('polling');
-    expect(warnings).toEqual([expect.stringMatching(/Cannot subscribe.*SUBSCRIBE/s)]);
+    expect(warnings).toEqual([expect.stringMatching(/Cannot be told of releases.*SUBSCRIBE/s)]);
     expect(warnings[0]).not.toContain('secret');
 
     const logged: string[] = [];
@@ -81,7 +81,16 @@ describe('a Redis user', () => {
       await (await waiting).release();
     }
     await Promise.all([holder.shutdown(), waiter.shutdown()]);
-    expect(logged).toEqual([expect.stringContaining('Cannot subscribe')]);
+    expect(logged).toEqual([expect.stringContaining('Cannot be told of releases')]);
+  });
+
+  it('who must not publish waits by looking again: a release could not tell anybody', async () => {
+    const url = await user('mute', '~*', '&*', '+@all', '-publish');
+    const { store, warnings } = await open(url);
+    expect(await store.listen(() => undefined)).toBe('polling');
+    expect(warnings).toEqual([
+      expect.stringMatching(/Cannot be told of releases.*NOPERM.*publish/is),
+    ]);
   });
 
   it('who must not run scripts is told so at the start', async () => {

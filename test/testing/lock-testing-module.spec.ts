@@ -149,6 +149,35 @@ describe('an application with its own modules', () => {
   });
 });
 
+it('an application starts and closes with any stand-in for its LockService', async () => {
+  @Injectable()
+  class Refunds {
+    constructor(private readonly locks: LockService) {}
+
+    async refund(orderId: string): Promise<string> {
+      return this.locks.run(`order:${orderId}`, () => 'refunded');
+    }
+  }
+  const asked: string[] = [];
+  const standIn = {
+    run: async <T>(key: string, work: () => T): Promise<T> => {
+      asked.push(key);
+      return Promise.resolve(work());
+    },
+  };
+  const module = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ redis: 'redis://127.0.0.1:1' })],
+    providers: [Refunds],
+  })
+    .overrideProvider(LockService)
+    .useValue(standIn)
+    .compile();
+  await module.init();
+  expect(await module.get(Refunds).refund('42')).toBe('refunded');
+  expect(asked).toEqual(['order:42']);
+  await module.close();
+});
+
 it('LockTestingModule beside the application’s RedisLockModule is refused, and the way out is named', async () => {
   @Module({ imports: [LockModule.forRoot({ store: 'memory' })] })
   class AppModule {}

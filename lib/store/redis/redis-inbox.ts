@@ -6,6 +6,9 @@ import type { RedisSource } from './redis-source.js';
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
 
+/** A message that means nothing, to see whether messages come through. */
+const TRIAL = '';
+
 /**
  * The ear of this process: one connection and one channel of its own, however many keys and callers wait. Its name is random, so
  * that applications which share a Redis do not hear each other. Opened at the first wait; a connection that breaks is replaced,
@@ -58,10 +61,11 @@ export class RedisInbox {
       // Why it failed is told by the promises below; without a listener ioredis prints it.
       subscriber.on('error', () => undefined);
       subscriber.on('message', (_channel: string, message: string) => {
-        this.#onMessage(message);
+        if (message !== TRIAL) this.#onMessage(message);
       });
       await subscriber.connect();
       await subscriber.subscribe(this.channel);
+      await this.#tryPublishing();
       subscriber.once('end', () => {
         this.#reopen(FIRST_RETRY_MS);
       });
@@ -73,6 +77,14 @@ export class RedisInbox {
     } finally {
       clearTimeout(timeLimit);
     }
+  }
+
+  /** Scripts swallow the error of a PUBLISH that is forbidden, because the release is what matters: it is told here. */
+  async #tryPublishing(): Promise<void> {
+    const reply = await this.#connection.ask(this.#timeLimitMs, ({ client }) =>
+      client.publish(this.channel, TRIAL),
+    );
+    if (reply.status === 'unavailable') throw new Error(reply.nodes[0]?.message);
   }
 
   #reopen(delayMs: number): void {
@@ -90,7 +102,7 @@ export class RedisInbox {
     this.#complained = true;
     const message = this.#source.redact(error instanceof Error ? error.message : String(error));
     this.#warn(
-      `Cannot subscribe at ${this.#source.name} (${message}). Waiting callers look again every 500 ms until it works: ` +
+      `Cannot be told of releases by ${this.#source.name} (${message}). Waiting callers look again every 500 ms until it works: ` +
         `allow SUBSCRIBE, and PUBLISH to "holdfast:*", for the Redis user to have them woken at once.`,
     );
   }

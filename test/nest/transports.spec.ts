@@ -1,0 +1,222 @@
+import { Controller, Inject, Injectable, UseGuards, type CanActivate } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, INestMicroservice } from '@nestjs/common';
+import {
+  ClientProxyFactory,
+  MessagePattern,
+  Payload,
+  RpcException,
+  Transport,
+  type ClientProxy,
+} from '@nestjs/microservices';
+import { WsException } from '@nestjs/websockets';
+import { Test } from '@nestjs/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  LockInterceptor,
+  LockModule,
+  LockNotAcquiredError,
+  LockService,
+  WithLock,
+} from 'nestjs-holdfast';
+import { defer, lastValueFrom, type Observable } from 'rxjs';
+import { LockErrorInterceptor } from '../../lib/interceptors/lock-error.interceptor.js';
+import { freePort } from '../support/free-port.js';
+import { CONFLICT } from './http-app.js';
+
+const refusal = (): LockNotAcquiredError =>
+  new LockNotAcquiredError({ keys: ['secret:1'], retryAfterMs: 1_000, waitedMs: 0 });
+
+@Injectable()
+class Refusing implements CanActivate {
+  canActivate(): boolean {
+    throw refusal();
+  }
+}
+
+@Controller()
+class Handlers {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+  @MessagePattern('pay')
+  @WithLock('order:<order.id>')
+  async pay(@Payload() order: { id: number }): Promise<unknown> {
+    return { paid: order.id, under: this.locks.current()?.keys };
+  }
+
+  @MessagePattern('raw')
+  @WithLock('order:<body.id>')
+  async raw(): Promise<unknown> {
+    return this.locks.current()?.keys;
+  }
+
+  @MessagePattern('service')
+  async service(): Promise<void> {
+    throw refusal();
+  }
+
+  @MessagePattern('guarded')
+  @UseGuards(Refusing)
+  async guarded(): Promise<void> {}
+
+  @MessagePattern('stream')
+  @WithLock('order:<body.id>', { returns: 'observable' })
+  stream(): Observable<unknown> {
+    return defer(async () => this.locks.current()?.keys);
+  }
+}
+
+describe('over TCP', () => {
+  let app: INestMicroservice;
+  let client: ClientProxy;
+
+  const send = (pattern: string, data: unknown): Promise<unknown> =>
+    lastValueFrom(client.send<unknown>(pattern, data));
+
+  beforeAll(async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
+      controllers: [Handlers],
+    }).compile();
+    const options = { host: '127.0.0.1', port: await freePort() };
+    app = module.createNestMicroservice({ transport: Transport.TCP, options, logger: false });
+    await app.listen();
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.close();
+    await app.close();
+  });
+
+  it('a handler runs under its lock, by the payload raw and as a parameter', async () => {
+    expect(await send('pay', { id: 7 })).toEqual({ paid: 7, under: ['order:7'] });
+    expect(await send('raw', { id: 7 })).toEqual(['order:7']);
+    expect(await send('stream', { id: 7 })).toEqual(['order:7']);
+  });
+
+  it('a refusal is the answer, in the form of an RpcException', async () => {
+    const lock = await app.get(LockService).acquire('order:7');
+    for (const pattern of ['pay', 'raw', 'stream']) {
+      await expect(send(pattern, { id: 7 })).rejects.toEqual(CONFLICT);
+    }
+    expect(await send('pay', { id: 8 })).toMatchObject({ paid: 8 });
+    await lock.release();
+  });
+
+  it('so is one of a service or a guard', async () => {
+    await expect(send('service', {})).rejects.toEqual(CONFLICT);
+    await expect(send('guarded', {})).rejects.toEqual(CONFLICT);
+  });
+});
+
+interface FakeContext {
+  readonly type: string;
+  readonly handler?: (...args: never[]) => unknown;
+  readonly args?: readonly unknown[];
+}
+
+function contextOf({ type, handler = () => undefined, args = [] }: FakeContext): ExecutionContext {
+  const at = (index: number) => () => args[index];
+  return {
+    getType: () => type,
+    getClass: () => Handlers,
+    getHandler: () => handler,
+    getArgs: () => args,
+    getArgByIndex: (index: number) => args[index],
+    switchToHttp: () => ({ getRequest: at(0), getResponse: at(1), getNext: at(2) }),
+    switchToRpc: () => ({ getData: at(0), getContext: at(1) }),
+    switchToWs: () => ({ getClient: at(0), getData: at(1), getPattern: at(2) }),
+  } as unknown as ExecutionContext;
+}
+
+class Calls {
+  @WithLock(['body:<body.id>', 'user:<user.id>', 'room:<query.room>'])
+  async socket(): Promise<string> {
+    return 'ran';
+  }
+
+  @WithLock(['order:<params.id>', 'user:<user.id>'])
+  async resolve(): Promise<string> {
+    return 'ran';
+  }
+
+  @WithLock('a', { onLocked: 'skip' })
+  async skipping(): Promise<string | undefined> {
+    return 'ran';
+  }
+}
+
+describe('in the execution context of', () => {
+  const started = (async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
+      providers: [LockInterceptor, Calls],
+    }).compile();
+    return module.init();
+  })();
+  afterAll(async () => (await started).close());
+
+  const call = async (name: 'socket' | 'resolve' | 'skipping', context: FakeContext) => {
+    const app = await started;
+    const calls = app.get(Calls);
+    const next: CallHandler = { handle: () => defer(() => calls[name]()) };
+    const execution = contextOf({ ...context, handler: Calls.prototype[name] });
+    return lastValueFrom(app.get(LockInterceptor).intercept(execution, next));
+  };
+  const socket = {
+    handshake: { headers: {}, query: { room: 'north' } },
+    data: { user: { id: 3 } },
+  };
+
+  it('a WebSocket, keys are of message, handshake and user, and a refusal is a WsException', async () => {
+    const locks = (await started).get(LockService);
+    const context = { type: 'ws', args: [socket, { id: 7 }, 'pay'] };
+    const taken: (readonly string[])[] = [];
+    const stop = locks.on('acquired', ({ keys }) => taken.push(keys));
+    expect(await call('socket', context)).toBe('ran');
+    stop();
+    expect(taken).toEqual([['body:7', 'room:north', 'user:3']]);
+
+    const lock = await locks.acquire('user:3');
+    const refused = call('socket', context);
+    await expect(refused).rejects.toBeInstanceOf(WsException);
+    await expect(refused).rejects.toMatchObject({ cause: { keys: taken[0] } });
+    const error = await refused.catch((thrown: unknown) => thrown as WsException);
+    expect((error as WsException).getError()).toEqual(CONFLICT);
+    await lock.release();
+  });
+
+  it('GraphQL, keys are of arguments and user, and a refusal stays as it is', async () => {
+    const locks = (await started).get(LockService);
+    const graphql = { req: { headers: {}, user: { id: 3 } } };
+    const context = { type: 'graphql', args: [undefined, { id: 7 }, graphql, undefined] };
+    expect(await call('resolve', context)).toBe('ran');
+    const lock = await locks.acquire('order:7');
+    await expect(call('resolve', context)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await lock.release();
+  });
+
+  it('an event, a skipped call answers nothing', async () => {
+    const locks = (await started).get(LockService);
+    const lock = await locks.acquire('a');
+    expect(await call('skipping', { type: 'rpc', args: [{}, {}] })).toBeUndefined();
+    await lock.release();
+    expect(await call('skipping', { type: 'rpc', args: [{}, {}] })).toBe('ran');
+  });
+
+  it.each([
+    ['rpc', RpcException],
+    ['ws', WsException],
+    ['graphql', LockNotAcquiredError],
+  ])('%s, errors of services get its form, and others pass', async (type, Exception) => {
+    const fail = (error: Error): Promise<unknown> =>
+      lastValueFrom(
+        new LockErrorInterceptor().intercept(contextOf({ type }), {
+          handle: () => defer(() => Promise.reject(error)),
+        }),
+      );
+    await expect(fail(refusal())).rejects.toBeInstanceOf(Exception);
+    const other = new Error('other');
+    await expect(fail(other)).rejects.toBe(other);
+  });
+});

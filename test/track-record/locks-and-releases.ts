@@ -1,0 +1,54 @@
+/**
+ * Locks and releases many keys and prints how large the heap was before and after, in bytes, as JSON:
+ * `node --expose-gc locks-and-releases.ts <redis url, or "memory"> <keys>`.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { LockService } from 'nestjs-holdfast';
+
+const [where = '', count = ''] = process.argv.slice(2);
+const AT_ONCE = 500;
+
+Logger.overrideLogger(false);
+const options = where === 'memory' ? { store: 'memory' as const } : { redis: where };
+const locks = new LockService({ ...options, ttl: 30_000 });
+
+/** None of the ways to lock may leave anything behind; most keys take the short one, to be done in time. */
+async function lockAndRelease(index: number): Promise<void> {
+  const key = `key:${index}`;
+  const lock = await locks.acquire(key);
+  if (index % 10 > 0) {
+    await lock.release();
+    return;
+  }
+  const waiting = locks.run(key, () => locks.run(key, () => undefined));
+  const refused = await locks.tryAcquire(key);
+  if (refused !== null) throw new Error(`"${key}" was granted twice`);
+  await lock.release();
+  await waiting;
+}
+
+async function lockMany(from: number, to: number): Promise<void> {
+  for (let first = from; first < to; first += AT_ONCE) {
+    const indexes = Array.from(
+      { length: Math.min(AT_ONCE, to - first) },
+      (_, offset) => first + offset,
+    );
+    await Promise.all(indexes.map((index) => lockAndRelease(index)));
+  }
+}
+
+async function heapInUse(): Promise<number> {
+  for (let turn = 0; turn < 5; turn += 1) {
+    await nextTurn();
+    globalThis.gc?.();
+  }
+  return process.memoryUsage().heapUsed;
+}
+
+await lockMany(0, 5_000); // compiled and warm
+const before = await heapInUse();
+await lockMany(5_000, 5_000 + Number(count));
+const after = await heapInUse();
+await locks.shutdown();
+console.log(JSON.stringify({ before, after }));
