@@ -121,7 +121,7 @@ export class LockNotAcquiredError extends LockError {
       },
       message:
         `${keysPhrase(facts.keys)} could not be acquired${waited}: held by another owner for up to ` +
-        `${String(Math.ceil(facts.retryAfterMs))} ms more. Try again later, or pass "wait" to stand in line.`,
+        `${String(Math.ceil(facts.retryAfterMs))} ms more. Try again later, or ${facts.waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`,
     });
     this.retryAfterMs = facts.retryAfterMs;
     this.waitedMs = facts.waitedMs;
@@ -131,7 +131,8 @@ export class LockNotAcquiredError extends LockError {
 const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   expired: 'its validity ran out before it was renewed',
   stolen: 'another owner holds it now',
-  'released-elsewhere': 'it was deleted from the store by somebody else',
+  'released-elsewhere':
+    'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
   'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
   'max-hold': 'it was held for longer than "maxHold"',
   shutdown: 'the application shut down before the work ended',
@@ -163,8 +164,10 @@ export class LockLostError extends LockError {
         error: 'Conflict',
       },
       message:
-        `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
-        'check before you repeat it, and let the resource refuse old fencing tokens.',
+        facts.reason === 'not-held'
+          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}.`
+          : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
+            'check before you repeat it, and let the resource refuse old fencing tokens.',
       cause: facts.cause,
     });
     this.reason = facts.reason;

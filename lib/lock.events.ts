@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { LockLostReason } from './errors.js';
+import { LockConfigurationError, type LockLostReason } from './errors.js';
 
 /** What a `LockService` reports; see `LockService.on`. Keys are without `keyPrefix`. */
 export interface LockEvents {
@@ -35,11 +35,18 @@ export type LockEventListener<Name extends LockEventName> = (event: LockEvents[N
 /** Tells listeners what happens to locks. A listener that throws is logged and disturbs neither locks nor other listeners. */
 export class LockEventHub {
   readonly #logger = new Logger('Holdfast');
-  readonly #listeners = new Map<LockEventName, Set<(event: never) => void>>();
+  readonly #listeners: ReadonlyMap<LockEventName, Set<(event: never) => void>> = new Map(
+    (['acquired', 'refused', 'lost', 'released'] as const).map((name) => [name, new Set()]),
+  );
 
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
-    const listeners = this.#listeners.get(name) ?? new Set();
-    this.#listeners.set(name, listeners);
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined) {
+      const names = [...this.#listeners.keys()].join(', ');
+      throw new LockConfigurationError(
+        `There is no event "${name}". The events are ${names}.`,
+      );
+    }
     // A function of its own for each call, so that the same listener can be added twice and taken away once.
     const entry: LockEventListener<Name> = (event) => {
       listener(event);

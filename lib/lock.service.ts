@@ -1,5 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from './errors.js';
+import {
+  LockLostError,
+  LockNotAcquiredError,
+  LockReturnKindError,
+  LockStoreUnavailableError,
+} from './errors.js';
 import { bindLockedMethods } from './decorators/bind.js';
 import type { LockedMethod } from './decorators/locked-method.js';
 import { canonicalKeys, checkKey, type RequestValues } from './key/index.js';
@@ -10,6 +15,7 @@ import { LeaseKeeper } from './lease/lease-keeper.js';
 import type { Lock } from './lease/lock.js';
 import { enterNested, Scope } from './lease/scope.js';
 import { Section } from './lease/section.js';
+import { streamKindOf } from './lease/stream-kind.js';
 import { LockEventHub, type LockEventListener, type LockEventName } from './lock.events.js';
 import {
   resolveAcquireOptions,
@@ -128,7 +134,8 @@ export class LockService {
    * Runs `work` under the lock and gives back what it returns. A call from inside the work that asks for the same keys goes through
    * (same lease, same fencing token); one that is left running is waited for.
    *
-   * @throws what `acquire` throws; what `work` throws; LockLostError when the lock was lost while the work ran.
+   * @throws what `acquire` throws; what `work` throws; LockLostError when the lock was lost while the work ran; LockReturnKindError
+   * when the work returns an Observable or an async generator.
    */
   run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   run<T>(
@@ -139,7 +146,7 @@ export class LockService {
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     const scope = await this.openScope(keys, options);
-    return scope.run(work);
+    return scope.run((lock) => this.#whole(work, lock));
   }
 
   /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
@@ -164,7 +171,7 @@ export class LockService {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
     }
-    return { acquired: true, value: await scope.run(work) };
+    return { acquired: true, value: await scope.run((lock) => this.#whole(work, lock)) };
   }
 
   /** Whether a key is held by anybody, and for how long. Never tells who. */
@@ -286,7 +293,7 @@ export class LockService {
     const since = this.#clock.now();
     try {
       const lease = await this.#queue.acquire({ keys, ...options });
-      const waitedMs = elapsedMs(since, this.#clock.now());
+      const waitedMs = Math.round(elapsedMs(since, this.#clock.now()));
       this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
       const lock = new HeldLock(lease, this.#keeper);
       // The event loop may have been blocked since the grant.
@@ -298,11 +305,23 @@ export class LockService {
         this.#events.emit('refused', {
           keys,
           retryAfterMs,
-          waitedMs: elapsedMs(since, this.#clock.now()),
+          waitedMs: Math.round(elapsedMs(since, this.#clock.now())),
         });
       }
       throw this.present(error);
     }
+  }
+
+  /** A stream that the work returns would go on after the lock was given back. */
+  async #whole<T>(work: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
+    const value = await work(lock);
+    if (streamKindOf(value) === undefined) return value;
+    throw this.present(
+      new LockReturnKindError(
+        `The work under ${lock.keys.map((key) => `"${key}"`).join(', ')} returned a stream, which would go on without the lock. ` +
+          `Consume it inside the work, or return it from a method with @WithLock(…, { returns: 'observable' | 'iterable' }).`,
+      ),
+    );
   }
 
   #keys(keys: string | readonly string[]): readonly string[] {

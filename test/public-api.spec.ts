@@ -93,14 +93,14 @@ const cases: readonly Case[] = [
     },
     message:
       'Locks "a", "b" could not be acquired after waiting 5000 ms: held by another owner for up to 10 ms more. ' +
-      'Try again later, or pass "wait" to stand in line.',
+      'Try again later, or wait longer.',
     facts: { keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 },
   },
   ...(
     [
       ['expired', 'its validity ran out before it was renewed'],
       ['stolen', 'another owner holds it now'],
-      ['released-elsewhere', 'it was deleted from the store by somebody else'],
+      ['released-elsewhere', 'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)'],
       ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
       ['max-hold', 'it was held for longer than "maxHold"'],
       ['shutdown', 'the application shut down before the work ended'],

@@ -1,13 +1,16 @@
 import { isObservable, type Observable } from 'rxjs';
 import { LockReturnKindError } from '../errors.js';
+import { isAsyncIterable, streamKindOf } from '../lease/stream-kind.js';
 import type { LockedCall } from './locked-call.js';
 
 /** A stream works on after the promise has settled: it would do so without the lock. */
 export function refuseStream(call: LockedCall, value: unknown): void {
-  if (isObservable(value)) throw unexpected(call, 'observable', 'an Observable');
-  const isGenerator =
-    isAsyncIterable(value) && typeof (value as Partial<AsyncGenerator>).next === 'function';
-  if (isGenerator) throw unexpected(call, 'iterable', 'an async iterable');
+  const kind = streamKindOf(value);
+  if (kind === undefined) return;
+  const came = kind === 'observable' ? 'an Observable' : 'an async iterable';
+  throw new LockReturnKindError(
+    `${call.name} did not return a Promise of a value. It gave ${came}: add returns: '${kind}' to its @WithLock and return it as it is.`,
+  );
 }
 
 /** What the method returned, if that is an Observable. */
@@ -24,15 +27,6 @@ export async function iterableOf(
   if (isAsyncIterable(value)) return value;
   throw await missing(call, value, 'iterable', 'an async iterable');
 }
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] ===
-  'function';
-
-const unexpected = (call: LockedCall, kind: string, came: string): LockReturnKindError =>
-  new LockReturnKindError(
-    `${call.name} did not return a Promise of a value. It gave ${came}: add returns: '${kind}' to its @WithLock and return it as it is.`,
-  );
 
 /** Work that a promise stands for has begun: it keeps the lock to its end. */
 async function missing(

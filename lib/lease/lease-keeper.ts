@@ -134,7 +134,7 @@ export class LeaseKeeper {
       this.#lose(lease, lease.lostReason);
       return false;
     }
-    const heldMs = lease.heldForMs;
+    const heldMs = Math.round(lease.heldForMs);
     this.#end(lease, 'released');
     const outcome = await this.#endings.add(this.#giveBack(lease));
     this.#deps.onEnd(lease.keys);

@@ -38,7 +38,12 @@ export function resolveAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {
-  const { ttl, wait, signal, autoExtend, maxHold, reentrant } = options;
+  const { ttl, wait, signal, autoExtend, maxHold, reentrant, ...unknown } = options;
+  for (const name of Object.keys(unknown)) {
+    throw new LockConfigurationError(
+      `There is no option "${name}" of a lock. The options are ttl, wait, signal, autoExtend, maxHold and reentrant.`,
+    );
+  }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigurationError(
       `Option "signal" must be an AbortSignal, received ${typeof signal}.`,

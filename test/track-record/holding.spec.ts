@@ -25,7 +25,7 @@ const proxies: TcpProxy[] = [];
 let server: RedisServer;
 
 function serviceAt(url: string, options: Partial<LockModuleOptions> = {}): LockService {
-  const service = new LockService({ redis: url, ttl: 300, ...options });
+  const service = new LockService({ redis: url, ttl: 1_000, ...options });
   services.push(service);
   return service;
 }
@@ -119,7 +119,7 @@ describe('holding, against a real Redis', () => {
   it.each(['frozen', 'killed'] as const)(
     'TR-11 aborts the signal at the local deadline when Redis is %s',
     async (fault) => {
-      const service = serviceAt(server.url, { ttl: 400 });
+      const service = serviceAt(server.url);
       const since = performance.now();
       const lock = await service.acquire('doomed');
       const { signal } = lock;
@@ -132,17 +132,18 @@ describe('holding, against a real Redis', () => {
       await aborted(signal);
       clearInterval(watch);
       const abortedAfterMs = performance.now() - since;
-      expect(abortedAfterMs).toBeLessThan(400 * 2 + LOADED_MS);
+      expect(abortedAfterMs).toBeLessThan(1_000 * 2 + LOADED_MS);
       expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'store-unavailable' });
       expect(lock.isHeld).toBe(false);
       // However late the timers of a loaded machine are, nobody is told that it is held after its deadline.
-      expect(heldAfterMs).toBeLessThan(400 * 2 + LOADED_MS);
+      expect(heldAfterMs).toBeLessThan(1_000 * 2 + LOADED_MS);
     },
   );
 
   it.each([50, 100, 300])('TR-12 renews at most four times in a TTL of %i ms', async (ttlMs) => {
     const service = serviceAt(server.url, { ttl: 60_000 });
-    const lock = await service.acquire(`short:${ttlMs}`, { ttl: ttlMs });
+    // On a loaded machine the answer may come when so short a lease is over: then it is refused, and tried again.
+    const lock = await eventually(() => service.acquire(`short:${ttlMs}`, { ttl: ttlMs }));
     let heldForMs = 0;
     const renewals = await renewalsDuring(async () => {
       const since = performance.now();
@@ -166,7 +167,7 @@ describe('holding, against a real Redis', () => {
     const released = lock.release();
     proxy.resume();
     expect(await released).toBe(true);
-    expect(await renewalsDuring(() => pause(3 * 300))).toBe(0);
+    expect(await renewalsDuring(() => pause(800))).toBe(0);
     expect(signal.aborted).toBe(false);
     expect(losses).toEqual([]);
     expect(await server.command('EXISTS', 'lock:ended')).toBe(0);
@@ -204,7 +205,7 @@ describe('holding, against a real Redis', () => {
   });
 
   it('TR-15 answers false at once when an expired lock is released, also while Redis is silent', async () => {
-    const service = serviceAt(server.url, { ttl: 100, nodeTimeout: 10_000 });
+    const service = serviceAt(server.url, { ttl: 300, nodeTimeout: 10_000 });
     const lock = await service.acquire('expired', { autoExtend: false });
     await aborted(lock.signal);
     server.freeze();
@@ -296,10 +297,10 @@ describe('holding, against a real Redis', () => {
     let most = 0;
     const work = async (): Promise<void> => {
       most = Math.max(most, (inside += 1));
-      await pause(800);
+      await pause(1_500);
       inside -= 1;
     };
-    const options = { ttl: 200, wait: 10_000 };
+    const options = { ttl: 600, wait: 10_000 };
     await Promise.all([one.run('long', options, work), other.run('long', options, work)]);
     expect(most).toBe(1);
   });

@@ -188,7 +188,8 @@ describe.each(ADAPTERS)('on %s', (adapter) => {
         { controllers: [Busy] },
         { adapter, options: { redis: client, shutdownTimeout: '10s' } },
       );
-      const answer = get('/work').catch(() => undefined);
+      // A connection that is kept alive would delay the closing of the server.
+      const answer = get('/work', { headers: { connection: 'close' } }).catch(() => undefined);
       await gate.reached;
       const closed = app.close();
       gate.open();

@@ -19,10 +19,12 @@ export class RedisConnection {
   #whenReady: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
   #lastError: string | undefined;
+  /** What the log was told last: an outage is said once, and its end. */
+  #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
 
-  constructor(source: RedisSource) {
+  constructor(source: RedisSource, warn: (message: string) => void) {
     this.#source = source;
     this.client = source.connect();
     this.client.on('error', (error: Error) => {
@@ -30,6 +32,15 @@ export class RedisConnection {
     });
     this.client.on('ready', () => {
       this.#lastError = undefined;
+      if (this.#state === 'gone') warn(`Redis at ${source.name} is back: locks are granted again.`);
+      if (this.#state !== 'closed') this.#state = 'there';
+    });
+    this.client.on('close', () => {
+      if (this.#state !== 'there') return;
+      this.#state = 'gone';
+      warn(
+        `The connection to Redis at ${source.name} was lost. Locks are refused (503) until it is back.`,
+      );
     });
   }
 
@@ -89,6 +100,7 @@ export class RedisConnection {
   }
 
   close(): void {
+    this.#state = 'closed';
     this.client.disconnect();
   }
 

@@ -52,7 +52,7 @@ export class RedisLockStore implements LockStore {
 
   constructor(options: RedisLockStoreOptions) {
     this.#source = redisSource(options.redis);
-    this.#connection = new RedisConnection(this.#source);
+    this.#connection = new RedisConnection(this.#source, options.warn);
     this.#inbox = new RedisInbox(
       this.#source,
       this.#connection,

@@ -1,0 +1,13 @@
+import { isObservable } from 'rxjs';
+
+/** Whether a value goes on working after the call that returned it has settled, so that its lock would end too early. */
+export function streamKindOf(value: unknown): 'observable' | 'iterable' | undefined {
+  if (isObservable(value)) return 'observable';
+  // A generator; other iterables, such as streams that are sent on, are often finished values.
+  const hasSteps = typeof (value as { next?: unknown } | null | undefined)?.next === 'function';
+  return isAsyncIterable(value) && hasSteps ? 'iterable' : undefined;
+}
+
+export const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] ===
+  'function';
