@@ -43,9 +43,7 @@ export class LockEventHub {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined) {
       const names = [...this.#listeners.keys()].join(', ');
-      throw new LockConfigurationError(
-        `There is no event "${name}". The events are ${names}.`,
-      );
+      throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
     }
     // A function of its own for each call, so that the same listener can be added twice and taken away once.
     const entry: LockEventListener<Name> = (event) => {

@@ -32,6 +32,9 @@ import { LockQueue } from './queue/lock-queue.js';
 import { createStore } from './store/create-store.js';
 import { GuardedStore } from './store/guarded-store.js';
 
+/** How long, after its time is up, a shutdown waits for a store that does not answer. */
+const GIVE_BACK_MS = 1_000;
+
 /** What `inspect` says of a key. */
 export type LockInspection =
   | { readonly held: false }
@@ -166,7 +169,7 @@ export class LockService {
     const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     let scope: Scope;
     try {
-      scope = await this.openScope(keys, { ...options, wait: 0 });
+      scope = await this.#open(keys, { ...options, wait: 0 }, Section.current(), false);
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
@@ -231,17 +234,22 @@ export class LockService {
     this.#queue.refuseWaiting();
   }
 
-  /** Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. */
+  /**
+   * Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. A silent
+   * store delays it by one second at the most.
+   */
   async shutdown(timeoutMs: number = this.#options.shutdownTimeoutMs): Promise<void> {
+    const since = this.#clock.now();
     this.#queue.close();
-    let cancel = (): void => undefined;
-    const deadline = new Promise<void>((resolve) => {
-      cancel = this.#clock.setTimer(resolve, timeoutMs);
-    });
-    await Promise.race([this.#keeper.drained(), deadline]);
-    cancel();
-    await this.#queue.settled();
-    await this.#keeper.endAll('shutdown');
+    await this.#within(timeoutMs, this.#keeper.drained());
+    const overtimeMs = timeoutMs - elapsedMs(since, this.#clock.now()) + GIVE_BACK_MS;
+    // Holders are told before anything is waited for.
+    this.#keeper.endAll('shutdown');
+    await this.#within(
+      overtimeMs,
+      this.#queue.settled().then(() => this.#keeper.finish()),
+    );
+    this.#keeper.close();
     this.#agenda.clear();
     await this.#store.close();
   }
@@ -277,16 +285,43 @@ export class LockService {
     options: RunOptions,
     parent = Section.current(),
   ): Promise<Scope> {
+    return this.#open(keys, options, parent, true);
+  }
+
+  async #open(
+    keys: string | readonly string[],
+    options: RunOptions,
+    parent: Section | undefined,
+    takesTurns: boolean,
+  ): Promise<Scope> {
     const canonical = this.#keys(keys);
     const resolved = resolveAcquireOptions(options, this.#options);
     try {
-      const nested = await enterNested(this, canonical, resolved, parent);
+      // Calls side by side in one section are one caller's: not to wait is not to wait for others.
+      const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
+      const turnWithinMs = takesTurns ? waitMs : 0;
+      const nested = await enterNested(
+        this,
+        canonical,
+        { ...resolved, turnWithinMs, agenda: this.#agenda },
+        parent,
+      );
       if (nested !== undefined) return nested;
     } catch (error) {
       throw this.present(error);
     }
     const lock = await this.#acquire(canonical, resolved);
     return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
+  }
+
+  /** Resolves when the work has ended, or `ms` have. */
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    let cancel = (): void => undefined;
+    const timeIsUp = new Promise<void>((resolve) => {
+      cancel = this.#clock.setTimer(resolve, ms);
+    });
+    await Promise.race([work, timeIsUp]);
+    cancel();
   }
 
   async #acquire(keys: readonly string[], options: ResolvedAcquireOptions): Promise<HeldLock> {

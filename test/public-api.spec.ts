@@ -100,7 +100,10 @@ const cases: readonly Case[] = [
     [
       ['expired', 'its validity ran out before it was renewed'],
       ['stolen', 'another owner holds it now'],
-      ['released-elsewhere', 'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)'],
+      [
+        'released-elsewhere',
+        'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
+      ],
       ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
       ['max-hold', 'it was held for longer than "maxHold"'],
       ['shutdown', 'the application shut down before the work ended'],

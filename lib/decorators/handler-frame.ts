@@ -7,6 +7,14 @@ import type { LockService } from '../lock.service.js';
 import type { Holding } from './holding.js';
 import type { LockedMethod } from './locked-method.js';
 
+/** What the runner knows about a call besides its keys. */
+interface HandlerFrameOptions {
+  /** Whether unsubscribing from the handler's Observable ends it, as in a feed; otherwise its work goes on, and the lock with it. */
+  readonly endsUnsubscribed?: boolean;
+  /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
+  readonly watchClient?: (gone: (reason: Error) => void) => () => void;
+}
+
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
 /**
@@ -18,6 +26,8 @@ export class HandlerFrame {
   readonly locked: LockedMethod;
   readonly service: LockService;
   readonly request: RequestValues;
+  readonly endsUnsubscribed: boolean;
+  readonly #watchClient: HandlerFrameOptions['watchClient'];
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
@@ -31,10 +41,17 @@ export class HandlerFrame {
   #over = false;
   #left = false;
 
-  constructor(locked: LockedMethod, service: LockService, request: RequestValues) {
+  constructor(
+    locked: LockedMethod,
+    service: LockService,
+    request: RequestValues,
+    { endsUnsubscribed = false, watchClient }: HandlerFrameOptions = {},
+  ) {
     this.locked = locked;
     this.service = service;
     this.request = request;
+    this.endsUnsubscribed = endsUnsubscribed;
+    this.#watchClient = watchClient;
   }
 
   static current(): HandlerFrame | undefined {
@@ -126,14 +143,22 @@ export class HandlerFrame {
   async #acquire(args: readonly unknown[]): Promise<Scope> {
     const { locked, service, request } = this;
     const { signal } = this.#abandoned;
+    let stopWatching: (() => void) | undefined;
     try {
       const keys = service.keysOf(locked, args, request);
+      if (locked.waits) {
+        stopWatching = this.#watchClient?.((reason) => {
+          this.#abandoned.abort(reason);
+        });
+      }
       const scope = await service.openScope(keys, { ...locked.runOptions, signal });
       this.#section = scope.section;
       return scope;
     } catch (error) {
       this.#scope = undefined; // so that a `retry()` asks again
       throw error;
+    } finally {
+      stopWatching?.();
     }
   }
 

@@ -43,6 +43,11 @@ export class LockedCall {
     return this.#frame !== undefined;
   }
 
+  /** Whether the call's work goes on when its Observable is unsubscribed from: a handler's does, unless it is a feed. */
+  get outlivesSubscriber(): boolean {
+    return this.#frame?.endsUnsubscribed === false;
+  }
+
   /** Runs the method's own code inside the section. */
   invoke(holding: Holding): unknown {
     return this.inside(holding, (): unknown =>

@@ -63,6 +63,11 @@ export class LockedMethod {
     this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
   }
 
+  /** Whether its calls stand in line. */
+  get waits(): boolean {
+    return this.runOptions.wait !== 0;
+  }
+
   /**
    * The keys of one call.
    *

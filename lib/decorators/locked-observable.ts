@@ -11,19 +11,25 @@ import type { Holding } from './holding.js';
 import type { LockedCall } from './locked-call.js';
 import { observableOf } from './return-kind.js';
 
-/** An Observable: locked from its subscription to its end, for each subscriber. */
+/**
+ * An Observable: locked from its subscription to its end, for each subscriber. Unsubscribing ends it, except in a handler: a timeout,
+ * or a client that goes away, does not end work that runs.
+ */
 export function lockedObservable(call: LockedCall): Observable<unknown> {
   return new Observable((subscriber) => {
     const gone = new AbortController();
     const inner = new Subscription();
     let holding: Holding | undefined;
+    let hasEnded = false;
     const isGone = (): boolean => subscriber.closed;
 
     const fail = async (error: unknown): Promise<void> => {
+      hasEnded = true;
       const own = holding === undefined ? error : await holding.fail(error);
       subscriber.error(own);
     };
     const complete = async (): Promise<void> => {
+      hasEnded = true;
       await holding?.finish();
       subscriber.complete();
     };
@@ -41,7 +47,8 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         return;
       }
       const source = await observableOf(call, call.invoke(held));
-      if (isGone()) return;
+      // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
+      if (isGone() && !call.outlivesSubscriber) return;
       const subscribe = (): Subscription =>
         source.subscribe({
           next: (value) => {
@@ -54,13 +61,23 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         });
       inner.add(call.inside(held, subscribe));
     };
+    const end = (): void => {
+      inner.unsubscribe();
+      // Nobody listens any more; a loss was told by signal and event.
+      holding?.finish().catch(() => undefined);
+    };
 
     start().catch(fail);
     return () => {
       gone.abort();
-      inner.unsubscribe();
-      // Nobody listens any more; a loss was told by signal and event.
-      holding?.finish().catch(() => undefined);
+      if (hasEnded || holding === undefined || !call.outlivesSubscriber) {
+        end();
+        return;
+      }
+      // Without its lock (after `maxHold`, say) nothing is to go on.
+      const { signal } = holding.section.lock;
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end, { once: true });
     };
   });
 }

@@ -37,7 +37,13 @@ export interface WithLockOptions {
   reentrant?: boolean;
   /** The longest time that renewals keep the lock; after it the lock is lost. */
   maxHold?: Duration;
-  /** What the method returns. Default `'promise'`, which includes `async *` methods. The lock is held to the end of a stream. */
+  /**
+   * What the method returns. Default `'promise'`, which includes `async *` methods. The lock is held to the end of a stream.
+   *
+   * Unsubscribing from an Observable gives the lock back; a promise behind the Observable goes on without it: use an async method. In
+   * a handler it is given back when the source ends, though a timeout or the client has unsubscribed (endless ones need `maxHold`);
+   * in an `@Sse` handler, and over RPC and WebSocket, by unsubscribing.
+   */
   returns?: 'promise' | 'observable' | 'iterable';
   /**
    * What a call answers that does not get the lock. `'throw'` (default): `LockNotAcquiredError`. `'skip'`: `undefined`, or

@@ -10,6 +10,10 @@ import type { LockService } from '../lock.service.js';
 import { answerFor } from './answer-for.js';
 import { requestValues } from './request-values.js';
 import { responseEnd } from './response-end.js';
+import { watchClient } from './watch-client.js';
+
+/** What `@Sse` notes on a handler. */
+const SSE = '__sse__';
 
 /**
  * Runs a handler under its lock, whatever the transport. To change one decision for an application or a module, extend this class,
@@ -31,7 +35,12 @@ export class LockHandlerRunner {
     // Applied twice, by the application too: the outer one has opened the frame.
     if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
     return new Observable((subscriber) => {
-      const frame = new HandlerFrame(locked, this.serviceOf(locked), this.requestOf(context));
+      const frame = new HandlerFrame(locked, this.serviceOf(locked), this.requestOf(context), {
+        // Events, and streams of other transports, may never end by themselves: the lock would be held for ever.
+        endsUnsubscribed:
+          context.getType() !== 'http' || Reflect.getMetadata(SSE, context.getHandler()) === true,
+        watchClient: (gone) => watchClient(context, gone),
+      });
       const inner = new Subscription();
       /** The answer: held back until the lock is given back, unless it is one of a stream of them. */
       let answer: { readonly value: unknown } | undefined;

@@ -1,11 +1,11 @@
 import type { Duration } from '../options/duration.js';
-import type { Lock } from './lock.js';
+import type { SectionLock } from './section.js';
 
 /** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
-export class BorrowedLock implements Lock {
-  readonly #lock: Lock;
+export class BorrowedLock implements SectionLock {
+  readonly #lock: SectionLock;
 
-  constructor(lock: Lock) {
+  constructor(lock: SectionLock) {
     this.#lock = lock;
   }
 
@@ -27,6 +27,10 @@ export class BorrowedLock implements Lock {
 
   get isHeld(): boolean {
     return this.#lock.isHeld;
+  }
+
+  get isReleased(): boolean {
+    return this.#lock.isReleased === true;
   }
 
   assertHeld(): void {

@@ -2,10 +2,10 @@ import type { Duration } from '../options/duration.js';
 import { ttlToMs } from '../options/resolve-options.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { Lease } from './lease.js';
-import type { Lock } from './lock.js';
+import type { SectionLock } from './section.js';
 
 /** The handle of a lease. */
-export class HeldLock implements Lock {
+export class HeldLock implements SectionLock {
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
 
@@ -32,6 +32,11 @@ export class HeldLock implements Lock {
 
   get isHeld(): boolean {
     return this.#lease.lostReason === undefined;
+  }
+
+  get isReleased(): boolean {
+    const { state } = this.#lease;
+    return state.status === 'lost' && state.reason === 'released';
   }
 
   assertHeld(): void {

@@ -7,7 +7,8 @@ import type {
   ReleaseOutcome,
 } from '../store/lock-store.js';
 import { SLOT_MS, type Agenda } from './agenda.js';
-import { elapsedMs, type Clock, type Instant } from './clock.js';
+import { CleanUp } from './clean-up.js';
+import type { Clock, Instant } from './clock.js';
 import { Lease, type Grant, type HoldingOptions } from './lease.js';
 import { UnderWay } from './under-way.js';
 
@@ -20,8 +21,6 @@ const renewalDelayMs = (ttlMs: number): number =>
 
 /** After a failed renewal. */
 const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
-
-const FIRST_CLEAN_UP_DELAY_MS = 50;
 
 interface Dependencies {
   readonly store: LockStore;
@@ -44,12 +43,16 @@ interface Dependencies {
 export class LeaseKeeper {
   readonly #deps: Dependencies;
   readonly #leases = new Set<Lease>();
+  readonly #cleanUp: CleanUp;
+  /** Releases that somebody waits for. */
   readonly #endings = new UnderWay();
   #due: Lease[] = [];
   #whenIdle: (() => void)[] = [];
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
+    const { store, clock, agenda, onEnd } = dependencies;
+    this.#cleanUp = new CleanUp({ store, clock, agenda, onRemoved: onEnd });
   }
 
   get size(): number {
@@ -91,20 +94,10 @@ export class LeaseKeeper {
 
   /**
    * Removes what a request whose answer is unknown may have left, or may yet leave, in the store. Goes out at once, ahead of the
-   * next attempt, and again at growing intervals until the store says that it removed it or `ttlMs` have passed.
+   * next attempt, and again, in the rounds of the clean-up, until the store says that it is not there or `ttlMs` have passed.
    */
   discard(lease: LeaseReference, ttlMs: number): void {
-    const since = this.#deps.clock.now();
-    const attempt = async (delayMs: number): Promise<void> => {
-      const outcome = await this.#deps.store.release(lease);
-      if (outcome.status === 'released') this.#deps.onEnd(lease.keys);
-      else if (elapsedMs(since, this.#deps.clock.now()) + delayMs < ttlMs) {
-        this.#deps.agenda.schedule(delayMs, () => {
-          void this.#endings.add(attempt(delayMs * 2));
-        });
-      }
-    };
-    void this.#endings.add(attempt(FIRST_CLEAN_UP_DELAY_MS));
+    this.#cleanUp.add(lease, ttlMs);
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -122,10 +115,20 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
-  /** Ends all leases: their holders are told, and the store is. */
-  async endAll(reason: LockLostReason): Promise<void> {
+  /** Ends all leases, at once: their holders are told, and the store is. */
+  endAll(reason: LockLostReason): void {
     for (const lease of [...this.#leases]) this.#lose(lease, reason);
+  }
+
+  /** Resolves when no release is on its way and the last round of the clean-up is over. */
+  async finish(): Promise<void> {
     await this.#endings.settled();
+    await this.#cleanUp.finish();
+  }
+
+  /** Sends nothing any more. */
+  close(): void {
+    this.#cleanUp.close();
   }
 
   async #release(lease: Lease): Promise<boolean> {
@@ -140,7 +143,7 @@ export class LeaseKeeper {
     this.#deps.onEnd(lease.keys);
     const { keys, fencingToken } = lease;
     if (outcome.status === 'unavailable') {
-      this.discard(lease, lease.ttlMs);
+      this.discard(lease, lease.longestTtlMs);
       const failure = new LockStoreUnavailableError({
         operation: 'release',
         keys,
@@ -249,7 +252,7 @@ export class LeaseKeeper {
     this.#end(lease, reason);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    if (!gone || lease.keys.length > 1) this.discard(lease, lease.ttlMs);
+    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs);
     const { keys, fencingToken } = lease;
     this.#deps.events.emit('lost', { keys, fencingToken, reason });
     this.#deps.onEnd(keys);

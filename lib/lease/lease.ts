@@ -42,6 +42,7 @@ export class Lease implements LeaseReference {
   readonly #clock: Clock;
   readonly #clockDrift: number;
   #ttlMs: number;
+  #longestTtlMs: number;
   #sentAt: Instant;
   #state: State = { status: 'held' };
   #abort: AbortController | undefined;
@@ -60,6 +61,7 @@ export class Lease implements LeaseReference {
     this.heldSince = grant.sentAt;
     this.options = options;
     this.#ttlMs = grant.ttlMs;
+    this.#longestTtlMs = grant.ttlMs;
     this.#sentAt = grant.sentAt;
     this.#clock = clock;
     this.#clockDrift = clockDrift;
@@ -67,6 +69,11 @@ export class Lease implements LeaseReference {
 
   get ttlMs(): number {
     return this.#ttlMs;
+  }
+
+  /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
+  get longestTtlMs(): number {
+    return this.#longestTtlMs;
   }
 
   get state(): State {
@@ -103,8 +110,9 @@ export class Lease implements LeaseReference {
     return new LockLostError({ keys: this.keys, reason, fencingToken: this.fencingToken });
   }
 
-  /** A renewal is sent. If it is to a shorter TTL, the store may have obeyed although no answer comes. */
+  /** A renewal is sent; the store may obey although no answer comes. A shorter TTL counts at once, a longer one for the clean-up. */
   renewalSent(sentAt: Instant, ttlMs: number): void {
+    this.#longestTtlMs = Math.max(this.#longestTtlMs, ttlMs);
     if (validityMs(ttlMs, this.#clockDrift) >= this.validForMs) return;
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
@@ -113,6 +121,7 @@ export class Lease implements LeaseReference {
   renewed(sentAt: Instant, ttlMs: number): void {
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
+    this.#longestTtlMs = ttlMs;
     this.#state = { status: 'held' };
   }
 

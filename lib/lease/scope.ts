@@ -1,4 +1,5 @@
-import { LockLostError, LockReentrancyError } from '../errors.js';
+import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
+import type { Agenda } from './agenda.js';
 import { BorrowedLock } from './borrowed-lock.js';
 import type { Lock } from './lock.js';
 import { Section } from './section.js';
@@ -53,36 +54,44 @@ function attachCause(error: Error, cause: unknown): void {
   if (error.cause === undefined && Object.isExtensible(error)) error.cause = cause;
 }
 
+interface NestedOptions {
+  readonly reentrant: boolean;
+  readonly signal: AbortSignal | undefined;
+  /** How long to wait for its turn: 0 does not wait. */
+  readonly turnWithinMs: number;
+  readonly agenda: Agenda;
+}
+
 /**
  * The scope of a call that asks for keys which a section around it holds: on its turn, under the same lease. `undefined` when none
  * does.
  *
- * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false; the reason of `signal` when that aborts
- * before its turn.
+ * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false; LockNotAcquiredError when its turn does not
+ * come within `turnWithinMs`; the reason of `signal` when that aborts before its turn.
  */
 export async function enterNested(
   owner: object,
   keys: readonly string[],
-  { reentrant, signal }: { readonly reentrant: boolean; readonly signal: AbortSignal | undefined },
+  options: NestedOptions,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
   const list = keys.map((key) => `"${key}"`).join(', ');
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
-      if (!reentrant) {
+      if (!options.reentrant) {
         const problem = `${list} is asked for with reentrant: false inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
       }
-      const leave = await section.takeTurn(signal);
+      const leave = await turnOf(section, keys, options);
       const nested = new Section(owner, new BorrowedLock(section.lock), inner);
       const scope = new Scope(nested, () => {
         leave();
         nested.lock.assertHeld();
       });
       if (nested.lock.isHeld) return scope;
-      // Lost while it waited for its turn.
       leave();
-      nested.lock.assertHeld();
+      // Given back while it waited for its turn, or lost.
+      if (section.isOpen) nested.lock.assertHeld();
     } else if (section.overlaps(keys)) {
       const problem =
         `${list} is asked for inside a section that holds only ${section.lock.keys.map((key) => `"${key}"`).join(', ')}. ` +
@@ -91,4 +100,30 @@ export async function enterNested(
     }
   }
   return undefined;
+}
+
+/** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
+async function turnOf(
+  section: Section,
+  keys: readonly string[],
+  { signal, turnWithinMs, agenda }: NestedOptions,
+): Promise<() => void> {
+  if (turnWithinMs === Infinity || !section.isBusy) return section.takeTurn(signal);
+  const refused = (): LockNotAcquiredError =>
+    new LockNotAcquiredError({
+      keys,
+      retryAfterMs: section.lock.remainingMs,
+      waitedMs: turnWithinMs,
+    });
+  if (turnWithinMs === 0) throw refused();
+  const limit = new AbortController();
+  const timeout = agenda.schedule(turnWithinMs, () => {
+    limit.abort(refused());
+  });
+  const signals = signal === undefined ? [] : [signal];
+  try {
+    return await section.takeTurn(AbortSignal.any([limit.signal, ...signals]));
+  } finally {
+    timeout.cancel();
+  }
 }

@@ -1,6 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Lock } from './lock.js';
 
+/** What a section needs to know of its lock. */
+export interface SectionLock extends Lock {
+  /** Given back by the work itself. */
+  readonly isReleased?: boolean;
+}
+
 const current = new AsyncLocalStorage<Section>();
 
 /**
@@ -8,16 +14,17 @@ const current = new AsyncLocalStorage<Section>();
  * same keys are nested sections: they share the lease, take turns with their siblings, and are waited for before the lease ends.
  */
 export class Section {
-  readonly lock: Lock;
+  readonly lock: SectionLock;
   readonly #owner: object;
   #parent: Section | undefined;
   readonly #keys: ReadonlySet<string>;
   /** Settles when the last nested section so far has left. */
   #lastTurn: Promise<void> = Promise.resolve();
+  #turns = 0;
   #open = true;
 
   /** @param owner the lock service; sections of another one have nothing to do with each other. */
-  constructor(owner: object, lock: Lock, parent: Section | undefined) {
+  constructor(owner: object, lock: SectionLock, parent: Section | undefined) {
     this.#owner = owner;
     this.lock = lock;
     this.#parent = parent;
@@ -28,6 +35,16 @@ export class Section {
     return current.getStore();
   }
 
+  /** Until it ends or its lock is given back: what is called then locks for itself. */
+  get isOpen(): boolean {
+    return this.#open && this.lock.isReleased !== true;
+  }
+
+  /** Whether a nested section has its turn, or waits for it. */
+  get isBusy(): boolean {
+    return this.#turns > 0;
+  }
+
   /** Calls `work` with this section as its async context. */
   inside<T>(work: () => T): T {
     return current.run(this, work);
@@ -35,9 +52,9 @@ export class Section {
 
   /** From the innermost outwards: the open sections of an owner that this one stands in, itself included. */
   enclosing(owner: object): readonly Section[] {
-    const sections: Section[] = this.#open && this.#owner === owner ? [this] : [];
+    const sections: Section[] = this.isOpen && this.#owner === owner ? [this] : [];
     // Work that outlives its section, and opens others, and so on, must not keep all of them in memory.
-    while (this.#parent && !this.#parent.#open) this.#parent = this.#parent.#parent;
+    while (this.#parent && !this.#parent.isOpen) this.#parent = this.#parent.#parent;
     return this.#parent === undefined ? sections : [...sections, ...this.#parent.enclosing(owner)];
   }
 
@@ -54,8 +71,12 @@ export class Section {
     signal?.throwIfAborted();
     const before = this.#lastTurn;
     let leave!: () => void;
+    this.#turns += 1;
     this.#lastTurn = new Promise((resolve) => {
-      leave = resolve;
+      leave = () => {
+        this.#turns -= 1;
+        resolve();
+      };
     });
     try {
       await unlessAborted(before, signal);

@@ -2,6 +2,7 @@ import { SLOT_MS, type Agenda, type Appointment } from '../lease/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
 import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
+import { onAbort } from './on-abort.js';
 
 export interface LockRequest extends HoldingOptions {
   readonly keys: readonly string[];
@@ -23,6 +24,7 @@ export class Caller {
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #timeout: Appointment;
+  readonly #ignoreSignal: (() => void) | undefined;
   /** What the store said last; it decides what a wait that ends in vain is called. */
   #lastOutcome: Held | Unavailable | undefined;
   #overdue = false;
@@ -41,7 +43,12 @@ export class Caller {
     this.#timeout = agenda.schedule(request.waitMs + SLOT_MS, () => {
       this.giveUp();
     });
-    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    const { signal } = request;
+    this.#ignoreSignal =
+      signal &&
+      onAbort(signal, () => {
+        this.fail(signal.reason);
+      });
   }
 
   grant(lease: Lease): void {
@@ -69,12 +76,8 @@ export class Caller {
     this.#reject(error);
   }
 
-  readonly #onAbort = (): void => {
-    this.fail(this.request.signal?.reason);
-  };
-
   #forget(): void {
     this.#timeout.cancel();
-    this.request.signal?.removeEventListener('abort', this.#onAbort);
+    this.#ignoreSignal?.();
   }
 }

@@ -113,7 +113,8 @@ export class LockQueue {
     const sentAt = this.#deps.clock.now();
     const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, standInLine });
     if (outcome.status === 'held' && standInLine) this.#standingAt.add(outcome.key);
-    if (outcome.status === 'unavailable') this.#deps.discard({ keys, token }, ttlMs);
+    if (outcome.status === 'unavailable' && outcome.sent !== false)
+      this.#deps.discard({ keys, token }, ttlMs);
     if (outcome.status !== 'granted') return outcome;
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: outcome.fencingToken };
     const elapsed = elapsedMs(sentAt, this.#deps.clock.now());
@@ -167,13 +168,26 @@ export class LockQueue {
   }
 
   async #openEar(): Promise<boolean> {
-    const answer = await this.#deps.store.listen((key) => {
-      if (key === undefined) this.wakeAll();
-      else this.wake([key]);
-    });
+    const answer = await this.#deps.store.listen(
+      (key) => {
+        if (key === undefined) this.#hear(true);
+        else this.wake([key]);
+      },
+      () => {
+        this.#hear(false);
+      },
+    );
     this.#hearing = answer === 'listening';
     if (!this.#hearing) this.#deafSince = this.#deps.clock.now();
     return this.#hearing;
+  }
+
+  /** The store says whether it reports releases. While it does not, lines look by themselves; when it does again, all of them do. */
+  #hear(hearing: boolean): void {
+    this.#hearing = hearing;
+    this.#ear = Promise.resolve(hearing);
+    this.#deafSince = undefined;
+    this.wakeAll();
   }
 }
 

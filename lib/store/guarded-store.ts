@@ -1,3 +1,4 @@
+import { redact } from '../options/redact.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
@@ -12,11 +13,13 @@ import type {
 } from './lock-store.js';
 
 /**
- * Holds any store, an application's own too, to the port's contract: what it throws becomes `unavailable`, and a fencing token
- * that is no safe positive integer, or a list of outcomes of the wrong length, is not trusted.
+ * Holds any store, an application's own too, to the port's contract: what it throws, and every answer that the port does not know,
+ * becomes `unavailable`.
  */
 export class GuardedStore implements LockStore {
   readonly #store: LockStore;
+  #listener: ReleaseListener | undefined;
+  #onDeaf: (() => void) | undefined;
 
   constructor(store: LockStore) {
     this.#store = store;
@@ -26,73 +29,154 @@ export class GuardedStore implements LockStore {
     await this.#store.open?.();
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    const outcome = await guard(() => this.#store.acquire(request));
-    if (outcome.status !== 'granted' || isFencingToken(outcome.fencingToken)) return outcome;
-    return faulty(
-      `the fencing token ${String(outcome.fencingToken)} is not a positive safe integer`,
-    );
+  acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    return guard(ACQUIRE, () => this.#store.acquire(request));
   }
 
   async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
     try {
-      const outcomes = await this.#store.extend(leases);
-      if (outcomes.length === leases.length) return outcomes;
-      const fault = faulty(
-        `${String(outcomes.length)} outcomes for ${String(leases.length)} renewals`,
+      const outcomes: unknown = await this.#store.extend(leases);
+      if (!Array.isArray(outcomes)) throw new Error('the answer to renewals is no list');
+      if (outcomes.length !== leases.length) {
+        throw new Error(
+          `${String(outcomes.length)} outcomes for ${String(leases.length)} renewals`,
+        );
+      }
+      // Each for itself: one that is malformed does not spoil the others. Array.from also visits holes.
+      return await Promise.all(
+        Array.from(outcomes, (outcome: unknown) => guard<ExtendOutcome>(EXTEND, () => outcome)),
       );
-      return leases.map(() => fault);
     } catch (error) {
-      return leases.map(() => faulty(error));
+      const fault = faulty(error);
+      return leases.map(() => fault);
     }
   }
 
   release(lease: LeaseReference): Promise<ReleaseOutcome> {
-    return guard(() => this.#store.release(lease));
+    return guard(RELEASE, () => this.#store.release(lease));
   }
 
   inspect(key: string): Promise<InspectOutcome> {
-    return guard(() => this.#store.inspect(key));
+    return guard(INSPECT, () => this.#store.inspect(key));
   }
 
   forceRelease(key: string): Promise<ReleaseOutcome> {
-    return guard(() => this.#store.forceRelease(key));
+    return guard(RELEASE, () => this.#store.forceRelease(key));
   }
 
-  async listen(listener: ReleaseListener): Promise<'listening' | 'polling'> {
+  async listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
+    this.#listener = listener;
+    this.#onDeaf = onDeaf;
     try {
-      return await this.#store.listen(listener);
+      const answer: unknown = await this.#store.listen(this.#tellRelease, this.#tellDeaf);
+      return answer === 'listening' ? 'listening' : 'polling';
     } catch {
       return 'polling';
     }
   }
 
   async leave(key: string): Promise<void> {
-    // Best effort: what stays in line is told of one release in vain, and expires.
-    await guard(() => this.#store.leave(key));
+    try {
+      await this.#store.leave(key);
+    } catch {
+      // Best effort: what stays in line is told of one release in vain, and expires.
+    }
   }
 
   async close(): Promise<void> {
+    this.#listener = undefined;
+    this.#onDeaf = undefined;
     await this.#store.close();
   }
+
+  /** A store that others use too outlives the service. It keeps these two then, and not all that the service holds. */
+  readonly #tellRelease: ReleaseListener = (key) => {
+    this.#listener?.(key);
+  };
+
+  readonly #tellDeaf = (): void => {
+    this.#onDeaf?.();
+  };
 }
+
+/** Of every status: whether the rest of the outcome is what it should be. */
+type Shapes<Outcome extends { readonly status: string }> = Readonly<
+  Record<Outcome['status'], (outcome: Readonly<Record<string, unknown>>) => boolean>
+>;
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+
+/** `Infinity` is one, `NaN` is not. */
+const isDuration = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 
 const isFencingToken = (value: unknown): boolean =>
   Number.isSafeInteger(value) && Number(value) > 0;
 
+const isNode = (value: unknown): boolean => {
+  const { node, kind, message } = Object(value) as Record<string, unknown>;
+  return isText(node) && isText(kind) && isText(message);
+};
+
+const anything = (): boolean => true;
+
+const UNAVAILABLE: Shapes<Unavailable> = {
+  unavailable: ({ nodes }) => Array.isArray(nodes) && Array.from(nodes).every(isNode),
+};
+
+const ACQUIRE: Shapes<AcquireOutcome> = {
+  ...UNAVAILABLE,
+  granted: ({ fencingToken }) => isFencingToken(fencingToken),
+  held: ({ key, remainingMs, checkAgainMs }) =>
+    isText(key) && isDuration(remainingMs) && isDuration(checkAgainMs),
+};
+
+const EXTEND: Shapes<ExtendOutcome> = {
+  ...UNAVAILABLE,
+  extended: anything,
+  lost: ({ reason }) => reason === 'stolen' || reason === 'released-elsewhere',
+};
+
+const RELEASE: Shapes<ReleaseOutcome> = {
+  ...UNAVAILABLE,
+  released: anything,
+  'not-held': anything,
+};
+
+const INSPECT: Shapes<InspectOutcome> = {
+  ...UNAVAILABLE,
+  free: anything,
+  held: ({ remainingMs }) => isDuration(remainingMs),
+};
+
+async function guard<Outcome extends { readonly status: string }>(
+  shapes: Shapes<Outcome>,
+  request: () => unknown,
+): Promise<Outcome | Unavailable> {
+  try {
+    const outcome = await request();
+    const fields = Object(outcome) as Readonly<Record<string, unknown>>;
+    const status = String(fields.status);
+    const isWhole = Object.hasOwn(shapes, status) && shapes[status as Outcome['status']](fields);
+    if (isWhole) return outcome as Outcome;
+    return faulty(`the answer is none that a store may give (status: ${status})`);
+  } catch (error) {
+    return faulty(error);
+  }
+}
+
 function faulty(error: unknown): Unavailable {
-  const message = error instanceof Error ? error.message : String(error);
   return {
     status: 'unavailable',
-    nodes: [{ node: 'store', kind: 'error', message }],
+    nodes: [{ node: 'store', kind: 'error', message: redact(textOf(error)) }],
     transient: false,
   };
 }
 
-async function guard<T>(request: () => Promise<T>): Promise<T | Unavailable> {
+/** Anything can be thrown, also what has no text. */
+function textOf(error: unknown): string {
   try {
-    return await request();
-  } catch (error) {
-    return faulty(error);
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return 'an error without text';
   }
 }

@@ -26,6 +26,8 @@ export interface Unavailable {
   readonly nodes: readonly NodeFailure[];
   /** Whether the same request may succeed later without anybody changing a setting. */
   readonly transient: boolean;
+  /** The request never left this process, so it can have left nothing behind. */
+  readonly sent?: false;
 }
 
 export interface Held {
@@ -76,8 +78,11 @@ export interface LockStore {
   /**
    * Starts to report releases of keys that this store object stands in line for. Answers `'polling'` where that is not
    * possible (no pub/sub): callers then look again in bounded intervals. Idempotent; a second listener replaces the first.
+   *
+   * @param onDeaf called when releases are reported no longer; the store sees to it itself that they are again, and then calls
+   *   the listener without a key.
    */
-  listen(listener: ReleaseListener): Promise<'listening' | 'polling'>;
+  listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
   /** Leaves the line at a key. */
   leave(key: string): Promise<void>;
   /** Closes what the store itself opened, and nothing else. */

@@ -482,6 +482,35 @@ describe('extend', () => {
     expect(lost).toMatchObject([{ reason: 'store-unavailable' }]);
   });
 
+  it('to a longer TTL that was not answered is cleaned up after for as long as that', async () => {
+    const { clock, store, locks, lost } = scriptedService();
+    await locks.acquire('key').then((lock) => {
+      store.onExtend = () => OUTAGE;
+      store.onRelease = () => OUTAGE;
+      return expect(lock.extend('1h')).rejects.toThrow(LockStoreUnavailableError);
+    });
+    await clock.advance(60_000);
+    expect(lost).toHaveLength(1);
+    store.onRelease = () => ({ status: 'released' });
+    const before = store.released.length;
+    await clock.advance(6_000);
+    expect(store.released.length).toBe(before + 1);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('to a longer TTL that a confirmed one has followed is forgotten', async () => {
+    const { clock, store, locks } = scriptedService();
+    const lock = await locks.acquire('key', { autoExtend: false });
+    store.onExtend = () => OUTAGE;
+    await lock.extend('1h').catch(() => undefined);
+    store.onExtend = () => ({ status: 'extended' });
+    await lock.extend(1_000);
+    store.onRelease = () => OUTAGE;
+    await clock.advance(4_000);
+    expect(lock.isHeld).toBe(false);
+    expect(clock.timers).toBe(0);
+  });
+
   it('waits for the renewal that is on its way, so that the last one sent is the one in force', async () => {
     const { clock, store, locks } = scriptedService();
     const lock = await locks.acquire('key');
@@ -595,6 +624,50 @@ describe('shutdown', () => {
     await lock?.release();
     await shutdown;
     expect(store.released).toHaveLength(1);
+  });
+});
+
+describe('shutdown of a service whose store is silent', () => {
+  it.each([
+    ['acquire', 'a'],
+    ['release', 'b'],
+  ])('is over one second after its deadline, and tells holders at the deadline: %s', async (at) => {
+    const { clock, store, locks, lost } = scriptedService({ ttl: '10m' });
+    await locks.acquire('held');
+    store.onAcquire = () => OUTAGE;
+    store.onRelease = () => OUTAGE;
+    for (let i = 0; i < 50; i += 1) await locks.tryAcquire(`key:${String(i)}`).catch(() => null);
+    await clock.advance(2_000);
+    if (at === 'acquire') {
+      store.onAcquire = () => silence();
+      void locks.tryAcquire('key').catch(() => null);
+    }
+    store.onRelease = () => silence();
+    let isClosed = false;
+    store.close = async () => void (isClosed = true);
+    const shutdown = locks.shutdown(1_000);
+    await clock.advance(1_000);
+    expect(lost).toMatchObject([{ reason: 'shutdown' }]);
+    expect(isClosed).toBe(false);
+    await clock.advance(1_000);
+    expect(isClosed).toBe(true);
+    await shutdown;
+    const sent = store.released.length;
+    await clock.advance(600_000);
+    expect(store.released.length).toBe(sent);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('sends one last round, and ends when that is answered', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '10m' });
+    store.onAcquire = () => OUTAGE;
+    store.onRelease = () => OUTAGE;
+    for (let i = 0; i < 50; i += 1) await locks.tryAcquire(`key:${String(i)}`).catch(() => null);
+    store.onRelease = () => ({ status: 'not-held' });
+    await locks.shutdown(1_000);
+    expect(store.released).toHaveLength(100);
+    expect(clock.now().monotonicMs).toBe(0);
+    expect(clock.timers).toBe(0);
   });
 });
 

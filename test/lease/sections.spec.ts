@@ -1,10 +1,13 @@
+import { AsyncResource } from 'node:async_hooks';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   LockLostError,
+  LockNotAcquiredError,
   LockReentrancyError,
   LockService,
   LockStoreUnavailableError,
   type Lock,
+  type RunOptions,
   type TryRunResult,
 } from 'nestjs-holdfast';
 import { deferred, type Deferred } from '../support/eventually.js';
@@ -488,6 +491,100 @@ describe('a call from inside a section that asks for the same keys', () => {
       await outcomes;
     });
     expect(log).toEqual(['first begins', 'first ends', 'third begins', 'third ends']);
+  });
+});
+
+describe('a turn', () => {
+  const captured = (options: RunOptions) =>
+    locks.run('key', async () => {
+      // What runs in the outer section's context, called from inside a nested section: they wait for each other.
+      const later = AsyncResource.bind(() => locks.run('key', options, () => 'value'));
+      return locks.run('key', () => later());
+    });
+
+  it('is waited for no longer than an explicit wait', async () => {
+    const outcome = captured({ wait: 200 }).then(
+      () => 'ran',
+      (error: unknown) => error,
+    );
+    await clock.advance(190);
+    expect(await Promise.race([outcome, settled()])).toBeUndefined();
+    await clock.advance(10);
+    const refusal = await Promise.race([outcome, settled()]);
+    expect(refusal).toBeInstanceOf(LockNotAcquiredError);
+    expect(refusal).toMatchObject({ keys: ['key'], waitedMs: 200 });
+    expect(held.size).toBe(0);
+    await clock.advance(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('that comes within the wait is taken, and leaves no timer', async () => {
+    await locks.run('key', { autoExtend: false }, async () => {
+      const timers = clock.timers;
+      const gate = deferred();
+      const first = locks.run('key', () => gate.promise);
+      const second = locks.run('key', { wait: 200 }, () => 'second');
+      await clock.advance(100);
+      gate.resolve();
+      await first;
+      expect(await second).toBe('second');
+      expect(clock.timers).toBe(timers);
+    });
+  });
+
+  it.each([0, '0s', undefined] as const)('is waited for without limit: wait %s', async (wait) => {
+    await locks.run('key', async () => {
+      const gate = deferred();
+      const first = locks.run('key', () => gate.promise);
+      const second = locks.run('key', wait === undefined ? {} : { wait }, () => 'second');
+      await clock.advance(60_000);
+      gate.resolve();
+      await first;
+      expect(await second).toBe('second');
+    });
+  });
+
+  it('is not waited for by tryRun', async () => {
+    const { log, gate, run } = { log: [] as string[], ...work('first', []) };
+    await locks.run('key', async () => {
+      const first = locks.run('key', run);
+      const trying = locks.tryRun('key', () => log.push('ran'));
+      expect(await Promise.race([trying, settled()])).toMatchObject({ acquired: false });
+      gate.resolve();
+      await first;
+      expect(await locks.tryRun('key', () => 'ran')).toEqual({ acquired: true, value: 'ran' });
+    });
+    expect(log).toEqual([]);
+  });
+});
+
+describe('a section whose lock the work gave back', () => {
+  it('is over: a call from inside it locks for itself', async () => {
+    const value = await locks.run('key', async (lock) => {
+      await lock.release();
+      expect(locks.current()).toBeUndefined();
+      return locks.run('key', (own) => own.fencingToken - lock.fencingToken);
+    });
+    expect(value).toBe(1);
+    expect(held.size).toBe(0);
+  });
+
+  it('is over for those deeper inside, and for those who wait for their turn', async () => {
+    const tokens: number[] = [];
+    await locks.run('key', async (lock) => {
+      const gate = deferred();
+      const first = locks.run('key', async () => {
+        await gate.promise;
+        tokens.push(await locks.run('key', (own) => own.fencingToken));
+      });
+      const second = locks.run('key', (own) => tokens.push(own.fencingToken));
+      await settled();
+      await lock.release();
+      gate.resolve();
+      await Promise.allSettled([first, second]);
+      expect(tokens).toEqual([2, 3]);
+    });
+    expect(held.size).toBe(0);
   });
 });
 

@@ -137,6 +137,28 @@ describe('app.close()', () => {
     await silent.stop();
   });
 
+  it('is over one second after its deadline, however much there is to clean up', async () => {
+    const silent = await RedisServer.start();
+    const { locks, close } = await serviceOf({
+      redis: silent.url,
+      ttl: '10m',
+      shutdownTimeout: 500,
+    });
+    await locks.run('order:42', () => undefined);
+    silent.freeze();
+    const attempts: Promise<unknown>[] = [];
+    for (let i = 0; i < 60; i += 1) {
+      attempts.push(locks.tryAcquire(`order:${String(i)}`).catch(() => null));
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    const since = performance.now();
+    await close();
+    expect(performance.now() - since).toBeLessThan(1_900);
+    await Promise.all(attempts);
+    silent.thaw();
+    await silent.stop();
+  });
+
   it('refuses every lock from then on', async () => {
     const { locks, close } = await serviceOf({ redis: server.url });
     await close();

@@ -18,12 +18,16 @@ import { LockInterceptor, LockService, WithLock } from 'nestjs-holdfast';
 import {
   catchError,
   defer,
+  from,
   retry,
+  Subject,
   switchMap,
+  takeUntil,
   throwError,
   timeout,
   TimeoutError,
   timer,
+  type Observable,
 } from 'rxjs';
 import { Gate } from './gate.js';
 import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp, type HttpApp } from './http-app.js';
@@ -32,6 +36,7 @@ let gate: Gate;
 let calls: string[];
 let runningAtOnce: number;
 let mostAtOnce: number;
+let cut: Subject<void>;
 
 /** Tells whether the key is locked when the handler begins and after it has answered. */
 @Injectable()
@@ -69,6 +74,13 @@ class Timeout implements NestInterceptor {
         throwError(() => (error instanceof TimeoutError ? new RequestTimeoutException() : error)),
       ),
     );
+  }
+}
+
+/** Ends while the handler is being called. */
+class Cut implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler) {
+    return next.handle().pipe(takeUntil(cut));
   }
 }
 
@@ -184,6 +196,29 @@ class Calls {
     await gate.pass();
   }
 
+  @Post('timeout/deferred/:id')
+  @WithLock('a:<_id>', { returns: 'observable' })
+  @UseInterceptors(Timeout)
+  timeoutDeferred(@Param('id') _id: string): Observable<number> {
+    return defer(slow);
+  }
+
+  @Post('timeout/begun/:id')
+  @WithLock('a:<params.id>', { returns: 'observable' })
+  @UseInterceptors(Timeout)
+  timeoutBegun(): Observable<number> {
+    return from(slow());
+  }
+
+  @Post('cut/:id')
+  @WithLock('a:<params.id>', { returns: 'observable' })
+  @UseInterceptors(Cut)
+  cut(): Observable<number> {
+    const work = slow();
+    cut.next();
+    return from(work);
+  }
+
   @Post('timeout/waiting/:id')
   @WithLock('a:<_id>', { wait: '20s' })
   @UseInterceptors(Timeout)
@@ -252,6 +287,7 @@ class Calls {
 beforeEach(() => {
   gate = new Gate();
   calls = [];
+  cut = new Subject();
   runningAtOnce = mostAtOnce = 0;
 });
 afterEach(closeHttpApps);
@@ -322,7 +358,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
     },
   );
 
-  it.each(['named', 'raw'])(
+  it.each(['named', 'raw', 'deferred', 'begun'])(
     'outlives a timeout for as long as the work goes on (%s)',
     async (kind) => {
       const { post, locks } = await start();
@@ -335,6 +371,17 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
       expect(gate.visits).toBe(2);
     },
   );
+
+  it('stays with work that was begun by a call whose Observable nobody wants any more', async () => {
+    const { post, locks } = await start();
+    const released = new Promise((resolve) => locks.on('released', resolve));
+    await post('/cut/1');
+    expect((await post('/cut/1')).status).toBe(409);
+    expect(runningAtOnce).toBe(1);
+    gate.open();
+    await released;
+    expect(runningAtOnce).toBe(0);
+  });
 
   it('is not waited for, and nothing runs, when nobody waits for the answer any more', async () => {
     const { post, locks } = await start();

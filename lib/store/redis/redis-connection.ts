@@ -72,10 +72,10 @@ export class RedisConnection {
       if (ready === TIME_IS_UP) {
         this.#heardNothing(startedAt);
         const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
-        return this.#failure('connection', problem);
+        return { ...this.#failure('connection', problem), sent: false };
       }
       if (this.#lastError !== undefined && this.client.status !== 'ready')
-        return this.#failure('connection', this.#lastError);
+        return { ...this.#failure('connection', this.#lastError), sent: false };
       const value = await timer.race(request(this));
       if (value === TIME_IS_UP) {
         this.#heardNothing(startedAt);

@@ -6,6 +6,9 @@ import type { RedisSource } from './redis-source.js';
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
 
+/** A connection that only listens does not notice when the network drops it: it is asked this often. */
+const PING_MS = 10_000;
+
 /** A message that means nothing, to see whether messages come through. */
 const TRIAL = '';
 
@@ -21,8 +24,10 @@ export class RedisInbox {
   readonly #timeLimitMs: number;
   readonly #warn: (message: string) => void;
   #onMessage: (message: string | undefined) => void = () => undefined;
+  #onDeaf: () => void = () => undefined;
   #subscriber: Redis | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #ping: NodeJS.Timeout | undefined;
   #closed = false;
   #complained = false;
 
@@ -38,21 +43,32 @@ export class RedisInbox {
     this.#warn = warn;
   }
 
-  /** Whether messages arrive from now on. */
-  async open(onMessage: (message: string | undefined) => void): Promise<boolean> {
+  /**
+   * Whether messages arrive from now on.
+   *
+   * @param onMessage called without a message when they arrive again
+   * @param onDeaf called when they arrive no longer
+   */
+  async open(
+    onMessage: (message: string | undefined) => void,
+    onDeaf: () => void,
+  ): Promise<boolean> {
     this.#onMessage = onMessage;
+    this.#onDeaf = onDeaf;
     return this.#subscribe();
   }
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#retry);
+    clearInterval(this.#ping);
     this.#subscriber?.disconnect();
   }
 
   async #subscribe(): Promise<boolean> {
     if (this.#closed) return false;
     let subscriber: Redis | undefined;
+    let open = false;
     // What is still under way then fails, and with it the whole attempt.
     const timeLimit = setTimeout(() => subscriber?.disconnect(), this.#timeLimitMs);
     try {
@@ -60,15 +76,19 @@ export class RedisInbox {
       this.#subscriber = subscriber;
       // Why it failed is told by the promises below; without a listener ioredis prints it.
       subscriber.on('error', () => undefined);
+      subscriber.once('end', () => {
+        if (open) this.#down();
+      });
       subscriber.on('message', (_channel: string, message: string) => {
         if (message !== TRIAL) this.#onMessage(message);
       });
       await subscriber.connect();
       await subscriber.subscribe(this.channel);
       await this.#tryPublishing();
-      subscriber.once('end', () => {
-        this.#reopen(FIRST_RETRY_MS);
-      });
+      // It may have gone meanwhile, by our own time limit too.
+      if (subscriber.status !== 'ready') throw new Error('the connection closed');
+      open = true;
+      this.#keepAsking(subscriber);
       return true;
     } catch (error) {
       subscriber?.disconnect();
@@ -85,6 +105,26 @@ export class RedisInbox {
       client.publish(this.channel, TRIAL),
     );
     if (reply.status === 'unavailable') throw new Error(reply.nodes[0]?.message);
+  }
+
+  #keepAsking(subscriber: Redis): void {
+    clearInterval(this.#ping);
+    this.#ping = setInterval(() => {
+      const noAnswer = setTimeout(() => {
+        subscriber.disconnect();
+      }, this.#timeLimitMs);
+      const answered = (): void => {
+        clearTimeout(noAnswer);
+      };
+      subscriber.ping().then(answered, answered);
+    }, PING_MS);
+  }
+
+  #down(): void {
+    clearInterval(this.#ping);
+    if (this.#closed) return;
+    this.#onDeaf();
+    this.#reopen(FIRST_RETRY_MS);
   }
 
   #reopen(delayMs: number): void {

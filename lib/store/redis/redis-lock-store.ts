@@ -80,7 +80,8 @@ export class RedisLockStore implements LockStore {
           granted.map((other) => this.#releaseGroup(other.group, request.token)),
         );
         // What could not be given back is an outage: callers clean up after those, and not after a refusal.
-        return undone.find((undoing) => undoing.status === 'unavailable') ?? outcome;
+        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? outcome;
+        return granted.length > 0 ? afterGrant(failure) : failure;
       }
       fencingToken = outcome.fencingToken;
       granted.push({ group, fencingToken });
@@ -92,7 +93,7 @@ export class RedisLockStore implements LockStore {
     const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) return { status: 'granted', fencingToken };
     await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token)));
-    return failure;
+    return afterGrant(failure);
   }
 
   async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
@@ -151,11 +152,14 @@ export class RedisLockStore implements LockStore {
     return this.#releaseGroup([keyNames(this.#prefix, key)], '');
   }
 
-  async listen(listener: ReleaseListener): Promise<'listening' | 'polling'> {
+  async listen(
+    listener: ReleaseListener,
+    onDeaf: () => void = () => undefined,
+  ): Promise<'listening' | 'polling'> {
     const open = await this.#inbox.open((name) => {
       if (name === undefined) listener();
       else if (name.startsWith(this.#prefix)) listener(name.slice(this.#prefix.length));
-    });
+    }, onDeaf);
     return open ? 'listening' : 'polling';
   }
 
@@ -207,7 +211,8 @@ export class RedisLockStore implements LockStore {
   }
 
   async #releaseGroup(group: Group, token: string): Promise<ReleaseOutcome> {
-    const reply = await this.#run(releaseScript, allNames(group), [token], this.#nodeTimeoutMs);
+    const args = [token, this.#source.isCluster ? '1' : ''];
+    const reply = await this.#run(releaseScript, allNames(group), args, this.#nodeTimeoutMs);
     if (reply.status === 'unavailable') return reply;
     if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
     return { status: reply.value === group.length ? 'released' : 'not-held' };
@@ -248,6 +253,12 @@ export class RedisLockStore implements LockStore {
 }
 
 type Group = readonly KeyNames[];
+
+/** This request may never have left the process, but one before it did. */
+function afterGrant<Outcome extends AcquireOutcome>(outcome: Outcome): Outcome {
+  const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
+  return rest as Outcome;
+}
 
 const allNames = (group: Group): string[] =>
   group.flatMap(({ main, fence, queue }) => [main, fence, queue]);

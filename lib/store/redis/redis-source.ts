@@ -1,5 +1,7 @@
 import type { Cluster } from 'ioredis';
 import { Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { LockConfigurationError } from '../../errors.js';
+import { describe } from '../../options/describe.js';
 import { redact } from '../../options/redact.js';
 
 /** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
@@ -77,10 +79,24 @@ export function redisSource(location: RedisLocation): RedisSource {
   // Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it.
   const template =
     typeof location === 'string'
-      ? new Redis(location, { lazyConnect: true })
+      ? fromUrl(location)
       : new Redis({ ...location, lazyConnect: true });
   template.disconnect();
   return singleSource(template);
+}
+
+/** Not connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
+function fromUrl(url: string): Redis {
+  try {
+    return new Redis(url, { lazyConnect: true });
+  } catch {
+    // Without an @, what stands in the place of a port may be the password.
+    const shown = url.includes('@') ? url : url.replace(/:(?!\/\/|\d{1,5}(?:[/?#]|$)).*/s, ':***');
+    throw new LockConfigurationError(
+      `Option "redis" must be a URL such as 'redis://:password@localhost:6379/0', received ${describe(shown)}. ` +
+        'Ports end at 65535, and encodeURIComponent makes any password fit for a URL.',
+    );
+  }
 }
 
 function singleSource(template: Redis): RedisSource {
@@ -138,7 +154,7 @@ function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
   };
   return startupNodes.map((node) => {
     if (typeof node === 'object') return node;
-    const template = new Redis(String(node), { lazyConnect: true });
+    const template = fromUrl(String(node));
     template.disconnect();
     return template.options;
   });

@@ -1,27 +1,40 @@
 import { script } from './script.js';
 
-/** How many processes in line one release tells; the others are told by the next one, or look by themselves. */
-const MOST_TOLD = 100;
+/** How many processes in line hear of one release; the others are told by the next one, or look by themselves. */
+const MOST_HEARD = 100;
+
+/** How many one script tells at the most, in order to find those that hear it: it blocks the server meanwhile. */
+const MOST_TOLD = 1_000;
 
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and tells those who wait. KEYS: main, fence,
- * queue of each key. ARGV: token ('' = any). Answers the number of keys given back.
+ * queue of each key. ARGV: token ('' = any), '1' on a Cluster. Answers the number of keys given back.
+ *
+ * Who is told leaves the line, heard or not: whoever died in line does not stand in the way of the living. On a Cluster PUBLISH
+ * counts the subscribers of one node only, so there as many are told as one script can tell.
  *
  * The fence is raised above the lease that ends, so that a renewal that comes late finds nothing that looks like its own.
  */
 export const releaseScript = script(`
-local released = 0
+local released, budget = 0, ${String(MOST_TOLD)}
 for i = 1, #KEYS, 3 do
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', KEYS[i])
   if type(holder) == 'string' and (ARGV[1] == '' or holder == ARGV[1]) then
     redis.call('DEL', KEYS[i])
     if redis.call('EXISTS', KEYS[i + 1]) == 1 then redis.pcall('INCR', KEYS[i + 1]) end
-    local inboxes = redis.pcall('ZRANGE', KEYS[i + 2], 0, ${String(MOST_TOLD - 1)})
-    if #inboxes > 0 then
-      redis.pcall('ZREM', KEYS[i + 2], unpack(inboxes))
-      for _, inbox in ipairs(inboxes) do redis.pcall('PUBLISH', inbox, KEYS[i]) end
+    -- Every key's share is enough for a line of the living.
+    local most = math.max(budget, ${String(MOST_HEARD)})
+    local told, heard = 0, 0
+    for _, inbox in ipairs(redis.pcall('ZRANGE', KEYS[i + 2], 0, most - 1)) do
+      if heard == ${String(MOST_HEARD)} then break end
+      local receivers = redis.pcall('PUBLISH', inbox, KEYS[i])
+      told = told + 1
+      -- An error (forbidden) says nothing about who listens.
+      if receivers ~= 0 and ARGV[2] ~= '1' then heard = heard + 1 end
     end
+    if told > 0 then redis.pcall('ZREMRANGEBYRANK', KEYS[i + 2], 0, told - 1) end
+    budget = budget - told
     released = released + 1
   end
 end

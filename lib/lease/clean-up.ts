@@ -1,0 +1,172 @@
+import type { LeaseReference, LockStore, ReleaseOutcome } from '../store/lock-store.js';
+import type { Agenda, Appointment } from './agenda.js';
+import { elapsedMs, type Clock, type Instant } from './clock.js';
+import { UnderWay } from './under-way.js';
+
+/** Between two rounds while the store does not answer: doubled from the first to the longest. */
+const FIRST_DELAY_MS = 50;
+const LONGEST_DELAY_MS = 5_000;
+/** After each answer "not held": the request may be carried out yet. After that it is taken for never carried out. */
+const ASK_AGAIN_MS: readonly number[] = [500, 5_000];
+/** Requests of a round that are on their way at once. */
+const AT_ONCE = 10;
+/** With so many entries pending, a new one has to wait for its round. */
+const CROWD = 1_000;
+
+interface Dependencies {
+  readonly store: Pick<LockStore, 'release'>;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  /** Told the keys of what was removed. */
+  readonly onRemoved: (keys: readonly string[]) => void;
+}
+
+interface Entry {
+  readonly lease: LeaseReference;
+  readonly since: Instant;
+  /** How long, from `since`, the store may keep it at the most. */
+  readonly forMs: number;
+  /** When it may be asked for again, in ms from `since`. */
+  dueMs: number;
+  notHeld: number;
+  asking: boolean;
+}
+
+/**
+ * What requests without an answer may have left in the store, worked off in rounds: one timer, a few requests at a time, and no more
+ * of them in a round once one has found the store unavailable.
+ */
+export class CleanUp {
+  readonly #deps: Dependencies;
+  readonly #entries = new Map<string, Entry>();
+  readonly #asking = new UnderWay();
+  #state: 'open' | 'finishing' | 'closed' = 'open';
+  #delayMs = FIRST_DELAY_MS;
+  #next: { readonly at: number; readonly appointment: Appointment } | undefined;
+  #working = false;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The first request goes out at once, ahead of the next attempt on the same connection; in a crowd with the next round. */
+  add(lease: LeaseReference, forMs: number): void {
+    if (this.#state === 'closed') return;
+    const crowded = this.#entries.size >= CROWD;
+    const since = this.#deps.clock.now();
+    const entry = { lease, since, forMs, dueMs: 0, notHeld: 0, asking: false };
+    this.#entries.set(lease.token, entry);
+    if (crowded) this.#plan(this.#delayMs);
+    else void this.#ask(entry);
+  }
+
+  /** One last round, and none after it. */
+  async finish(): Promise<void> {
+    this.#state = 'finishing';
+    this.#cancel();
+    await this.#asking.settled();
+    await this.#workOff([...this.#entries.values()]);
+  }
+
+  /** Forgets everything. */
+  close(): void {
+    this.#state = 'closed';
+    this.#cancel();
+    this.#entries.clear();
+  }
+
+  /** Never rejects. */
+  async #ask(entry: Entry): Promise<ReleaseOutcome['status']> {
+    const { lease } = entry;
+    entry.asking = true;
+    const { status } = await this.#asking.add(this.#deps.store.release(lease));
+    entry.asking = false;
+    if (status === 'released') this.#deps.onRemoved(lease.keys);
+    if (status !== 'unavailable') this.#hasAnswered();
+    const againMs = this.#askAgainMs(entry, status);
+    entry.dueMs = this.#ageOf(entry) + againMs;
+    if (entry.dueMs >= entry.forMs) this.#entries.delete(lease.token);
+    else this.#plan(againMs);
+    return status;
+  }
+
+  #askAgainMs(entry: Entry, status: ReleaseOutcome['status']): number {
+    if (status === 'released') return Infinity;
+    if (status === 'unavailable') return this.#delayMs;
+    return ASK_AGAIN_MS[entry.notHeld++] ?? Infinity;
+  }
+
+  #hasAnswered(): void {
+    if (this.#delayMs === FIRST_DELAY_MS) return;
+    this.#delayMs = FIRST_DELAY_MS;
+    for (const entry of this.#entries.values()) if (entry.notHeld === 0) entry.dueMs = 0;
+    this.#plan(FIRST_DELAY_MS);
+  }
+
+  /** A round in `delayMs`, unless there is one before. */
+  #plan(delayMs: number): void {
+    if (this.#state !== 'open' || this.#working) return;
+    const at = this.#deps.clock.now().monotonicMs + delayMs;
+    if (this.#next !== undefined && this.#next.at <= at) return;
+    this.#cancel();
+    const appointment = this.#deps.agenda.schedule(delayMs, () => {
+      this.#next = undefined;
+      void this.#round();
+    });
+    this.#next = { at, appointment };
+  }
+
+  async #round(): Promise<void> {
+    this.#working = true;
+    const due: Entry[] = [];
+    for (const [token, entry] of this.#entries) {
+      const age = this.#ageOf(entry);
+      if (age >= entry.forMs) this.#entries.delete(token);
+      // The agenda comes up to a slot early.
+      else if (!entry.asking && entry.dueMs - age <= FIRST_DELAY_MS) due.push(entry);
+    }
+    const complete = await this.#workOff(due);
+    this.#working = false;
+    if (!complete) {
+      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+      if (this.#entries.size > 0) this.#plan(this.#delayMs);
+      return;
+    }
+    let nextMs = Infinity;
+    for (const entry of this.#entries.values()) {
+      if (!entry.asking) nextMs = Math.min(nextMs, entry.dueMs - this.#ageOf(entry));
+    }
+    if (nextMs < Infinity) this.#plan(Math.max(nextMs, FIRST_DELAY_MS));
+  }
+
+  /** Answers whether the store answered for all of them; goes no further where it did not. */
+  async #workOff(entries: readonly Entry[]): Promise<boolean> {
+    const queue = entries.values();
+    let complete = true;
+    const work = async (): Promise<void> => {
+      for (const entry of queue) {
+        if ((await this.#ask(entry)) === 'unavailable') {
+          complete = false;
+          // To the end: one that always fails must not keep the others from their turn.
+          if (this.#entries.delete(entry.lease.token)) this.#entries.set(entry.lease.token, entry);
+        }
+        if (!complete || this.#state === 'closed') return;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return complete;
+  }
+
+  #cancel(): void {
+    this.#next?.appointment.cancel();
+    this.#next = undefined;
+  }
+
+  #ageOf(entry: Entry): number {
+    return elapsedMs(entry.since, this.#deps.clock.now());
+  }
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ReleaseOutcome, Unavailable } from 'nestjs-holdfast';
+import { Agenda } from '../../lib/lease/agenda.js';
+import { CleanUp } from '../../lib/lease/clean-up.js';
+import { deferred } from '../support/eventually.js';
+import { scriptedService } from '../support/scripted-service.js';
+import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
+import { settled, VirtualClock } from '../support/virtual-clock.js';
+
+const DAY_MS = 86_400_000;
+
+function setUp() {
+  const clock = new VirtualClock();
+  const store = new ScriptedStore();
+  const removed: string[] = [];
+  const cleanUp = new CleanUp({
+    store,
+    clock,
+    agenda: new Agenda(clock),
+    onRemoved: (keys) => removed.push(...keys),
+  });
+  const add = (count: number, forMs = DAY_MS): void => {
+    for (let i = 0; i < count; i += 1) {
+      const id = String(cleanUp.size);
+      cleanUp.add({ keys: [`key:${id}`], token: `token:${id}` }, forMs);
+    }
+  };
+  return { clock, store, removed, cleanUp, add };
+}
+
+describe('the clean-up', () => {
+  it('sends the first request at once, in the same step', async () => {
+    const { clock, store, removed, add } = setUp();
+    add(3);
+    expect(store.released).toHaveLength(3);
+    await settled();
+    expect(removed).toEqual(['key:0', 'key:1', 'key:2']);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('of many sends few requests during an outage, with pauses of up to 5 s', async () => {
+    const { clock, store, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(900);
+    await clock.advance(60_000);
+    const before = store.released.length;
+    expect(before).toBeLessThanOrEqual(900 + 20 * 10);
+    await clock.advance(60_000);
+    const rounds = (store.released.length - before) / 10;
+    expect(rounds).toBeGreaterThanOrEqual(11);
+    expect(rounds).toBeLessThanOrEqual(13);
+    expect(clock.timers).toBe(1);
+  });
+
+  it('works everything off, ten at a time, when the store answers again', async () => {
+    const { clock, store, removed, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(900);
+    await clock.advance(60_000);
+    let [onTheirWay, most] = [0, 0];
+    store.onRelease = async () => {
+      most = Math.max(most, (onTheirWay += 1));
+      await Promise.resolve();
+      onTheirWay -= 1;
+      return { status: 'released' };
+    };
+    await clock.advance(5_000);
+    expect(removed).toHaveLength(900);
+    expect(most).toBe(10);
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('starts its pauses anew when the store has answered anybody', async () => {
+    const { clock, store, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(5);
+    await clock.advance(59_000);
+    store.onRelease = () => ({ status: 'released' });
+    add(1);
+    await clock.advance(50);
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('asks twice more, with growing pauses, about what is not there', async () => {
+    const { clock, store, cleanUp, add } = setUp();
+    store.onRelease = () => ({ status: 'not-held' });
+    add(1);
+    await clock.advance(400);
+    expect(store.released).toHaveLength(1);
+    await clock.advance(200);
+    expect(store.released).toHaveLength(2);
+    await clock.advance(4_000);
+    expect(store.released).toHaveLength(2);
+    await clock.advance(DAY_MS);
+    expect(store.released).toHaveLength(3);
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('removes what a late request left after the first answer', async () => {
+    const { clock, store, removed, add } = setUp();
+    const answers: ReleaseOutcome[] = [{ status: 'not-held' }];
+    store.onRelease = () => answers.shift() ?? { status: 'released' };
+    add(1);
+    await clock.advance(1_000);
+    expect(removed).toEqual(['key:0']);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('lets a crowd wait for the round', async () => {
+    const { clock, store, removed, add } = setUp();
+    const gate = deferred<ReleaseOutcome>();
+    store.onRelease = () => gate.promise;
+    add(1_500);
+    expect(store.released).toHaveLength(1_000);
+    gate.resolve({ status: 'released' });
+    await clock.advance(100);
+    expect(removed).toHaveLength(1_500);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('gives everything up when its time is over', async () => {
+    const { clock, store, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(100, 30_000);
+    await clock.advance(36_000);
+    expect(cleanUp.size).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('lets one that always fails keep nobody else from their turn', async () => {
+    const { clock, store, removed, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(40);
+    await settled();
+    store.onRelease = ({ token }) =>
+      Number(token.slice(6)) < 10 ? { ...OUTAGE, transient: false } : { status: 'released' };
+    await clock.advance(10_000);
+    expect(removed).toHaveLength(30);
+  });
+
+  it('that is closed sends nothing and sets no timer', async () => {
+    const { clock, store, cleanUp, add } = setUp();
+    store.onRelease = () => OUTAGE;
+    add(10);
+    await clock.advance(0);
+    cleanUp.close();
+    add(10);
+    await clock.advance(DAY_MS);
+    expect(store.released).toHaveLength(10);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('of a thousand attempts that got no answer sends little while the store is silent', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '10m' });
+    store.onAcquire = () => OUTAGE;
+    store.onRelease = () => OUTAGE;
+    const attempts = Array.from({ length: 1_000 }, (_, i) => locks.tryAcquire(`key:${String(i)}`));
+    await Promise.allSettled(attempts);
+    const first = store.released.length;
+    expect(first).toBe(1_000);
+    await clock.advance(30_000);
+    expect(store.released.length - first).toBeLessThanOrEqual(13 * 10);
+    await locks.shutdown(0);
+  });
+
+  it('is not asked for when the request never left the process', async () => {
+    const { clock, store, locks } = scriptedService();
+    const unsent: Unavailable = { ...OUTAGE, sent: false };
+    store.onAcquire = () => unsent;
+    await expect(locks.tryAcquire('key')).rejects.toMatchObject({ nodes: OUTAGE.nodes });
+    expect(store.released).toEqual([]);
+    expect(clock.timers).toBe(0);
+  });
+});

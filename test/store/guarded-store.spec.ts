@@ -1,0 +1,207 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockService, LockStoreUnavailableError, type LockStore } from 'nestjs-holdfast';
+import { GuardedStore } from '../../lib/store/guarded-store.js';
+import { ScriptedStore } from '../support/scripted-store.js';
+import { request } from './open-store.js';
+
+/** A store whose methods of these names do this, whatever the port says. */
+function faultyStore(methods: Partial<Record<keyof LockStore, () => unknown>>): LockStore {
+  return Object.assign(new ScriptedStore(), methods) as LockStore;
+}
+
+const NODE = { node: 'a:1', kind: 'timeout', message: 'late' };
+const HELD = { status: 'held', key: 'key', remainingMs: 5, checkAgainMs: 5 };
+const REASONLESS = { status: 'lost' };
+
+const FAULT = {
+  status: 'unavailable',
+  nodes: [{ node: 'store', kind: 'error', message: expect.any(String) }],
+  transient: false,
+};
+
+const OF_NO_METHOD: [string, unknown][] = [
+  ['nothing', undefined],
+  ['null', null],
+  ['a text', 'granted'],
+  ['an object without status', {}],
+  ['an unknown status', { status: 'weird' }],
+  ['a status that every object has', { status: 'toString' }],
+  ['a status without text', { status: Object.create(null) as unknown }],
+  ['unavailable without nodes', { status: 'unavailable' }],
+  ['unavailable with nodes that are none', { status: 'unavailable', nodes: [null] }],
+  ['unavailable with a hole', { status: 'unavailable', nodes: new Array(1) }],
+  [
+    'a status that throws',
+    Object.defineProperty({}, 'status', {
+      get() {
+        throw new Error('no status');
+      },
+    }),
+  ],
+];
+
+const MALFORMED: [keyof LockStore, string, unknown][] = [
+  ...(['acquire', 'extend', 'release', 'inspect', 'forceRelease'] as const).flatMap((method) =>
+    OF_NO_METHOD.map(([what, answer]): [keyof LockStore, string, unknown] => [
+      method,
+      what,
+      answer,
+    ]),
+  ),
+  ['acquire', 'granted without a token', { status: 'granted' }],
+  ['acquire', 'granted with a token of 0', { status: 'granted', fencingToken: 0 }],
+  ['acquire', 'granted with a token as text', { status: 'granted', fencingToken: '7' }],
+  ['acquire', 'held without numbers', { status: 'held', key: 'key' }],
+  ['acquire', 'held without a key', { ...HELD, key: undefined }],
+  ['acquire', 'held for NaN', { ...HELD, remainingMs: NaN }],
+  ['acquire', 'held, to be looked at at NaN', { ...HELD, checkAgainMs: NaN }],
+  ['acquire', 'held for less than nothing', { ...HELD, remainingMs: -1 }],
+  ['acquire', 'released', { status: 'released' }],
+  ['extend', 'lost without a reason', REASONLESS],
+  ['extend', 'granted', { status: 'granted', fencingToken: 1 }],
+  ['release', 'extended', { status: 'extended' }],
+  ['inspect', 'held without numbers', { status: 'held' }],
+  ['forceRelease', 'free', { status: 'free' }],
+];
+
+const SOUND: [keyof LockStore, object][] = [
+  ['acquire', { status: 'granted', fencingToken: 1 }],
+  ['acquire', HELD],
+  ['acquire', { ...HELD, remainingMs: Infinity }],
+  ['acquire', { status: 'unavailable', nodes: [NODE], transient: true }],
+  ['extend', { status: 'extended' }],
+  ['extend', { status: 'lost', reason: 'stolen' }],
+  ['extend', { status: 'lost', reason: 'released-elsewhere' }],
+  ['extend', { status: 'unavailable', nodes: [NODE], transient: true }],
+  ['release', { status: 'released' }],
+  ['release', { status: 'not-held' }],
+  ['inspect', { status: 'free' }],
+  ['inspect', { status: 'held', remainingMs: 5 }],
+  ['forceRelease', { status: 'not-held' }],
+];
+
+/** What the guard makes of `answer`, given to `method`. */
+async function guarded(method: keyof LockStore, answer: () => unknown): Promise<unknown> {
+  const store = new GuardedStore(faultyStore({ [method]: answer }));
+  const lease = request('key');
+  if (method === 'acquire') return store.acquire(lease);
+  if (method === 'extend') return (await store.extend([lease]))[0];
+  if (method === 'release') return store.release(lease);
+  if (method === 'inspect') return store.inspect('key');
+  return store.forceRelease('key');
+}
+
+const wrapped = (method: keyof LockStore, answer: unknown): unknown =>
+  method === 'extend' ? [answer] : answer;
+
+describe('what a store answers', () => {
+  it.each(MALFORMED)('to %s: %s is an outage', async (method, _what, answer) => {
+    const given = wrapped(method, answer);
+    expect(await guarded(method, () => Promise.resolve(given))).toEqual(FAULT);
+    expect(await guarded(method, () => given)).toEqual(FAULT);
+  });
+
+  it.each(SOUND)('to %s: %j stays as it is', async (method, answer) => {
+    expect(await guarded(method, () => Promise.resolve(wrapped(method, answer)))).toBe(answer);
+  });
+
+  it.each(['acquire', 'extend', 'release', 'inspect', 'forceRelease'] as const)(
+    'to %s by throwing, at once or later, is an outage',
+    async (method) => {
+      for (const thrown of [new Error('broken'), undefined, Object.create(null) as unknown]) {
+        const throws = (): never => {
+          throw thrown;
+        };
+        expect(await guarded(method, throws)).toEqual(FAULT);
+
+        expect(await guarded(method, () => Promise.reject(thrown))).toEqual(FAULT);
+      }
+    },
+  );
+
+  it('to renewals: one that is malformed, or a hole, does not spoil the others', async () => {
+    const leases = [request('a'), request('b'), request('c')];
+    const holed: unknown[] = [{ status: 'extended' }, { status: 'weird' }];
+    holed.length = 3;
+    const store = new GuardedStore(faultyStore({ extend: () => holed }));
+    expect(await store.extend(leases)).toEqual([{ status: 'extended' }, FAULT, FAULT]);
+  });
+
+  it.each([[undefined], [null], [{ length: 2 }], ['ab'], [[{ status: 'extended' }]]])(
+    'to two renewals: %j is an outage of both',
+    async (answer) => {
+      const store = new GuardedStore(faultyStore({ extend: () => answer }));
+      expect(await store.extend([request('a'), request('b')])).toEqual([FAULT, FAULT]);
+    },
+  );
+
+  it('is repeated without the credentials of URLs', async () => {
+    const outcome = await guarded('acquire', () => {
+      throw new Error('cannot reach redis://:s3cret@h');
+    });
+    expect(JSON.stringify(outcome)).toContain('redis://***@h');
+  });
+});
+
+describe('a store that throws at once', () => {
+  const throws = (): never => {
+    throw new Error('broken');
+  };
+
+  it('from listen is looked at in intervals; so is one that answers with something else', async () => {
+    for (const listen of [throws, () => undefined, () => 'yes']) {
+      const store = new GuardedStore(faultyStore({ listen }));
+      expect(await store.listen(() => undefined)).toBe('polling');
+    }
+  });
+
+  it('from leave disturbs nobody', async () => {
+    const store = new GuardedStore(faultyStore({ leave: throws }));
+    await expect(store.leave('key')).resolves.toBeUndefined();
+  });
+
+  it('from close is reported by a rejection', async () => {
+    const closing = new GuardedStore(faultyStore({ close: throws })).close();
+    await expect(closing).rejects.toThrow('broken');
+  });
+});
+
+describe('callers of a store that answers nonsense', () => {
+  it.each([
+    ['nothing', undefined],
+    ['unavailable without nodes', { status: 'unavailable' }],
+    ['held for NaN', { ...HELD, remainingMs: NaN, checkAgainMs: NaN }],
+  ])('(%s) are told of an outage, waiting or not', async (_what, answer) => {
+    const store = faultyStore({ acquire: () => Promise.resolve(answer) });
+    const locks = new LockService({ store });
+    await expect(locks.tryAcquire('key')).rejects.toThrow(LockStoreUnavailableError);
+    await expect(locks.acquire('key', { wait: 500 })).rejects.toThrow(LockStoreUnavailableError);
+    await locks.shutdown(0);
+  });
+});
+
+describe('a store that outlives its service', () => {
+  it('tells it nothing after close, and is given one listener however often it is asked', async () => {
+    const given = new Set<() => void>();
+    const listen = (...listeners: (() => void)[]): string => {
+      for (const listener of listeners) given.add(listener);
+      return 'listening';
+    };
+    const store = new GuardedStore(faultyStore({ listen: listen }));
+    const told: string[] = [];
+    for (let time = 0; time < 2; time += 1) {
+      await store.listen(
+        () => told.push('released'),
+        () => told.push('deaf'),
+      );
+    }
+    const tell = (): void => {
+      for (const listener of given) listener();
+    };
+    tell();
+    expect(told).toEqual(['released', 'deaf']);
+    await store.close();
+    tell();
+    expect(told).toEqual(['released', 'deaf']);
+  });
+});
