@@ -255,7 +255,7 @@ describe('RedisCluster', () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start({ masters: 3, replicas: 1 });
+    cluster = await RedisCluster.start();
   });
 
   afterAll(() => cluster.stop());
@@ -287,6 +287,17 @@ describe('RedisCluster', () => {
     const client = remember(new Cluster(cluster.startupNodes));
     await expect(client.mget('a', 'b')).rejects.toThrow();
   });
+});
+
+/** A cluster of its own: it loses a node. */
+describe('RedisCluster, when a master dies', () => {
+  let cluster: RedisCluster;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start({ masters: 3, replicas: 1 });
+  });
+
+  afterAll(() => cluster.stop());
 
   it('promotes the replica of a killed master', async () => {
     const [first] = cluster.nodes;
