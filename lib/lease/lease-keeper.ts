@@ -55,10 +55,6 @@ export class LeaseKeeper {
     this.#cleanUp = new CleanUp({ store, clock, agenda, onRemoved: onEnd });
   }
 
-  get size(): number {
-    return this.#leases.size;
-  }
-
   adopt(grant: Grant, options: HoldingOptions): Lease {
     const lease = new Lease(grant, options, this.#deps.clock, this.#deps.clockDrift);
     this.#leases.add(lease);
