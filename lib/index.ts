@@ -27,7 +27,7 @@ export { setRetryAfter } from './interceptors/answer-for.js';
 export { LockHandlerRunner } from './interceptors/lock-handler.runner.js';
 export { LockInterceptor } from './interceptors/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
-export type { Clock, Instant } from './lease/clock.js';
+export type { Clock, Instant } from './time/clock.js';
 export type { Lock } from './lease/lock.js';
 export type { LockEventListener, LockEventName, LockEvents } from './lock.events.js';
 export { LockService, type LockInspection, type TryRunResult } from './lock.service.js';

@@ -8,8 +8,8 @@ import {
 import { bindLockedMethods } from './decorators/bind.js';
 import type { LockedMethod } from './decorators/locked-method.js';
 import { canonicalKeys, checkKey, type RequestValues } from './key/index.js';
-import { Agenda } from './lease/agenda.js';
-import { elapsedMs, systemClock, type Clock } from './lease/clock.js';
+import { Agenda } from './time/agenda.js';
+import { elapsedMs, systemClock, type Clock } from './time/clock.js';
 import { HeldLock } from './lease/held-lock.js';
 import { LeaseKeeper } from './lease/lease-keeper.js';
 import type { Lock } from './lease/lock.js';

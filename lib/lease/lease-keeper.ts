@@ -6,11 +6,11 @@ import type {
   LockStore,
   ReleaseOutcome,
 } from '../store/lock-store.js';
-import { SLOT_MS, type Agenda } from './agenda.js';
-import { CleanUp } from './clean-up.js';
-import type { Clock, Instant } from './clock.js';
+import { SLOT_MS, type Agenda } from '../time/agenda.js';
+import { CleanUp } from '../store/clean-up.js';
+import type { Clock, Instant } from '../time/clock.js';
 import { Lease, type Grant, type HoldingOptions } from './lease.js';
-import { UnderWay } from './under-way.js';
+import { UnderWay } from '../time/under-way.js';
 
 /**
  * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The agenda

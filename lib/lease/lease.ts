@@ -1,7 +1,7 @@
 import { LockLostError, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
-import type { Appointment } from './agenda.js';
-import { elapsedMs, type Clock, type Instant } from './clock.js';
+import type { Appointment } from '../time/agenda.js';
+import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** What the store granted, and when it was asked. */
 export interface Grant extends LeaseReference {

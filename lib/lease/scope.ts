@@ -1,5 +1,5 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
-import type { Agenda } from './agenda.js';
+import type { Agenda } from '../time/agenda.js';
 import { BorrowedLock } from './borrowed-lock.js';
 import type { Lock } from './lock.js';
 import { Section } from './section.js';

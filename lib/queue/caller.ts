@@ -1,5 +1,5 @@
-import { SLOT_MS, type Agenda, type Appointment } from '../lease/agenda.js';
-import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
+import { SLOT_MS, type Agenda, type Appointment } from '../time/agenda.js';
+import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import { onAbort } from './on-abort.js';

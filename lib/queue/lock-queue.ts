@@ -3,10 +3,10 @@ import {
   LockServiceClosedError,
   LockStoreUnavailableError,
 } from '../errors.js';
-import type { Agenda } from '../lease/agenda.js';
-import { elapsedMs, type Clock, type Instant } from '../lease/clock.js';
+import type { Agenda } from '../time/agenda.js';
+import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import { validityMs, type Grant, type Lease } from '../lease/lease.js';
-import { UnderWay } from '../lease/under-way.js';
+import { UnderWay } from '../time/under-way.js';
 import type { Held, LeaseReference, LockStore, Unavailable } from '../store/lock-store.js';
 import { newOwnerToken } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';

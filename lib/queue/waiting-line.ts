@@ -1,4 +1,4 @@
-import { SLOT_MS, type Agenda } from '../lease/agenda.js';
+import { SLOT_MS, type Agenda } from '../time/agenda.js';
 import type { Grant, Lease } from '../lease/lease.js';
 import type { Held, LeaseReference, Unavailable } from '../store/lock-store.js';
 import type { Caller, LockRequest } from './caller.js';

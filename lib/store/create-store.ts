@@ -1,4 +1,4 @@
-import type { Clock } from '../lease/clock.js';
+import type { Clock } from '../time/clock.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { LockStore } from './lock-store.js';
 import { MemoryLockStore } from './memory/memory-lock-store.js';

@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../lib/lease/clock.js';
+import type { Clock, Instant } from '../../lib/time/clock.js';
 
 interface VirtualTimer {
   readonly at: number;

@@ -1,4 +1,4 @@
-import { elapsedMs, systemClock, type Clock, type Instant } from '../../lease/clock.js';
+import { elapsedMs, systemClock, type Clock, type Instant } from '../../time/clock.js';
 import type {
   AcquireOutcome,
   AcquireRequest,

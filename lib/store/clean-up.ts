@@ -1,7 +1,7 @@
-import type { LeaseReference, LockStore, ReleaseOutcome } from '../store/lock-store.js';
-import type { Agenda, Appointment } from './agenda.js';
-import { elapsedMs, type Clock, type Instant } from './clock.js';
-import { UnderWay } from './under-way.js';
+import type { LeaseReference, LockStore, ReleaseOutcome } from './lock-store.js';
+import type { Agenda, Appointment } from '../time/agenda.js';
+import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
+import { UnderWay } from '../time/under-way.js';
 
 /** Between two rounds while the store does not answer: doubled from the first to the longest. */
 const FIRST_DELAY_MS = 50;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { elapsedMs, systemClock } from '../../lib/lease/clock.js';
+import { elapsedMs, systemClock } from '../../lib/time/clock.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
-import { Agenda } from '../../lib/lease/agenda.js';
-import { systemClock } from '../../lib/lease/clock.js';
+import { Agenda } from '../../lib/time/agenda.js';
+import { systemClock } from '../../lib/time/clock.js';
 import { VirtualClock } from '../support/virtual-clock.js';
 
 function setUp() {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ReleaseOutcome, Unavailable } from 'nestjs-holdfast';
-import { Agenda } from '../../lib/lease/agenda.js';
-import { CleanUp } from '../../lib/lease/clean-up.js';
+import { Agenda } from '../../lib/time/agenda.js';
+import { CleanUp } from '../../lib/store/clean-up.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
