@@ -179,7 +179,11 @@ export class LockLostError extends LockError {
 export interface NodeFailure {
   /** `host:port`, never with credentials. */
   readonly node: string;
-  readonly kind: 'timeout' | 'connection' | 'error';
+  /**
+   * `'timeout'`: no answer in time, or none that was in time. `'connection'`: not connected, or the connection broke. `'error'`: it
+   * answered with an error. `'refused'`: it is there, and did not vote for the lock.
+   */
+  readonly kind: 'timeout' | 'connection' | 'error' | 'refused';
   /** Redacted. */
   readonly message: string;
 }

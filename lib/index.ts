@@ -42,6 +42,8 @@ export type {
   LockErrorOptions,
   LockModuleOptions,
   LockOptionsFactory,
+  ReplicaGuardOptions,
+  RestartGuardOptions,
 } from './options/lock-module-options.js';
 export { LockModule, RedisLockModule } from './redis-lock.module.js';
 export type {
@@ -51,10 +53,13 @@ export type {
   Held,
   InspectOutcome,
   LeaseReference,
+  LeaseRenewal,
   LeaseRequest,
   LockStore,
+  NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  StoreHealth,
   Unavailable,
 } from './store/lock-store.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';

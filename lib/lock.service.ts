@@ -27,10 +27,11 @@ import {
 } from './options/acquire-options.js';
 import type { LockModuleOptions } from './options/lock-module-options.js';
 import { errorPresenter } from './options/present-errors.js';
-import { resolveOptions, type ResolvedOptions } from './options/resolve-options.js';
+import { resolveOptions, ttlToMs, type ResolvedOptions } from './options/resolve-options.js';
 import { LockQueue } from './queue/lock-queue.js';
 import { createStore } from './store/create-store.js';
 import { GuardedStore } from './store/guarded-store.js';
+import type { StoreHealth } from './store/lock-store.js';
 
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
 const GIVE_BACK_MS = 1_000;
@@ -93,6 +94,7 @@ export class LockService {
       ...shared,
       events: this.#events,
       present: this.present,
+      ttlToMs: (ttl) => ttlToMs(ttl, this.#options.restartGuard),
       onEnd: (keys) => {
         this.#queue.wake(keys);
       },
@@ -194,6 +196,14 @@ export class LockService {
     const outcome = await this.#store.forceRelease(this.#checked(() => checkKey(key)));
     if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
     return outcome.status === 'released';
+  }
+
+  /**
+   * How each node of the store is: reachable or not, how fast it answers, by how much its clock differs; and whether enough of them are
+   * there to grant locks. For health checks. Never rejects for an outage.
+   */
+  health(): Promise<StoreHealth> {
+    return this.#store.health();
   }
 
   /** The lock of the innermost `run` or `@WithLock` of this service that the calling code runs in. */

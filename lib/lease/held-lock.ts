@@ -1,5 +1,4 @@
 import type { Duration } from '../options/duration.js';
-import { ttlToMs } from '../options/resolve-options.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { Lease } from './lease.js';
 import type { SectionLock } from './section.js';
@@ -44,7 +43,7 @@ export class HeldLock implements SectionLock {
   }
 
   async extend(ttl?: Duration): Promise<void> {
-    await this.#keeper.extend(this.#lease, ttl === undefined ? this.#lease.ttlMs : ttlToMs(ttl));
+    await this.#keeper.extend(this.#lease, ttl);
   }
 
   release(): Promise<boolean> {

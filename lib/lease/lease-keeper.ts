@@ -1,5 +1,6 @@
 import { LockStoreUnavailableError, type LockLostReason } from '../errors.js';
 import type { LockEventHub } from '../lock.events.js';
+import type { Duration } from '../options/duration.js';
 import type {
   ExtendOutcome,
   LeaseReference,
@@ -28,6 +29,8 @@ interface Dependencies {
   readonly agenda: Agenda;
   readonly events: LockEventHub;
   readonly clockDrift: number;
+  /** @throws LockConfigurationError */
+  readonly ttlToMs: (ttl: Duration) => number;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
   /** Told the keys of every lease that ends here, so that callers in line in this process look again at once. */
@@ -63,7 +66,8 @@ export class LeaseKeeper {
   }
 
   /** Renews one lease now. */
-  async extend(lease: Lease, ttlMs: number): Promise<void> {
+  async extend(lease: Lease, ttl?: Duration): Promise<void> {
+    const ttlMs = ttl === undefined ? lease.ttlMs : this.#deps.ttlToMs(ttl);
     this.#throwIfLost(lease);
     // One at a time: the answers of two could come in another order than the store did what they say.
     while (lease.renewing !== undefined) await lease.renewing;
@@ -93,7 +97,8 @@ export class LeaseKeeper {
    * next attempt, and again, in the rounds of the clean-up, until the store says that it is not there or `ttlMs` have passed.
    */
   discard(lease: LeaseReference, ttlMs: number): void {
-    this.#cleanUp.add(lease, ttlMs);
+    const { keys, token } = lease;
+    this.#cleanUp.add({ keys, token, ttlMs });
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -160,9 +165,10 @@ export class LeaseKeeper {
   }
 
   async #giveBack(lease: Lease): Promise<ReleaseOutcome> {
-    const first = await this.#deps.store.release(lease);
+    const { keys, token, longestTtlMs: ttlMs } = lease;
+    const first = await this.#deps.store.release({ keys, token, ttlMs });
     if (first.status !== 'unavailable' || lease.validForMs <= 0) return first;
-    const second = await this.#deps.store.release(lease);
+    const second = await this.#deps.store.release({ keys, token, ttlMs });
     // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
     return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
   }
@@ -207,6 +213,8 @@ export class LeaseKeeper {
       keys: lease.keys,
       token: lease.token,
       ttlMs: ttlMs ?? lease.ttlMs,
+      fencingToken: lease.fencingToken,
+      validForMs: lease.validForMs,
     }));
     const renewal = this.#deps.store.extend(requests).then((outcomes) => {
       batch.forEach((lease, index) => {

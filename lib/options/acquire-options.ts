@@ -50,7 +50,7 @@ export function resolveAcquireOptions(
     );
   }
   return {
-    ttlMs: ttl === undefined ? defaults.ttlMs : ttlToMs(ttl),
+    ttlMs: ttl === undefined ? defaults.ttlMs : ttlToMs(ttl, defaults.restartGuard),
     waitMs: wait === undefined ? defaults.waitMs : toMs(wait, 'wait'),
     autoExtend: booleanOf(autoExtend ?? defaults.autoExtend, 'autoExtend'),
     maxHoldMs: maxHold === undefined ? Infinity : toMs(maxHold, 'maxHold', 1),

@@ -1,15 +1,22 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
+import type { ReplicaOptions } from '../store/redis/acknowledged-writes.js';
+import type { RestartGuard } from '../store/redis/probe.js';
 import { isRedisClient, type RedisLocation } from '../store/redis/redis-source.js';
 import type { LockStore } from '../store/lock-store.js';
 import { describe } from './describe.js';
 import { toMs } from './duration.js';
-import type { LockErrorOptions, LockModuleOptions } from './lock-module-options.js';
+import type {
+  LockErrorOptions,
+  LockModuleOptions,
+  ReplicaGuardOptions,
+  RestartGuardOptions,
+} from './lock-module-options.js';
 
 /** Every option, checked, in the units of the library. */
 export interface ResolvedOptions {
   readonly location:
-    | { readonly kind: 'redis'; readonly redis: RedisLocation }
+    | { readonly kind: 'redis'; readonly redis: readonly RedisLocation[] }
     | { readonly kind: 'memory' }
     | { readonly kind: 'store'; readonly store: LockStore };
   readonly keyPrefix: string;
@@ -19,6 +26,8 @@ export interface ResolvedOptions {
   readonly clockDrift: number;
   readonly nodeTimeoutMs: number;
   readonly fenceKeepMs: number;
+  readonly restartGuard: RestartGuard | undefined;
+  readonly replicas: ReplicaOptions | undefined;
   readonly shutdownTimeoutMs: number;
   readonly errors: LockErrorOptions;
 }
@@ -39,6 +48,8 @@ const NAMES = {
   clockDrift: true,
   nodeTimeout: true,
   maxClockStep: true,
+  restartGuard: true,
+  replicas: true,
   shutdownTimeout: true,
   errors: true,
 } satisfies Record<keyof LockModuleOptions, true>;
@@ -51,15 +62,23 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
     );
   }
   refuseUnknown(options, NAMES, 'LockModule');
+  const location = locationOf(options);
+  const restartGuard = restartGuardOf(options.restartGuard, location);
+  const nodeTimeoutMs = Math.min(
+    toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1),
+    LONGEST_TIMER_MS,
+  );
   return {
-    location: locationOf(options),
+    location,
     keyPrefix: keyPrefixOf(options.keyPrefix ?? 'lock:'),
-    ttlMs: ttlToMs(options.ttl ?? 30_000),
+    ttlMs: ttlToMs(options.ttl ?? 30_000, restartGuard),
     waitMs: toMs(options.wait ?? 10_000, 'wait'),
     autoExtend: booleanOf(options.autoExtend ?? true, 'autoExtend'),
     clockDrift: clockDriftOf(options.clockDrift ?? 0.01),
-    nodeTimeoutMs: Math.min(toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1), LONGEST_TIMER_MS),
+    nodeTimeoutMs,
     fenceKeepMs: Math.ceil(toMs(options.maxClockStep ?? 600_000, 'maxClockStep')),
+    restartGuard,
+    replicas: replicasOf(options.replicas, location, nodeTimeoutMs),
     shutdownTimeoutMs: Math.min(
       toMs(options.shutdownTimeout ?? 10_000, 'shutdownTimeout'),
       LONGEST_TIMER_MS,
@@ -69,7 +88,14 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
 }
 
 /** Redis counts whole milliseconds. */
-export const ttlToMs = (value: unknown): number => Math.ceil(toMs(value, 'ttl', SHORTEST_TTL_MS));
+export function ttlToMs(value: unknown, guard?: RestartGuard): number {
+  const ttlMs = Math.ceil(toMs(value, 'ttl', SHORTEST_TTL_MS));
+  if (guard === undefined || ttlMs <= guard.maxTtlMs) return ttlMs;
+  throw new LockConfigurationError(
+    `A TTL of ${String(ttlMs)} ms is longer than "restartGuard.maxTtl", ${String(guard.maxTtlMs)} ms: a restarted server would forget it ` +
+      'too early. Give a shorter "ttl" (it is renewed for as long as the lock is held), or a longer "maxTtl".',
+  );
+}
 
 export function booleanOf(value: unknown, option: string): boolean {
   if (typeof value === 'boolean') return value;
@@ -124,17 +150,22 @@ function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['locat
   );
 }
 
-function redisOf(redis: NonNullable<LockModuleOptions['redis']>): RedisLocation {
-  if (isList(redis)) {
+function redisOf(redis: unknown): readonly RedisLocation[] {
+  if (!Array.isArray(redis)) return [nodeOf(redis)];
+  if (redis.length === 0) {
     throw new LockConfigurationError(
-      `Option "redis" is a list of ${String(redis.length)}: a quorum over several masters is not yet supported by this version. Give one Redis.`,
+      `Option "redis" is an empty list. Give one Redis, or an odd number of independent masters: redis: ['redis://a', 'redis://b', 'redis://c'].`,
     );
   }
+  return redis.map(nodeOf);
+}
+
+function nodeOf(redis: unknown): RedisLocation {
   if (typeof redis === 'string') {
     if (/^rediss?:\/\/./.test(redis)) return redis;
     throw wrong('redis', redis, `a URL such as 'redis://localhost:6379'`);
   }
-  if (typeof redis === 'object' && (redis as unknown) !== null) {
+  if (typeof redis === 'object' && redis !== null) {
     if (isRedisClient(redis)) return redis;
     const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
     if (url !== undefined) {
@@ -152,7 +183,64 @@ function redisOf(redis: NonNullable<LockModuleOptions['redis']>): RedisLocation 
   throw wrong('redis', redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
 }
 
-const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+const GUARD_NAMES = { maxTtl: true, bootstrap: true } satisfies Record<
+  keyof RestartGuardOptions,
+  true
+>;
+
+function restartGuardOf(
+  value: RestartGuardOptions | undefined,
+  location: ResolvedOptions['location'],
+): RestartGuard | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'object' || (value as unknown) === null)
+    throw wrong('restartGuard', value, `an object such as { maxTtl: '1m' }`);
+  refuseUnknown(value, GUARD_NAMES, 'Option "restartGuard"');
+  if (location.kind !== 'redis') throw onlyRedis('restartGuard');
+  if (location.redis.some((node) => isRedisClient(node) && node.isCluster)) {
+    throw new LockConfigurationError(
+      'Option "restartGuard" does not work on a Redis Cluster: a key that tells a restart would be needed in every slot. Leave it out, ' +
+        'and give "replicas" there.',
+    );
+  }
+  return {
+    maxTtlMs: Math.ceil(toMs(value.maxTtl, 'restartGuard.maxTtl', SHORTEST_TTL_MS)),
+    bootstrap: booleanOf(value.bootstrap ?? false, 'restartGuard.bootstrap'),
+  };
+}
+
+const REPLICA_NAMES = { ack: true, timeout: true } satisfies Record<
+  keyof ReplicaGuardOptions,
+  true
+>;
+
+function replicasOf(
+  value: ReplicaGuardOptions | undefined,
+  location: ResolvedOptions['location'],
+  nodeTimeoutMs: number,
+): ReplicaOptions | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'object' || (value as unknown) === null)
+    throw wrong('replicas', value, `an object such as { ack: 1, timeout: '50ms' }`);
+  refuseUnknown(value, REPLICA_NAMES, 'Option "replicas"');
+  if (location.kind !== 'redis') throw onlyRedis('replicas');
+  if (location.redis.length > 1) {
+    throw new LockConfigurationError(
+      'Option "replicas" is for one Redis. The masters of a quorum are independent of each other and need no replicas: a majority of them ' +
+        'keeps the locks.',
+    );
+  }
+  const { ack } = value;
+  if (!Number.isInteger(ack) || ack < 1) throw wrong('replicas.ack', ack, 'a whole number from 1');
+  const timeoutMs = Math.ceil(toMs(value.timeout ?? 50, 'replicas.timeout', 1));
+  if (timeoutMs < nodeTimeoutMs) return { ack, timeoutMs };
+  throw new LockConfigurationError(
+    `Option "replicas.timeout" (${String(timeoutMs)} ms) must be shorter than "nodeTimeout" (${String(nodeTimeoutMs)} ms), in which it is contained.`,
+  );
+}
+
+const onlyRedis = (option: string): LockConfigurationError =>
+  new LockConfigurationError(`Option "${option}" is for locks in Redis: give "redis".`);
 
 const STORE_METHODS = [
   'acquire',

@@ -10,7 +10,7 @@ import { UnderWay } from '../time/under-way.js';
 import type { Held, LeaseReference, LockStore, Unavailable } from '../store/lock-store.js';
 import { newOwnerToken } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
-import { WaitingLine, type AttemptOutcome } from './waiting-line.js';
+import { contendedPauseMs, isContended, WaitingLine, type AttemptOutcome } from './waiting-line.js';
 
 interface Dependencies {
   readonly store: LockStore;
@@ -25,6 +25,9 @@ interface Dependencies {
 
 /** Where releases cannot be reported, we ask again this often whether they can by now. */
 const LISTEN_AGAIN_MS = 5_000;
+
+/** How often somebody who does not wait asks when several asked at once and none was granted the lock. */
+const CONTENDED_TRIES = 4;
 
 /**
  * Asks the store for locks, and lets callers wait for them. All callers of this process that wait for the same keys stand in
@@ -85,12 +88,21 @@ export class LockQueue {
   }
 
   async #tryOnce(request: LockRequest): Promise<Lease> {
-    const outcome = await this.#attempt(request, false);
+    let outcome = await this.#attempt(request, false);
+    for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
+      await this.#pause(contendedPauseMs(tries));
+      if (!this.#isOpenTo(request)) break;
+      outcome = await this.#attempt(request, false);
+    }
     if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
     if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
     this.#deps.discard(outcome.grant, request.ttlMs);
     request.signal?.throwIfAborted();
     throw new LockServiceClosedError(request.keys);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#deps.agenda.schedule(ms, resolve));
   }
 
   #isOpenTo(request: LockRequest): boolean {

@@ -12,6 +12,18 @@ const POLL_MS = 500;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
 
+/** When votes were split: random, or the same callers meet again; the range is doubled from the first to the longest. */
+const FIRST_CONTENDED_MS = 10;
+const LONGEST_CONTENDED_MS = 160;
+
+/** Nobody is sure to hold the lock: the store could not decide between several that asked at once. */
+export const isContended = (outcome: AttemptOutcome): boolean =>
+  outcome.status === 'held' && outcome.contended === true;
+
+/** How long to pause after so many tries in a row that were contended. */
+export const contendedPauseMs = (tries: number): number =>
+  Math.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
+
 interface Dependencies {
   readonly attempt: (request: LockRequest, standInLine: boolean) => Promise<AttemptOutcome>;
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
@@ -37,6 +49,8 @@ export class WaitingLine {
   #asleep = false;
   #endPause: (() => void) | undefined;
   #failures = 0;
+  /** Tries in a row that were contended. */
+  #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
 
   constructor(dependencies: Dependencies) {
@@ -92,6 +106,12 @@ export class WaitingLine {
       this.#failures = 0;
       // Look again right after the ear was opened: the release may have been reported before it was.
       if (!hearing && (await this.#deps.listen())) return;
+      this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
+      if (this.#contended > 0) {
+        // Not to be woken: those who asked at once would do so again.
+        await this.#pause(contendedPauseMs(this.#contended));
+        return;
+      }
       const checkAgainMs = Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS);
       await this.#sleep(checkAgainMs);
     } else if (outcome.transient) {

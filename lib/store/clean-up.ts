@@ -1,4 +1,4 @@
-import type { LeaseReference, LockStore, ReleaseOutcome } from './lock-store.js';
+import type { LeaseRequest, LockStore, ReleaseOutcome } from './lock-store.js';
 import type { Agenda, Appointment } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import { UnderWay } from '../time/under-way.js';
@@ -22,10 +22,9 @@ interface Dependencies {
 }
 
 interface Entry {
-  readonly lease: LeaseReference;
+  /** Its `ttlMs`: how long, from `since`, the store may keep it at the most. */
+  readonly lease: LeaseRequest;
   readonly since: Instant;
-  /** How long, from `since`, the store may keep it at the most. */
-  readonly forMs: number;
   /** When it may be asked for again, in ms from `since`. */
   dueMs: number;
   notHeld: number;
@@ -54,11 +53,11 @@ export class CleanUp {
   }
 
   /** The first request goes out at once, ahead of the next attempt on the same connection; in a crowd with the next round. */
-  add(lease: LeaseReference, forMs: number): void {
+  add(lease: LeaseRequest): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.clock.now();
-    const entry = { lease, since, forMs, dueMs: 0, notHeld: 0, asking: false };
+    const entry = { lease, since, dueMs: 0, notHeld: 0, asking: false };
     this.#entries.set(lease.token, entry);
     if (crowded) this.#plan(this.#delayMs);
     else void this.#ask(entry);
@@ -89,7 +88,7 @@ export class CleanUp {
     if (status !== 'unavailable') this.#hasAnswered();
     const againMs = this.#askAgainMs(entry, status);
     entry.dueMs = this.#ageOf(entry) + againMs;
-    if (entry.dueMs >= entry.forMs) this.#entries.delete(lease.token);
+    if (entry.dueMs >= lease.ttlMs) this.#entries.delete(lease.token);
     else this.#plan(againMs);
     return status;
   }
@@ -125,7 +124,7 @@ export class CleanUp {
     const due: Entry[] = [];
     for (const [token, entry] of this.#entries) {
       const age = this.#ageOf(entry);
-      if (age >= entry.forMs) this.#entries.delete(token);
+      if (age >= entry.lease.ttlMs) this.#entries.delete(token);
       // The agenda comes up to a slot early.
       else if (!entry.asking && entry.dueMs - age <= FIRST_DELAY_MS) due.push(entry);
     }

@@ -10,8 +10,19 @@ export function createStore(
   clock: Clock,
   warn: (message: string) => void,
 ): LockStore {
-  const { location, keyPrefix, nodeTimeoutMs, fenceKeepMs } = options;
+  const { location } = options;
   if (location.kind === 'store') return location.store;
   if (location.kind === 'memory') return new MemoryLockStore(clock);
-  return new RedisLockStore({ redis: location.redis, keyPrefix, nodeTimeoutMs, fenceKeepMs, warn });
+  const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas } = options;
+  const { redis } = location;
+  return new RedisLockStore({
+    redis,
+    keyPrefix,
+    nodeTimeoutMs,
+    fenceKeepMs,
+    restartGuard,
+    replicas,
+    warn,
+    clock,
+  });
 }

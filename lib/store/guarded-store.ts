@@ -4,11 +4,13 @@ import type {
   AcquireRequest,
   ExtendOutcome,
   InspectOutcome,
-  LeaseReference,
+  LeaseRenewal,
   LeaseRequest,
   LockStore,
+  NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  StoreHealth,
   Unavailable,
 } from './lock-store.js';
 
@@ -33,7 +35,7 @@ export class GuardedStore implements LockStore {
     return guard(ACQUIRE, () => this.#store.acquire(request));
   }
 
-  async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+  async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
     try {
       const outcomes: unknown = await this.#store.extend(leases);
       if (!Array.isArray(outcomes)) throw new Error('the answer to renewals is no list');
@@ -52,7 +54,7 @@ export class GuardedStore implements LockStore {
     }
   }
 
-  release(lease: LeaseReference): Promise<ReleaseOutcome> {
+  release(lease: LeaseRequest): Promise<ReleaseOutcome> {
     return guard(RELEASE, () => this.#store.release(lease));
   }
 
@@ -62,6 +64,21 @@ export class GuardedStore implements LockStore {
 
   forceRelease(key: string): Promise<ReleaseOutcome> {
     return guard(RELEASE, () => this.#store.forceRelease(key));
+  }
+
+  async health(): Promise<StoreHealth> {
+    if (this.#store.health !== undefined) return this.#store.health();
+    const since = performance.now();
+    const outcome = await this.inspect('health');
+    const reachable = outcome.status !== 'unavailable';
+    const node: NodeHealth = {
+      node: 'store',
+      reachable,
+      latencyMs: reachable ? performance.now() - since : undefined,
+      quarantinedForMs: 0,
+      problem: reachable ? undefined : outcome.nodes[0]?.message,
+    };
+    return { nodes: [node], quorum: 1, hasQuorum: reachable };
   }
 
   async listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
@@ -126,8 +143,8 @@ const UNAVAILABLE: Shapes<Unavailable> = {
 const ACQUIRE: Shapes<AcquireOutcome> = {
   ...UNAVAILABLE,
   granted: ({ fencingToken }) => isFencingToken(fencingToken),
-  held: ({ key, remainingMs, checkAgainMs }) =>
-    isText(key) && isDuration(remainingMs) && isDuration(checkAgainMs),
+  held: ({ key, remainingMs, checkAgainMs, contended = true }) =>
+    isText(key) && isDuration(remainingMs) && isDuration(checkAgainMs) && contended === true,
 };
 
 const EXTEND: Shapes<ExtendOutcome> = {

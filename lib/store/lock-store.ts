@@ -12,6 +12,13 @@ export interface LeaseRequest extends LeaseReference {
   readonly ttlMs: number;
 }
 
+/** A lease to be renewed, and what its holder knows of it. */
+export interface LeaseRenewal extends LeaseRequest {
+  readonly fencingToken: number;
+  /** What was left of its validity when the renewal was asked for, in ms. */
+  readonly validForMs: number;
+}
+
 export interface AcquireRequest extends LeaseRequest {
   /**
    * Whether to stand in line when refused: the store then calls the listener given to `listen` once the key that was busy
@@ -38,6 +45,11 @@ export interface Held {
   readonly remainingMs: number;
   /** When to look again at the latest, in ms: less than `remainingMs` where the holder will not tell us when it is done. */
   readonly checkAgainMs: number;
+  /**
+   * Nobody is sure to hold it: several asked in the same moment, and the votes of the nodes were split. Worth asking again after a
+   * short random pause.
+   */
+  readonly contended?: true;
 }
 
 export type AcquireOutcome =
@@ -56,6 +68,29 @@ export type InspectOutcome =
   | { readonly status: 'held'; readonly remainingMs: number }
   | Unavailable;
 
+/** How one node of a store is. */
+export interface NodeHealth {
+  /** `host:port`, never with credentials. */
+  readonly node: string;
+  readonly reachable: boolean;
+  /** How long it took to answer, in ms; `undefined` when it did not. */
+  readonly latencyMs?: number | undefined;
+  /** By how many ms its clock is ahead of this machine's, to within half the latency; negative when it is behind. */
+  readonly clockOffsetMs?: number | undefined;
+  /** For so many ms more it grants no locks, because it may have forgotten leases (`restartGuard`); 0 when it does. */
+  readonly quarantinedForMs: number;
+  /** What is wrong, without secrets. */
+  readonly problem?: string | undefined;
+}
+
+export interface StoreHealth {
+  readonly nodes: readonly NodeHealth[];
+  /** How many of the nodes have to agree on a lock; of a Cluster, which counts as one, all masters are listed. */
+  readonly quorum: number;
+  /** Whether so many are there that locks can be granted. */
+  readonly hasQuorum: boolean;
+}
+
 /** Called with a key that was released, or without one when any release may have been missed (after a reconnect). */
 export type ReleaseListener = (key?: string) => void;
 
@@ -63,15 +98,19 @@ export type ReleaseListener = (key?: string) => void;
  * Where leases live. Every method settles within its own time limit, and none rejects for a fault of the store: an outage is
  * the outcome `unavailable`, never confused with a refusal (`held`) or a loss (`lost`).
  *
- * A lease is all or nothing over its keys. Requests are idempotent by token.
+ * A lease is all or nothing over its keys. Requests are idempotent by token. What an acquire or a release that was `unavailable` may have
+ * left behind is for the caller to remove, by releasing it again; after every other answer the store sees to that itself.
  */
 export interface LockStore {
   /** Connects; resolves when the store answered or its time limit is over. Never rejects for an outage. */
   open?(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;
   /** Renews many leases at once; the outcomes are in the order of the requests. */
-  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]>;
-  release(lease: LeaseReference): Promise<ReleaseOutcome>;
+  extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
+  /**
+   * @param lease its `ttlMs` is the longest that may be in force in the store
+   */
+  release(lease: LeaseRequest): Promise<ReleaseOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;
@@ -83,6 +122,8 @@ export interface LockStore {
    *   the listener without a key.
    */
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
+  /** How the nodes are; a store that cannot tell is asked for a key instead. */
+  health?(): Promise<StoreHealth>;
   /** Leaves the line at a key. */
   leave(key: string): Promise<void>;
   /** Closes what the store itself opened, and nothing else. */

@@ -16,7 +16,7 @@ const request = (keys: readonly string[]) => ({
 
 function storeAt(redis: string | Cluster): RedisLockStore {
   return new RedisLockStore({
-    redis,
+    redis: [redis],
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
     fenceKeepMs: 1_000,

@@ -49,14 +49,19 @@ describe('where the locks are kept', () => {
       'LockModule was given both "redis" and "store". Give one of them.',
     ],
     [
-      'a list, the form of a later version',
-      { redis: ['redis://a', 'redis://b', 'redis://c'] },
-      'Option "redis" is a list of 3: a quorum over several masters is not yet supported by this version. Give one Redis.',
+      'an empty list',
+      { redis: [] },
+      "Option \"redis\" is an empty list. Give one Redis, or an odd number of independent masters: redis: ['redis://a', 'redis://b', 'redis://c'].",
     ],
     [
-      'a list of one',
-      { redis: ['redis://a'] },
-      'Option "redis" is a list of 1: a quorum over several masters is not yet supported by this version. Give one Redis.',
+      'a list that names a server twice',
+      { redis: ['redis://a', 'redis://b', 'redis://user:secret@a:6379/1'] },
+      'Option "redis" lists one server twice: a:6379 and a:6379. The nodes of a quorum have to fail independently of each other.',
+    ],
+    [
+      'a list with something that is no Redis in it',
+      { redis: ['redis://a', 7, 'redis://c'] as never },
+      'Option "redis" must be a URL, ioredis options, or an ioredis Redis or Cluster, received 7.',
     ],
     [
       'an address without a scheme',
@@ -300,7 +305,7 @@ describe('other options', () => {
   ])('an option "%s" is refused: there is none', async (name, hint) => {
     expect(await failureOf({ store: 'memory', [name]: 1 })).toBe(
       `LockModule has no option "${name}".${hint} Its options are redis, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
-        'nodeTimeout, maxClockStep, shutdownTimeout, errors.',
+        'nodeTimeout, maxClockStep, restartGuard, replicas, shutdownTimeout, errors.',
     );
   });
 

@@ -22,7 +22,7 @@ function setUp() {
   const add = (count: number, forMs = DAY_MS): void => {
     for (let i = 0; i < count; i += 1) {
       const id = String(cleanUp.size);
-      cleanUp.add({ keys: [`key:${id}`], token: `token:${id}` }, forMs);
+      cleanUp.add({ keys: [`key:${id}`], token: `token:${id}`, ttlMs: forMs });
     }
   };
   return { clock, store, removed, cleanUp, add };

@@ -2,7 +2,8 @@ import {
   RedisLockStore,
   type RedisLockStoreOptions,
 } from '../../lib/store/redis/redis-lock-store.js';
-import type { AcquireRequest } from '../../lib/store/lock-store.js';
+import type { AcquireRequest, LeaseRenewal } from '../../lib/store/lock-store.js';
+import type { RedisLocation } from '../../lib/store/redis/redis-source.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 
 /** A Redis store with what it warned of. */
@@ -11,29 +12,34 @@ export interface OpenStore {
   readonly warnings: readonly string[];
 }
 
+type OpenStoreOptions = Partial<Omit<RedisLockStoreOptions, 'redis'>> & {
+  readonly redis: RedisLocation | readonly RedisLocation[];
+};
+
 /** Opens a store with the library's defaults. */
-export async function openStore(
-  options: Pick<RedisLockStoreOptions, 'redis'> & Partial<RedisLockStoreOptions>,
-): Promise<OpenStore> {
+export async function openStore({ redis, ...options }: OpenStoreOptions): Promise<OpenStore> {
   const warnings: string[] = [];
   const store = new RedisLockStore({
     keyPrefix: 'lock:',
     nodeTimeoutMs: 1_000,
     fenceKeepMs: 600_000,
     warn: (message) => warnings.push(message),
+    redis: Array.isArray(redis) ? redis : [redis as RedisLocation],
     ...options,
   });
   await store.open();
   return { store, warnings };
 }
 
-/** What the queue asks a store for. */
+/** What the queue asks a store for; as a renewal, of a lease that was granted long before every other. */
 export const request = (
   keys: string | readonly string[],
   { ttlMs = 30_000, standInLine = false, token = newOwnerToken() }: Partial<AcquireRequest> = {},
-): AcquireRequest => ({
+): AcquireRequest & LeaseRenewal => ({
   keys: typeof keys === 'string' ? [keys] : keys,
   token,
   ttlMs,
   standInLine,
+  fencingToken: 1,
+  validForMs: ttlMs,
 });

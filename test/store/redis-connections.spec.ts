@@ -244,7 +244,7 @@ describe('options for Sentinel', () => {
     expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });
     expect(client.options.sentinelPassword).toBe('secret');
     expect(client.options.sentinelRetryStrategy?.(1)).toEqual(expect.any(Number));
-    expect(source.name).toBe('sentinel group');
+    expect(source.name).toBe('sentinel group (127.0.0.1:1)');
     client.disconnect();
   });
 });

@@ -46,7 +46,7 @@ const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promi
   redis.eval(lua, keys.length, ...keys, ...args);
 
 const acquire = (token: string, ...keys: string[]): Promise<unknown> =>
-  call(acquireScript, keys.flatMap(names), [token, 30_000, 0, KEEP_MS, '']);
+  call(acquireScript, keys.flatMap(names), [token, 30_000, 0, KEEP_MS, '', '']);
 
 const contents = async (): Promise<Record<string, string | null>> => {
   const entries = (await redis.keys('*')).sort().map(async (key) => [key, await redis.get(key)]);
@@ -55,9 +55,9 @@ const contents = async (): Promise<Record<string, string | null>> => {
 
 describe('a script that is sent twice', () => {
   it('acquires once: the same fencing token, nothing changed', async () => {
-    const first = await acquire('mine', 'a', 'b');
+    const [, first] = (await acquire('mine', 'a', 'b')) as [number, string];
     const after = await contents();
-    expect(await acquire('mine', 'a', 'b')).toEqual(first);
+    expect(await acquire('mine', 'a', 'b')).toEqual([1, first, expect.any(String)]);
     expect(await contents()).toEqual(after);
   });
 
@@ -73,21 +73,25 @@ describe('a script that is sent twice', () => {
     const [, fence] = (await acquire('mine', 'a')) as [number, string];
     const [main, fenceKey] = names('a') as [string, string];
     for (let time = 0; time < 2; time += 1) {
-      expect(await call(extendScript, [main, fenceKey], [KEEP_MS, 'mine', 30_000])).toEqual([1]);
+      const renewal = [KEEP_MS, '', 'mine', 30_000, fence, 0, ''];
+      expect(await call(extendScript, [main, fenceKey], renewal)).toEqual([
+        expect.any(String),
+        [1],
+      ]);
       const raise = [main, fenceKey];
       expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
       expect(await redis.get(fenceKey)).toBe(fence);
     }
-    expect(await call(releaseScript, names('a'), ['mine'])).toBe(1);
+    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS])).toBe(1);
     const raised = await redis.get(fenceKey);
-    expect(await call(releaseScript, names('a'), ['mine'])).toBe(0);
+    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS])).toBe(0);
     expect(await redis.get(fenceKey)).toBe(raised);
   });
 
   it('stands in line once, at the place it had', async () => {
     await acquire('theirs', 'a');
     const ask = (inbox: string): Promise<unknown> =>
-      call(acquireScript, names('a'), ['mine', 30_000, 0, KEEP_MS, inbox]);
+      call(acquireScript, names('a'), ['mine', 30_000, 0, KEEP_MS, inbox, '']);
     await ask('first');
     await ask('second');
     await ask('first');

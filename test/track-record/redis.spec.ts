@@ -313,7 +313,7 @@ describe('track record: Redis, TR-55 a password', () => {
     for (const redis of [
       `http://:${IN_URL}@127.0.0.1`,
       { url: `redis://:${IN_URL}@127.0.0.1` },
-      [`redis://:${IN_URL}@127.0.0.1`],
+      [`redis://:${IN_URL}@127.0.0.1`, `redis://:${IN_URL}@127.0.0.1/5`],
     ]) {
       let thrown: unknown;
       try {

@@ -1,35 +1,133 @@
-import type { RedisConnection } from './redis-connection.js';
+import { LockConfigurationError } from '../../errors.js';
+import type { NodeClock } from './node-clock.js';
+import type { RedisConnection, Reply } from './redis-connection.js';
+import { quarantineScript } from './scripts/quarantine.js';
+
+/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
+export interface RestartGuard {
+  /** The longest TTL of any lease. */
+  readonly maxTtlMs: number;
+  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
+  readonly bootstrap: boolean;
+}
+
+interface Subject {
+  readonly name: string;
+  /** Any key that we may use: others may be forbidden. */
+  readonly key: string;
+  readonly epoch: string;
+  readonly clock: NodeClock;
+  /** What it means for locks that this server is not there. */
+  readonly meanwhile: string;
+  readonly timeLimitMs: number;
+  readonly restartGuard: RestartGuard | undefined;
+  /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
+  readonly isStart: boolean;
+  readonly warn: (message: string) => void;
+}
 
 /**
- * Looks once at the server and says what the operator should know. A server that is not there yet is no reason not to start: until
- * it is, every call answers `unavailable`.
+ * Looks at the server, says what the operator should know, and answers the id of its present run where it tells. A server that is not
+ * there yet is no reason not to start: until it is, it answers `unavailable`.
+ *
+ * @throws LockConfigurationError for what makes the restart guard impossible
  */
 export async function probe(
   connection: RedisConnection,
-  name: string,
-  /** Any key that we may use: others may be forbidden. */
-  key: string,
-  timeLimitMs: number,
-  warn: (message: string) => void,
-): Promise<void> {
-  const scripting = await connection.ask(timeLimitMs, ({ client }) =>
-    client.eval('return 1', 1, key),
-  );
+  subject: Subject,
+): Promise<string | undefined> {
+  const { name, key, clock, meanwhile, timeLimitMs, restartGuard, warn } = subject;
+  const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (scripting.status === 'unavailable') {
     const [failure] = scripting.nodes;
     warn(
-      `Redis at ${name} is not usable yet: ${failure?.message ?? 'no answer'}. Locks are refused (503) until it is; ` +
+      `Redis at ${name} is not usable yet: ${failure?.message ?? 'no answer'}. ${meanwhile} ` +
         'Holdfast needs the commands EVAL and EVALSHA there.',
     );
+    return undefined;
+  }
+  const [memory, server] = await Promise.all(
+    ['memory', 'server'].map((section) =>
+      connection.ask(timeLimitMs, ({ client }) => client.info(section)),
+    ),
+  );
+  const policy = field(memory, 'maxmemory_policy');
+  if (policy !== undefined && policy !== 'noeviction') {
+    const problem = `Redis at ${name} has maxmemory-policy "${policy}": when memory is full it can evict locks that are held. `;
+    if (restartGuard !== undefined) {
+      throw new LockConfigurationError(
+        `${problem}"restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
+      );
+    }
+    warn(`${problem}Set "noeviction", or give locks a Redis of their own.`);
+  }
+  if (restartGuard !== undefined) await lookAtGuard(connection, subject, restartGuard);
+  return field(server, 'run_id');
+}
+
+async function readTime(
+  connection: RedisConnection,
+  key: string,
+  clock: NodeClock,
+  timeLimitMs: number,
+): Promise<Reply> {
+  const reply = await connection.ask(timeLimitMs, async ({ client }) => {
+    const sentAt = performance.now();
+    const time: unknown = await client.eval(`return redis.call('TIME')`, 1, key);
+    const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
+    const serverUs = seconds * 1_000_000 + micros;
+    if (serverUs > 0) clock.learn(serverUs, sentAt, performance.now());
+    return time;
+  });
+  return reply;
+}
+
+async function lookAtGuard(
+  connection: RedisConnection,
+  { name, epoch, timeLimitMs, isStart, warn }: Subject,
+  { maxTtlMs, bootstrap }: RestartGuard,
+): Promise<void> {
+  const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
+  const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
+  if (typeof left === 'number') {
+    if (left > 0) {
+      warn(
+        `Redis at ${name} may have forgotten leases (it is new, was restarted or lost its data): it grants no locks for another ` +
+          `${String(left)} ms ("restartGuard").`,
+      );
+    }
     return;
   }
-  const info = await connection.ask(timeLimitMs, ({ client }) => client.info('memory'));
-  if (info.status === 'unavailable') return; // INFO may be forbidden; nothing depends on it
-  const policy = /maxmemory_policy:(\S+)/.exec(String(info.value))?.[1];
-  if (policy !== undefined && policy !== 'noeviction') {
-    warn(
-      `Redis at ${name} has maxmemory-policy "${policy}": when memory is full it can evict locks that are held. ` +
-        'Set "noeviction", or give locks a Redis of their own.',
-    );
+  const [failure] = left.nodes;
+  if (left.transient) {
+    warn(`Cannot see whether Redis at ${name} was restarted: ${failure?.message ?? 'no answer'}.`);
+    return;
   }
+  throw new LockConfigurationError(
+    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${failure?.message ?? 'no answer'}. ` +
+      'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
+  );
+}
+
+/** What is left of a server's quarantine, in ms, or why it cannot be told. */
+export async function quarantinedForMs(
+  connection: RedisConnection,
+  epoch: string,
+  timeLimitMs: number,
+  { maxTtlMs, bootstrap }: RestartGuard,
+): Promise<number | Exclude<Reply, { status: 'answered' }>> {
+  const reply = await connection.run(
+    quarantineScript,
+    [epoch],
+    [maxTtlMs, bootstrap ? 1 : 0],
+    timeLimitMs,
+  );
+  if (reply.status === 'unavailable') return reply;
+  return typeof reply.value === 'number' ? reply.value : connection.malformed(reply.value);
+}
+
+/** Of an INFO, which may be forbidden. */
+function field(reply: Reply | undefined, name: string): string | undefined {
+  if (reply?.status !== 'answered') return undefined;
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(String(reply.value))?.[1];
 }

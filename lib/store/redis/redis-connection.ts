@@ -24,7 +24,11 @@ export class RedisConnection {
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
 
-  constructor(source: RedisSource, warn: (message: string) => void) {
+  /**
+   * @param onLost told that the connection is gone, once for each time
+   * @param onBack told that it is there again
+   */
+  constructor(source: RedisSource, onLost: () => void, onBack: () => void) {
     this.#source = source;
     this.client = source.connect();
     this.client.on('error', (error: Error) => {
@@ -32,16 +36,21 @@ export class RedisConnection {
     });
     this.client.on('ready', () => {
       this.#lastError = undefined;
-      if (this.#state === 'gone') warn(`Redis at ${source.name} is back: locks are granted again.`);
+      this.#silentSince = undefined;
+      const wasGone = this.#state === 'gone';
       if (this.#state !== 'closed') this.#state = 'there';
+      if (wasGone) onBack();
     });
     this.client.on('close', () => {
       if (this.#state !== 'there') return;
       this.#state = 'gone';
-      warn(
-        `The connection to Redis at ${source.name} was lost. Locks are refused (503) until it is back.`,
-      );
+      onLost();
     });
+  }
+
+  /** It owes an answer whose time is up, and has given none since: the next one may take as long. */
+  get isSilent(): boolean {
+    return this.#silentSince !== undefined;
   }
 
   run(
@@ -72,23 +81,23 @@ export class RedisConnection {
       if (ready === TIME_IS_UP) {
         this.#heardNothing(startedAt);
         const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
-        return { ...this.#failure('connection', problem), sent: false };
+        return { ...this.failure('connection', problem), sent: false };
       }
       if (this.#lastError !== undefined && this.client.status !== 'ready')
-        return { ...this.#failure('connection', this.#lastError), sent: false };
-      const value = await timer.race(request(this));
+        return { ...this.failure('connection', this.#lastError), sent: false };
+      const answer = request(this);
+      answer.then(this.#heard, this.#heard);
+      const value = await timer.race(answer);
       if (value === TIME_IS_UP) {
         this.#heardNothing(startedAt);
-        return this.#failure('timeout', `no answer within ${String(timeLimitMs)} ms`);
+        return this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`);
       }
-      this.#silentSince = undefined;
       return { status: 'answered', value };
     } catch (error) {
       const message = messageOf(error);
-      const kind = error instanceof Error ? error.name : '';
-      if (kind === 'ReplyError') return this.#failure('error', message, PASSING.test(message));
-      const broken = kind === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
-      return this.#failure('connection', broken ? CLOSED : message);
+      if (isReply(error)) return this.failure('error', message, PASSING.test(message));
+      const broken = error instanceof Error && error.name === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
+      return this.failure('connection', broken ? CLOSED : message);
     } finally {
       timer.clear();
     }
@@ -96,7 +105,7 @@ export class RedisConnection {
 
   /** An answer that was not what the script gives. */
   malformed(value: unknown): Unavailable {
-    return this.#failure('error', `unexpected answer ${JSON.stringify(value)}`, false);
+    return this.failure('error', `unexpected answer ${JSON.stringify(value)}`, false);
   }
 
   close(): void {
@@ -124,21 +133,27 @@ export class RedisConnection {
     return this.#whenReady;
   }
 
+  /** Late answers too. */
+  readonly #heard = (answer: unknown): void => {
+    if (!(answer instanceof Error) || isReply(answer)) this.#silentSince = undefined;
+  };
+
   #heardNothing(since: number): void {
     const { client } = this;
+    this.#silentSince ??= since;
     if (client.isCluster) {
       // The node that hangs may have been replaced; the others know.
       if (client.status === 'ready') (client as Cluster).refreshSlotsCache();
       return;
     }
-    this.#silentSince ??= since;
     if (performance.now() - this.#silentSince < LONGEST_SILENCE_MS) return;
-    this.#silentSince = undefined;
+    this.#silentSince = performance.now();
     // While it connects, ioredis has time limits of its own.
     if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
   }
 
-  #failure(kind: NodeFailure['kind'], message: string, transient = true): Unavailable {
+  /** Names this node. */
+  failure(kind: NodeFailure['kind'], message: string, transient = true): Unavailable {
     const node = this.#source.name;
     return {
       status: 'unavailable',
@@ -150,6 +165,9 @@ export class RedisConnection {
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
+
+/** The server said no, as opposed to: the connection failed. */
+const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
 
 const CLOSED = 'the connection closed before the answer came';
 

@@ -5,6 +5,8 @@ import type { RedisSource } from './redis-source.js';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
+/** Of a connection that never came about: it may not be allowed. */
+const HOPELESS_RETRY_MS = 5_000;
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
 const PING_MS = 10_000;
@@ -28,6 +30,7 @@ export class RedisInbox {
   #subscriber: Redis | undefined;
   #retry: NodeJS.Timeout | undefined;
   #ping: NodeJS.Timeout | undefined;
+  #attempt: Promise<boolean> | undefined;
   #closed = false;
   #complained = false;
 
@@ -44,7 +47,7 @@ export class RedisInbox {
   }
 
   /**
-   * Whether messages arrive from now on.
+   * Whether messages arrive from now on. Where they do not, it is tried again, now and then.
    *
    * @param onMessage called without a message when they arrive again
    * @param onDeaf called when they arrive no longer
@@ -55,7 +58,11 @@ export class RedisInbox {
   ): Promise<boolean> {
     this.#onMessage = onMessage;
     this.#onDeaf = onDeaf;
-    return this.#subscribe();
+    if (this.#subscriber?.status === 'ready') return true;
+    clearTimeout(this.#retry);
+    const open = await this.#subscribe();
+    if (!open) this.#reopen(HOPELESS_RETRY_MS);
+    return open;
   }
 
   close(): void {
@@ -65,7 +72,15 @@ export class RedisInbox {
     this.#subscriber?.disconnect();
   }
 
-  async #subscribe(): Promise<boolean> {
+  /** One attempt at a time. */
+  #subscribe(): Promise<boolean> {
+    this.#attempt ??= this.#trySubscribing().finally(() => {
+      this.#attempt = undefined;
+    });
+    return this.#attempt;
+  }
+
+  async #trySubscribing(): Promise<boolean> {
     if (this.#closed) return false;
     let subscriber: Redis | undefined;
     let open = false;
@@ -92,6 +107,7 @@ export class RedisInbox {
       return true;
     } catch (error) {
       subscriber?.disconnect();
+      this.#subscriber = undefined;
       this.#complain(error);
       return false;
     } finally {
@@ -129,10 +145,11 @@ export class RedisInbox {
 
   #reopen(delayMs: number): void {
     if (this.#closed) return;
+    clearTimeout(this.#retry);
     this.#retry = setTimeout(() => {
       void this.#subscribe().then((open) => {
         if (open) this.#onMessage(undefined);
-        else this.#reopen(Math.min(delayMs * 2, LONGEST_RETRY_MS));
+        else this.#reopen(Math.max(delayMs, Math.min(delayMs * 2, LONGEST_RETRY_MS)));
       });
     }, delayMs);
   }

@@ -1,287 +1,293 @@
-import calculateSlot from 'cluster-key-slot';
+import { LockConfigurationError } from '../../errors.js';
+import { Agenda } from '../../time/agenda.js';
+import { systemClock, type Clock } from '../../time/clock.js';
+import { CleanUp } from '../clean-up.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
-  Held,
   InspectOutcome,
-  LeaseReference,
+  LeaseRenewal,
   LeaseRequest,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  StoreHealth,
   Unavailable,
 } from '../lock-store.js';
-import { isOwnerToken } from '../owner-token.js';
-import { keyNames, type KeyNames } from './key-names.js';
-import { probe } from './probe.js';
-import { RedisConnection } from './redis-connection.js';
-import { RedisInbox } from './redis-inbox.js';
-import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
-import { acquireScript } from './scripts/acquire.js';
-import { extendScript } from './scripts/extend.js';
-import { raiseFenceScript } from './scripts/raise-fence.js';
-import { releaseScript } from './scripts/release.js';
+import { Ears } from './ears.js';
+import { poll, quorumOf } from './poll.js';
+import { RedisNode, type RedisNodeOptions, type RenewalVote, type Vote } from './redis-node.js';
+import type { RedisLocation } from './redis-source.js';
+import { acquireOutcome, extendOutcome, releaseOutcome, sightOf, unavailable } from './votes.js';
 
-export interface RedisLockStoreOptions {
-  readonly redis: RedisLocation;
-  readonly keyPrefix: string;
-  /** The longest time that one request may take. */
-  readonly nodeTimeoutMs: number;
-  /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
-  readonly fenceKeepMs: number;
-  /** Told what the operator should know. */
-  readonly warn: (message: string) => void;
+export interface RedisLockStoreOptions extends RedisNodeOptions {
+  /** One for each node that votes. */
+  readonly redis: readonly RedisLocation[];
+  readonly clock?: Clock;
 }
 
-/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
-const UNTOLD_CHECK_MS = 1_000;
+/**
+ * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
+ * longer than it did before.
+ */
+const PROPOSAL_SLACK_US = 5_000;
 
-/** One script blocks the server for as long as it runs. */
-const KEYS_PER_SCRIPT = 500;
-
-/** Locks in one Redis: standalone, behind Sentinel, or a Cluster. */
+/**
+ * Locks on a majority of independent Redis masters: Redlock (redis.io, "Distributed locks with Redis"), with fencing tokens that hold
+ * across the majority. With one node, standalone, behind Sentinel or a Cluster, it is the same with a majority of one.
+ */
 export class RedisLockStore implements LockStore {
-  readonly #source: RedisSource;
-  readonly #connection: RedisConnection;
-  readonly #inbox: RedisInbox;
-  readonly #prefix: string;
-  readonly #nodeTimeoutMs: number;
-  readonly #fenceKeepMs: number;
+  readonly #nodes: readonly RedisNode[];
+  readonly #names: readonly string[];
+  readonly #quorum: number;
   readonly #warn: (message: string) => void;
+  readonly #agenda: Agenda;
+  readonly #ears: Ears;
+  /** Of each node: what requests that were decided without its answer may have left there. */
+  readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
+  #closed = false;
 
-  constructor(options: RedisLockStoreOptions) {
-    this.#source = redisSource(options.redis);
-    this.#connection = new RedisConnection(this.#source, options.warn);
-    this.#inbox = new RedisInbox(
-      this.#source,
-      this.#connection,
-      options.nodeTimeoutMs,
-      options.warn,
-    );
-    this.#prefix = this.#source.keyPrefix + options.keyPrefix;
-    this.#nodeTimeoutMs = options.nodeTimeoutMs;
-    this.#fenceKeepMs = options.fenceKeepMs;
+  /** @throws LockConfigurationError when one server is listed twice */
+  constructor({ redis, clock = systemClock, ...options }: RedisLockStoreOptions) {
+    this.#quorum = quorumOf(redis.length);
+    const meanwhile =
+      redis.length === 1
+        ? 'Locks are refused (503) until it is back.'
+        : `Locks go on as long as ${String(this.#quorum)} of the ${String(redis.length)} nodes are there.`;
+    this.#nodes = redis.map((location) => new RedisNode(location, options, meanwhile));
+    this.#names = this.#nodes.map(({ name }) => name);
+    refuseTwins(this.#names, this.#names);
     this.#warn = options.warn;
+    this.#ears = new Ears(this.#nodes);
+    const agenda = new Agenda(clock);
+    this.#agenda = agenda;
+    const onRemoved = (keys: readonly string[]): void => {
+      for (const key of keys) this.#ears.tell(key);
+    };
+    this.#cleanUps = new Map(
+      this.#nodes.map((node) => [node, new CleanUp({ store: node, clock, agenda, onRemoved })]),
+    );
   }
 
+  /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
   async open(): Promise<void> {
-    const { main } = keyNames(this.#prefix, 'probe');
-    await probe(this.#connection, this.#source.name, main, this.#nodeTimeoutMs, this.#warn);
+    const count = this.#nodes.length;
+    if (count > 1 && count % 2 === 0) {
+      this.#warn(
+        `Option "redis" lists ${String(count)} nodes, of which ${String(this.#quorum)} have to agree: that survives no more failures than ` +
+          `${String(count - 1)} would${count === 2 ? ', and is less available than one' : ''}. Take an odd number.`,
+      );
+    }
+    const opened = await Promise.allSettled(this.#nodes.map((node) => node.open()));
+    try {
+      const runs = opened.map((result) => {
+        if (result.status === 'rejected') throw result.reason;
+        return result.value;
+      });
+      // One server can have many names.
+      refuseTwins(runs, this.#names);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    const granted: { readonly group: Group; readonly fencingToken: number }[] = [];
-    let fencingToken = 0;
-    for (const group of this.#groups(request.keys)) {
-      const outcome = await this.#acquireGroup(group, request, fencingToken);
-      if (outcome.status !== 'granted') {
-        const undone = await Promise.all(
-          granted.map((other) => this.#releaseGroup(other.group, request.token)),
+    const proposal = this.#proposal();
+    const { outcome, answers } = await poll(
+      this.#nodes,
+      (node) => node.acquire(request, proposal),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#names),
+    );
+    if (outcome.status === 'granted') return this.#agree(request, outcome.fencingToken, answers);
+    // After an outage the caller removes what may be left on any of the nodes.
+    if (outcome.status === 'held') await this.#withdraw(request, answers);
+    return outcome;
+  }
+
+  async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
+    const sentAt = performance.now();
+    const { outcome, complete } = await poll(
+      this.#nodes,
+      (node) => node.extend(leases),
+      (answers, awaited) => {
+        const outcomes = leases.map((_, index) =>
+          extendOutcome(
+            answers.map((votes) => votes?.[index]),
+            awaited,
+            this.#names,
+          ),
         );
-        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
-        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? outcome;
-        return granted.length > 0 ? afterGrant(failure) : failure;
-      }
-      fencingToken = outcome.fencingToken;
-      granted.push({ group, fencingToken });
+        return outcomes.every(isDecided) ? outcomes : undefined;
+      },
+    );
+    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
+    if (this.#nodes.length > 1) {
+      void complete.then((votes) => this.#restore(leases, outcome, votes, sentAt));
     }
-    const lower = granted.filter((other) => other.fencingToken < fencingToken);
-    const raised = await Promise.all(
-      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
-    );
-    const failure = raised.find((outcome) => outcome !== undefined);
-    if (failure === undefined) return { status: 'granted', fencingToken };
-    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token)));
-    return afterGrant(failure);
+    return outcome;
   }
 
-  async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
-    const outcomes: ExtendOutcome[] = leases.map(() => ({ status: 'extended' }));
-    const entries = leases.flatMap((lease, index) =>
-      lease.keys.map((key) => ({
-        ...this.#place(key),
-        token: lease.token,
-        ttlMs: lease.ttlMs,
-        index,
-      })),
+  async release(lease: LeaseRequest): Promise<ReleaseOutcome> {
+    const { outcome, complete } = await poll(
+      this.#nodes,
+      (node) => node.release(lease),
+      (answers, awaited) => releaseOutcome(answers, awaited, this.#names),
     );
-    const settle = (index: number, outcome: ExtendOutcome): void => {
-      // A loss of one key is a loss of the lease, whatever became of the others.
-      if (outcome.status !== 'extended' && outcomes[index]?.status !== 'lost')
-        outcomes[index] = outcome;
-    };
-    await Promise.all(
-      batches(entries).map(async (batch) => {
-        const keys = batch.flatMap(({ names }) => [names.main, names.fence]);
-        const args = batch.flatMap(({ token, ttlMs }) => [token, ttlMs]);
-        const shortest = Math.min(...batch.map(({ ttlMs }) => ttlMs));
-        const reply = await this.#run(extendScript, keys, [this.#fenceKeepMs, ...args], shortest);
-        const answers = reply.status === 'answered' ? reply.value : undefined;
-        batch.forEach(({ index }, position) => {
-          if (reply.status === 'unavailable') settle(index, reply);
-          else settle(index, this.#extended(Array.isArray(answers) ? answers[position] : answers));
+    if (outcome.status !== 'unavailable') {
+      void complete.then((outcomes) => {
+        outcomes.forEach(({ status }, index) => {
+          if (status === 'unavailable') this.#cleanUp(index, lease);
         });
-      }),
-    );
-    return outcomes;
-  }
-
-  async release(lease: LeaseReference): Promise<ReleaseOutcome> {
-    const outcomes = await Promise.all(
-      this.#groups(lease.keys).map((group) => this.#releaseGroup(group, lease.token)),
-    );
-    return (
-      outcomes.find(({ status }) => status === 'unavailable') ??
-      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
-    );
+      });
+    }
+    return outcome;
   }
 
   async inspect(key: string): Promise<InspectOutcome> {
-    const { main } = keyNames(this.#prefix, key);
-    const reply = await this.#connection.ask(this.#nodeTimeoutMs, ({ client }) =>
-      client.pttl(main),
-    );
-    if (reply.status === 'unavailable') return reply;
-    if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
-    if (reply.value === -2) return { status: 'free' };
-    return { status: 'held', remainingMs: reply.value === -1 ? Infinity : reply.value };
+    return sightOf(await Promise.all(this.#nodes.map((node) => node.inspect(key))), this.#names);
   }
 
-  forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.#releaseGroup([keyNames(this.#prefix, key)], '');
+  async forceRelease(key: string): Promise<ReleaseOutcome> {
+    const outcomes = await Promise.all(this.#nodes.map((node) => node.forceRelease(key)));
+    // A lease is over when it is over on so many nodes that no majority is left.
+    const failed = outcomes.filter(({ status }) => status === 'unavailable');
+    if (failed.length > outcomes.length - this.#quorum) return unavailable(outcomes, this.#names);
+    const ended = outcomes.some(({ status }) => status === 'released');
+    return { status: ended ? 'released' : 'not-held' };
   }
 
-  async listen(
-    listener: ReleaseListener,
-    onDeaf: () => void = () => undefined,
-  ): Promise<'listening' | 'polling'> {
-    const open = await this.#inbox.open((name) => {
-      if (name === undefined) listener();
-      else if (name.startsWith(this.#prefix)) listener(name.slice(this.#prefix.length));
-    }, onDeaf);
-    return open ? 'listening' : 'polling';
+  listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
+    return this.#ears.open(listener, onDeaf);
   }
 
   async leave(key: string): Promise<void> {
-    const { queue } = keyNames(this.#prefix, key);
-    await this.#connection.ask(this.#nodeTimeoutMs, ({ client }) =>
-      client.zrem(queue, this.#inbox.channel),
+    await Promise.all(this.#nodes.map((node) => node.leave(key)));
+  }
+
+  async health(): Promise<StoreHealth> {
+    const byNode = await Promise.all(this.#nodes.map((node) => node.health()));
+    const well = byNode.filter((masters) =>
+      masters.every(({ reachable, quarantinedForMs }) => reachable && quarantinedForMs === 0),
     );
-  }
-
-  close(): Promise<void> {
-    this.#inbox.close();
-    this.#connection.close();
-    return Promise.resolve();
-  }
-
-  async #acquireGroup(
-    group: Group,
-    request: AcquireRequest,
-    floor: number,
-  ): Promise<AcquireOutcome> {
-    const inbox = request.standInLine ? this.#inbox.channel : '';
-    const args = [request.token, request.ttlMs, floor, this.#fenceKeepMs, inbox];
-    const reply = await this.#run(acquireScript, allNames(group), args, request.ttlMs);
-    if (reply.status === 'unavailable') return reply;
-    if (!Array.isArray(reply.value)) return this.#connection.malformed(reply.value);
-    const [granted, first, pttl, holder, standing] = reply.value as unknown[];
-    if (granted === 1) return { status: 'granted', fencingToken: Number(first) };
-    const busy = group[Number(first) - 1];
-    if (granted !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
-    const willBeTold = isOwnerToken(String(holder)) && (standing === 1 || inbox === '');
-    return held(busy.main.slice(this.#prefix.length), Number(pttl), willBeTold);
-  }
-
-  async #raiseFence(
-    group: Group,
-    request: AcquireRequest,
-    fencingToken: number,
-  ): Promise<Unavailable | undefined> {
-    const keys = group.flatMap(({ main, fence }) => [main, fence]);
-    const args = [request.token, fencingToken, request.ttlMs, this.#fenceKeepMs];
-    const reply = await this.#run(raiseFenceScript, keys, args, request.ttlMs);
-    if (reply.status === 'unavailable') return reply;
-    if (reply.value === group.length) return undefined;
     return {
-      ...this.#connection.malformed('lost while the other keys were acquired'),
-      transient: true,
+      nodes: byNode.flat(),
+      quorum: this.#quorum,
+      hasQuorum: well.length >= this.#quorum,
     };
   }
 
-  async #releaseGroup(group: Group, token: string): Promise<ReleaseOutcome> {
-    const args = [token, this.#source.isCluster ? '1' : ''];
-    const reply = await this.#run(releaseScript, allNames(group), args, this.#nodeTimeoutMs);
-    if (reply.status === 'unavailable') return reply;
-    if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
-    return { status: reply.value === group.length ? 'released' : 'not-held' };
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(
+      this.#nodes.map(async (node) => {
+        // Of a node that does not answer, what is left there expires.
+        if (!node.isSilent) await this.#cleanUps.get(node)?.finish();
+        this.#cleanUps.get(node)?.close();
+      }),
+    );
+    this.#agenda.clear();
+    this.#ears.close();
+    for (const node of this.#nodes) node.close();
   }
 
-  #extended(answer: unknown): ExtendOutcome {
-    if (answer === 1) return { status: 'extended' };
-    if (answer === 0) return { status: 'lost', reason: 'released-elsewhere' };
-    if (answer === -1) return { status: 'lost', reason: 'stolen' };
-    return this.#connection.malformed(answer);
+  /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */
+  #proposal(): number {
+    if (this.#nodes.length === 1) return 0;
+    const clocks = this.#nodes.map((node) => node.clockOnArrivalUs() ?? 0);
+    const highest = Math.max(...clocks);
+    return highest > 0 ? Math.ceil(highest + PROPOSAL_SLACK_US) : 0;
   }
 
-  #run(
-    script: Parameters<RedisConnection['run']>[0],
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    ttlMs: number,
-  ): ReturnType<RedisConnection['run']> {
-    return this.#connection.run(script, keys, args, Math.min(this.#nodeTimeoutMs, ttlMs));
+  /**
+   * Every majority has a node in common with this one: the largest token counts once a majority has it, because none of those nodes
+   * will ever give a smaller one.
+   */
+  async #agree(
+    request: AcquireRequest,
+    fencingToken: number,
+    votes: readonly (Vote | undefined)[],
+  ): Promise<AcquireOutcome> {
+    const tokens = votes.map((vote) =>
+      vote?.status === 'granted' ? vote.fencingToken : undefined,
+    );
+    const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
+    if (missing <= 0) return { status: 'granted', fencingToken };
+    const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
+    const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
+      lower,
+      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
+      (answers, awaited) => {
+        const raised = answers.filter((answer) => answer === 'raised').length;
+        if (raised >= missing) return { status: 'granted', fencingToken };
+        if (raised + awaited >= missing) return undefined;
+        const failures = answers.filter((answer) => answer !== 'raised');
+        // It was granted before: there is something to remove.
+        const { sent: _, ...outage } = unavailable(failures, this.#names);
+        return outage;
+      },
+    );
+    return outcome;
   }
 
-  #place(key: string): { readonly names: KeyNames; readonly slot: number } {
-    const names = keyNames(this.#prefix, key);
-    return { names, slot: this.#source.isCluster ? calculateSlot(names.main) : 0 };
+  /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
+  async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
+    await Promise.all(
+      this.#nodes.map(async (node, index) => {
+        const vote = votes[index];
+        if (vote?.status === 'refused') return;
+        // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again.
+        const isGone =
+          vote?.status === 'granted' &&
+          (await node.release(request, true)).status !== 'unavailable';
+        const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
+        if (!isGone && !wasNeverSent) this.#cleanUp(index, request);
+      }),
+    );
   }
 
-  /** What one script can take at once: everything, or on a Cluster the keys of one slot; in the order of the keys. */
-  #groups(keys: readonly string[]): readonly Group[] {
-    const groups = new Map<number, KeyNames[]>();
-    for (const key of keys) {
-      const { names, slot } = this.#place(key);
-      const group = groups.get(slot);
-      if (group === undefined) groups.set(slot, [names]);
-      else group.push(names);
-    }
-    return [...groups.values()];
+  /**
+   * Puts keys back on nodes that have lost them, of leases that a majority has just confirmed: else each restart of a node would take a
+   * vote away from a lease that is held for long. Refused there when anybody was granted the key since, or it was released.
+   */
+  async #restore(
+    leases: readonly LeaseRenewal[],
+    outcomes: readonly ExtendOutcome[],
+    votes: readonly (readonly RenewalVote[])[],
+    sentAt: number,
+  ): Promise<void> {
+    const elapsedMs = performance.now() - sentAt;
+    await Promise.all(
+      this.#nodes.map(async (node, number) => {
+        const lost = leases.flatMap((lease, index) => {
+          const vote = votes[number]?.[index];
+          if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
+          const validForMs = lease.validForMs - elapsedMs;
+          return validForMs > 0 ? [{ ...lease, validForMs, beside: vote.fences }] : [];
+        });
+        return lost.length === 0 || this.#closed ? [] : node.extend(lost);
+      }),
+    );
+  }
+
+  #cleanUp(index: number, { keys, token, ttlMs }: LeaseRequest): void {
+    const node = this.#nodes[index];
+    if (node !== undefined) this.#cleanUps.get(node)?.add({ keys, token, ttlMs });
   }
 }
 
-type Group = readonly KeyNames[];
+const isDecided = (outcome: ExtendOutcome | undefined): outcome is ExtendOutcome =>
+  outcome !== undefined;
 
-/** This request may never have left the process, but one before it did. */
-function afterGrant<Outcome extends AcquireOutcome>(outcome: Outcome): Outcome {
-  const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
-  return rest as Outcome;
-}
-
-const allNames = (group: Group): string[] =>
-  group.flatMap(({ main, fence, queue }) => [main, fence, queue]);
-
-function held(key: string, pttl: number, willBeTold: boolean): Held {
-  const remainingMs = pttl < 0 ? Infinity : pttl;
-  const checkAgainMs = willBeTold ? remainingMs : UNTOLD_CHECK_MS;
-  return { status: 'held', key, remainingMs, checkAgainMs: Math.min(checkAgainMs, remainingMs) };
-}
-
-function batches<T extends { readonly slot: number }>(
-  entries: readonly T[],
-): readonly (readonly T[])[] {
-  const result: T[][] = [];
-  const open = new Map<number, T[]>();
-  for (const entry of entries) {
-    let batch = open.get(entry.slot);
-    if (batch === undefined || batch.length === KEYS_PER_SCRIPT) {
-      batch = [];
-      open.set(entry.slot, batch);
-      result.push(batch);
-    }
-    batch.push(entry);
-  }
-  return result;
+/** @throws LockConfigurationError when two of the nodes have the same mark */
+function refuseTwins(marks: readonly (string | undefined)[], names: readonly string[]): void {
+  marks.forEach((mark, index) => {
+    const first = marks.indexOf(mark);
+    if (mark === undefined || first === index) return;
+    throw new LockConfigurationError(
+      `Option "redis" lists one server twice: ${String(names[first])} and ${String(names[index])}. ` +
+        'The nodes of a quorum have to fail independently of each other.',
+    );
+  });
 }

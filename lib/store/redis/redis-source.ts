@@ -164,6 +164,8 @@ const secretsOf = (values: readonly unknown[]): readonly string[] =>
   values.filter((value) => typeof value === 'string');
 
 function nameOf(options: RedisOptions): string {
-  if (options.sentinels && options.sentinels.length > 0) return `sentinel ${options.name ?? ''}`;
+  const sentinels = options.sentinels ?? [];
+  if (sentinels.length > 0)
+    return `sentinel ${options.name ?? ''} (${sentinels.map(nameOf).join(', ')})`;
   return options.path ?? `${options.host ?? 'localhost'}:${String(options.port ?? 6379)}`;
 }

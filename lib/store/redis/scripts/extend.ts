@@ -1,34 +1,62 @@
-import { script } from './script.js';
+import { QUARANTINE } from './quarantine.js';
+import { CLOCK, script } from './script.js';
 
 /**
- * Renews keys of many leases. KEYS: main, fence of each key. ARGV: ms for which a fence outlives its lease, then token and ttl ms of
- * each key. Answers one number for each key: 1 renewed, 0 gone, -1 somebody else's, or an error's text.
+ * Renews keys of many leases. KEYS: main, fence of each key; with a guard also its epoch key, last. ARGV: ms for which a fence
+ * outlives its lease, longest TTL in ms of the restart guard ('' = none), then of each key its lease's token, ttl ms, fencing token,
+ * the server's time in µs until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not).
+ * Answers the clock, and for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error.
+ *
+ * A key that is gone is put back
+ * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good; of two that
+ *   claim the key, the one with the larger fencing token was granted later;
+ * - else only where the caller knows from a majority that the lease stands, and the fence has not been touched since the key was
+ *   found gone: every grant and every release touches it.
+ * Never after the holder's own deadline.
  *
  * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
  * SET does not.
  */
-export const extendScript = script(`
-local keep = tonumber(ARGV[1])
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local answers = {}
-for i = 1, #KEYS, 2 do
-  local token, ttl = ARGV[i + 1], ARGV[i + 2]
-  local holder = redis.pcall('GET', KEYS[i])
-  if type(holder) == 'table' then
-    answers[#answers + 1] = holder.err
-  elseif not holder then
-    answers[#answers + 1] = 0
-  elseif holder ~= token then
-    answers[#answers + 1] = -1
-  else
-    redis.call('PEXPIRE', KEYS[i], ttl)
-    local fence = redis.pcall('GET', KEYS[i + 1])
-    fence = type(fence) == 'string' and tonumber(fence) or now
-    local ahead = math.max(0, math.ceil((fence - now) / 1000))
-    redis.pcall('PEXPIRE', KEYS[i + 1], string.format('%.0f', ttl + keep + ahead))
-    answers[#answers + 1] = 1
+export const extendScript = script(`${CLOCK}${QUARANTINE}
+local keep, max_ttl = tonumber(ARGV[1]), tonumber(ARGV[2])
+local last = max_ttl and #KEYS - 1 or #KEYS
+
+local forgetful
+local function has_forgotten()
+  if forgetful == nil then
+    local ok, left = pcall(quarantine, KEYS[#KEYS], max_ttl)
+    forgetful = ok and left > 0
   end
+  return forgetful
+end
+
+local answers = { text(now) }
+for i = 1, last, 2 do
+  local a = (i - 1) / 2 * 5 + 3
+  local token, ttl, mine, sure_until = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+  local beside = tonumber(ARGV[a + 4])
+  local holder = redis.pcall('GET', KEYS[i])
+  local stored = redis.pcall('GET', KEYS[i + 1])
+  local fence = type(stored) == 'string' and tonumber(stored) or 0
+
+  local answer
+  if type(holder) == 'table' then answer = { -2, holder.err }
+  elseif holder == token then answer = { 1 }
+  elseif holder then answer = { -1 }
+  else answer = { 0, text(fence) } end
+
+  if answer[1] == 1 then
+    redis.call('PEXPIRE', KEYS[i], ttl)
+    redis.pcall('PEXPIRE', KEYS[i + 1], text(ttl + keep + math.max(0, math.ceil((fence - now) / 1000))))
+  elseif answer[1] > -2 and now < sure_until
+    and ((not holder and beside == fence) or (max_ttl and fence <= mine and has_forgotten())) then
+    local raised = math.max(fence, mine)
+    local life = text(ttl + keep + math.max(0, math.ceil((raised - now) / 1000)))
+    redis.call('SET', KEYS[i + 1], text(raised), 'PX', life)
+    redis.call('SET', KEYS[i], token, 'PX', ttl)
+    answer = { 1 }
+  end
+  answers[#answers + 1] = answer
 end
 return answers
 `);

@@ -10,3 +10,10 @@ export const script = (lua: string): Script => ({
   lua,
   sha: createHash('sha1').update(lua).digest('hex'),
 });
+
+/** Gives a script `now`, the server's clock in µs, and `text(number)`: Lua's default format loses digits of numbers this large. */
+export const CLOCK = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local function text(number) return string.format('%.0f', number) end
+`;

@@ -1,0 +1,126 @@
+import type { Unavailable } from '../lock-store.js';
+import type { RedisConnection, Reply } from './redis-connection.js';
+import type { Script } from './scripts/script.js';
+
+/** How many replicas have to have a lease before it counts. */
+export interface ReplicaOptions {
+  readonly ack: number;
+  readonly timeoutMs: number;
+}
+
+export type AcknowledgedReply = Reply & {
+  /** Too few replicas have what was written, if anything was. */
+  readonly shortfall?: Unavailable | undefined;
+};
+
+interface Write {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly timeLimitMs: number;
+  readonly settle: (reply: AcknowledgedReply) => void;
+}
+
+/**
+ * Runs scripts, and says of each whether enough replicas have what it wrote. Redis' WAIT counts for the connection that it comes over,
+ * so it goes right behind the scripts; what is asked for while one is on its way goes out together, under one WAIT, when it is back.
+ * On a Cluster that is so for each slot: one pipeline goes to one node.
+ */
+export class AcknowledgedWrites {
+  readonly #connection: RedisConnection;
+  readonly #options: ReplicaOptions;
+  readonly #lines = new Map<number, Write[]>();
+
+  constructor(connection: RedisConnection, options: ReplicaOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  run(
+    slot: number,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeLimitMs: number,
+  ): Promise<AcknowledgedReply> {
+    return new Promise((settle) => {
+      const write = { script, keys, args, timeLimitMs, settle };
+      const line = this.#lines.get(slot);
+      if (line !== undefined) line.push(write);
+      else void this.#workOff(slot, [write]);
+    });
+  }
+
+  /** Never rejects. */
+  async #workOff(slot: number, line: Write[]): Promise<void> {
+    this.#lines.set(slot, line);
+    while (line.length > 0) {
+      await Promise.resolve(); // what is asked for in the same moment
+      const batch = line.splice(0);
+      const replies = await this.#send(batch);
+      replies.forEach((reply, index) => batch[index]?.settle(reply));
+    }
+    this.#lines.delete(slot);
+  }
+
+  async #send(batch: readonly Write[]): Promise<readonly AcknowledgedReply[]> {
+    const timeLimitMs = Math.min(...batch.map((write) => write.timeLimitMs));
+    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch));
+    if (all.status === 'unavailable') return batch.map(() => all);
+    const { results, acknowledgedBy } = all.value as Together;
+    const { ack, timeoutMs } = this.#options;
+    const shortfall =
+      acknowledgedBy >= ack
+        ? undefined
+        : this.#connection.failure(
+            'timeout',
+            `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
+          );
+    return Promise.all(
+      results.map(async (result) => {
+        const reply = await this.#connection.ask(timeLimitMs, () => answerOf(result));
+        return { ...reply, shortfall };
+      }),
+    );
+  }
+
+  async #together(batch: readonly Write[]): Promise<Together> {
+    const first = await this.#pipeline(batch, 'sha');
+    const unknown = batch.filter((_, index) => isUnknownScript(first.results[index]));
+    if (unknown.length === 0) return first;
+    const second = await this.#pipeline(unknown, 'lua');
+    const again = second.results.values();
+    const results = first.results.map((result) =>
+      isUnknownScript(result) ? (again.next().value ?? result) : result,
+    );
+    // The second WAIT covers what was written before the first one, too.
+    return { results, acknowledgedBy: second.acknowledgedBy };
+  }
+
+  async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
+    const { ack, timeoutMs } = this.#options;
+    const pipeline = this.#connection.client.pipeline();
+    for (const { script, keys, args } of batch) {
+      if (form === 'sha') pipeline.evalsha(script.sha, keys.length, ...keys, ...args);
+      else pipeline.eval(script.lua, keys.length, ...keys, ...args);
+    }
+    pipeline.wait(ack, timeoutMs);
+    const results = (await pipeline.exec()) ?? [];
+    const [error, count] = results[batch.length] ?? [new Error('the pipeline was not run')];
+    if (error !== null) throw error;
+    return { results: results.slice(0, batch.length), acknowledgedBy: Number(count) };
+  }
+}
+
+type Result = [error: Error | null, value: unknown];
+
+interface Together {
+  readonly results: readonly Result[];
+  readonly acknowledgedBy: number;
+}
+
+const isUnknownScript = (result: Result | undefined): boolean =>
+  result?.[0]?.message.startsWith('NOSCRIPT') === true;
+
+const answerOf = ([error, value]: Result): Promise<unknown> =>
+  error === null ? Promise.resolve(value) : Promise.reject(error);

@@ -1,0 +1,30 @@
+/** Of what one sample says less than those before, so much is believed. */
+const SINKING = 1 / 8;
+
+/**
+ * What this process knows of a server's clock, from the answers that brought its time along: a range, because nobody knows when on
+ * the way between question and answer it was read.
+ */
+export class NodeClock {
+  /** The server's clock less ours, both in µs. */
+  #offset: { readonly least: number; readonly most: number } | undefined;
+
+  /** The server read `serverUs` between these two moments of `performance.now()`. */
+  learn(serverUs: number, sentAtMs: number, receivedAtMs: number): void {
+    if (!(serverUs > 0)) return; // not an answer of ours
+    const [least, most] = [serverUs - receivedAtMs * 1_000, serverUs - sentAtMs * 1_000];
+    // The way there is longer at one time than at another; what is at its end when the message arrives should not be underestimated.
+    const before = this.#offset?.most ?? most;
+    this.#offset = { least, most: most < before ? before + (most - before) * SINKING : most };
+  }
+
+  /** What the server's clock will show when a message sent now arrives; `undefined` while nothing is known. */
+  onArrivalUs(): number | undefined {
+    return this.#offset && performance.now() * 1_000 + this.#offset.most;
+  }
+
+  /** What the server's clock shows now at the least. */
+  atLeastUs(): number | undefined {
+    return this.#offset && performance.now() * 1_000 + this.#offset.least;
+  }
+}

@@ -1,0 +1,47 @@
+/** Answers to one question that was put to several nodes at once. */
+export interface Poll<Answer, Outcome> {
+  readonly outcome: Outcome;
+  /** In the order of the nodes, as they stood when the matter was decided; `undefined` of those that had not answered. */
+  readonly answers: readonly (Answer | undefined)[];
+  /** Resolves with the answers of all nodes. */
+  readonly complete: Promise<readonly Answer[]>;
+}
+
+interface Voter {
+  /** It owes answers whose time is up. */
+  readonly isSilent: boolean;
+}
+
+/**
+ * Asks all nodes at once, and waits no longer than until the answers decide the matter. A node that was silent before is asked like
+ * every other, but not waited for, as long as the others are enough for a majority: it delays nobody twice.
+ *
+ * @param ask never rejects
+ * @param outcomeOf told the answers so far, and how many of those that are missing are waited for; `undefined` is no outcome yet, which
+ * it must not say when that is none
+ */
+export function poll<Node extends Voter, Answer, Outcome>(
+  nodes: readonly Node[],
+  ask: (node: Node) => Promise<Answer>,
+  outcomeOf: (answers: readonly (Answer | undefined)[], awaited: number) => Outcome | undefined,
+): Promise<Poll<Answer, Outcome>> {
+  const answers: (Answer | undefined)[] = nodes.map(() => undefined);
+  const silent = nodes.filter(({ isSilent }) => isSilent).length;
+  const waitsForAll = nodes.length - silent < quorumOf(nodes.length);
+  const awaited = new Set(nodes.filter(({ isSilent }) => waitsForAll || !isSilent));
+  return new Promise((decide) => {
+    const complete = Promise.all(
+      nodes.map(async (node, index) => {
+        const answer = await ask(node);
+        answers[index] = answer;
+        awaited.delete(node);
+        const outcome = outcomeOf(answers, awaited.size);
+        if (outcome !== undefined) decide({ outcome, answers: [...answers], complete });
+        return answer;
+      }),
+    );
+  });
+}
+
+/** The smallest number of nodes of which any two sets have one in common. */
+export const quorumOf = (nodes: number): number => Math.floor(nodes / 2) + 1;

@@ -1,0 +1,430 @@
+import type { Cluster, Redis } from 'ioredis';
+import type {
+  AcquireRequest,
+  Held,
+  LeaseReference,
+  LeaseRenewal,
+  LeaseRequest,
+  NodeHealth,
+  ReleaseOutcome,
+  Unavailable,
+} from '../lock-store.js';
+import { isOwnerToken } from '../owner-token.js';
+import {
+  AcknowledgedWrites,
+  type AcknowledgedReply,
+  type ReplicaOptions,
+} from './acknowledged-writes.js';
+import { batches, KeyPlaces, type Group } from './key-groups.js';
+import { NodeClock } from './node-clock.js';
+import { probe, quarantinedForMs, type RestartGuard } from './probe.js';
+import { RedisConnection } from './redis-connection.js';
+import { RedisInbox } from './redis-inbox.js';
+import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
+import { acquireScript } from './scripts/acquire.js';
+import { extendScript } from './scripts/extend.js';
+import { raiseFenceScript } from './scripts/raise-fence.js';
+import { releaseScript } from './scripts/release.js';
+import type { Script } from './scripts/script.js';
+
+export interface RedisNodeOptions {
+  readonly keyPrefix: string;
+  /** The longest time that one request may take. */
+  readonly nodeTimeoutMs: number;
+  /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
+  readonly fenceKeepMs: number;
+  readonly restartGuard?: RestartGuard | undefined;
+  readonly replicas?: ReplicaOptions | undefined;
+  /** Told what the operator should know. */
+  readonly warn: (message: string) => void;
+}
+
+/** What one node says to a request for a lock. */
+export type Vote =
+  | { readonly status: 'granted'; readonly fencingToken: number }
+  | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
+  | Unavailable;
+
+/** What one node says to a renewal. */
+export type RenewalVote =
+  | { readonly status: 'extended' }
+  /** Of each key that is not there: the fence it could be put back beside. */
+  | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
+  | { readonly status: 'stolen' }
+  | Unavailable;
+
+/** A renewal that may put keys back which are gone, where their fences are still these. */
+export interface Restoration extends LeaseRenewal {
+  readonly beside?: readonly (number | undefined)[];
+}
+
+/** Whose key it is, as one node sees it. */
+export type Sight =
+  | { readonly status: 'free' }
+  | { readonly status: 'held'; readonly holder: string; readonly remainingMs: number }
+  | Unavailable;
+
+/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
+const UNTOLD_CHECK_MS = 1_000;
+
+/**
+ * One of the places that vote on a lock: a standalone Redis, one behind Sentinel, or a Cluster, which takes several keys slot by
+ * slot. It says what this one place says, and knows nothing of majorities.
+ */
+export class RedisNode {
+  readonly #options: RedisNodeOptions;
+  readonly #meanwhile: string;
+  readonly #source: RedisSource;
+  readonly #connection: RedisConnection;
+  readonly #acknowledged: AcknowledgedWrites | undefined;
+  readonly #inbox: RedisInbox;
+  readonly #clock = new NodeClock();
+  readonly #prefix: string;
+  readonly #places: KeyPlaces;
+  readonly #epoch: string;
+
+  /** @param meanwhile what it means for locks when this node is not there */
+  constructor(location: RedisLocation, options: RedisNodeOptions, meanwhile: string) {
+    const { nodeTimeoutMs, replicas, warn } = options;
+    this.#options = options;
+    this.#meanwhile = meanwhile;
+    this.#source = redisSource(location);
+    this.#connection = new RedisConnection(
+      this.#source,
+      () => {
+        warn(`The connection to Redis at ${this.name} was lost. ${meanwhile}`);
+      },
+      () => void this.#isBack(),
+    );
+    this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
+    this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn);
+    this.#prefix = this.#source.keyPrefix + options.keyPrefix;
+    this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
+    this.#epoch = `${this.#prefix}{epoch}`;
+  }
+
+  /** `host:port`. */
+  get name(): string {
+    return this.#source.name;
+  }
+
+  /** It owes an answer whose time is up. */
+  get isSilent(): boolean {
+    return this.#connection.isSilent;
+  }
+
+  /** What its clock will show when a message sent now arrives. */
+  clockOnArrivalUs(): number | undefined {
+    return this.#clock.onArrivalUs();
+  }
+
+  /**
+   * Connects, and says what the operator should know. Answers the id of the server's present run, where it tells.
+   *
+   * @throws LockConfigurationError for what makes the restart guard impossible
+   */
+  open(): Promise<string | undefined> {
+    return this.#look(true);
+  }
+
+  async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    const granted: { readonly group: Group; readonly fencingToken: number }[] = [];
+    for (const group of this.#places.groups(request.keys)) {
+      const vote = await this.#acquireGroup(group, request, proposal);
+      if (vote.status !== 'granted') {
+        const undone = await Promise.all(
+          granted.map((other) => this.#releaseGroup(other.group, request.token, false)),
+        );
+        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
+        return granted.length > 0 ? afterGrant(failure) : failure;
+      }
+      granted.push({ group, fencingToken: vote.fencingToken });
+    }
+    const fencingToken = Math.max(...granted.map((other) => other.fencingToken));
+    const lower = granted.filter((other) => other.fencingToken < fencingToken);
+    const raised = await Promise.all(
+      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
+    );
+    const failure = raised.find((outcome) => outcome !== undefined);
+    if (failure === undefined) return { status: 'granted', fencingToken };
+    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token, false)));
+    return afterGrant(failure);
+  }
+
+  /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
+  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
+    const outcomes = await Promise.all(
+      this.#places.groups(lease.keys).map((group) => this.#raiseFence(group, lease, fencingToken)),
+    );
+    return outcomes.find((outcome) => outcome !== undefined);
+  }
+
+  async extend(leases: readonly Restoration[]): Promise<readonly RenewalVote[]> {
+    const { fenceKeepMs, restartGuard } = this.#options;
+    const serverUs = this.#clock.atLeastUs();
+    const entries = leases.flatMap((lease) =>
+      lease.keys.map((key, position) => ({
+        lease,
+        position,
+        names: this.#places.names(key),
+        slot: this.#places.slot(key),
+        beside: lease.beside?.[position] ?? '',
+      })),
+    );
+    const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
+    const asked = batches(entries).map(async (batch) => {
+      const keys = batch.flatMap(({ names }) => [names.main, names.fence]);
+      const args = batch.flatMap(({ lease, beside }) => {
+        const sureUntil =
+          serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000);
+        return [lease.token, lease.ttlMs, lease.fencingToken, sureUntil, beside];
+      });
+      const reply = await this.#write(
+        extendScript,
+        batch[0].slot,
+        this.#guarded(keys),
+        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', ...args],
+        Math.min(...batch.map(({ lease }) => lease.ttlMs)),
+      );
+      return { batch, reply };
+    });
+    for (const { batch, reply } of await Promise.all(asked)) {
+      const [, ...values] = reply.status === 'answered' ? listOf(reply.value) : [];
+      batch.forEach(({ lease, position }, index) => {
+        const ofLease = answers.get(lease);
+        if (ofLease !== undefined) ofLease[position] = this.#keyAnswer(reply, values[index]);
+      });
+    }
+    return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
+  }
+
+  /** @param quiet tell nobody: whom this vote refused has a reason of its own to look again */
+  async release(lease: LeaseReference, quiet = false): Promise<ReleaseOutcome> {
+    const outcomes = await Promise.all(
+      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease.token, quiet)),
+    );
+    return (
+      outcomes.find(({ status }) => status === 'unavailable') ??
+      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
+    );
+  }
+
+  /** Ends whoever's lease. */
+  forceRelease(key: string): Promise<ReleaseOutcome> {
+    return this.#releaseGroup({ slot: 0, names: [this.#places.names(key)] }, '', false);
+  }
+
+  async inspect(key: string): Promise<Sight> {
+    const { main } = this.#places.names(key);
+    const reply = await this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
+      // What is no text is no lock of anybody's, but it is in the way of one.
+      Promise.all([client.pttl(main), client.get(main).catch(() => 'no lock')]),
+    );
+    if (reply.status === 'unavailable') return reply;
+    const [pttl, holder] = listOf(reply.value);
+    if (typeof pttl !== 'number' || (holder !== null && typeof holder !== 'string'))
+      return this.#connection.malformed(reply.value);
+    if (pttl === -2 || holder === null) return { status: 'free' };
+    return { status: 'held', holder, remainingMs: pttl < 0 ? Infinity : pttl };
+  }
+
+  /** Whether releases are reported from now on. */
+  listen(onRelease: (key: string | undefined) => void, onDeaf: () => void): Promise<boolean> {
+    return this.#inbox.open((name) => {
+      if (name === undefined) onRelease(undefined);
+      else if (name.startsWith(this.#prefix)) onRelease(name.slice(this.#prefix.length));
+    }, onDeaf);
+  }
+
+  async leave(key: string): Promise<void> {
+    const { queue } = this.#places.names(key);
+    await this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
+      client.zrem(queue, this.#inbox.channel),
+    );
+  }
+
+  /** One for each of its masters. */
+  async health(): Promise<readonly NodeHealth[]> {
+    const { client } = this.#connection;
+    const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
+    if (masters.length === 0) return [await this.#healthOf(this.name, client)];
+    return Promise.all(
+      masters.map((master) => {
+        const { host, port } = master.options;
+        return this.#healthOf(`${String(host)}:${String(port)}`, master);
+      }),
+    );
+  }
+
+  close(): void {
+    this.#inbox.close();
+    this.#connection.close();
+  }
+
+  async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
+    const { fenceKeepMs, restartGuard } = this.#options;
+    const inbox = request.standInLine ? this.#inbox.channel : '';
+    const sentAt = performance.now();
+    const reply = await this.#write(
+      acquireScript,
+      group.slot,
+      this.#guarded(allNames(group)),
+      [request.token, request.ttlMs, proposal, fenceKeepMs, inbox, restartGuard?.maxTtlMs ?? ''],
+      request.ttlMs,
+    );
+    if (reply.status === 'unavailable') return reply;
+    const values = listOf(reply.value);
+    this.#clock.learn(Number(values.at(-1)), sentAt, performance.now());
+    const [result, first, pttl, holder, standing] = values;
+    if (result === 1) return reply.shortfall ?? { status: 'granted', fencingToken: Number(first) };
+    if (result === -1) return this.#inQuarantine(Number(first));
+    const busy = group.names[Number(first) - 1];
+    if (result !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
+    const remainingMs = Number(pttl) < 0 ? Infinity : Number(pttl);
+    const willBeTold = isOwnerToken(String(holder)) && (standing === 1 || inbox === '');
+    return {
+      status: 'refused',
+      key: busy.main.slice(this.#prefix.length),
+      holder: String(holder),
+      remainingMs,
+      checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
+    };
+  }
+
+  async #raiseFence(
+    { slot, names }: Group,
+    lease: LeaseRequest,
+    fencingToken: number,
+  ): Promise<Unavailable | undefined> {
+    const keys = names.flatMap(({ main, fence }) => [main, fence]);
+    const args = [lease.token, fencingToken, lease.ttlMs, this.#options.fenceKeepMs];
+    const reply = await this.#write(raiseFenceScript, slot, keys, args, lease.ttlMs);
+    if (reply.status === 'unavailable') return reply;
+    if (reply.value === names.length) return reply.shortfall;
+    return this.#connection.failure('error', 'lost while the others were asked');
+  }
+
+  async #releaseGroup(group: Group, token: string, quiet: boolean): Promise<ReleaseOutcome> {
+    const { nodeTimeoutMs, fenceKeepMs } = this.#options;
+    const args = [token, this.#source.isCluster ? 1 : '', quiet ? 1 : '', fenceKeepMs];
+    const reply = await this.#connection.run(releaseScript, allNames(group), args, nodeTimeoutMs);
+    if (reply.status === 'unavailable') return reply;
+    if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
+    return { status: reply.value === group.names.length ? 'released' : 'not-held' };
+  }
+
+  /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */
+  #write(
+    script: Script,
+    slot: number,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    ttlMs: number,
+  ): Promise<AcknowledgedReply> {
+    const timeLimitMs = Math.min(this.#options.nodeTimeoutMs, ttlMs);
+    return this.#acknowledged === undefined
+      ? this.#connection.run(script, keys, args, timeLimitMs)
+      : this.#acknowledged.run(slot, script, keys, args, timeLimitMs);
+  }
+
+  #guarded(keys: readonly string[]): readonly string[] {
+    return this.#options.restartGuard === undefined ? keys : [...keys, this.#epoch];
+  }
+
+  #keyAnswer(reply: AcknowledgedReply, value: unknown): KeyAnswer {
+    if (reply.status === 'unavailable') return reply;
+    const [result, detail] = listOf(value);
+    if (result === 1) return reply.shortfall ?? { status: 'extended' };
+    if (result === 0) return { status: 'gone', fence: Number(detail) };
+    if (result === -1) return { status: 'stolen' };
+    return this.#connection.malformed(result === -2 ? detail : (value ?? reply.value));
+  }
+
+  #inQuarantine(us: number): Unavailable {
+    const ms = String(Math.ceil(us / 1_000));
+    return this.#connection.failure(
+      'refused',
+      `may have forgotten leases, and grants none for another ${ms} ms ("restartGuard")`,
+    );
+  }
+
+  async #healthOf(node: string, client: Redis | Cluster): Promise<NodeHealth> {
+    const { restartGuard, nodeTimeoutMs } = this.#options;
+    let latencyMs = 0;
+    let clockOffsetMs = 0;
+    const reply = await this.#connection.ask(nodeTimeoutMs, async () => {
+      const sentAt = performance.now();
+      const [seconds, micros] = (await client.time()).map(Number);
+      latencyMs = performance.now() - sentAt;
+      clockOffsetMs =
+        Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);
+    });
+    if (reply.status === 'unavailable') {
+      return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
+    }
+    const guard = restartGuard && { ...restartGuard, bootstrap: false };
+    const left = guard
+      ? await quarantinedForMs(this.#connection, this.#epoch, nodeTimeoutMs, guard)
+      : 0;
+    const quarantine =
+      typeof left === 'number'
+        ? { quarantinedForMs: left }
+        : { quarantinedForMs: 0, problem: left.nodes[0]?.message };
+    return { node, reachable: true, latencyMs, clockOffsetMs, ...quarantine };
+  }
+
+  async #isBack(): Promise<void> {
+    const { warn } = this.#options;
+    warn(`Redis at ${this.name} is back.`);
+    try {
+      await this.#look(false);
+    } catch (error) {
+      warn(String(error));
+    }
+  }
+
+  #look(isStart: boolean): Promise<string | undefined> {
+    return probe(this.#connection, {
+      name: this.name,
+      key: this.#places.names('probe').main,
+      epoch: this.#epoch,
+      clock: this.#clock,
+      meanwhile: this.#meanwhile,
+      timeLimitMs: this.#options.nodeTimeoutMs,
+      restartGuard: this.#options.restartGuard,
+      isStart,
+      warn: this.#options.warn,
+    });
+  }
+}
+
+type KeyAnswer =
+  | { readonly status: 'extended' }
+  | { readonly status: 'gone'; readonly fence: number }
+  | { readonly status: 'stolen' }
+  | Unavailable;
+
+/** A lease is all or nothing over its keys: what became of the worst of them became of it. */
+function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
+  const worst =
+    answers.find(({ status }) => status === 'stolen') ??
+    answers.find(({ status }) => status === 'gone') ??
+    answers.find(({ status }) => status === 'unavailable');
+  if (worst?.status !== 'gone') return worst ?? { status: 'extended' };
+  return {
+    status: 'gone',
+    fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),
+  };
+}
+
+/** This request may never have left the process, but one before it did. */
+function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
+  const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
+  return rest as Outcome;
+}
+
+const allNames = ({ names }: Group): string[] =>
+  names.flatMap(({ main, fence, queue }) => [main, fence, queue]);
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

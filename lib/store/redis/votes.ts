@@ -1,0 +1,165 @@
+import type { NodeFailure } from '../../errors.js';
+import type {
+  AcquireOutcome,
+  ExtendOutcome,
+  Held,
+  InspectOutcome,
+  ReleaseOutcome,
+  Unavailable,
+} from '../lock-store.js';
+import { quorumOf } from './poll.js';
+import type { RenewalVote, Sight, Vote } from './redis-node.js';
+
+/** Answers of the nodes of these names, in their order; `undefined` of those that have not answered. */
+type Answers<Answer> = readonly (Answer | undefined)[];
+
+/** When everybody asked at once and nobody got a majority, whoever cannot wait is told to come back in so many ms. */
+const CONTENDED_MS = 100;
+
+/** What has become of a request, as far as the votes say; `undefined` while those that are awaited can still change it. */
+export function acquireOutcome(
+  votes: Answers<Vote>,
+  awaited: number,
+  names: readonly string[],
+): AcquireOutcome | undefined {
+  const quorum = quorumOf(votes.length);
+  const mostMissing = votes.length - quorum;
+  const yes = votes.filter((vote) => vote?.status === 'granted');
+  if (yes.length >= quorum) {
+    return { status: 'granted', fencingToken: Math.max(...yes.map((vote) => vote.fencingToken)) };
+  }
+  const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
+  const leader = leaderOf(votes);
+  const certain = leader !== undefined && leader.votes >= quorum;
+  const lost = yes.length + awaited < quorum;
+  const decided = certain || failed > mostMissing || (lost && failed + awaited <= mostMissing);
+  if (!decided && awaited > 0) return undefined;
+
+  if (certain) return held(votes, leader.key, quorum);
+  const unknown = votes.filter((vote) => vote === undefined).length + failed;
+  if (unknown > mostMissing || leader === undefined) return unavailable(votes, names);
+  // One token may have a majority, with the votes that nobody knows; or none has.
+  if (leader.votes + unknown >= quorum)
+    return { ...held(votes, leader.key, quorum), contended: true };
+  return {
+    status: 'held',
+    key: leader.key,
+    remainingMs: CONTENDED_MS,
+    checkAgainMs: CONTENDED_MS,
+    contended: true,
+  };
+}
+
+/** Whom most of the refusals name. */
+function leaderOf(
+  votes: Answers<Vote>,
+): { readonly key: string; readonly votes: number } | undefined {
+  const counts = new Map<string, { key: string; votes: number }>();
+  for (const vote of votes) {
+    if (vote?.status !== 'refused') continue;
+    const id = `${vote.key}\0${vote.holder}`;
+    const count = counts.get(id) ?? { key: vote.key, votes: 0 };
+    count.votes += 1;
+    counts.set(id, count);
+  }
+  return [...counts.values()].sort((a, b) => b.votes - a.votes)[0];
+}
+
+/** The lock may be free when a majority of the nodes is: not at the end of the longest lease, which may be a vote that came to nothing. */
+function held(votes: Answers<Vote>, key: string, quorum: number): Held {
+  const atQuorum = (timeOf: (vote: Vote & { readonly status: 'refused' }) => number): number =>
+    votes
+      .map((vote) => {
+        if (vote?.status === 'granted') return 0;
+        return vote?.status === 'refused' ? timeOf(vote) : Infinity;
+      })
+      .sort((a, b) => a - b)[quorum - 1] ?? Infinity;
+  return {
+    status: 'held',
+    key,
+    remainingMs: atQuorum(({ remainingMs }) => remainingMs),
+    checkAgainMs: atQuorum(({ checkAgainMs }) => checkAgainMs),
+  };
+}
+
+/** What has become of a renewal; `undefined` while the answers that are awaited can still change it. */
+export function extendOutcome(
+  votes: Answers<RenewalVote>,
+  awaited: number,
+  names: readonly string[],
+): ExtendOutcome | undefined {
+  const quorum = quorumOf(votes.length);
+  const mostMissing = votes.length - quorum;
+  const count = (...statuses: readonly RenewalVote['status'][]): number =>
+    votes.filter((vote) => vote !== undefined && statuses.includes(vote.status)).length;
+  const [extended, lost] = [count('extended'), count('gone', 'stolen')];
+  if (extended >= quorum) return { status: 'extended' };
+  // One stray vote kills nobody, and a node that does not answer says nothing.
+  if (lost > mostMissing) {
+    return { status: 'lost', reason: count('stolen') > 0 ? 'stolen' : 'released-elsewhere' };
+  }
+  const open = extended + awaited >= quorum || lost + awaited > mostMissing;
+  return open && awaited > 0 ? undefined : unavailable(votes, names);
+}
+
+/** Whether a key is held, from what all nodes see. */
+export function sightOf(sights: readonly Sight[], names: readonly string[]): InspectOutcome {
+  const quorum = quorumOf(sights.length);
+  const unknown = sights.filter(({ status }) => status === 'unavailable').length;
+  if (unknown > sights.length - quorum) return unavailable(sights, names);
+  const byHolder = new Map<string, number[]>();
+  for (const sight of sights) {
+    if (sight.status !== 'held') continue;
+    byHolder.set(sight.holder, [...(byHolder.get(sight.holder) ?? []), sight.remainingMs]);
+  }
+  for (const remaining of byHolder.values()) {
+    if (remaining.length + unknown < quorum) continue;
+    // The lease is over when it is over on so many nodes that no majority is left.
+    const [longest = 0, ...others] = remaining.sort((a, b) => b - a);
+    return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
+  }
+  return { status: 'free' };
+}
+
+/** What has become of a release; `undefined` while the answers that are awaited can still change it. */
+export function releaseOutcome(
+  answers: Answers<ReleaseOutcome>,
+  awaited: number,
+  names: readonly string[],
+): ReleaseOutcome | undefined {
+  const quorum = quorumOf(answers.length);
+  const count = (status: ReleaseOutcome['status']): number =>
+    answers.filter((answer) => answer?.status === status).length;
+  if (count('released') >= quorum) return { status: 'released' };
+  if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
+  return awaited > 0 ? undefined : unavailable(answers, names);
+}
+
+/** What happened at each node, of those that did not simply say yes. */
+export function unavailable(
+  answers: Answers<Vote | RenewalVote | Sight | ReleaseOutcome>,
+  names: readonly string[],
+): Unavailable {
+  const failures = answers.flatMap((answer) => (answer?.status === 'unavailable' ? [answer] : []));
+  const fixed = failures.filter(({ transient }) => !transient).length;
+  const nothingSent =
+    failures.length === answers.length && failures.every(({ sent }) => sent === false);
+  return {
+    status: 'unavailable',
+    nodes: answers.flatMap((answer, index) => whatHappened(answer, names[index] ?? '')),
+    transient: fixed <= answers.length - quorumOf(answers.length),
+    ...(nothingSent && { sent: false }),
+  };
+}
+
+function whatHappened(
+  answer: Vote | RenewalVote | Sight | ReleaseOutcome | undefined,
+  node: string,
+): readonly NodeFailure[] {
+  if (answer === undefined) {
+    return [{ node, kind: 'timeout', message: 'no answer before the others had decided' }];
+  }
+  if (answer.status === 'unavailable') return answer.nodes;
+  if (answer.status !== 'refused') return [];
+  return [{ node, kind: 'refused', message: 'held by another owner' }];
+}
