@@ -124,7 +124,10 @@ export class LockQueue {
     const token = newOwnerToken();
     const sentAt = this.#deps.clock.now();
     const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, standInLine });
-    if (outcome.status === 'held' && standInLine) this.#standingAt.add(outcome.key);
+    if (outcome.status === 'held' && standInLine) {
+      // Of several keys, the nodes of a store may have been asked for at different ones.
+      for (const key of keys) this.#standingAt.add(key);
+    }
     if (outcome.status === 'unavailable' && outcome.sent !== false)
       this.#deps.discard({ keys, token }, ttlMs);
     if (outcome.status !== 'granted') return outcome;

@@ -329,7 +329,8 @@ describe('a caller who goes', () => {
     expect(store.left).toEqual([]);
     await clock.advance(5_000);
     await long;
-    expect(store.left).toEqual(['b']);
+    // Nodes of a store may have refused it at different keys: it leaves the line at each.
+    expect(store.left).toEqual(['a', 'b']);
   });
 
   it('can be followed by another in the same moment, who is served', async () => {

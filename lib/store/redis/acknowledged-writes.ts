@@ -65,7 +65,7 @@ export class AcknowledgedWrites {
 
   async #send(batch: readonly Write[]): Promise<readonly AcknowledgedReply[]> {
     const timeLimitMs = Math.min(...batch.map((write) => write.timeLimitMs));
-    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch));
+    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch, timeLimitMs));
     if (all.status === 'unavailable') return batch.map(() => all);
     const { results, acknowledgedBy } = all.value as Together;
     const { ack, timeoutMs } = this.#options;
@@ -84,10 +84,13 @@ export class AcknowledgedWrites {
     );
   }
 
-  async #together(batch: readonly Write[]): Promise<Together> {
+  async #together(batch: readonly Write[], timeLimitMs: number): Promise<Together> {
+    const startedAt = performance.now();
     const first = await this.#pipeline(batch, 'sha');
     const unknown = batch.filter((_, index) => isUnknownScript(first.results[index]));
-    if (unknown.length === 0) return first;
+    // Nobody waits for it after its time: sent then, it would come after its own clean-up.
+    const tooLate = performance.now() - startedAt >= timeLimitMs;
+    if (unknown.length === 0 || tooLate) return first;
     const second = await this.#pipeline(unknown, 'lua');
     const again = second.results.values();
     const results = first.results.map((result) =>

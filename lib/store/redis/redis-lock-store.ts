@@ -19,7 +19,14 @@ import { Ears } from './ears.js';
 import { poll, quorumOf } from './poll.js';
 import { RedisNode, type RedisNodeOptions, type RenewalVote, type Vote } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
-import { acquireOutcome, extendOutcome, releaseOutcome, sightOf, unavailable } from './votes.js';
+import {
+  acquireOutcome,
+  extendOutcome,
+  forcedOutcome,
+  releaseOutcome,
+  sightOf,
+  unavailable,
+} from './votes.js';
 
 export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
@@ -95,12 +102,15 @@ export class RedisLockStore implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const proposal = this.#proposal();
-    const { outcome, answers } = await poll(
+    const { outcome, answers, complete } = await poll(
       this.#nodes,
       (node) => node.acquire(request, proposal),
       (votes, awaited) => acquireOutcome(votes, awaited, this.#names),
     );
-    if (outcome.status === 'granted') return this.#agree(request, outcome.fencingToken, answers);
+    if (outcome.status === 'granted') {
+      if (request.standInLine) void complete.then((votes) => this.#leaveLines(votes));
+      return this.#agree(request, outcome.fencingToken, answers);
+    }
     // After an outage the caller removes what may be left on any of the nodes.
     if (outcome.status === 'held') await this.#withdraw(request, answers);
     return outcome;
@@ -146,16 +156,21 @@ export class RedisLockStore implements LockStore {
   }
 
   async inspect(key: string): Promise<InspectOutcome> {
-    return sightOf(await Promise.all(this.#nodes.map((node) => node.inspect(key))), this.#names);
+    const { outcome } = await poll(
+      this.#nodes,
+      (node) => node.inspect(key),
+      (sights, awaited) => sightOf(sights, awaited, this.#names),
+    );
+    return outcome;
   }
 
   async forceRelease(key: string): Promise<ReleaseOutcome> {
-    const outcomes = await Promise.all(this.#nodes.map((node) => node.forceRelease(key)));
-    // A lease is over when it is over on so many nodes that no majority is left.
-    const failed = outcomes.filter(({ status }) => status === 'unavailable');
-    if (failed.length > outcomes.length - this.#quorum) return unavailable(outcomes, this.#names);
-    const ended = outcomes.some(({ status }) => status === 'released');
-    return { status: ended ? 'released' : 'not-held' };
+    const { outcome } = await poll(
+      this.#nodes,
+      (node) => node.forceRelease(key),
+      (answers, awaited) => forcedOutcome(answers, awaited, this.#names),
+    );
+    return outcome;
   }
 
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
@@ -163,7 +178,11 @@ export class RedisLockStore implements LockStore {
   }
 
   async leave(key: string): Promise<void> {
-    await Promise.all(this.#nodes.map((node) => node.leave(key)));
+    await poll(
+      this.#nodes,
+      (node) => node.leave(key),
+      (_, awaited) => awaited === 0 || undefined,
+    );
   }
 
   async health(): Promise<StoreHealth> {
@@ -229,6 +248,16 @@ export class RedisLockStore implements LockStore {
       },
     );
     return outcome;
+  }
+
+  /** Granted by the others, it waits no longer at the nodes that refused it. */
+  async #leaveLines(votes: readonly Vote[]): Promise<void> {
+    await Promise.all(
+      this.#nodes.map(async (node, index) => {
+        const vote = votes[index];
+        if (vote?.status === 'refused') await node.leave(vote.key);
+      }),
+    );
   }
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */

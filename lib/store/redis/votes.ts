@@ -102,23 +102,26 @@ export function extendOutcome(
   return open && awaited > 0 ? undefined : unavailable(votes, names);
 }
 
-/** Whether a key is held, from what all nodes see. */
-export function sightOf(sights: readonly Sight[], names: readonly string[]): InspectOutcome {
+/** Whether a key is held, from what the nodes see; `undefined` while the answers that are awaited can still change it. */
+export function sightOf(
+  sights: Answers<Sight>,
+  awaited: number,
+  names: readonly string[],
+): InspectOutcome | undefined {
   const quorum = quorumOf(sights.length);
-  const unknown = sights.filter(({ status }) => status === 'unavailable').length;
-  if (unknown > sights.length - quorum) return unavailable(sights, names);
+  const unknown = sights.filter((sight) => sight === undefined || sight.status === 'unavailable');
   const byHolder = new Map<string, number[]>();
   for (const sight of sights) {
-    if (sight.status !== 'held') continue;
+    if (sight?.status !== 'held') continue;
     byHolder.set(sight.holder, [...(byHolder.get(sight.holder) ?? []), sight.remainingMs]);
   }
-  for (const remaining of byHolder.values()) {
-    if (remaining.length + unknown < quorum) continue;
-    // The lease is over when it is over on so many nodes that no majority is left.
-    const [longest = 0, ...others] = remaining.sort((a, b) => b - a);
-    return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
-  }
-  return { status: 'free' };
+  const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
+  if (most.length + unknown.length < quorum) return { status: 'free' };
+  if (most.length < quorum && awaited > 0) return undefined;
+  if (unknown.length > sights.length - quorum) return unavailable(sights, names);
+  // The lease is over when it is over on so many nodes that no majority is left.
+  const [longest = 0, ...others] = most.sort((a, b) => b - a);
+  return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
 }
 
 /** What has become of a release; `undefined` while the answers that are awaited can still change it. */
@@ -133,6 +136,19 @@ export function releaseOutcome(
   if (count('released') >= quorum) return { status: 'released' };
   if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
   return awaited > 0 ? undefined : unavailable(answers, names);
+}
+
+/** What has become of a forced release: a lease that no majority has is over. */
+export function forcedOutcome(
+  answers: Answers<ReleaseOutcome>,
+  awaited: number,
+  names: readonly string[],
+): ReleaseOutcome | undefined {
+  const answered = answers.filter((answer) => answer && answer.status !== 'unavailable');
+  if (answered.length < quorumOf(answers.length))
+    return awaited > 0 ? undefined : unavailable(answers, names);
+  const ended = answered.some((answer) => answer?.status === 'released');
+  return { status: ended ? 'released' : 'not-held' };
 }
 
 /** What happened at each node, of those that did not simply say yes. */
