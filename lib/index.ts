@@ -39,6 +39,7 @@ export type {
 } from './options/acquire-options.js';
 export type { Duration } from './options/duration.js';
 export type {
+  HandoffOptions,
   LockErrorOptions,
   LockModuleOptions,
   LockOptionsFactory,
@@ -50,11 +51,14 @@ export type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
+  Granted,
   Held,
   InspectOutcome,
   LeaseReference,
   LeaseRenewal,
   LeaseRequest,
+  LineCall,
+  LinePlace,
   LockStore,
   NodeHealth,
   ReleaseListener,

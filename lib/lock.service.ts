@@ -89,12 +89,17 @@ export class LockService {
       discard: (lease, ttlMs) => {
         this.#keeper.discard(lease, ttlMs);
       },
+      takeTurn: (lease, options) => this.#keeper.takeTurn(lease, options),
+      release: (lease) => this.#keeper.release(lease),
+      holds: (token) => this.#keeper.holds(token),
+      handoff: this.#options.handoff,
     });
     this.#keeper = new LeaseKeeper({
       ...shared,
       events: this.#events,
       present: this.present,
       ttlToMs: (ttl) => ttlToMs(ttl, this.#options.restartGuard),
+      passOn: (lease) => this.#queue.passOn(lease),
       onEnd: (keys) => {
         this.#queue.wake(keys);
       },

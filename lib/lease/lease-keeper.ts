@@ -31,6 +31,8 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
+  /** Gives a lease that ended to the next caller of this process who waits for it; answers whether there was one. */
+  readonly passOn: (lease: Lease) => boolean;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
   /** Told the keys of every lease that ends here, so that callers in line in this process look again at once. */
@@ -45,7 +47,8 @@ interface Dependencies {
  */
 export class LeaseKeeper {
   readonly #deps: Dependencies;
-  readonly #leases = new Set<Lease>();
+  /** By token. */
+  readonly #leases = new Map<string, Lease>();
   readonly #cleanUp: CleanUp;
   /** Releases that somebody waits for. */
   readonly #endings = new UnderWay();
@@ -60,9 +63,22 @@ export class LeaseKeeper {
 
   adopt(grant: Grant, options: HoldingOptions): Lease {
     const lease = new Lease(grant, options, this.#deps.clock, this.#deps.clockDrift);
-    this.#leases.add(lease);
+    this.#leases.set(lease.token, lease);
     this.#plan(lease, renewalDelayMs(lease.ttlMs));
     return lease;
+  }
+
+  /** The next turn under a lease whose holder has given it back. */
+  takeTurn(lease: Lease, options: HoldingOptions): Lease {
+    const turn = lease.passOn(options);
+    this.#leases.set(turn.token, turn);
+    this.#plan(turn, renewalDelayMs(turn.ttlMs) - turn.sinceSentMs);
+    return turn;
+  }
+
+  /** Whether this token is a lease of this service. */
+  holds(token: string): boolean {
+    return this.#leases.has(token);
   }
 
   /** Renews one lease now. */
@@ -111,14 +127,14 @@ export class LeaseKeeper {
 
   /** Ends the lease of a key as if the store had said so. Answers whether there was one. */
   loseKey(key: string, reason: LockLostReason): boolean {
-    const lease = [...this.#leases].find(({ keys }) => keys.includes(key));
+    const lease = [...this.#leases.values()].find(({ keys }) => keys.includes(key));
     if (lease !== undefined) this.#lose(lease, reason);
     return lease !== undefined;
   }
 
   /** Ends all leases, at once: their holders are told, and the store is. */
   endAll(reason: LockLostReason): void {
-    for (const lease of [...this.#leases]) this.#lose(lease, reason);
+    for (const lease of [...this.#leases.values()]) this.#lose(lease, reason);
   }
 
   /** Resolves when no release is on its way and the last round of the clean-up is over. */
@@ -138,11 +154,15 @@ export class LeaseKeeper {
       this.#lose(lease, lease.lostReason);
       return false;
     }
+    const { keys, fencingToken } = lease;
     const heldMs = Math.round(lease.heldForMs);
     this.#end(lease, 'released');
+    if (this.#deps.passOn(lease)) {
+      this.#deps.events.emit('released', { keys, fencingToken, heldMs });
+      return true;
+    }
     const outcome = await this.#endings.add(this.#giveBack(lease));
-    this.#deps.onEnd(lease.keys);
-    const { keys, fencingToken } = lease;
+    this.#deps.onEnd(keys);
     if (outcome.status === 'unavailable') {
       this.discard(lease, lease.longestTtlMs);
       const failure = new LockStoreUnavailableError({
@@ -165,8 +185,8 @@ export class LeaseKeeper {
   }
 
   async #giveBack(lease: Lease): Promise<ReleaseOutcome> {
-    const { keys, token, longestTtlMs: ttlMs } = lease;
-    const first = await this.#deps.store.release({ keys, token, ttlMs });
+    const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
+    const first = await this.#deps.store.release({ keys, token, ttlMs }, fencingToken);
     if (first.status !== 'unavailable' || lease.validForMs <= 0) return first;
     const second = await this.#deps.store.release({ keys, token, ttlMs });
     // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
@@ -213,11 +233,13 @@ export class LeaseKeeper {
       keys: lease.keys,
       token: lease.token,
       ttlMs: ttlMs ?? lease.ttlMs,
-      fencingToken: lease.fencingToken,
+      fencingToken: lease.tenure.lastToken,
       validForMs: lease.validForMs,
     }));
     const renewal = this.#deps.store.extend(requests).then((outcomes) => {
-      batch.forEach((lease, index) => {
+      batch.forEach(({ tenure }, index) => {
+        // It may have been passed on meanwhile.
+        const lease = tenure.current;
         lease.renewing = undefined;
         const [request, outcome] = [requests[index], outcomes[index]];
         if (request && outcome) this.#settle(lease, outcome, sentAt, request.ttlMs);
@@ -264,7 +286,7 @@ export class LeaseKeeper {
 
   #end(lease: Lease, reason: LockLostReason): void {
     lease.end(reason);
-    this.#leases.delete(lease);
+    this.#leases.delete(lease.token);
     if (this.#leases.size > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }

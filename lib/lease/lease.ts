@@ -9,6 +9,10 @@ export interface Grant extends LeaseReference {
   readonly ttlMs: number;
   /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
   readonly sentAt: Instant;
+  /** How many fencing tokens from that one on belong to the lease. */
+  readonly turns?: number | undefined;
+  /** Whether others stood in line for the keys when it was granted. */
+  readonly othersWait?: boolean | undefined;
 }
 
 export interface HoldingOptions {
@@ -22,6 +26,33 @@ export interface HoldingOptions {
  */
 export const validityMs = (ttlMs: number, clockDrift: number): number =>
   ttlMs - ttlMs * clockDrift - 2;
+
+/** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
+export class Tenure {
+  readonly since: Instant;
+  readonly othersWait: boolean;
+  /** The turn that is being taken. */
+  current: Lease;
+  /** Turns that were taken, this one too. */
+  turns = 1;
+  /** When the event loop was last let go on, as far as is known. */
+  yieldedAt: Instant;
+  /** The last fencing token that belongs to it. */
+  readonly lastToken: number;
+
+  constructor(first: Lease, { fencingToken, turns = 1, othersWait = true }: Grant, now: Instant) {
+    this.current = first;
+    this.since = now;
+    this.yieldedAt = now;
+    this.othersWait = othersWait;
+    this.lastToken = fencingToken + turns - 1;
+  }
+
+  /** Whether one more turn has a fencing token. */
+  get hasToken(): boolean {
+    return this.current.fencingToken < this.lastToken;
+  }
+}
 
 type State =
   | { readonly status: 'held' }
@@ -39,6 +70,7 @@ export class Lease implements LeaseReference {
   readonly fencingToken: number;
   readonly heldSince: Instant;
   readonly options: HoldingOptions;
+  readonly tenure: Tenure;
   readonly #clock: Clock;
   readonly #clockDrift: number;
   #ttlMs: number;
@@ -54,17 +86,51 @@ export class Lease implements LeaseReference {
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
-  constructor(grant: Grant, options: HoldingOptions, clock: Clock, clockDrift: number) {
+  constructor(
+    grant: Grant,
+    options: HoldingOptions,
+    clock: Clock,
+    clockDrift: number,
+    previous?: Lease,
+  ) {
     this.keys = grant.keys;
     this.token = grant.token;
     this.fencingToken = grant.fencingToken;
-    this.heldSince = grant.sentAt;
+    this.heldSince = previous === undefined ? grant.sentAt : clock.now();
+    this.tenure = previous?.tenure ?? new Tenure(this, grant, clock.now());
     this.options = options;
     this.#ttlMs = grant.ttlMs;
-    this.#longestTtlMs = grant.ttlMs;
+    this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
+    this.renewing = previous?.renewing;
     this.#clock = clock;
     this.#clockDrift = clockDrift;
+  }
+
+  /** The next turn: a lock of its own, with what is left of the validity. */
+  passOn(options: HoldingOptions): Lease {
+    const { keys, token, tenure } = this;
+    const turn = new Lease(
+      {
+        keys,
+        token,
+        fencingToken: this.fencingToken + 1,
+        ttlMs: this.#ttlMs,
+        sentAt: this.#sentAt,
+      },
+      options,
+      this.#clock,
+      this.#clockDrift,
+      this,
+    );
+    tenure.current = turn;
+    tenure.turns += 1;
+    return turn;
+  }
+
+  /** Since the request was sent that the validity counts from. */
+  get sinceSentMs(): number {
+    return elapsedMs(this.#sentAt, this.#clock.now());
   }
 
   get ttlMs(): number {

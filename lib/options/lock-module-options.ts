@@ -30,6 +30,14 @@ export interface ReplicaGuardOptions {
   timeout?: Duration;
 }
 
+/** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
+export interface HandoffOptions {
+  /** How many callers at the most while another process waits for the key. Default 16. */
+  turns?: number;
+  /** For how long at the most. Default 20 ms. */
+  tenure?: Duration;
+}
+
 /** Options of `RedisLockModule.forRoot`. One of `redis` and `store` is needed; everything else has a default. */
 export interface LockModuleOptions {
   /**
@@ -73,6 +81,12 @@ export interface LockModuleOptions {
    * survives a fail-over. Costs a round trip to the replicas. Default: none.
    */
   replicas?: ReplicaGuardOptions;
+  /**
+   * Callers of this process that wait for the same keys take turns under one lease, without asking Redis in between: each has a lock
+   * and a larger fencing token of its own. The lease goes back to Redis, and to other processes that wait, after so many turns or so
+   * much time. `false` asks Redis for each caller. Default: 16 turns, 20 ms.
+   */
+  handoff?: false | HandoffOptions;
   /** How long a shutdown waits for holders before it takes their locks away. Default 10 s. */
   shutdownTimeout?: Duration;
   /** How lock errors answer. */

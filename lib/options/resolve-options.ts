@@ -7,11 +7,22 @@ import type { LockStore } from '../store/lock-store.js';
 import { describe } from './describe.js';
 import { toMs } from './duration.js';
 import type {
+  HandoffOptions,
   LockErrorOptions,
   LockModuleOptions,
   ReplicaGuardOptions,
   RestartGuardOptions,
 } from './lock-module-options.js';
+
+/** The bounds of a tenure. */
+export interface Handoff {
+  /** While others wait. */
+  readonly turns: number;
+  readonly tenureMs: number;
+}
+
+/** With a lease so many fencing tokens are reserved: one for each turn. 1 µs each, so that they stay close to the server's clock. */
+const RESERVED_TOKENS = 1_024;
 
 /** Every option, checked, in the units of the library. */
 export interface ResolvedOptions {
@@ -28,6 +39,9 @@ export interface ResolvedOptions {
   readonly fenceKeepMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
+  readonly handoff: Handoff;
+  /** How many fencing tokens are reserved with a lease. */
+  readonly turns: number;
   readonly shutdownTimeoutMs: number;
   readonly errors: LockErrorOptions;
 }
@@ -50,6 +64,7 @@ const NAMES = {
   maxClockStep: true,
   restartGuard: true,
   replicas: true,
+  handoff: true,
   shutdownTimeout: true,
   errors: true,
 } satisfies Record<keyof LockModuleOptions, true>;
@@ -63,6 +78,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   }
   refuseUnknown(options, NAMES, 'LockModule');
   const location = locationOf(options);
+  const handoff = handoffOf(options.handoff ?? {});
   const restartGuard = restartGuardOf(options.restartGuard, location);
   const nodeTimeoutMs = Math.min(
     toMs(options.nodeTimeout ?? 1_000, 'nodeTimeout', 1),
@@ -79,6 +95,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
     fenceKeepMs: Math.ceil(toMs(options.maxClockStep ?? 600_000, 'maxClockStep')),
     restartGuard,
     replicas: replicasOf(options.replicas, location, nodeTimeoutMs),
+    handoff,
+    turns: handoff.turns > 1 ? RESERVED_TOKENS : 1,
     shutdownTimeoutMs: Math.min(
       toMs(options.shutdownTimeout ?? 10_000, 'shutdownTimeout'),
       LONGEST_TIMER_MS,
@@ -237,6 +255,20 @@ function replicasOf(
   throw new LockConfigurationError(
     `Option "replicas.timeout" (${String(timeoutMs)} ms) must be shorter than "nodeTimeout" (${String(nodeTimeoutMs)} ms), in which it is contained.`,
   );
+}
+
+const HANDOFF_NAMES = { turns: true, tenure: true } satisfies Record<keyof HandoffOptions, true>;
+
+function handoffOf(value: false | HandoffOptions): Handoff {
+  if (value === false) return { turns: 1, tenureMs: 0 };
+  if (typeof value !== 'object' || (value as unknown) === null)
+    throw wrong('handoff', value, `false, or an object such as { turns: 16, tenure: '20ms' }`);
+  refuseUnknown(value, HANDOFF_NAMES, 'Option "handoff"');
+  const { turns = 16, tenure = 20 } = value;
+  if (!Number.isInteger(turns) || turns < 1 || turns > RESERVED_TOKENS) {
+    throw wrong('handoff.turns', turns, `a whole number from 1 to ${String(RESERVED_TOKENS)}`);
+  }
+  return { turns, tenureMs: toMs(tenure, 'handoff.tenure') };
 }
 
 const onlyRedis = (option: string): LockConfigurationError =>

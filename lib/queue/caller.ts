@@ -28,6 +28,7 @@ export class Caller {
   /** What the store said last; it decides what a wait that ends in vain is called. */
   #lastOutcome: Held | Unavailable | undefined;
   #overdue = false;
+  #over = false;
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
@@ -49,6 +50,11 @@ export class Caller {
       onAbort(signal, () => {
         this.fail(signal.reason);
       });
+  }
+
+  /** Granted, refused or gone. */
+  get isOver(): boolean {
+    return this.#over;
   }
 
   grant(lease: Lease): void {
@@ -77,6 +83,7 @@ export class Caller {
   }
 
   #forget(): void {
+    this.#over = true;
     this.#timeout.cancel();
     this.#ignoreSignal?.();
   }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   LockNotAcquiredError,
   LockServiceClosedError,
@@ -7,8 +8,16 @@ import type { Agenda } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import { validityMs, type Grant, type Lease } from '../lease/lease.js';
 import { UnderWay } from '../time/under-way.js';
-import type { Held, LeaseReference, LockStore, Unavailable } from '../store/lock-store.js';
-import { newOwnerToken } from '../store/owner-token.js';
+import type { Handoff } from '../options/resolve-options.js';
+import type {
+  Held,
+  LeaseReference,
+  LineCall,
+  LinePlace,
+  LockStore,
+  Unavailable,
+} from '../store/lock-store.js';
+import { isOwnToken, newOwnerToken } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
 import { contendedPauseMs, isContended, WaitingLine, type AttemptOutcome } from './waiting-line.js';
 
@@ -21,6 +30,12 @@ interface Dependencies {
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
   /** Removes from the store what an attempt may have left there. */
   readonly discard: (lease: LeaseReference, ttlMs: number) => void;
+  /** The next turn under a lease that was given back. */
+  readonly takeTurn: (lease: Lease, request: LockRequest) => Lease;
+  readonly release: (lease: Lease) => Promise<unknown>;
+  /** Whether a token is a lease of this service. */
+  readonly holds: (token: string) => boolean;
+  readonly handoff: Handoff;
 }
 
 /** Where releases cannot be reported, we ask again this often whether they can by now. */
@@ -38,8 +53,8 @@ export class LockQueue {
   readonly #lines = new Map<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
-  /** Where this process may stand in the store's line. */
-  readonly #standingAt = new Set<string>();
+  /** Marks the tokens of this service, so that it knows which orphans are its own. */
+  readonly #maker = `${randomBytes(6).toString('base64url')}.`;
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
   /** Attempts that do not wait, and lines. */
   readonly #underWay = new UnderWay();
@@ -62,6 +77,15 @@ export class LockQueue {
   /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
   wake(keys: readonly string[]): void {
     for (const key of keys) for (const line of this.#linesByKey.get(key) ?? []) line.wake();
+  }
+
+  /**
+   * Gives a lease that a caller of this process gives back to the next one here that waits for the same keys, within the bounds of a
+   * tenure. Answers whether it did.
+   */
+  passOn(lease: Lease): boolean {
+    if (this.#state !== 'open') return false;
+    return this.#lines.get(idOf(lease.keys))?.passOn(lease) ?? false;
   }
 
   wakeAll(): void {
@@ -88,11 +112,11 @@ export class LockQueue {
   }
 
   async #tryOnce(request: LockRequest): Promise<Lease> {
-    let outcome = await this.#attempt(request, false);
+    let outcome = await this.#attempt(request);
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries));
       if (!this.#isOpenTo(request)) break;
-      outcome = await this.#attempt(request, false);
+      outcome = await this.#attempt(request);
     }
     if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
     if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
@@ -111,42 +135,58 @@ export class LockQueue {
 
   #wait(request: LockRequest): Promise<Lease> {
     const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
-    const id = request.keys.join('\0');
+    const id = idOf(request.keys);
     const line = this.#lines.get(id);
     if (line !== undefined) line.join(caller);
     else this.#open(id, request.keys, caller);
     return caller.granted;
   }
 
-  /** One request to the store under a fresh token; nothing of it stays behind unless it is granted. */
-  async #attempt(request: LockRequest, standInLine: boolean): Promise<AttemptOutcome> {
+  /** One request to the store; nothing of it stays behind unless it is granted, or stands in line. */
+  async #attempt(
+    request: LockRequest,
+    line?: LinePlace,
+    token = this.#newToken(),
+  ): Promise<AttemptOutcome> {
     const { keys, ttlMs } = request;
-    const token = newOwnerToken();
     const sentAt = this.#deps.clock.now();
-    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, standInLine });
-    if (outcome.status === 'held' && standInLine) {
-      // Of several keys, the nodes of a store may have been asked for at different ones.
-      for (const key of keys) this.#standingAt.add(key);
+    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line });
+    if (outcome.status === 'held') return outcome;
+    if (outcome.status === 'unavailable') {
+      if (outcome.sent !== false) this.#deps.discard({ keys, token }, ttlMs);
+      return outcome;
     }
-    if (outcome.status === 'unavailable' && outcome.sent !== false)
-      this.#deps.discard({ keys, token }, ttlMs);
-    if (outcome.status !== 'granted') return outcome;
-    const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: outcome.fencingToken };
+    const { fencingToken, turns, othersWait } = outcome;
+    const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
     const elapsed = elapsedMs(sentAt, this.#deps.clock.now());
     if (elapsed < validityMs(ttlMs, this.#deps.clockDrift)) return { status: 'granted', grant };
     this.#deps.discard(grant, ttlMs);
     return tooLate(elapsed, ttlMs);
   }
 
+  #newToken(): string {
+    return newOwnerToken(this.#maker);
+  }
+
   #open(id: string, keys: readonly string[], first: Caller): void {
-    const line: WaitingLine = new WaitingLine({
-      attempt: (request, standInLine) => this.#attempt(request, standInLine),
-      adopt: this.#deps.adopt,
-      discard: this.#deps.discard,
+    const { adopt, discard, takeTurn, release, agenda, clock, clockDrift, handoff } = this.#deps;
+    const line: WaitingLine = new WaitingLine(keys, {
+      newToken: () => this.#newToken(),
+      attempt: (request, place, token) => this.#attempt(request, place, token),
+      adopt,
+      discard,
+      takeTurn,
+      release,
       isHearing: () => this.#hearing,
       listen: () => this.#listen(),
-      agenda: this.#deps.agenda,
-      end: () => this.#dissolve(id, line, keys),
+      agenda,
+      clock,
+      clockDrift,
+      handoff,
+      leave: (lease, place) => this.#underWay.add(this.#deps.store.leave(lease, place)),
+      end: () => {
+        this.#dissolve(id, line, keys);
+      },
     });
     this.#lines.set(id, line);
     for (const key of keys) {
@@ -157,18 +197,13 @@ export class LockQueue {
     void this.#underWay.add(line.serve());
   }
 
-  /** Leaves the store's line wherever no other line of this process wants to be told. */
-  async #dissolve(id: string, line: WaitingLine, keys: readonly string[]): Promise<void> {
+  #dissolve(id: string, line: WaitingLine, keys: readonly string[]): void {
     this.#lines.delete(id);
-    const left: Promise<void>[] = [];
     for (const key of keys) {
       const lines = this.#linesByKey.get(key);
       lines?.delete(line);
-      if (lines !== undefined && lines.size > 0) continue;
-      this.#linesByKey.delete(key);
-      if (this.#standingAt.delete(key)) left.push(this.#deps.store.leave(key));
+      if (lines?.size === 0) this.#linesByKey.delete(key);
     }
-    await Promise.all(left);
   }
 
   /** Opens the ear of this process: at the first wait, and now and then at a later one where it could not be opened. */
@@ -184,9 +219,10 @@ export class LockQueue {
 
   async #openEar(): Promise<boolean> {
     const answer = await this.#deps.store.listen(
-      (key) => {
+      (key, call) => {
         if (key === undefined) this.#hear(true);
-        else this.wake([key]);
+        else if (call === undefined) this.wake([key]);
+        else this.#called(key, call);
       },
       () => {
         this.#hear(false);
@@ -197,6 +233,17 @@ export class LockQueue {
     return this.#hearing;
   }
 
+  #called(key: string, call: LineCall): void {
+    let isKnown = false;
+    for (const line of this.#linesByKey.get(key) ?? []) isKnown = line.called(call) || isKnown;
+    // Given to callers who have gone meanwhile: it is for the next in line.
+    const isOrphan =
+      !isKnown && call.inMs === 0 && isOwnToken(call.to, this.#maker) && !this.#deps.holds(call.to);
+    if (!isOrphan) return;
+    const lease = { keys: [key], token: call.to, ttlMs: 0 };
+    void this.#underWay.add(this.#deps.store.leave(lease, { id: call.to, ttlMs: 0 }));
+  }
+
   /** The store says whether it reports releases. While it does not, lines look by themselves; when it does again, all of them do. */
   #hear(hearing: boolean): void {
     this.#hearing = hearing;
@@ -205,6 +252,8 @@ export class LockQueue {
     this.wakeAll();
   }
 }
+
+const idOf = (keys: readonly string[]): string => keys.join('\0');
 
 /** What a refusal by the store is called. */
 function refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {

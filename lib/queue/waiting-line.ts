@@ -1,6 +1,17 @@
-import { SLOT_MS, type Agenda } from '../time/agenda.js';
+import { randomUUID } from 'node:crypto';
 import type { Grant, Lease } from '../lease/lease.js';
-import type { Held, LeaseReference, Unavailable } from '../store/lock-store.js';
+import { validityMs } from '../lease/lease.js';
+import type { Handoff } from '../options/resolve-options.js';
+import type {
+  Held,
+  LeaseReference,
+  LeaseRequest,
+  LineCall,
+  LinePlace,
+  Unavailable,
+} from '../store/lock-store.js';
+import { SLOT_MS, type Agenda } from '../time/agenda.js';
+import { elapsedMs, type Clock } from '../time/clock.js';
 import type { Caller, LockRequest } from './caller.js';
 
 export type AttemptOutcome =
@@ -16,6 +27,9 @@ const LONGEST_RETRY_MS = 1_000;
 const FIRST_CONTENDED_MS = 10;
 const LONGEST_CONTENDED_MS = 160;
 
+/** A tenure lets the event loop go on this often at the least: a chain of callers without I/O would keep everything else from it. */
+const YIELD_MS = 10;
+
 /** Nobody is sure to hold the lock: the store could not decide between several that asked at once. */
 export const isContended = (outcome: AttemptOutcome): boolean =>
   outcome.status === 'held' && outcome.contended === true;
@@ -25,50 +39,100 @@ export const contendedPauseMs = (tries: number): number =>
   Math.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
 
 interface Dependencies {
-  readonly attempt: (request: LockRequest, standInLine: boolean) => Promise<AttemptOutcome>;
+  readonly attempt: (
+    request: LockRequest,
+    place: LinePlace | undefined,
+    token: string,
+  ) => Promise<AttemptOutcome>;
+  readonly newToken: () => string;
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
   readonly discard: (lease: LeaseReference, ttlMs: number) => void;
+  readonly takeTurn: (lease: Lease, request: LockRequest) => Lease;
+  readonly release: (lease: Lease) => Promise<unknown>;
   /** Whether releases are reported to this process. */
   readonly isHearing: () => boolean;
   /** Opens the ear; answers whether releases are reported from now on. */
   readonly listen: () => Promise<boolean>;
+  /** Leaves the store's line. */
+  readonly leave: (lease: LeaseRequest, place: LinePlace) => Promise<void>;
   readonly agenda: Agenda;
+  readonly clock: Clock;
+  readonly clockDrift: number;
+  readonly handoff: Handoff;
   /** Called when the last caller has gone. */
-  readonly end: () => Promise<void>;
+  readonly end: () => void;
 }
 
 /**
  * The callers of this process that wait for the same keys. The first of them has a request in the store, the others have
- * nothing there. Between two looks the line sleeps: until a release is reported, or until the holder's lease may be over.
+ * nothing there. Between two looks the line sleeps: until it is called, or until the holder's lease may be over.
  */
 export class WaitingLine {
+  readonly #id = randomUUID();
+  readonly #keys: readonly string[];
   readonly #deps: Dependencies;
   readonly #callers = new Set<Caller>();
+  /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
+  #token = '';
+  /** Where it stands, if it does. With a ticket it is a line in which the first gets the lock. */
+  #place: LinePlace | undefined;
+  /** Kept for as long as anybody waits here, also when the token has to change. */
+  #ticket: number | undefined;
   /** Reported since the last look began: what that look says may be out of date. */
   #dirty = false;
-  #asleep = false;
+  /** Ends the sleep that is being slept; told to look within so many ms, it may end it later. */
+  #endSleep: ((withinMs: number) => void) | undefined;
   #endPause: (() => void) | undefined;
   #failures = 0;
   /** Tries in a row that were contended. */
   #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
 
-  constructor(dependencies: Dependencies) {
+  constructor(keys: readonly string[], dependencies: Dependencies) {
+    this.#keys = keys;
     this.#deps = dependencies;
   }
 
   join(caller: Caller): void {
     this.#callers.add(caller);
     caller.onGone = () => {
-      this.#callers.delete(caller);
-      if (this.#callers.size === 0) this.#endPause?.();
+      this.#remove(caller);
     };
     if (this.#lastOutcome !== undefined) caller.learn(this.#lastOutcome);
   }
 
+  /** The keys were released, or may have been. Who stands in a line in which the first gets the lock is called by name. */
   wake(): void {
-    this.#dirty = true;
-    if (this.#asleep) this.#endPause?.();
+    if (!this.#standsInOrder() || !this.#deps.isHearing()) this.#look();
+  }
+
+  /** The store calls somebody; answers whether it is this line. */
+  called({ to, inMs }: LineCall): boolean {
+    if (to !== this.#id && to !== this.#token) return false;
+    if (inMs === 0) this.#look();
+    else this.#endSleep?.(inMs);
+    return true;
+  }
+
+  /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
+  passOn(lease: Lease): boolean {
+    const caller = this.#head();
+    if (caller === undefined || !this.#mayPass(lease, caller.request)) return false;
+    this.#remove(caller);
+    const turn = this.#deps.takeTurn(lease, caller.request);
+    const { tenure } = turn;
+    const now = this.#deps.clock.now();
+    if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
+      caller.grant(turn);
+      return true;
+    }
+    tenure.yieldedAt = now;
+    setImmediate(() => {
+      // It may have gone meanwhile: the keeper reports what went wrong with the release.
+      if (caller.isOver) this.#deps.release(turn).catch(() => undefined);
+      else caller.grant(turn);
+    });
+    return true;
   }
 
   sendAway(reason: (keys: readonly string[]) => Error): void {
@@ -80,44 +144,92 @@ export class WaitingLine {
     for (let head = this.#head(); head !== undefined; head = this.#head()) {
       this.#dirty = false;
       const hearing = this.#deps.isHearing();
-      const outcome = await this.#deps.attempt(head.request, hearing);
-      if (outcome.status === 'granted') await this.#granted(head, outcome.grant);
-      else await this.#refused(head, outcome, hearing);
+      const { request } = head;
+      const place = hearing ? this.#placeFor(request) : undefined;
+      if (!this.#standsInOrder()) this.#token = this.#deps.newToken();
+      const outcome = await this.#deps.attempt(request, place, this.#token);
+      if (outcome.status === 'granted') await this.#granted(request, outcome.grant);
+      else if (outcome.status === 'held') await this.#held(outcome, place);
+      else await this.#unavailable(outcome);
     }
-    await this.#deps.end();
+    // From here on whoever comes opens another line.
+    this.#deps.end();
+    await this.#leave();
   }
 
-  async #granted(head: Caller, grant: Grant): Promise<void> {
+  async #granted(request: LockRequest, grant: Grant): Promise<void> {
     this.#failures = 0;
-    // Gone while the request was on its way: the lock is passed on, to others of this line too.
-    if (!this.#callers.delete(head)) this.#deps.discard(grant, grant.ttlMs);
-    else {
-      head.grant(this.#deps.adopt(grant, head.request));
-      const { keys, ttlMs } = grant;
-      this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
-      // Our own process holds it now and will wake us; asking the store would only be refused.
-      await this.#sleep(ttlMs);
+    this.#place = undefined;
+    this.#ticket = undefined;
+    const caller = this.#head();
+    // Gone while the request was on its way: the lock is for somebody else, in this line too if what was asked for fits.
+    if (caller === undefined || !isAlike(caller.request, request)) {
+      this.#deps.discard(grant, grant.ttlMs);
+      return;
     }
+    this.#remove(caller);
+    caller.grant(this.#deps.adopt(grant, caller.request));
+    const { keys, ttlMs } = grant;
+    this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
+    // Our own process holds it now and will wake us; asking the store would only be refused.
+    await this.#sleep(ttlMs);
   }
 
-  async #refused(head: Caller, outcome: Held | Unavailable, hearing: boolean): Promise<void> {
+  async #held(outcome: Held, place: LinePlace | undefined): Promise<void> {
     this.#tell(outcome);
-    if (outcome.status === 'held') {
-      this.#failures = 0;
-      // Look again right after the ear was opened: the release may have been reported before it was.
-      if (!hearing && (await this.#deps.listen())) return;
-      this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
-      if (this.#contended > 0) {
-        // Not to be woken: those who asked at once would do so again.
-        await this.#pause(contendedPauseMs(this.#contended));
-        return;
-      }
-      const checkAgainMs = Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS);
-      await this.#sleep(checkAgainMs);
-    } else if (outcome.transient) {
-      // Not to be woken: the release may be our own clean-up of the attempt that failed.
-      await this.#pause(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
-    } else head.giveUp();
+    this.#failures = 0;
+    if (place !== undefined) {
+      this.#ticket = outcome.ticket;
+      this.#place = { ...place, ticket: outcome.ticket };
+    }
+    // Look again right after the ear was opened: the release may have been reported before it was.
+    if (place === undefined && !this.#deps.isHearing() && (await this.#deps.listen())) return;
+    this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
+    // Not to be woken: those who asked at once would do so again.
+    if (this.#contended > 0) await this.#pause(contendedPauseMs(this.#contended));
+    else
+      await this.#sleep(Math.min(outcome.checkAgainMs, place === undefined ? POLL_MS : Infinity));
+  }
+
+  async #unavailable(outcome: Unavailable): Promise<void> {
+    this.#tell(outcome);
+    if (outcome.sent !== false) void this.#leave();
+    if (!outcome.transient) this.#head()?.giveUp();
+    // Not to be woken: the release may be our own clean-up of the attempt that failed.
+    else await this.#pause(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
+  }
+
+  /** Whether it stands in a line in which the first gets the lock. */
+  #standsInOrder(): boolean {
+    return this.#place?.ticket !== undefined;
+  }
+
+  /** The one it has, or, with the ticket it had before, a new one. */
+  #placeFor({ ttlMs }: LockRequest): LinePlace {
+    return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
+  }
+
+  async #leave(): Promise<void> {
+    const place = this.#place;
+    if (place === undefined) return;
+    this.#place = undefined;
+    const lease = { keys: this.#keys, token: this.#token, ttlMs: place.ttlMs };
+    await this.#deps.leave(lease, place);
+  }
+
+  #mayPass(lease: Lease, request: LockRequest): boolean {
+    const { tenure, ttlMs, state, options } = lease;
+    const { handoff, clock, clockDrift } = this.#deps;
+    return (
+      tenure.hasToken &&
+      (!tenure.othersWait || tenure.turns < handoff.turns) &&
+      elapsedMs(tenure.since, clock.now()) < handoff.tenureMs &&
+      // Who asks for another lease gets it from the store.
+      isAlike({ ...options, ttlMs }, request) &&
+      options.autoExtend &&
+      state.status !== 'jeopardy' &&
+      lease.validForMs > validityMs(ttlMs, clockDrift) / 2
+    );
   }
 
   #tell(outcome: Held | Unavailable): void {
@@ -129,20 +241,49 @@ export class WaitingLine {
     return this.#callers.values().next().value;
   }
 
-  /** Until a release is reported, or `ms` and a little. */
-  async #sleep(ms: number): Promise<void> {
-    if (this.#dirty) return;
-    this.#asleep = true;
-    await this.#pause(ms);
-    this.#asleep = false;
+  #remove(caller: Caller): void {
+    this.#callers.delete(caller);
+    if (this.#callers.size === 0) this.#endPause?.();
   }
 
-  /** `ms` and a little: jitter keeps the processes in line from looking at the same moment. Ends when nobody waits any more. */
+  #look(): void {
+    this.#dirty = true;
+    this.#endSleep?.(0);
+  }
+
+  /** Until it is called, or `ms` and a little. */
+  async #sleep(ms: number): Promise<void> {
+    if (this.#dirty || this.#callers.size === 0) return;
+    const { agenda, clock } = this.#deps;
+    await new Promise<void>((resolve) => {
+      const since = clock.now();
+      let dueMs = ms;
+      let alarm = agenda.schedule(ms + jitterMs(), resolve);
+      this.#endPause = () => {
+        alarm.cancel();
+        resolve();
+      };
+      this.#endSleep = (withinMs) => {
+        if (withinMs === 0) {
+          this.#endPause?.();
+          return;
+        }
+        const at = elapsedMs(since, clock.now()) + withinMs;
+        if (at >= dueMs) return;
+        dueMs = at;
+        alarm.cancel();
+        alarm = agenda.schedule(withinMs + jitterMs(), resolve);
+      };
+    });
+    this.#endSleep = undefined;
+    this.#endPause = undefined;
+  }
+
+  /** `ms` and a little, whoever calls. Ends when nobody waits any more. */
   async #pause(ms: number): Promise<void> {
     if (this.#callers.size === 0) return;
-    const jitterMs = SLOT_MS * (1 + 2 * Math.random());
     await new Promise<void>((resolve) => {
-      const alarm = this.#deps.agenda.schedule(ms + jitterMs, resolve);
+      const alarm = this.#deps.agenda.schedule(ms + jitterMs(), resolve);
       this.#endPause = () => {
         alarm.cancel();
         resolve();
@@ -151,3 +292,11 @@ export class WaitingLine {
     this.#endPause = undefined;
   }
 }
+
+/** Keeps the processes in line from looking at the same moment. */
+const jitterMs = (): number => SLOT_MS * (1 + 2 * Math.random());
+
+const isAlike = (
+  one: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
+  other: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
+): boolean => one.ttlMs === other.ttlMs && one.autoExtend === other.autoExtend;

@@ -13,7 +13,7 @@ export function createStore(
   const { location } = options;
   if (location.kind === 'store') return location.store;
   if (location.kind === 'memory') return new MemoryLockStore(clock);
-  const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas } = options;
+  const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas, turns } = options;
   const { redis } = location;
   return new RedisLockStore({
     redis,
@@ -22,6 +22,7 @@ export function createStore(
     fenceKeepMs,
     restartGuard,
     replicas,
+    turns,
     warn,
     clock,
   });

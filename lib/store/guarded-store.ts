@@ -6,6 +6,7 @@ import type {
   InspectOutcome,
   LeaseRenewal,
   LeaseRequest,
+  LinePlace,
   LockStore,
   NodeHealth,
   ReleaseListener,
@@ -54,8 +55,8 @@ export class GuardedStore implements LockStore {
     }
   }
 
-  release(lease: LeaseRequest): Promise<ReleaseOutcome> {
-    return guard(RELEASE, () => this.#store.release(lease));
+  release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
+    return guard(RELEASE, () => this.#store.release(lease, lastToken));
   }
 
   inspect(key: string): Promise<InspectOutcome> {
@@ -92,9 +93,9 @@ export class GuardedStore implements LockStore {
     }
   }
 
-  async leave(key: string): Promise<void> {
+  async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
     try {
-      await this.#store.leave(key);
+      await this.#store.leave(lease, line);
     } catch {
       // Best effort: what stays in line is told of one release in vain, and expires.
     }
@@ -107,8 +108,8 @@ export class GuardedStore implements LockStore {
   }
 
   /** A store that others use too outlives the service. It keeps these two then, and not all that the service holds. */
-  readonly #tellRelease: ReleaseListener = (key) => {
-    this.#listener?.(key);
+  readonly #tellRelease: ReleaseListener = (key, call) => {
+    this.#listener?.(key, call);
   };
 
   readonly #tellDeaf = (): void => {
@@ -142,9 +143,14 @@ const UNAVAILABLE: Shapes<Unavailable> = {
 
 const ACQUIRE: Shapes<AcquireOutcome> = {
   ...UNAVAILABLE,
-  granted: ({ fencingToken }) => isFencingToken(fencingToken),
-  held: ({ key, remainingMs, checkAgainMs, contended = true }) =>
-    isText(key) && isDuration(remainingMs) && isDuration(checkAgainMs) && contended === true,
+  granted: ({ fencingToken, turns = 1, othersWait = false }) =>
+    isFencingToken(fencingToken) && isFencingToken(turns) && typeof othersWait === 'boolean',
+  held: ({ key, remainingMs, checkAgainMs, contended = true, ticket = 0 }) =>
+    isText(key) &&
+    isDuration(remainingMs) &&
+    isDuration(checkAgainMs) &&
+    contended === true &&
+    isDuration(ticket),
 };
 
 const EXTEND: Shapes<ExtendOutcome> = {

@@ -19,12 +19,19 @@ export interface LeaseRenewal extends LeaseRequest {
   readonly validForMs: number;
 }
 
+/** Who waits in the store's line for a key. */
+export interface LinePlace {
+  /** Names the waiting callers of this process; what the store reports is addressed to it, or to the token of the request. */
+  readonly id: string;
+  /** TTL of the request that first stood there, in ms. */
+  readonly ttlMs: number;
+  /** The place that an earlier request was given. */
+  readonly ticket?: number | undefined;
+}
+
 export interface AcquireRequest extends LeaseRequest {
-  /**
-   * Whether to stand in line when refused: the store then calls the listener given to `listen` once the key that was busy
-   * is released. Only after `listen` has answered `'listening'`.
-   */
-  readonly standInLine: boolean;
+  /** Where to stand in line when refused, if at all. Only after `listen` has answered `'listening'`. */
+  readonly line?: LinePlace | undefined;
 }
 
 /** The store gave no answer, or one that cannot be trusted. */
@@ -50,10 +57,23 @@ export interface Held {
    * short random pause.
    */
   readonly contended?: true;
+  /**
+   * The place in line that this token was given, in stores where the first in line gets the lock: to be asked with again, with the same
+   * token, and with other tokens after that.
+   */
+  readonly ticket?: number | undefined;
 }
 
-export type AcquireOutcome =
-  { readonly status: 'granted'; readonly fencingToken: number } | Held | Unavailable;
+export interface Granted {
+  readonly status: 'granted';
+  readonly fencingToken: number;
+  /** How many fencing tokens from that one on belong to this lease, for turns that callers take under it. Default 1. */
+  readonly turns?: number | undefined;
+  /** Whether others stand in line for one of the keys. Default: nobody knows. */
+  readonly othersWait?: boolean | undefined;
+}
+
+export type AcquireOutcome = Granted | Held | Unavailable;
 
 export type ExtendOutcome =
   | { readonly status: 'extended' }
@@ -91,15 +111,27 @@ export interface StoreHealth {
   readonly hasQuorum: boolean;
 }
 
-/** Called with a key that was released, or without one when any release may have been missed (after a reconnect). */
-export type ReleaseListener = (key?: string) => void;
+/** What a store reports of a key. */
+export interface LineCall {
+  /** The id or the token of those who should look again; everybody else need not. */
+  readonly to: string;
+  /** 0: now. Else: if nothing was reported until then, because the lock was given to somebody who may not be there. */
+  readonly inMs: number;
+}
+
+/**
+ * Called with a key that was released or that somebody in line was given, or without one when any such report may have been missed
+ * (after a reconnect).
+ */
+export type ReleaseListener = (key?: string, call?: LineCall) => void;
 
 /**
  * Where leases live. Every method settles within its own time limit, and none rejects for a fault of the store: an outage is
  * the outcome `unavailable`, never confused with a refusal (`held`) or a loss (`lost`).
  *
  * A lease is all or nothing over its keys. Requests are idempotent by token. What an acquire or a release that was `unavailable` may have
- * left behind is for the caller to remove, by releasing it again; after every other answer the store sees to that itself.
+ * left behind is for the caller to remove, by releasing it again; after every other answer the store sees to that itself. An acquire
+ * whose token holds the keys already is granted, and makes them a lease of its TTL.
  */
 export interface LockStore {
   /** Connects; resolves when the store answered or its time limit is over. Never rejects for an outage. */
@@ -109,8 +141,9 @@ export interface LockStore {
   extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
+   * @param lastToken the last fencing token that was used under it, where that is known
    */
-  release(lease: LeaseRequest): Promise<ReleaseOutcome>;
+  release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;
@@ -124,8 +157,8 @@ export interface LockStore {
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
   /** How the nodes are; a store that cannot tell is asked for a key instead. */
   health?(): Promise<StoreHealth>;
-  /** Leaves the line at a key. */
-  leave(key: string): Promise<void>;
+  /** Leaves the line, and passes on what its token may have been given in the meantime. */
+  leave(lease: LeaseRequest, line: LinePlace): Promise<void>;
   /** Closes what the store itself opened, and nothing else. */
   close(): Promise<void>;
 }

@@ -4,6 +4,10 @@ import { randomBytes } from 'node:crypto';
 const MARK = 'holdfast:';
 
 /** 128 random bits: nobody can guess it, so nobody else can extend or release. */
-export const newOwnerToken = (): string => MARK + randomBytes(16).toString('base64url');
+export const newOwnerToken = (maker = ''): string =>
+  MARK + maker + randomBytes(16).toString('base64url');
+
+/** Whether a token was made for this maker. */
+export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);
 
 export const isOwnerToken = (value: string): boolean => value.startsWith(MARK);

@@ -35,7 +35,7 @@ export class TestLockStore extends MemoryLockStore {
 
   /** Somebody else asks for a key. */
   hold(key: string): Promise<AcquireOutcome> {
-    return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS, standInLine: false });
+    return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
   /** Somebody else lets go of a key. */
@@ -44,9 +44,8 @@ export class TestLockStore extends MemoryLockStore {
   }
 
   /** Somebody else holds a key from now on, whoever held it. */
-  async steal(key: string): Promise<void> {
-    // Both take effect at once: nobody in line gets in between.
-    await Promise.all([super.forceRelease(key), this.hold(key)]);
+  steal(key: string): void {
+    this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {

@@ -67,7 +67,7 @@ export class TestLocks {
     if (!this.#service.lose(key))
       throw new Error(`"${key}" is not held by the code under test, so it cannot lose it.`);
     this.#strangers.add(key);
-    await this.#store.steal(key);
+    this.#store.steal(key);
   }
 
   /** The store stops answering: for the keys given, or altogether. */

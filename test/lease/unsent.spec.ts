@@ -11,7 +11,6 @@ const request = (keys: readonly string[]) => ({
   keys,
   token: 'holdfast:token',
   ttlMs: 1_000,
-  standInLine: false,
 });
 
 function storeAt(redis: string | Cluster): RedisLockStore {
@@ -20,6 +19,7 @@ function storeAt(redis: string | Cluster): RedisLockStore {
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
     fenceKeepMs: 1_000,
+    turns: 1,
     warn: () => undefined,
   });
 }

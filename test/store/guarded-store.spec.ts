@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockService, LockStoreUnavailableError, type LockStore } from 'nestjs-holdfast';
 import { GuardedStore } from '../../lib/store/guarded-store.js';
 import { ScriptedStore } from '../support/scripted-store.js';
-import { request } from './open-store.js';
+import { LINE, request } from './open-store.js';
 
 /** A store whose methods of these names do this, whatever the port says. */
 function faultyStore(methods: Partial<Record<keyof LockStore, () => unknown>>): LockStore {
@@ -157,7 +157,7 @@ describe('a store that throws at once', () => {
 
   it('from leave disturbs nobody', async () => {
     const store = new GuardedStore(faultyStore({ leave: throws }));
-    await expect(store.leave('key')).resolves.toBeUndefined();
+    await expect(store.leave(request('key'), LINE)).resolves.toBeUndefined();
   });
 
   it('from close is reported by a rejection', async () => {

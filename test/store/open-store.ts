@@ -2,7 +2,7 @@ import {
   RedisLockStore,
   type RedisLockStoreOptions,
 } from '../../lib/store/redis/redis-lock-store.js';
-import type { AcquireRequest, LeaseRenewal } from '../../lib/store/lock-store.js';
+import type { AcquireRequest, LeaseRenewal, LinePlace } from '../../lib/store/lock-store.js';
 import type { RedisLocation } from '../../lib/store/redis/redis-source.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 
@@ -23,6 +23,7 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
     keyPrefix: 'lock:',
     nodeTimeoutMs: 1_000,
     fenceKeepMs: 600_000,
+    turns: 1,
     warn: (message) => warnings.push(message),
     redis: Array.isArray(redis) ? redis : [redis as RedisLocation],
     ...options,
@@ -34,12 +35,15 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
 /** What the queue asks a store for; as a renewal, of a lease that was granted long before every other. */
 export const request = (
   keys: string | readonly string[],
-  { ttlMs = 30_000, standInLine = false, token = newOwnerToken() }: Partial<AcquireRequest> = {},
+  { ttlMs = 30_000, line, token = newOwnerToken() }: Partial<AcquireRequest> = {},
 ): AcquireRequest & LeaseRenewal => ({
   keys: typeof keys === 'string' ? [keys] : keys,
   token,
   ttlMs,
-  standInLine,
+  line,
   fencingToken: 1,
   validForMs: ttlMs,
 });
+
+/** Of the only line of a process. */
+export const LINE: LinePlace = { id: 'line', ttlMs: 30_000 };

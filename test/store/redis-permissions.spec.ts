@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
 import { deferred } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
-import { openStore, request, type OpenStore } from './open-store.js';
+import { LINE, openStore, request, type OpenStore } from './open-store.js';
 
 let server: RedisServer;
 let opened: OpenStore[] = [];
@@ -55,7 +55,7 @@ describe('a Redis user', () => {
     const told = deferred<string | undefined>();
     const waiter = await open(url);
     expect(await waiter.store.listen(told.resolve)).toBe('listening');
-    await waiter.store.acquire(request('b', { standInLine: true }));
+    await waiter.store.acquire(request('b', { line: LINE }));
     expect(await store.release(lease)).toEqual({ status: 'released' });
     expect(await told.promise).toBe('b');
     expect([...warnings, ...waiter.warnings]).toEqual([]);

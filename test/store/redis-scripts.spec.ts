@@ -11,7 +11,7 @@ import type { Script } from '../../lib/store/redis/scripts/script.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
-import { openStore, request, type OpenStore } from './open-store.js';
+import { LINE, openStore, request, type OpenStore } from './open-store.js';
 
 const KEEP_MS = 600_000;
 
@@ -158,12 +158,12 @@ describe('a script that fails', () => {
 
   it('to put the caller in line says so, by asking it to look again soon', async () => {
     await store.acquire(request('a'));
-    const standing = await store.acquire(request('a', { standInLine: true }));
+    const standing = await store.acquire(request('a', { line: LINE }));
     expect(standing).toMatchObject({ status: 'held', key: 'a' });
     expect(standing.status === 'held' && standing.checkAgainMs).toBeGreaterThan(20_000);
     await redis.del('{lock:a}:queue');
     await redis.set('{lock:a}:queue', 'of another type');
-    const outcome = await store.acquire(request('a', { standInLine: true }));
+    const outcome = await store.acquire(request('a', { line: LINE }));
     expect(outcome.status === 'held' && outcome.checkAgainMs).toBeLessThanOrEqual(1_000);
   });
 });
@@ -186,7 +186,7 @@ describe('a server whose memory is full', () => {
 
     expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
     expect(await redis.pttl('lock:a')).toBeGreaterThan(20_000);
-    const held = await store.acquire(request('a', { standInLine: true }));
+    const held = await store.acquire(request('a', { line: LINE }));
     expect(held.status === 'held' && held.checkAgainMs).toBeLessThanOrEqual(1_000);
     expect(await store.release(lease)).toEqual({ status: 'released' });
     expect(await redis.exists('lock:a', 'lock:b')).toBe(0);
@@ -278,7 +278,7 @@ describe('a lock of other software', () => {
 
   it('without TTL is held for ever, and is looked at again every second', async () => {
     await redis.set('lock:foreign', 'somebody');
-    const outcome = await store.acquire(request('foreign', { standInLine: true }));
+    const outcome = await store.acquire(request('foreign', { line: LINE }));
     expect(outcome).toEqual({
       status: 'held',
       key: 'foreign',

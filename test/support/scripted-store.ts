@@ -91,8 +91,8 @@ export class ScriptedStore implements LockStore {
     return this.onListen();
   }
 
-  async leave(key: string): Promise<void> {
-    this.left.push(key);
+  async leave({ keys }: LeaseRequest): Promise<void> {
+    this.left.push(...keys);
   }
 
   async close(): Promise<void> {

@@ -6,10 +6,21 @@ import type {
   InspectOutcome,
   LeaseReference,
   LeaseRequest,
+  LineCall,
+  LinePlace,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
 } from '../lock-store.js';
+
+/** How long a key waits for the one in line that it was given to. */
+const LONGEST_CLAIM_MS = 1_000;
+
+interface Waiter {
+  readonly token: string;
+  readonly ticket: number;
+  readonly claimMs: number;
+}
 
 interface Entry {
   readonly token: string;
@@ -28,6 +39,9 @@ export class MemoryLockStore implements LockStore {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<ReleaseListener>();
+  /** Of each key that somebody waits for: by ticket. */
+  readonly #lines = new Map<string, Waiter[]>();
+  #lastTicket = 0;
   /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
   #lastFencingToken = 0;
   #sweepAt = SMALLEST_SWEEP;
@@ -37,12 +51,24 @@ export class MemoryLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    for (const key of request.keys) {
+    const { keys, token, line } = request;
+    for (const key of keys) {
+      this.#give(key, token);
       const entry = this.#valid(key);
-      if (entry === undefined || entry.token === request.token) continue;
+      if (entry === undefined || entry.token === token) continue;
+      // Nobody holds one key while waiting for another.
+      for (const other of keys) if (this.#valid(other)?.token === token) this.#free(other);
       const remainingMs = this.#remaining(entry);
-      return Promise.resolve({ status: 'held', key, remainingMs, checkAgainMs: remainingMs });
+      const ticket = line && this.#stand(key, token, line);
+      return Promise.resolve({
+        status: 'held',
+        key,
+        remainingMs,
+        checkAgainMs: remainingMs,
+        ticket,
+      });
     }
+    for (const key of keys) this.#forget(key, token);
     this.#put(request);
     this.#sweep();
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, Date.now() * 1_000);
@@ -82,9 +108,9 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve('listening');
   }
 
-  /** Every listener hears of every release, so there is no line to leave. */
-  leave(): Promise<void> {
-    return Promise.resolve();
+  async leave(lease: LeaseReference): Promise<void> {
+    for (const key of lease.keys) this.#forget(key, lease.token);
+    await this.release(lease);
   }
 
   /** Nothing to close: another module may use the same store object. */
@@ -102,6 +128,11 @@ export class MemoryLockStore implements LockStore {
     return { status: 'extended' };
   }
 
+  /** Whoever held it, and whoever waits. */
+  protected seize(lease: LeaseRequest): void {
+    this.#put(lease);
+  }
+
   #put({ keys, token, ttlMs }: LeaseRequest): void {
     const entry = { token, ttlMs, since: this.#clock.now() };
     for (const key of keys) this.#entries.set(key, entry);
@@ -109,11 +140,53 @@ export class MemoryLockStore implements LockStore {
 
   #free(key: string): void {
     this.#entries.delete(key);
+    this.#give(key);
+  }
+
+  /** A key that is free goes to the first in line, unless that is the one who asks. */
+  #give(key: string, asking?: string): void {
+    const line = this.#lines.get(key);
+    const [first, second] = line ?? [];
+    if (first === undefined || first.token === asking || this.#valid(key) !== undefined) return;
+    const { token, claimMs } = first;
+    this.#forget(key, token);
+    this.#put({ keys: [key], token, ttlMs: claimMs });
+    this.#tell(key, { to: token, inMs: 0 });
+    if (second !== undefined) this.#tell(key, { to: second.token, inMs: claimMs });
+  }
+
+  #tell(key: string, call: LineCall): void {
     for (const listener of this.#listeners) {
       queueMicrotask(() => {
-        listener(key);
+        listener(key, call);
       });
     }
+  }
+
+  /** In the place it had, or at the end. */
+  #stand(key: string, token: string, { ticket, ttlMs }: LinePlace): number {
+    const line = this.#lines.get(key) ?? [];
+    const known = line.find((waiter) => waiter.token === token);
+    if (known !== undefined) return known.ticket;
+    this.#lastTicket += 1;
+    const waiter = {
+      token,
+      ticket: ticket ?? this.#lastTicket,
+      claimMs: Math.min(ttlMs, LONGEST_CLAIM_MS),
+    };
+    line.push(waiter);
+    this.#lines.set(
+      key,
+      line.sort((a, b) => a.ticket - b.ticket),
+    );
+    return waiter.ticket;
+  }
+
+  #forget(key: string, token: string): void {
+    const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
+    if (line === undefined) return;
+    if (line.length === 0) this.#lines.delete(key);
+    else this.#lines.set(key, line);
   }
 
   #valid(key: string): Entry | undefined {

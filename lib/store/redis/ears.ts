@@ -1,4 +1,4 @@
-import type { ReleaseListener } from '../lock-store.js';
+import type { LineCall, ReleaseListener } from '../lock-store.js';
 import { poll, quorumOf } from './poll.js';
 import type { RedisNode } from './redis-node.js';
 
@@ -12,7 +12,7 @@ export class Ears {
   readonly #nodes: readonly RedisNode[];
   readonly #quorum: number;
   readonly #hearing = new Set<RedisNode>();
-  /** Keys whose release was reported by one node and may not have reached the others yet. */
+  /** What was reported by one node and may not have reached the others yet. */
   readonly #spreading = new Map<string, NodeJS.Timeout>();
   #listener: ReleaseListener = () => undefined;
   #onDeaf: () => void = () => undefined;
@@ -40,20 +40,21 @@ export class Ears {
   }
 
   /** A key was released. */
-  tell(key: string): void {
+  tell(key: string, call?: LineCall): void {
     if (this.#nodes.length === 1) {
-      this.#listener(key);
+      this.#listener(key, call);
       return;
     }
-    if (this.#spreading.has(key)) return;
+    const id = `${call?.to ?? ''} ${key}`;
+    if (this.#spreading.has(id)) return;
     const timer = setTimeout(
       () => {
-        this.#spreading.delete(key);
-        this.#listener(key);
+        this.#spreading.delete(id);
+        this.#listener(key, call);
       },
       1 + Math.random() * SPREAD_MS,
     );
-    this.#spreading.set(key, timer);
+    this.#spreading.set(id, timer);
   }
 
   close(): void {
@@ -67,8 +68,8 @@ export class Ears {
 
   async #openAt(node: RedisNode): Promise<void> {
     const open = await node.listen(
-      (key) => {
-        if (key !== undefined) this.tell(key);
+      (key, call) => {
+        if (key !== undefined) this.tell(key, call);
         else this.#opened(node);
       },
       () => {

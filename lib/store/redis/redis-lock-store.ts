@@ -6,9 +6,11 @@ import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
+  Granted,
   InspectOutcome,
   LeaseRenewal,
   LeaseRequest,
+  LinePlace,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
@@ -48,6 +50,7 @@ export class RedisLockStore implements LockStore {
   readonly #nodes: readonly RedisNode[];
   readonly #names: readonly string[];
   readonly #quorum: number;
+  readonly #turns: number;
   readonly #warn: (message: string) => void;
   readonly #agenda: Agenda;
   readonly #ears: Ears;
@@ -62,10 +65,13 @@ export class RedisLockStore implements LockStore {
       redis.length === 1
         ? 'Locks are refused (503) until it is back.'
         : `Locks go on as long as ${String(this.#quorum)} of the ${String(redis.length)} nodes are there.`;
-    this.#nodes = redis.map((location) => new RedisNode(location, options, meanwhile));
+    this.#nodes = redis.map(
+      (location) => new RedisNode(location, options, meanwhile, redis.length === 1),
+    );
     this.#names = this.#nodes.map(({ name }) => name);
     refuseTwins(this.#names, this.#names);
     this.#warn = options.warn;
+    this.#turns = options.turns;
     this.#ears = new Ears(this.#nodes);
     const agenda = new Agenda(clock);
     this.#agenda = agenda;
@@ -73,7 +79,15 @@ export class RedisLockStore implements LockStore {
       for (const key of keys) this.#ears.tell(key);
     };
     this.#cleanUps = new Map(
-      this.#nodes.map((node) => [node, new CleanUp({ store: node, clock, agenda, onRemoved })]),
+      this.#nodes.map((node) => [
+        node,
+        new CleanUp({
+          store: { release: (lease) => node.release(lease) },
+          clock,
+          agenda,
+          onRemoved,
+        }),
+      ]),
     );
   }
 
@@ -108,8 +122,9 @@ export class RedisLockStore implements LockStore {
       (votes, awaited) => acquireOutcome(votes, awaited, this.#names),
     );
     if (outcome.status === 'granted') {
-      if (request.standInLine) void complete.then((votes) => this.#leaveLines(votes));
-      return this.#agree(request, outcome.fencingToken, answers);
+      const { line } = request;
+      if (line !== undefined) void complete.then((votes) => this.#leaveLines(request, line, votes));
+      return this.#agree(request, { ...outcome, turns: this.#turns }, answers);
     }
     // After an outage the caller removes what may be left on any of the nodes.
     if (outcome.status === 'held') await this.#withdraw(request, answers);
@@ -139,10 +154,10 @@ export class RedisLockStore implements LockStore {
     return outcome;
   }
 
-  async release(lease: LeaseRequest): Promise<ReleaseOutcome> {
+  async release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
     const { outcome, complete } = await poll(
       this.#nodes,
-      (node) => node.release(lease),
+      (node) => node.release(lease, { lastToken }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#names),
     );
     if (outcome.status !== 'unavailable') {
@@ -177,10 +192,10 @@ export class RedisLockStore implements LockStore {
     return this.#ears.open(listener, onDeaf);
   }
 
-  async leave(key: string): Promise<void> {
+  async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
     await poll(
       this.#nodes,
-      (node) => node.leave(key),
+      (node) => node.leave(lease, line),
       (_, awaited) => awaited === 0 || undefined,
     );
   }
@@ -225,21 +240,22 @@ export class RedisLockStore implements LockStore {
    */
   async #agree(
     request: AcquireRequest,
-    fencingToken: number,
+    granted: Granted,
     votes: readonly (Vote | undefined)[],
   ): Promise<AcquireOutcome> {
+    const { fencingToken } = granted;
     const tokens = votes.map((vote) =>
       vote?.status === 'granted' ? vote.fencingToken : undefined,
     );
     const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
-    if (missing <= 0) return { status: 'granted', fencingToken };
+    if (missing <= 0) return granted;
     const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
-        if (raised >= missing) return { status: 'granted', fencingToken };
+        if (raised >= missing) return granted;
         if (raised + awaited >= missing) return undefined;
         const failures = answers.filter((answer) => answer !== 'raised');
         // It was granted before: there is something to remove.
@@ -251,11 +267,14 @@ export class RedisLockStore implements LockStore {
   }
 
   /** Granted by the others, it waits no longer at the nodes that refused it. */
-  async #leaveLines(votes: readonly Vote[]): Promise<void> {
+  async #leaveLines(
+    request: AcquireRequest,
+    line: LinePlace,
+    votes: readonly Vote[],
+  ): Promise<void> {
     await Promise.all(
       this.#nodes.map(async (node, index) => {
-        const vote = votes[index];
-        if (vote?.status === 'refused') await node.leave(vote.key);
+        if (votes[index]?.status === 'refused') await node.leave(request, line);
       }),
     );
   }
@@ -269,7 +288,7 @@ export class RedisLockStore implements LockStore {
         // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again.
         const isGone =
           vote?.status === 'granted' &&
-          (await node.release(request, true)).status !== 'unavailable';
+          (await node.release(request, { quiet: true })).status !== 'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
         if (!isGone && !wasNeverSent) this.#cleanUp(index, request);
       }),

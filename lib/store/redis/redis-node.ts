@@ -5,7 +5,9 @@ import type {
   LeaseReference,
   LeaseRenewal,
   LeaseRequest,
+  LinePlace,
   NodeHealth,
+  ReleaseListener,
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
@@ -23,6 +25,7 @@ import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
 import { acquireScript } from './scripts/acquire.js';
 import { extendScript } from './scripts/extend.js';
+import type { LineMode } from './scripts/line.js';
 import { raiseFenceScript } from './scripts/raise-fence.js';
 import { releaseScript } from './scripts/release.js';
 import type { Script } from './scripts/script.js';
@@ -35,13 +38,15 @@ export interface RedisNodeOptions {
   readonly fenceKeepMs: number;
   readonly restartGuard?: RestartGuard | undefined;
   readonly replicas?: ReplicaOptions | undefined;
+  /** How many fencing tokens to reserve with each lease. */
+  readonly turns: number;
   /** Told what the operator should know. */
   readonly warn: (message: string) => void;
 }
 
 /** What one node says to a request for a lock. */
 export type Vote =
-  | { readonly status: 'granted'; readonly fencingToken: number }
+  | { readonly status: 'granted'; readonly fencingToken: number; readonly othersWait: boolean }
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
 
@@ -58,6 +63,16 @@ export interface Restoration extends LeaseRenewal {
   readonly beside?: readonly (number | undefined)[];
 }
 
+/** How a lease is given back. */
+export interface ReleaseManner {
+  /** Tells nobody: whom this vote refused has a reason of its own to look again. */
+  readonly quiet?: boolean;
+  /** The last fencing token that was used under it. */
+  readonly lastToken?: number | undefined;
+  /** The line that it leaves at the same time. */
+  readonly leaves?: LinePlace;
+}
+
 /** Whose key it is, as one node sees it. */
 export type Sight =
   | { readonly status: 'free' }
@@ -66,6 +81,9 @@ export type Sight =
 
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
 const UNTOLD_CHECK_MS = 1_000;
+
+/** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
+const LONGEST_CLAIM_MS = 1_000;
 
 /**
  * One of the places that vote on a lock: a standalone Redis, one behind Sentinel, or a Cluster, which takes several keys slot by
@@ -82,9 +100,18 @@ export class RedisNode {
   readonly #prefix: string;
   readonly #places: KeyPlaces;
   readonly #epoch: string;
+  readonly #lineMode: LineMode;
 
-  /** @param meanwhile what it means for locks when this node is not there */
-  constructor(location: RedisLocation, options: RedisNodeOptions, meanwhile: string) {
+  /**
+   * @param meanwhile what it means for locks when this node is not there
+   * @param isOnly whether it decides alone who is next
+   */
+  constructor(
+    location: RedisLocation,
+    options: RedisNodeOptions,
+    meanwhile: string,
+    isOnly: boolean,
+  ) {
     const { nodeTimeoutMs, replicas, warn } = options;
     this.#options = options;
     this.#meanwhile = meanwhile;
@@ -101,6 +128,7 @@ export class RedisNode {
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
     this.#epoch = `${this.#prefix}{epoch}`;
+    this.#lineMode = isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
   }
 
   /** `host:port`. */
@@ -128,27 +156,30 @@ export class RedisNode {
   }
 
   async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const granted: { readonly group: Group; readonly fencingToken: number }[] = [];
+    const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
     for (const group of this.#places.groups(request.keys)) {
       const vote = await this.#acquireGroup(group, request, proposal);
       if (vote.status !== 'granted') {
         const undone = await Promise.all(
-          granted.map((other) => this.#releaseGroup(other.group, request.token, false)),
+          granted.map((other) => this.#releaseGroup(other.group, request)),
         );
         // What could not be given back is an outage: callers clean up after those, and not after a refusal.
         const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
         return granted.length > 0 ? afterGrant(failure) : failure;
       }
-      granted.push({ group, fencingToken: vote.fencingToken });
+      granted.push({ group, vote });
     }
-    const fencingToken = Math.max(...granted.map((other) => other.fencingToken));
-    const lower = granted.filter((other) => other.fencingToken < fencingToken);
+    const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
+    const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
     const raised = await Promise.all(
       lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
     );
     const failure = raised.find((outcome) => outcome !== undefined);
-    if (failure === undefined) return { status: 'granted', fencingToken };
-    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token, false)));
+    if (failure === undefined) {
+      const othersWait = granted.some(({ vote }) => vote.othersWait);
+      return { status: 'granted', fencingToken, othersWait };
+    }
+    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request)));
     return afterGrant(failure);
   }
 
@@ -174,7 +205,7 @@ export class RedisNode {
     );
     const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
     const asked = batches(entries).map(async (batch) => {
-      const keys = batch.flatMap(({ names }) => [names.main, names.fence]);
+      const keys = batch.flatMap(({ names }) => [names.main, names.fence, names.queue]);
       const args = batch.flatMap(({ lease, beside }) => {
         const sureUntil =
           serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000);
@@ -184,7 +215,7 @@ export class RedisNode {
         extendScript,
         batch[0].slot,
         this.#guarded(keys),
-        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', ...args],
+        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, ...args],
         Math.min(...batch.map(({ lease }) => lease.ttlMs)),
       );
       return { batch, reply };
@@ -199,10 +230,9 @@ export class RedisNode {
     return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
   }
 
-  /** @param quiet tell nobody: whom this vote refused has a reason of its own to look again */
-  async release(lease: LeaseReference, quiet = false): Promise<ReleaseOutcome> {
+  async release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
     const outcomes = await Promise.all(
-      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease.token, quiet)),
+      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease, how)),
     );
     return (
       outcomes.find(({ status }) => status === 'unavailable') ??
@@ -212,7 +242,7 @@ export class RedisNode {
 
   /** Ends whoever's lease. */
   forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.#releaseGroup({ slot: 0, names: [this.#places.names(key)] }, '', false);
+    return this.release({ keys: [key], token: '' });
   }
 
   async inspect(key: string): Promise<Sight> {
@@ -230,18 +260,17 @@ export class RedisNode {
   }
 
   /** Whether releases are reported from now on. */
-  listen(onRelease: (key: string | undefined) => void, onDeaf: () => void): Promise<boolean> {
-    return this.#inbox.open((name) => {
-      if (name === undefined) onRelease(undefined);
-      else if (name.startsWith(this.#prefix)) onRelease(name.slice(this.#prefix.length));
+  listen(onCall: ReleaseListener, onDeaf: () => void): Promise<boolean> {
+    return this.#inbox.open((message) => {
+      const [, to, inMs, name] = /^(\S+) (\d+) (.*)$/s.exec(message ?? '') ?? [];
+      if (message === undefined) onCall();
+      else if (to !== undefined && name?.startsWith(this.#prefix))
+        onCall(name.slice(this.#prefix.length), { to, inMs: Number(inMs) });
     }, onDeaf);
   }
 
-  async leave(key: string): Promise<void> {
-    const { queue } = this.#places.names(key);
-    await this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
-      client.zrem(queue, this.#inbox.channel),
-    );
+  async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
+    await this.release(lease, { leaves: line });
   }
 
   /** One for each of its masters. */
@@ -264,31 +293,47 @@ export class RedisNode {
 
   async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
     const { fenceKeepMs, restartGuard } = this.#options;
-    const inbox = request.standInLine ? this.#inbox.channel : '';
+    const member = this.#member(request, request.line);
     const sentAt = performance.now();
     const reply = await this.#write(
       acquireScript,
       group.slot,
       this.#guarded(allNames(group)),
-      [request.token, request.ttlMs, proposal, fenceKeepMs, inbox, restartGuard?.maxTtlMs ?? ''],
+      [
+        request.token,
+        request.ttlMs,
+        proposal,
+        fenceKeepMs,
+        member,
+        request.line?.ticket ?? '',
+        this.#lineMode,
+        this.#options.turns,
+        restartGuard?.maxTtlMs ?? '',
+      ],
       request.ttlMs,
     );
     if (reply.status === 'unavailable') return reply;
     const values = listOf(reply.value);
     this.#clock.learn(Number(values.at(-1)), sentAt, performance.now());
-    const [result, first, pttl, holder, standing] = values;
-    if (result === 1) return reply.shortfall ?? { status: 'granted', fencingToken: Number(first) };
+    const [result, first, pttl, holder, ticket] = values;
+    if (result === 1) {
+      const othersWait = Number(pttl) > 0;
+      return reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait };
+    }
     if (result === -1) return this.#inQuarantine(Number(first));
     const busy = group.names[Number(first) - 1];
     if (result !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
     const remainingMs = Number(pttl) < 0 ? Infinity : Number(pttl);
-    const willBeTold = isOwnerToken(String(holder)) && (standing === 1 || inbox === '');
+    const stands = typeof ticket === 'string' && ticket !== '';
+    const willBeTold = isOwnerToken(String(holder)) && (stands || member === '');
     return {
       status: 'refused',
       key: busy.main.slice(this.#prefix.length),
       holder: String(holder),
       remainingMs,
       checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
+      // Of several nodes none decides who is next.
+      ticket: stands && this.#lineMode !== 'many' ? Number(ticket) : undefined,
     };
   }
 
@@ -298,20 +343,39 @@ export class RedisNode {
     fencingToken: number,
   ): Promise<Unavailable | undefined> {
     const keys = names.flatMap(({ main, fence }) => [main, fence]);
-    const args = [lease.token, fencingToken, lease.ttlMs, this.#options.fenceKeepMs];
+    // All that are reserved: the next grant has to be larger than the last of them.
+    const last = fencingToken + this.#options.turns - 1;
+    const args = [lease.token, last, lease.ttlMs, this.#options.fenceKeepMs];
     const reply = await this.#write(raiseFenceScript, slot, keys, args, lease.ttlMs);
     if (reply.status === 'unavailable') return reply;
     if (reply.value === names.length) return reply.shortfall;
     return this.#connection.failure('error', 'lost while the others were asked');
   }
 
-  async #releaseGroup(group: Group, token: string, quiet: boolean): Promise<ReleaseOutcome> {
+  async #releaseGroup(
+    group: Group,
+    lease: LeaseReference,
+    { quiet = false, lastToken, leaves }: ReleaseManner = {},
+  ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
-    const args = [token, this.#source.isCluster ? 1 : '', quiet ? 1 : '', fenceKeepMs];
-    const reply = await this.#connection.run(releaseScript, allNames(group), args, nodeTimeoutMs);
+    const member = this.#member(lease, leaves);
+    const reply = await this.#connection.run(
+      releaseScript,
+      allNames(group),
+      [lease.token, this.#lineMode, quiet ? 1 : '', fenceKeepMs, lastToken ?? '', member],
+      nodeTimeoutMs,
+    );
     if (reply.status === 'unavailable') return reply;
     if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
     return { status: reply.value === group.names.length ? 'released' : 'not-held' };
+  }
+
+  /** Who stands in line: the same for every request of one token, or over several nodes of one line. */
+  #member({ token }: LeaseReference, line: LinePlace | undefined): string {
+    if (line === undefined) return '';
+    const claimMs = Math.min(line.ttlMs, LONGEST_CLAIM_MS);
+    const who = this.#lineMode === 'many' ? `${line.id} 0` : `${token} ${String(claimMs)}`;
+    return `${who} ${this.#inbox.channel}`;
   }
 
   /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */

@@ -26,7 +26,11 @@ export function acquireOutcome(
   const mostMissing = votes.length - quorum;
   const yes = votes.filter((vote) => vote?.status === 'granted');
   if (yes.length >= quorum) {
-    return { status: 'granted', fencingToken: Math.max(...yes.map((vote) => vote.fencingToken)) };
+    return {
+      status: 'granted',
+      fencingToken: Math.max(...yes.map((vote) => vote.fencingToken)),
+      othersWait: yes.some((vote) => vote.othersWait),
+    };
   }
   const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
   const leader = leaderOf(votes);
@@ -35,7 +39,10 @@ export function acquireOutcome(
   const decided = certain || failed > mostMissing || (lost && failed + awaited <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
-  if (certain) return held(votes, leader.key, quorum);
+  if (certain) {
+    const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
+    return { ...held(votes, leader.key, quorum), ticket };
+  }
   const unknown = votes.filter((vote) => vote === undefined).length + failed;
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, names);
   // One token may have a majority, with the votes that nobody knows; or none has.

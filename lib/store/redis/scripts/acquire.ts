@@ -1,3 +1,4 @@
+import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { CLOCK, script } from './script.js';
 
@@ -13,47 +14,65 @@ const PROPOSAL_BOUND_US = 1_000_000;
  * memory is full.
  *
  * ARGV: token, ttl ms, fencing token proposed by the client so that several servers agree, ms for which a fence outlives its lease,
- * inbox to stand in line with ('' = do not), longest TTL in ms of the restart guard ('' = none).
- * Answers: {1, fencing token, clock}, or {0, position of the busy key, holder's PTTL, holder's token, 1 when standing in line there,
- * clock}, or {-1, µs of quarantine, clock}.
+ * member to stand in line as ('' = do not), ticket it had before ('' = none), how the line is treated, number of fencing tokens to
+ * reserve, longest TTL in ms of the restart guard ('' = none).
+ *
+ * Answers: {1, first fencing token, number of others in line, clock}, or {0, position of the busy key, holder's PTTL, holder's token,
+ * ticket when standing in line there or '', clock}, or {-1, µs of quarantine, clock}.
+ *
+ * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
+ * hands on what it was given: nobody holds one key while waiting for another.
  */
-export const acquireScript = script(`${CLOCK}${QUARANTINE}
-local token, ttl, proposal, keep, inbox = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local max_ttl = tonumber(ARGV[6])
+export const acquireScript = script(`${CLOCK}${QUARANTINE}${LINE}
+local token, ttl, proposal, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local member, ticket, mode, turns, max_ttl = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
-local highest, mine = 0, 0
-for i = 1, last, 3 do
-  local holder = redis.call('GET', KEYS[i])
-  if holder and holder ~= token then
-    local pttl = redis.call('PTTL', KEYS[i])
-    local standing = 0
-    if inbox ~= '' then
-      -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
-      local added = redis.pcall('ZADD', KEYS[i + 2], 'NX', now, inbox)
-      if type(added) == 'number' then standing = 1 end
-      redis.pcall('PEXPIRE', KEYS[i + 2], math.max(pttl, 0) + keep)
-    end
-    return { 0, (i + 2) / 3, pttl, holder, standing, text(now) }
+local function stand(queue, pttl)
+  if member == '' then return '' end
+  if ticket == '' then
+    local top = redis.pcall('ZREVRANGE', queue, 0, 0, 'WITHSCORES')
+    ticket = text(math.max(now, (tonumber(top[2]) or 0) + 1))
   end
-  if holder then mine = mine + 1 end
-  highest = math.max(highest, tonumber(redis.call('GET', KEYS[i + 1]) or 0))
+  -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
+  local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
+  redis.pcall('PEXPIRE', queue, math.max(pttl, 0) + keep)
+  return type(added) == 'number' and ticket or ''
 end
 
--- Sent twice: the grant of the first time still stands.
-if mine > 0 and mine * 3 == last then return { 1, text(highest), text(now) } end
+local highest, mine = 0, {}
+for i = 1, last, 3 do
+  local holder, claim = redis.call('GET', KEYS[i]), nil
+  if not holder and mode ~= 'many' then
+    holder, claim = give(KEYS[i], KEYS[i + 2], token, mode == 'one')
+  end
+  if holder and holder ~= token then
+    for _, j in ipairs(mine) do
+      redis.call('DEL', KEYS[j])
+      if mode ~= 'many' then give(KEYS[j], KEYS[j + 2], token, mode == 'one') end
+    end
+    local pttl = claim or redis.call('PTTL', KEYS[i])
+    return { 0, (i + 2) / 3, pttl, holder, stand(KEYS[i + 2], pttl), text(now) }
+  end
+  if holder then mine[#mine + 1] = i end
+  highest = math.max(highest, tonumber(redis.call('GET', KEYS[i + 1]) or 0))
+end
 
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, text(quarantined), text(now) } end
 
 local fence = math.max(now, highest + 1)
 if proposal <= now + ${String(PROPOSAL_BOUND_US)} then fence = math.max(fence, proposal) end
+local stored = fence + turns - 1
 -- The fence must outlive the lease by as much as it is ahead of this server's clock.
-local life = text(ttl + keep + math.ceil((fence - now) / 1000))
+local life = text(ttl + keep + math.ceil((stored - now) / 1000))
+local others = 0
 for i = 1, last, 3 do
-  redis.call('SET', KEYS[i + 1], text(fence), 'PX', life)
+  redis.call('SET', KEYS[i + 1], text(stored), 'PX', life)
   redis.call('SET', KEYS[i], token, 'PX', ARGV[2])
-  if inbox ~= '' then redis.pcall('ZREM', KEYS[i + 2], inbox) end
+  if member ~= '' then redis.pcall('ZREM', KEYS[i + 2], member) end
+  local waiting = redis.pcall('ZCARD', KEYS[i + 2])
+  if type(waiting) == 'number' then others = others + waiting end
 end
-return { 1, text(fence), text(now) }
+return { 1, text(fence), others, text(now) }
 `);

@@ -1,9 +1,10 @@
+import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { CLOCK, script } from './script.js';
 
 /**
- * Renews keys of many leases. KEYS: main, fence of each key; with a guard also its epoch key, last. ARGV: ms for which a fence
- * outlives its lease, longest TTL in ms of the restart guard ('' = none), then of each key its lease's token, ttl ms, fencing token,
+ * Renews keys of many leases. KEYS: main, fence, queue of each key; with a guard also its epoch key, last. ARGV: ms for which
+ * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, then of each key its lease's token, ttl ms, fencing token,
  * the server's time in µs until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not).
  * Answers the clock, and for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error.
  *
@@ -12,13 +13,13 @@ import { CLOCK, script } from './script.js';
  *   claim the key, the one with the larger fencing token was granted later;
  * - else only where the caller knows from a majority that the lease stands, and the fence has not been touched since the key was
  *   found gone: every grant and every release touches it.
- * Never after the holder's own deadline.
+ * Never after the holder's own deadline. Otherwise it goes to the next in line.
  *
  * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
  * SET does not.
  */
-export const extendScript = script(`${CLOCK}${QUARANTINE}
-local keep, max_ttl = tonumber(ARGV[1]), tonumber(ARGV[2])
+export const extendScript = script(`${CLOCK}${QUARANTINE}${LINE}
+local keep, max_ttl, mode = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 local forgetful
@@ -31,8 +32,8 @@ local function has_forgotten()
 end
 
 local answers = { text(now) }
-for i = 1, last, 2 do
-  local a = (i - 1) / 2 * 5 + 3
+for i = 1, last, 3 do
+  local a = (i - 1) / 3 * 5 + 4
   local token, ttl, mine, sure_until = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
   local beside = tonumber(ARGV[a + 4])
   local holder = redis.pcall('GET', KEYS[i])
@@ -55,6 +56,8 @@ for i = 1, last, 2 do
     redis.call('SET', KEYS[i + 1], text(raised), 'PX', life)
     redis.call('SET', KEYS[i], token, 'PX', ttl)
     answer = { 1 }
+  elseif not holder and mode ~= 'many' then
+    give(KEYS[i], KEYS[i + 2], '', mode == 'one')
   end
   answers[#answers + 1] = answer
 end

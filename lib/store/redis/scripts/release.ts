@@ -1,51 +1,41 @@
+import { LINE } from './line.js';
 import { CLOCK, script } from './script.js';
 
-/** How many processes in line hear of one release; the others are told by the next one, or look by themselves. */
-const MOST_HEARD = 100;
-
-/** How many one script tells at the most, in order to find those that hear it: it blocks the server meanwhile. */
-const MOST_TOLD = 1_000;
-
 /**
- * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and tells those who wait. KEYS: main, fence,
- * queue of each key. ARGV: token ('' = any), '1' on a Cluster, '1' to tell nobody, ms for which a fence outlives its lease. Answers
- * the number of keys given back.
+ * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
+ * fence, queue of each key. ARGV: token ('' = any), how the line is treated, '1' to tell nobody, ms for which a fence outlives its
+ * lease, the last fencing token that was used ('' = unknown), member to take out of the line ('' = none). Answers the number of keys
+ * given back.
  *
- * Who is told leaves the line, heard or not: whoever died in line does not stand in the way of the living. On a Cluster PUBLISH
- * counts the subscribers of one node only, so there as many are told as one script can tell.
- *
- * The fence is raised above the lease that ends, or put up where there is none, so that a renewal that comes late, and would put the
- * key back, finds it touched.
+ * The fence comes to stand above the last token that was used, or is put up where there is none, so that a renewal that comes late,
+ * and would put the key back, finds it touched.
  */
-export const releaseScript = script(`${CLOCK}
-local quiet, released, budget = ARGV[3] == '1', 0, ${String(MOST_TOLD)}
+export const releaseScript = script(`${CLOCK}${LINE}
+local token, mode, quiet, keep, used, member = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], tonumber(ARGV[5]), ARGV[6]
 
-local function tell(key, queue)
-  -- Every key's share is enough for a line of the living.
-  local most = math.max(budget, ${String(MOST_HEARD)})
-  local told, heard = 0, 0
-  for _, inbox in ipairs(redis.pcall('ZRANGE', queue, 0, most - 1)) do
-    if heard == ${String(MOST_HEARD)} then break end
-    local receivers = redis.pcall('PUBLISH', inbox, key)
-    told = told + 1
-    -- An error (forbidden) says nothing about who listens.
-    if receivers ~= 0 and ARGV[2] ~= '1' then heard = heard + 1 end
-  end
-  if told > 0 then redis.pcall('ZREMRANGEBYRANK', queue, 0, told - 1) end
-  budget = budget - told
+local function touch(fence)
+  local stored = tonumber(redis.pcall('GET', fence))
+  if not stored then return end
+  local above = (used or stored) + 1
+  if above == stored then above = stored + 1 end
+  redis.pcall('SET', fence, text(above), 'KEEPTTL')
 end
 
+local released = 0
 for i = 1, #KEYS, 3 do
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', KEYS[i])
-  if type(holder) == 'string' and (ARGV[1] == '' or holder == ARGV[1]) then
+  if member ~= '' then redis.pcall('ZREM', KEYS[i + 2], member) end
+  if type(holder) == 'string' and (token == '' or holder == token) then
     redis.call('DEL', KEYS[i])
-    if redis.call('EXISTS', KEYS[i + 1]) == 1 then redis.pcall('INCR', KEYS[i + 1]) end
-    if not quiet then tell(KEYS[i], KEYS[i + 2]) end
+    touch(KEYS[i + 1])
     released = released + 1
-  elseif not holder and ARGV[1] ~= '' then
-    redis.pcall('SET', KEYS[i + 1], text(now), 'PX', ARGV[4], 'NX')
+    holder = false
+    if mode == 'many' and not quiet then tell_all(KEYS[i], KEYS[i + 2]) end
+  elseif not holder and token ~= '' then
+    redis.pcall('SET', KEYS[i + 1], text(now), 'PX', keep, 'NX')
   end
+  if not holder and mode ~= 'many' then give(KEYS[i], KEYS[i + 2], '', mode == 'one') end
 end
 return released
 `);

@@ -1,0 +1,74 @@
+/** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
+const MOST_PASSED = 1_000;
+
+/** Of how many it asks, at the most, whether they are there, to tell one of them that it may be next. */
+const MOST_ASKED = 10;
+
+/** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
+const MOST_HEARD = 100;
+
+/**
+ * The line at a key: a sorted set of members `<token> <ms of a claim> <channel>`, by ticket; over several
+ * masters `<id of the line in its process> 0 <channel>`. Gives a script
+ *
+ * `give(main, queue, mine)`: a key that is free goes to the first in line who is there, as a claim: its token with a short TTL, which
+ * it makes a lease by acquiring with that token. Told are that one, and the next, who has to look again if the claim is not used.
+ * Nothing when the line is empty, or `mine` is the first in it. Answers the token and the ms of its claim. Every script that finds
+ * a key free calls it, so that whoever frees a key, the first in line gets it.
+ *
+ * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
+ *
+ * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
+ * Cluster (`counts` is false) neither knows of subscribers at other nodes: there a process that died costs its claim.
+ *
+ * Each write for itself, and what Redis refuses when memory is full last.
+ */
+export const LINE = `
+local function is_there(channel, counts)
+  if not counts then return true end
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return reply.err ~= nil or tonumber(reply[2]) > 0
+end
+
+local function members(queue, count)
+  local list = redis.pcall('ZRANGE', queue, 0, count - 1)
+  return list.err and {} or list
+end
+
+local function give(main, queue, mine, counts)
+  for _ = 1, ${String(MOST_PASSED)} do
+    local first = members(queue, 1)[1]
+    if not first then return end
+    local token, claim, channel = string.match(first, '^(%S+) (%d+) (.+)$')
+    if token and token == mine then return end
+    redis.pcall('ZREM', queue, first)
+    if token and is_there(channel, counts) then
+      if redis.pcall('SET', main, token, 'PX', claim).err then return end
+      redis.pcall('PUBLISH', channel, token .. ' 0 ' .. main)
+      for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
+        local next_token, _, next_channel = string.match(other, '^(%S+) (%d+) (.+)$')
+        if next_token and is_there(next_channel, counts) then
+          redis.pcall('PUBLISH', next_channel, next_token .. ' ' .. claim .. ' ' .. main)
+          break
+        end
+      end
+      return token, tonumber(claim)
+    end
+  end
+end
+
+local function tell_all(main, queue)
+  local told, heard = 0, 0
+  for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
+    if heard == ${String(MOST_HEARD)} then break end
+    local id, _, channel = string.match(member, '^(%S+) (%d+) (.+)$')
+    told = told + 1
+    -- An error (forbidden) says nothing about who listens.
+    if id and redis.pcall('PUBLISH', channel, id .. ' 0 ' .. main) ~= 0 then heard = heard + 1 end
+  end
+  if told > 0 then redis.pcall('ZREMRANGEBYRANK', queue, 0, told - 1) end
+end
+`;
+
+/** How a script treats the line: by one of several masters, on one Redis that knows who listens, or on one that does not. */
+export type LineMode = 'many' | 'one' | 'blind';
