@@ -314,7 +314,8 @@ export class RedisNode {
     );
     if (reply.status === 'unavailable') return reply;
     const values = listOf(reply.value);
-    this.#clock.learn(Number(values.at(-1)), sentAt, performance.now());
+    const [seconds, micros] = values.slice(-2).map(Number);
+    this.#clock.learn(Number(seconds) * 1_000_000 + Number(micros), sentAt, performance.now());
     const [result, first, pttl, holder, ticket] = values;
     if (result === 1) {
       const othersWait = Number(pttl) > 0;

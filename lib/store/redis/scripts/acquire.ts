@@ -17,8 +17,8 @@ const PROPOSAL_BOUND_US = 1_000_000;
  * member to stand in line as ('' = do not), ticket it had before ('' = none), how the line is treated, number of fencing tokens to
  * reserve, longest TTL in ms of the restart guard ('' = none).
  *
- * Answers: {1, first fencing token, number of others in line, clock}, or {0, position of the busy key, holder's PTTL, holder's token,
- * ticket when standing in line there or '', clock}, or {-1, µs of quarantine, clock}.
+ * Answers: {1, first fencing token, number of others in line}, or {0, position of the busy key, holder's PTTL, holder's token, ticket
+ * when standing in line there or ''}, or {-1, µs of quarantine}; behind each the clock, in s and µs.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
@@ -40,39 +40,42 @@ local function stand(queue, pttl)
   return type(added) == 'number' and ticket or ''
 end
 
-local highest, mine = 0, {}
+local highest, mine, others = 0, {}, 0
 for i = 1, last, 3 do
-  local holder, claim = redis.call('GET', KEYS[i]), nil
-  if not holder and mode ~= 'many' then
-    holder, claim = give(KEYS[i], KEYS[i + 2], token, mode == 'one')
+  local main, fence, queue = KEYS[i], KEYS[i + 1], KEYS[i + 2]
+  local holder, claim = redis.call('GET', main), nil
+  local has_line = redis.call('EXISTS', queue) == 1
+  if not holder and has_line and mode ~= 'many' then
+    holder, claim = give(main, queue, token, mode == 'one')
   end
   if holder and holder ~= token then
     for _, j in ipairs(mine) do
       redis.call('DEL', KEYS[j])
       if mode ~= 'many' then give(KEYS[j], KEYS[j + 2], token, mode == 'one') end
     end
-    local pttl = claim or redis.call('PTTL', KEYS[i])
-    return { 0, (i + 2) / 3, pttl, holder, stand(KEYS[i + 2], pttl), text(now) }
+    local pttl = claim or redis.call('PTTL', main)
+    return { 0, (i + 2) / 3, pttl, holder, stand(queue, pttl), time[1], time[2] }
+  end
+  if has_line then
+    if member ~= '' then redis.pcall('ZREM', queue, member) end
+    local waiting = redis.pcall('ZCARD', queue)
+    if type(waiting) == 'number' then others = others + waiting end
   end
   if holder then mine[#mine + 1] = i end
-  highest = math.max(highest, tonumber(redis.call('GET', KEYS[i + 1]) or 0))
+  highest = math.max(highest, tonumber(redis.call('GET', fence) or 0))
 end
 
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
-if quarantined > 0 then return { -1, text(quarantined), text(now) } end
+if quarantined > 0 then return { -1, text(quarantined), time[1], time[2] } end
 
-local fence = math.max(now, highest + 1)
-if proposal <= now + ${String(PROPOSAL_BOUND_US)} then fence = math.max(fence, proposal) end
-local stored = fence + turns - 1
+local first = math.max(now, highest + 1)
+if proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
+local stored = text(first + turns - 1)
 -- The fence must outlive the lease by as much as it is ahead of this server's clock.
-local life = text(ttl + keep + math.ceil((stored - now) / 1000))
-local others = 0
+local life = ttl + keep + math.ceil((first + turns - now) / 1000)
 for i = 1, last, 3 do
-  redis.call('SET', KEYS[i + 1], text(stored), 'PX', life)
+  redis.call('SET', KEYS[i + 1], stored, 'PX', life)
   redis.call('SET', KEYS[i], token, 'PX', ARGV[2])
-  if member ~= '' then redis.pcall('ZREM', KEYS[i + 2], member) end
-  local waiting = redis.pcall('ZCARD', KEYS[i + 2])
-  if type(waiting) == 'number' then others = others + waiting end
 end
-return { 1, text(fence), others, text(now) }
+return { 1, text(first), others, time[1], time[2] }
 `);
