@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 /** Tells our own holders from those of other libraries, which will not wake anybody when they release. */
-const MARK = 'holdfast:';
+export const MARK = 'holdfast:';
 
 /** 128 random bits: nobody can guess it, so nobody else can extend or release. */
 export const newOwnerToken = (maker = ''): string =>

@@ -179,10 +179,8 @@ function whatHappened(
   answer: Vote | RenewalVote | Sight | ReleaseOutcome | undefined,
   node: string,
 ): readonly NodeFailure[] {
-  if (answer === undefined) {
-    return [{ node, kind: 'timeout', message: 'no answer before the others had decided' }];
-  }
-  if (answer.status === 'unavailable') return answer.nodes;
-  if (answer.status !== 'refused') return [];
+  if (answer?.status === 'unavailable') return answer.nodes;
+  // Of those that were not waited for, because the others had decided, nothing is known.
+  if (answer?.status !== 'refused') return [];
   return [{ node, kind: 'refused', message: 'held by another owner' }];
 }

@@ -1,5 +1,6 @@
 import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
+import { MARK } from '../../owner-token.js';
 import { CLOCK, script } from './script.js';
 
 /**
@@ -10,7 +11,7 @@ import { CLOCK, script } from './script.js';
  *
  * A key that is gone is put back
  * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good; of two that
- *   claim the key, the one with the larger fencing token was granted later;
+ *   claim the key, the one with the larger fencing token was granted later. Other software's lock is left alone: it has no fence;
  * - else only where the caller knows from a majority that the lease stands, and the fence has not been touched since the key was
  *   found gone: every grant and every release touches it.
  * Never after the holder's own deadline. Otherwise it goes to the next in line.
@@ -31,6 +32,8 @@ local function has_forgotten()
   return forgetful
 end
 
+local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length)}) == '${MARK}' end
+
 local answers = { text(now) }
 for i = 1, last, 3 do
   local a = (i - 1) / 3 * 5 + 4
@@ -50,7 +53,8 @@ for i = 1, last, 3 do
     redis.call('PEXPIRE', KEYS[i], ttl)
     redis.pcall('PEXPIRE', KEYS[i + 1], text(ttl + keep + math.max(0, math.ceil((fence - now) / 1000))))
   elseif answer[1] > -2 and now < sure_until
-    and ((not holder and beside == fence) or (max_ttl and fence <= mine and has_forgotten())) then
+    and ((not holder and beside == fence)
+      or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)
     local life = text(ttl + keep + math.max(0, math.ceil((raised - now) / 1000)))
     redis.call('SET', KEYS[i + 1], text(raised), 'PX', life)
