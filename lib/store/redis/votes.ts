@@ -32,11 +32,12 @@ export function acquireOutcome(
   const leader = leaderOf(votes);
   const certain = leader !== undefined && leader.votes >= quorum;
   const lost = yes.length + awaited < quorum;
-  const decided = certain || failed > mostMissing || (lost && failed + awaited <= mostMissing);
+  // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
+  const unknown = votes.filter((vote) => vote === undefined).length + failed;
+  const decided = certain || failed > mostMissing || (lost && unknown <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
   if (certain) return held(votes, leader.key, quorum);
-  const unknown = votes.filter((vote) => vote === undefined).length + failed;
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, names);
   // One token may have a majority, with the votes that nobody knows; or none has.
   if (leader.votes + unknown >= quorum)
