@@ -14,7 +14,7 @@ const LONGEST_RETRY_MS = 1_000;
 
 /** When votes were split: random, or the same callers meet again; the range is doubled from the first to the longest. */
 const FIRST_CONTENDED_MS = 10;
-const LONGEST_CONTENDED_MS = 160;
+const LONGEST_CONTENDED_MS = 1_000;
 
 /** Nobody is sure to hold the lock: the store could not decide between several that asked at once. */
 export const isContended = (outcome: AttemptOutcome): boolean =>

@@ -109,8 +109,9 @@ export interface LockStore {
   extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
+   * @param lastToken the last fencing token that was used under it, where that is known
    */
-  release(lease: LeaseRequest): Promise<ReleaseOutcome>;
+  release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

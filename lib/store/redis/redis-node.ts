@@ -17,7 +17,7 @@ import {
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
 import { NodeClock } from './node-clock.js';
-import { probe, quarantinedForMs, type RestartGuard } from './probe.js';
+import { probe, quarantinedForMs, type Findings, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
@@ -58,6 +58,14 @@ export interface Restoration extends LeaseRenewal {
   readonly beside?: readonly (number | undefined)[];
 }
 
+/** How a lease is given back. */
+export interface ReleaseManner {
+  /** Tells nobody: whom this vote refused has a reason of its own to look again. */
+  readonly quiet?: boolean;
+  /** The last fencing token that was used under it. */
+  readonly lastToken?: number | undefined;
+}
+
 /** Whose key it is, as one node sees it. */
 export type Sight =
   | { readonly status: 'free' }
@@ -82,6 +90,10 @@ export class RedisNode {
   readonly #prefix: string;
   readonly #places: KeyPlaces;
   readonly #epoch: string;
+  /** Requests for locks on their way, by token. */
+  readonly #acquiring = new Map<string, Promise<unknown>>();
+  /** It was not there at the start. */
+  #wasMissing = false;
 
   /** @param meanwhile what it means for locks when this node is not there */
   constructor(location: RedisLocation, options: RedisNodeOptions, meanwhile: string) {
@@ -94,7 +106,9 @@ export class RedisNode {
       () => {
         warn(`The connection to Redis at ${this.name} was lost. ${meanwhile}`);
       },
-      () => void this.#isBack(),
+      (wasLost) => {
+        if (wasLost || this.#wasMissing) void this.#isBack();
+      },
     );
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
     this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn);
@@ -123,33 +137,21 @@ export class RedisNode {
    *
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
-  open(): Promise<string | undefined> {
-    return this.#look(true);
+  async open(): Promise<string | undefined> {
+    const { isThere, run } = await this.#look(true);
+    this.#wasMissing = !isThere;
+    return run;
   }
 
   async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const granted: { readonly group: Group; readonly fencingToken: number }[] = [];
-    for (const group of this.#places.groups(request.keys)) {
-      const vote = await this.#acquireGroup(group, request, proposal);
-      if (vote.status !== 'granted') {
-        const undone = await Promise.all(
-          granted.map((other) => this.#releaseGroup(other.group, request.token, false)),
-        );
-        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
-        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
-        return granted.length > 0 ? afterGrant(failure) : failure;
-      }
-      granted.push({ group, fencingToken: vote.fencingToken });
+    const { token } = request;
+    const acquiring = this.#acquire(request, proposal);
+    this.#acquiring.set(token, acquiring);
+    try {
+      return await acquiring;
+    } finally {
+      this.#acquiring.delete(token);
     }
-    const fencingToken = Math.max(...granted.map((other) => other.fencingToken));
-    const lower = granted.filter((other) => other.fencingToken < fencingToken);
-    const raised = await Promise.all(
-      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
-    );
-    const failure = raised.find((outcome) => outcome !== undefined);
-    if (failure === undefined) return { status: 'granted', fencingToken };
-    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token, false)));
-    return afterGrant(failure);
   }
 
   /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
@@ -173,6 +175,7 @@ export class RedisNode {
       })),
     );
     const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
+    const sentAt = performance.now();
     const asked = batches(entries).map(async (batch) => {
       const keys = batch.flatMap(({ names }) => [names.main, names.fence]);
       const args = batch.flatMap(({ lease, beside }) => {
@@ -185,8 +188,10 @@ export class RedisNode {
         batch[0].slot,
         this.#guarded(keys),
         [fenceKeepMs, restartGuard?.maxTtlMs ?? '', ...args],
-        Math.min(...batch.map(({ lease }) => lease.ttlMs)),
+        Math.max(...batch.map(({ lease }) => lease.ttlMs)),
       );
+      const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
+      this.#clock.learn(Number(clock), sentAt, performance.now());
       return { batch, reply };
     });
     for (const { batch, reply } of await Promise.all(asked)) {
@@ -199,20 +204,20 @@ export class RedisNode {
     return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
   }
 
-  /** @param quiet tell nobody: whom this vote refused has a reason of its own to look again */
-  async release(lease: LeaseReference, quiet = false): Promise<ReleaseOutcome> {
-    const outcomes = await Promise.all(
-      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease.token, quiet)),
-    );
-    return (
-      outcomes.find(({ status }) => status === 'unavailable') ??
-      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
-    );
+  /**
+   * Also what a request on its way may yet take: it can be overtaken, between two slots, or when the server did not know the script.
+   */
+  async release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
+    const acquiring = this.#acquiring.get(lease.token);
+    const outcome = await this.#release(lease, how);
+    if (acquiring === undefined || outcome.status !== 'not-held') return outcome;
+    await acquiring;
+    return this.#release(lease, how);
   }
 
   /** Ends whoever's lease. */
   forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.#releaseGroup({ slot: 0, names: [this.#places.names(key)] }, '', false);
+    return this.release({ keys: [key], token: '' });
   }
 
   async inspect(key: string): Promise<Sight> {
@@ -262,6 +267,31 @@ export class RedisNode {
     this.#connection.close();
   }
 
+  async #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    const granted: { readonly group: Group; readonly fencingToken: number }[] = [];
+    for (const group of this.#places.groups(request.keys)) {
+      const vote = await this.#acquireGroup(group, request, proposal);
+      if (vote.status !== 'granted') {
+        const undone = await Promise.all(
+          granted.map((other) => this.#releaseGroup(other.group, request.token)),
+        );
+        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
+        return granted.length > 0 ? afterGrant(failure) : failure;
+      }
+      granted.push({ group, fencingToken: vote.fencingToken });
+    }
+    const fencingToken = Math.max(...granted.map((other) => other.fencingToken));
+    const lower = granted.filter((other) => other.fencingToken < fencingToken);
+    const raised = await Promise.all(
+      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
+    );
+    const failure = raised.find((outcome) => outcome !== undefined);
+    if (failure === undefined) return { status: 'granted', fencingToken };
+    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request.token)));
+    return afterGrant(failure);
+  }
+
   async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
     const { fenceKeepMs, restartGuard } = this.#options;
     const inbox = request.standInLine ? this.#inbox.channel : '';
@@ -305,9 +335,24 @@ export class RedisNode {
     return this.#connection.failure('error', 'lost while the others were asked');
   }
 
-  async #releaseGroup(group: Group, token: string, quiet: boolean): Promise<ReleaseOutcome> {
+  async #release(lease: LeaseReference, how: ReleaseManner): Promise<ReleaseOutcome> {
+    const outcomes = await Promise.all(
+      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease.token, how)),
+    );
+    return (
+      outcomes.find(({ status }) => status === 'unavailable') ??
+      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
+    );
+  }
+
+  async #releaseGroup(
+    group: Group,
+    token: string,
+    { quiet = false, lastToken }: ReleaseManner = {},
+  ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
-    const args = [token, this.#source.isCluster ? 1 : '', quiet ? 1 : '', fenceKeepMs];
+    const isCluster = this.#source.isCluster ? 1 : '';
+    const args = [token, isCluster, quiet ? 1 : '', fenceKeepMs, lastToken ?? ''];
     const reply = await this.#connection.run(releaseScript, allNames(group), args, nodeTimeoutMs);
     if (reply.status === 'unavailable') return reply;
     if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
@@ -376,6 +421,7 @@ export class RedisNode {
 
   async #isBack(): Promise<void> {
     const { warn } = this.#options;
+    this.#wasMissing = false;
     warn(`Redis at ${this.name} is back.`);
     try {
       await this.#look(false);
@@ -384,7 +430,7 @@ export class RedisNode {
     }
   }
 
-  #look(isStart: boolean): Promise<string | undefined> {
+  #look(isStart: boolean): Promise<Findings> {
     return probe(this.#connection, {
       name: this.name,
       key: this.#places.names('probe').main,
