@@ -188,7 +188,7 @@ export class LeaseKeeper {
     const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
     const first = await this.#deps.store.release({ keys, token, ttlMs }, fencingToken);
     if (first.status !== 'unavailable' || lease.validForMs <= 0) return first;
-    const second = await this.#deps.store.release({ keys, token, ttlMs });
+    const second = await this.#deps.store.release({ keys, token, ttlMs }, fencingToken);
     // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
     return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
   }

@@ -8,7 +8,6 @@ import type {
   LeaseRequest,
   LinePlace,
   LockStore,
-  NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
@@ -68,18 +67,17 @@ export class GuardedStore implements LockStore {
   }
 
   async health(): Promise<StoreHealth> {
-    if (this.#store.health !== undefined) return this.#store.health();
-    const since = performance.now();
-    const outcome = await this.inspect('health');
-    const reachable = outcome.status !== 'unavailable';
-    const node: NodeHealth = {
-      node: 'store',
-      reachable,
-      latencyMs: reachable ? performance.now() - since : undefined,
-      quarantinedForMs: 0,
-      problem: reachable ? undefined : outcome.nodes[0]?.message,
-    };
-    return { nodes: [node], quorum: 1, hasQuorum: reachable };
+    try {
+      if (this.#store.health !== undefined) return await this.#store.health();
+      const since = performance.now();
+      const outcome = await this.inspect('health');
+      if (outcome.status === 'unavailable') return unhealthy(outcome.nodes[0]?.message);
+      const latencyMs = performance.now() - since;
+      const node = { node: 'store', reachable: true, latencyMs, quarantinedForMs: 0 };
+      return { nodes: [node], quorum: 1, hasQuorum: true };
+    } catch (error) {
+      return unhealthy(redact(textOf(error)));
+    }
   }
 
   async listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
@@ -186,6 +184,12 @@ async function guard<Outcome extends { readonly status: string }>(
     return faulty(error);
   }
 }
+
+const unhealthy = (problem: string | undefined): StoreHealth => ({
+  nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
+  quorum: 1,
+  hasQuorum: false,
+});
 
 function faulty(error: unknown): Unavailable {
   return {

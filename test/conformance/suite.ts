@@ -58,10 +58,8 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       return service;
     };
 
-    const twoServices = async (): Promise<[LockService, LockService]> => [
-      await newService(),
-      await newService(),
-    ];
+    const twoServices = (): Promise<[LockService, LockService]> =>
+      Promise.all([newService(), newService()]);
 
     /** A key that no other test uses. */
     const newKey = (name = 'key'): string => `${name}-${String((keysMade += 1))}`;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import {
   LockConfigurationError,
   LockModule,
@@ -236,6 +237,110 @@ describe('durations', () => {
     expect(error).toBeInstanceOf(LockNotAcquiredError);
     expect((error as LockNotAcquiredError).waitedMs).toBeGreaterThanOrEqual(29);
     await lock.release();
+  });
+});
+
+describe('restartGuard and replicas', () => {
+  const redis = 'redis://127.0.0.1:1';
+  const maxTtl = (received: string): string =>
+    `Option "restartGuard.maxTtl" must be a duration of at least 50 ms, received ${received}. ${DURATION_REMEDY}`;
+  const ofReplicas = (received: string): string =>
+    `Option "replicas" must be an object such as { ack: 1, timeout: '50ms' }, received ${received}.`;
+  const ack = (received: string): string =>
+    `Option "replicas.ack" must be a whole number from 1, received ${received}.`;
+  const timeout = (received: string): string =>
+    `Option "replicas.timeout" must be a duration of at least 1 ms, received ${received}. ${DURATION_REMEDY}`;
+
+  it.each<[object, string]>([
+    [
+      { restartGuard: true },
+      `Option "restartGuard" must be an object such as { maxTtl: '1m' }, received true.`,
+    ],
+    [
+      { restartGuard: '1m' },
+      `Option "restartGuard" must be an object such as { maxTtl: '1m' }, received "1m".`,
+    ],
+    [
+      { restartGuard: null },
+      `Option "restartGuard" must be an object such as { maxTtl: '1m' }, received null.`,
+    ],
+    [{ restartGuard: {} }, maxTtl('undefined')],
+    [{ restartGuard: { maxTtl: 49 } }, maxTtl('49')],
+    [{ restartGuard: { maxTtl: 'long' } }, maxTtl('"long"')],
+    [{ restartGuard: { maxTtl: Infinity } }, maxTtl('Infinity')],
+    [
+      { restartGuard: { maxTtl: '1m', bootstrap: 'yes' } },
+      'Option "restartGuard.bootstrap" must be true or false, received "yes".',
+    ],
+    [
+      { restartGuard: { maxTTL: '1m' } },
+      'Option "restartGuard" has no option "maxTTL". Did you mean "maxTtl"? Its options are maxTtl, bootstrap.',
+    ],
+    [{ replicas: true }, ofReplicas('true')],
+    [{ replicas: 1 }, ofReplicas('1')],
+    [{ replicas: null }, ofReplicas('null')],
+    [{ replicas: {} }, ack('undefined')],
+    [{ replicas: { ack: 0 } }, ack('0')],
+    [{ replicas: { ack: -1 } }, ack('-1')],
+    [{ replicas: { ack: 1.5 } }, ack('1.5')],
+    [{ replicas: { ack: '1' } }, ack('"1"')],
+    [{ replicas: { ack: NaN } }, ack('NaN')],
+    [{ replicas: { ack: 1, timeout: 0 } }, timeout('0')],
+    [{ replicas: { ack: 1, timeout: 'soon' } }, timeout('"soon"')],
+    [
+      { replicas: { ack: 1, timeout: '1s' } },
+      'Option "replicas.timeout" (1000 ms) must be shorter than "nodeTimeout" (1000 ms), in which it is contained.',
+    ],
+    [
+      { replicas: { ack: 1 }, nodeTimeout: 50 },
+      'Option "replicas.timeout" (50 ms) must be shorter than "nodeTimeout" (50 ms), in which it is contained.',
+    ],
+    [
+      { replicas: { ack: 1, timeOut: 10 } },
+      'Option "replicas" has no option "timeOut". Did you mean "timeout"? Its options are ack, timeout.',
+    ],
+    [
+      { redis: ['redis://a', 'redis://b', 'redis://c'], replicas: { ack: 1 } },
+      'Option "replicas" is for one Redis. The masters of a quorum are independent of each other and need no replicas: ' +
+        'a majority of them keeps the locks.',
+    ],
+  ])('%j is refused', async (options, message) => {
+    expect(await failureOf({ redis, ...options })).toBe(message);
+  });
+
+  it.each([
+    ['restartGuard', { maxTtl: '1m' }],
+    ['replicas', { ack: 1 }],
+  ])('%s is refused where the locks are not in Redis', async (option, value) => {
+    for (const store of ['memory', new MemoryLockStore()]) {
+      expect(await failureOf({ store, [option]: value })).toBe(
+        `Option "${option}" is for locks in Redis: give "redis".`,
+      );
+    }
+  });
+
+  it('restartGuard is refused on a Redis Cluster, alone or in a list', async () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+    for (const place of [cluster, ['redis://a', cluster, 'redis://c']]) {
+      expect(await failureOf({ redis: place, restartGuard: { maxTtl: '1m' } })).toBe(
+        'Option "restartGuard" does not work on a Redis Cluster: a key that tells a restart would be needed in every slot. Leave it out, ' +
+          'and give "replicas" there.',
+      );
+    }
+    cluster.disconnect();
+  });
+
+  it('restartGuard is refused with a default TTL that is longer than its own', async () => {
+    for (const [ttl, guard, ms] of [
+      [undefined, '29s', 30_000],
+      ['10s', 9_999, 10_000],
+    ] as const) {
+      expect(await failureOf({ redis, ttl, restartGuard: { maxTtl: guard } })).toMatch(
+        new RegExp(
+          `^A TTL of ${String(ms)} ms is longer than "restartGuard.maxTtl", \\d+ ms: .*Give a shorter "ttl" .*, or a longer "maxTtl"\\.$`,
+        ),
+      );
+    }
   });
 });
 

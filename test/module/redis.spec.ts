@@ -243,7 +243,7 @@ describe('a start while Redis is down', () => {
     return { app, warnings };
   }
 
-  it('succeeds, warns once, answers 503 until Redis is there, and works from then on', async () => {
+  it('succeeds, warns once, answers 503 until Redis is there, says so, and works from then on', async () => {
     const port = await freePort();
     const { app, warnings } = await startHttp({
       imports: [LockModule.forRoot({ redis: `redis://:pass-word@127.0.0.1:${String(port)}` })],
@@ -275,7 +275,7 @@ describe('a start while Redis is down', () => {
       return status === 201;
     });
     expect(await (await waiting).release()).toBe(true);
-    expect(warnings).toHaveLength(1);
+    expect(warnings.slice(1)).toEqual([`Redis at 127.0.0.1:${String(port)} is back.`]);
     await app.close();
     await late.stop();
   });

@@ -47,7 +47,7 @@ async function stand(key: string, members: readonly string[]): Promise<void> {
 
 const release = (keys: readonly string[], ...more: string[]): Promise<unknown> => {
   const all = keys.flatMap(names);
-  return redis.eval(releaseScript.lua, all.length, ...all, 'mine', more[0] ?? '', '', 600_000);
+  return redis.eval(releaseScript.lua, all.length, ...all, 'mine', more[0] ?? '', '', 600_000, '');
 };
 
 const left = (key: string): Promise<number> => redis.zcard(`{lock:${key}}:queue`);
@@ -119,7 +119,7 @@ describe('a release with dead processes in line', () => {
       expect(await store.release(lease)).toEqual({ status: 'released' });
     });
     const released = commands.filter(([, sha]) => sha === releaseScript.sha);
-    expect(released.map((command) => command.slice(-4, -2))).toEqual([[lease.token, '1']]);
+    expect(released.map((command) => command.slice(-5, -3))).toEqual([[lease.token, '1']]);
     await store.close();
     client.disconnect();
     await cluster.stop();

@@ -82,9 +82,9 @@ describe('a script that is sent twice', () => {
       expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
       expect(await redis.get(fenceKey)).toBe(fence);
     }
-    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS])).toBe(1);
+    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS, ''])).toBe(1);
     const raised = await redis.get(fenceKey);
-    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS])).toBe(0);
+    expect(await call(releaseScript, names('a'), ['mine', '', '', KEEP_MS, ''])).toBe(0);
     expect(await redis.get(fenceKey)).toBe(raised);
   });
 

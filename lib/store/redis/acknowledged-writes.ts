@@ -18,6 +18,7 @@ interface Write {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly timeLimitMs: number;
+  readonly since: number;
   readonly settle: (reply: AcknowledgedReply) => void;
 }
 
@@ -36,19 +37,25 @@ export class AcknowledgedWrites {
     this.#options = options;
   }
 
-  run(
+  async run(
     slot: number,
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
     timeLimitMs: number,
   ): Promise<AcknowledgedReply> {
-    return new Promise((settle) => {
-      const write = { script, keys, args, timeLimitMs, settle };
-      const line = this.#lines.get(slot);
-      if (line !== undefined) line.push(write);
-      else void this.#workOff(slot, [write]);
-    });
+    const reply = await this.#connection.ask(
+      timeLimitMs,
+      () =>
+        new Promise<AcknowledgedReply>((settle) => {
+          const since = performance.now();
+          const write = { script, keys, args, timeLimitMs, since, settle };
+          const line = this.#lines.get(slot);
+          if (line !== undefined) line.push(write);
+          else void this.#workOff(slot, [write]);
+        }),
+    );
+    return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : reply;
   }
 
   /** Never rejects. */
@@ -56,7 +63,9 @@ export class AcknowledgedWrites {
     this.#lines.set(slot, line);
     while (line.length > 0) {
       await Promise.resolve(); // what is asked for in the same moment
-      const batch = line.splice(0);
+      // Nobody waits for a request after its time: sent then, it would come after its own clean-up.
+      const batch = line.splice(0).filter(isInTime);
+      if (batch.length === 0) continue;
       const replies = await this.#send(batch);
       replies.forEach((reply, index) => batch[index]?.settle(reply));
     }
@@ -64,17 +73,18 @@ export class AcknowledgedWrites {
   }
 
   async #send(batch: readonly Write[]): Promise<readonly AcknowledgedReply[]> {
-    const timeLimitMs = Math.min(...batch.map((write) => write.timeLimitMs));
-    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch, timeLimitMs));
+    const timeLimitMs = Math.max(...batch.map((write) => write.timeLimitMs));
+    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch));
     if (all.status === 'unavailable') return batch.map(() => all);
-    const { results, acknowledgedBy } = all.value as Together;
+    const { results, acknowledgedBy, problem } = all.value as Together;
     const { ack, timeoutMs } = this.#options;
     const shortfall =
       acknowledgedBy >= ack
         ? undefined
         : this.#connection.failure(
             'timeout',
-            `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
+            problem ??
+              `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
           );
     return Promise.all(
       results.map(async (result) => {
@@ -84,20 +94,31 @@ export class AcknowledgedWrites {
     );
   }
 
-  async #together(batch: readonly Write[], timeLimitMs: number): Promise<Together> {
-    const startedAt = performance.now();
+  async #together(batch: readonly Write[]): Promise<Together> {
     const first = await this.#pipeline(batch, 'sha');
-    const unknown = batch.filter((_, index) => isUnknownScript(first.results[index]));
-    // Nobody waits for it after its time: sent then, it would come after its own clean-up.
-    const tooLate = performance.now() - startedAt >= timeLimitMs;
-    if (unknown.length === 0 || tooLate) return first;
-    const second = await this.#pipeline(unknown, 'lua');
-    const again = second.results.values();
-    const results = first.results.map((result) =>
-      isUnknownScript(result) ? (again.next().value ?? result) : result,
+    const moved = batch.filter((_, index) => isRedirection(first.results[index]));
+    // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one it
+    // does, and knows the way then; what is sent twice is done once.
+    await Promise.allSettled(
+      moved.map(({ script, keys, args }) =>
+        this.#connection.client.eval(script.lua, keys.length, ...keys, ...args),
+      ),
     );
-    // The second WAIT covers what was written before the first one, too.
-    return { results, acknowledgedBy: second.acknowledgedBy };
+    const toRepeat = batch.filter(
+      (write, index) =>
+        (moved.includes(write) || isUnknownScript(first.results[index])) && isInTime(write),
+    );
+    if (toRepeat.length === 0) return first;
+    const second = await this.#pipeline(toRepeat, 'lua');
+    const again = second.results.values();
+    const results = first.results.map((result, index) => {
+      const write = batch[index];
+      return write !== undefined && toRepeat.includes(write)
+        ? (again.next().value ?? result)
+        : result;
+    });
+    // Its WAIT covers what was written before the first one, too; not on another node, and then that is reported.
+    return { ...second, results };
   }
 
   async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
@@ -110,8 +131,11 @@ export class AcknowledgedWrites {
     pipeline.wait(ack, timeoutMs);
     const results = (await pipeline.exec()) ?? [];
     const [error, count] = results[batch.length] ?? [new Error('the pipeline was not run')];
-    if (error !== null) throw error;
-    return { results: results.slice(0, batch.length), acknowledgedBy: Number(count) };
+    return {
+      results: results.slice(0, batch.length),
+      acknowledgedBy: error === null ? Number(count) : 0,
+      problem: error?.message,
+    };
   }
 }
 
@@ -120,7 +144,15 @@ type Result = [error: Error | null, value: unknown];
 interface Together {
   readonly results: readonly Result[];
   readonly acknowledgedBy: number;
+  /** Why WAIT failed, if it did. */
+  readonly problem: string | undefined;
 }
+
+const isInTime = ({ since, timeLimitMs }: Write): boolean =>
+  performance.now() - since < timeLimitMs;
+
+const isRedirection = (result: Result | undefined): boolean =>
+  /^(MOVED|ASK) /.test(result?.[0]?.message ?? '');
 
 const isUnknownScript = (result: Result | undefined): boolean =>
   result?.[0]?.message.startsWith('NOSCRIPT') === true;

@@ -11,6 +11,12 @@ export interface RestartGuard {
   readonly bootstrap: boolean;
 }
 
+export interface Findings {
+  readonly isThere: boolean;
+  /** The id of its present run, where it tells. */
+  readonly run?: string | undefined;
+}
+
 interface Subject {
   readonly name: string;
   /** Any key that we may use: others may be forbidden. */
@@ -27,15 +33,12 @@ interface Subject {
 }
 
 /**
- * Looks at the server, says what the operator should know, and answers the id of its present run where it tells. A server that is not
+ * Looks at the server and says what the operator should know. A server that is not
  * there yet is no reason not to start: until it is, it answers `unavailable`.
  *
  * @throws LockConfigurationError for what makes the restart guard impossible
  */
-export async function probe(
-  connection: RedisConnection,
-  subject: Subject,
-): Promise<string | undefined> {
+export async function probe(connection: RedisConnection, subject: Subject): Promise<Findings> {
   const { name, key, clock, meanwhile, timeLimitMs, restartGuard, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (scripting.status === 'unavailable') {
@@ -44,7 +47,7 @@ export async function probe(
       `Redis at ${name} is not usable yet: ${failure?.message ?? 'no answer'}. ${meanwhile} ` +
         'Holdfast needs the commands EVAL and EVALSHA there.',
     );
-    return undefined;
+    return { isThere: false };
   }
   const [memory, server] = await Promise.all(
     ['memory', 'server'].map((section) =>
@@ -62,7 +65,7 @@ export async function probe(
     warn(`${problem}Set "noeviction", or give locks a Redis of their own.`);
   }
   if (restartGuard !== undefined) await lookAtGuard(connection, subject, restartGuard);
-  return field(server, 'run_id');
+  return { isThere: true, run: field(server, 'run_id') };
 }
 
 async function readTime(

@@ -26,9 +26,9 @@ export class RedisConnection {
 
   /**
    * @param onLost told that the connection is gone, once for each time
-   * @param onBack told that it is there again
+   * @param onThere told that it is there, and whether it was lost before
    */
-  constructor(source: RedisSource, onLost: () => void, onBack: () => void) {
+  constructor(source: RedisSource, onLost: () => void, onThere: (wasLost: boolean) => void) {
     this.#source = source;
     this.client = source.connect();
     this.client.on('error', (error: Error) => {
@@ -38,8 +38,9 @@ export class RedisConnection {
       this.#lastError = undefined;
       this.#silentSince = undefined;
       const wasGone = this.#state === 'gone';
-      if (this.#state !== 'closed') this.#state = 'there';
-      if (wasGone) onBack();
+      if (this.#state === 'closed') return;
+      this.#state = 'there';
+      onThere(wasGone);
     });
     this.client.on('close', () => {
       if (this.#state !== 'there') return;

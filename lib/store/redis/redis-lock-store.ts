@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LockConfigurationError } from '../../errors.js';
 import { Agenda } from '../../time/agenda.js';
 import { systemClock, type Clock } from '../../time/clock.js';
@@ -36,6 +37,10 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
   readonly clock?: Clock;
 }
 
+/** How long closing waits for a node that does not answer. */
+const GIVE_BACK_MS = 1_000;
+const UNREF = { ref: false };
+
 /**
  * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
  * longer than it did before.
@@ -48,7 +53,6 @@ const PROPOSAL_SLACK_US = 5_000;
  */
 export class RedisLockStore implements LockStore {
   readonly #nodes: readonly RedisNode[];
-  readonly #names: readonly string[];
   readonly #quorum: number;
   readonly #turns: number;
   readonly #warn: (message: string) => void;
@@ -68,8 +72,8 @@ export class RedisLockStore implements LockStore {
     this.#nodes = redis.map(
       (location) => new RedisNode(location, options, meanwhile, redis.length === 1),
     );
-    this.#names = this.#nodes.map(({ name }) => name);
-    refuseTwins(this.#names, this.#names);
+    const names = this.#nodes.map(({ name }) => name);
+    refuseTwins(names, names);
     this.#warn = options.warn;
     this.#turns = options.turns;
     this.#ears = new Ears(this.#nodes);
@@ -107,7 +111,10 @@ export class RedisLockStore implements LockStore {
         return result.value;
       });
       // One server can have many names.
-      refuseTwins(runs, this.#names);
+      refuseTwins(
+        runs,
+        this.#nodes.map(({ name }) => name),
+      );
     } catch (error) {
       await this.close();
       throw error;
@@ -119,7 +126,7 @@ export class RedisLockStore implements LockStore {
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       (node) => node.acquire(request, proposal),
-      (votes, awaited) => acquireOutcome(votes, awaited, this.#names),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
       const { line } = request;
@@ -141,7 +148,7 @@ export class RedisLockStore implements LockStore {
           extendOutcome(
             answers.map((votes) => votes?.[index]),
             awaited,
-            this.#names,
+            this.#nodes,
           ),
         );
         return outcomes.every(isDecided) ? outcomes : undefined;
@@ -149,7 +156,7 @@ export class RedisLockStore implements LockStore {
     );
     // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
     if (this.#nodes.length > 1) {
-      void complete.then((votes) => this.#restore(leases, outcome, votes, sentAt));
+      void complete.then((votes) => this.#tidy(leases, outcome, votes, sentAt));
     }
     return outcome;
   }
@@ -158,7 +165,7 @@ export class RedisLockStore implements LockStore {
     const { outcome, complete } = await poll(
       this.#nodes,
       (node) => node.release(lease, { lastToken }),
-      (answers, awaited) => releaseOutcome(answers, awaited, this.#names),
+      (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
     if (outcome.status !== 'unavailable') {
       void complete.then((outcomes) => {
@@ -174,7 +181,7 @@ export class RedisLockStore implements LockStore {
     const { outcome } = await poll(
       this.#nodes,
       (node) => node.inspect(key),
-      (sights, awaited) => sightOf(sights, awaited, this.#names),
+      (sights, awaited) => sightOf(sights, awaited, this.#nodes),
     );
     return outcome;
   }
@@ -183,7 +190,7 @@ export class RedisLockStore implements LockStore {
     const { outcome } = await poll(
       this.#nodes,
       (node) => node.forceRelease(key),
-      (answers, awaited) => forcedOutcome(answers, awaited, this.#names),
+      (answers, awaited) => forcedOutcome(answers, awaited, this.#nodes),
     );
     return outcome;
   }
@@ -203,7 +210,7 @@ export class RedisLockStore implements LockStore {
   async health(): Promise<StoreHealth> {
     const byNode = await Promise.all(this.#nodes.map((node) => node.health()));
     const well = byNode.filter((masters) =>
-      masters.every(({ reachable, quarantinedForMs }) => reachable && quarantinedForMs === 0),
+      masters.every((node) => node.problem === undefined && node.quarantinedForMs === 0),
     );
     return {
       nodes: byNode.flat(),
@@ -216,9 +223,11 @@ export class RedisLockStore implements LockStore {
     this.#closed = true;
     await Promise.all(
       this.#nodes.map(async (node) => {
+        const cleanUp = this.#cleanUps.get(node);
         // Of a node that does not answer, what is left there expires.
-        if (!node.isSilent) await this.#cleanUps.get(node)?.finish();
-        this.#cleanUps.get(node)?.close();
+        const isTried = cleanUp !== undefined && cleanUp.size > 0 && !node.isSilent;
+        if (isTried) await Promise.race([cleanUp.finish(), sleep(GIVE_BACK_MS, undefined, UNREF)]);
+        cleanUp?.close();
       }),
     );
     this.#agenda.clear();
@@ -257,9 +266,12 @@ export class RedisLockStore implements LockStore {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;
         if (raised + awaited >= missing) return undefined;
-        const failures = answers.filter((answer) => answer !== 'raised');
+        const failures = this.#nodes.map((node) => {
+          const answer = answers[lower.indexOf(node)];
+          return answer === 'raised' ? undefined : answer;
+        });
         // It was granted before: there is something to remove.
-        const { sent: _, ...outage } = unavailable(failures, this.#names);
+        const { sent: _, ...outage } = unavailable(failures, this.#nodes);
         return outage;
       },
     );
@@ -296,10 +308,10 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Puts keys back on nodes that have lost them, of leases that a majority has just confirmed: else each restart of a node would take a
+   * Takes a lease that is lost off the nodes that still have it, and puts keys back on nodes that have lost them, of leases that a majority has just confirmed: else each restart of a node would take a
    * vote away from a lease that is held for long. Refused there when anybody was granted the key since, or it was released.
    */
-  async #restore(
+  async #tidy(
     leases: readonly LeaseRenewal[],
     outcomes: readonly ExtendOutcome[],
     votes: readonly (readonly RenewalVote[])[],
@@ -310,6 +322,8 @@ export class RedisLockStore implements LockStore {
       this.#nodes.map(async (node, number) => {
         const lost = leases.flatMap((lease, index) => {
           const vote = votes[number]?.[index];
+          if (outcomes[index]?.status === 'lost' && vote?.status === 'extended')
+            this.#cleanUp(number, lease);
           if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
           const validForMs = lease.validForMs - elapsedMs;
           return validForMs > 0 ? [{ ...lease, validForMs, beside: vote.fences }] : [];

@@ -19,7 +19,7 @@ import {
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
 import { NodeClock } from './node-clock.js';
-import { probe, quarantinedForMs, type RestartGuard } from './probe.js';
+import { probe, quarantinedForMs, type Findings, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
@@ -101,6 +101,10 @@ export class RedisNode {
   readonly #places: KeyPlaces;
   readonly #epoch: string;
   readonly #lineMode: LineMode;
+  /** Requests for locks on their way, by token. */
+  readonly #acquiring = new Map<string, Promise<unknown>>();
+  /** It was not there at the start. */
+  #wasMissing = false;
 
   /**
    * @param meanwhile what it means for locks when this node is not there
@@ -121,7 +125,9 @@ export class RedisNode {
       () => {
         warn(`The connection to Redis at ${this.name} was lost. ${meanwhile}`);
       },
-      () => void this.#isBack(),
+      (wasLost) => {
+        if (wasLost || this.#wasMissing) void this.#isBack();
+      },
     );
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
     this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn);
@@ -151,36 +157,21 @@ export class RedisNode {
    *
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
-  open(): Promise<string | undefined> {
-    return this.#look(true);
+  async open(): Promise<string | undefined> {
+    const { isThere, run } = await this.#look(true);
+    this.#wasMissing = !isThere;
+    return run;
   }
 
   async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
-    for (const group of this.#places.groups(request.keys)) {
-      const vote = await this.#acquireGroup(group, request, proposal);
-      if (vote.status !== 'granted') {
-        const undone = await Promise.all(
-          granted.map((other) => this.#releaseGroup(other.group, request)),
-        );
-        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
-        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
-        return granted.length > 0 ? afterGrant(failure) : failure;
-      }
-      granted.push({ group, vote });
+    const { token } = request;
+    const acquiring = this.#acquire(request, proposal);
+    this.#acquiring.set(token, acquiring);
+    try {
+      return await acquiring;
+    } finally {
+      this.#acquiring.delete(token);
     }
-    const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
-    const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
-    const raised = await Promise.all(
-      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
-    );
-    const failure = raised.find((outcome) => outcome !== undefined);
-    if (failure === undefined) {
-      const othersWait = granted.some(({ vote }) => vote.othersWait);
-      return { status: 'granted', fencingToken, othersWait };
-    }
-    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request)));
-    return afterGrant(failure);
   }
 
   /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
@@ -204,6 +195,7 @@ export class RedisNode {
       })),
     );
     const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
+    const sentAt = performance.now();
     const asked = batches(entries).map(async (batch) => {
       const keys = batch.flatMap(({ names }) => [names.main, names.fence, names.queue]);
       const args = batch.flatMap(({ lease, beside }) => {
@@ -216,8 +208,10 @@ export class RedisNode {
         batch[0].slot,
         this.#guarded(keys),
         [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, ...args],
-        Math.min(...batch.map(({ lease }) => lease.ttlMs)),
+        Math.max(...batch.map(({ lease }) => lease.ttlMs)),
       );
+      const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
+      this.#clock.learn(Number(clock), sentAt, performance.now());
       return { batch, reply };
     });
     for (const { batch, reply } of await Promise.all(asked)) {
@@ -230,14 +224,15 @@ export class RedisNode {
     return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
   }
 
+  /**
+   * Also what a request on its way may yet take: it can be overtaken, between two slots, or when the server did not know the script.
+   */
   async release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
-    const outcomes = await Promise.all(
-      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease, how)),
-    );
-    return (
-      outcomes.find(({ status }) => status === 'unavailable') ??
-      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
-    );
+    const acquiring = this.#acquiring.get(lease.token);
+    const outcome = await this.#release(lease, how);
+    if (acquiring === undefined || outcome.status !== 'not-held') return outcome;
+    await acquiring;
+    return this.#release(lease, how);
   }
 
   /** Ends whoever's lease. */
@@ -289,6 +284,34 @@ export class RedisNode {
   close(): void {
     this.#inbox.close();
     this.#connection.close();
+  }
+
+  async #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
+    for (const group of this.#places.groups(request.keys)) {
+      const vote = await this.#acquireGroup(group, request, proposal);
+      if (vote.status !== 'granted') {
+        const undone = await Promise.all(
+          granted.map((other) => this.#releaseGroup(other.group, request)),
+        );
+        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
+        return granted.length > 0 ? afterGrant(failure) : failure;
+      }
+      granted.push({ group, vote });
+    }
+    const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
+    const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
+    const raised = await Promise.all(
+      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
+    );
+    const failure = raised.find((outcome) => outcome !== undefined);
+    if (failure === undefined) {
+      const othersWait = granted.some(({ vote }) => vote.othersWait);
+      return { status: 'granted', fencingToken, othersWait };
+    }
+    await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request)));
+    return afterGrant(failure);
   }
 
   async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
@@ -351,6 +374,16 @@ export class RedisNode {
     if (reply.status === 'unavailable') return reply;
     if (reply.value === names.length) return reply.shortfall;
     return this.#connection.failure('error', 'lost while the others were asked');
+  }
+
+  async #release(lease: LeaseReference, how: ReleaseManner): Promise<ReleaseOutcome> {
+    const outcomes = await Promise.all(
+      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease, how)),
+    );
+    return (
+      outcomes.find(({ status }) => status === 'unavailable') ??
+      outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
+    );
   }
 
   async #releaseGroup(
@@ -441,6 +474,7 @@ export class RedisNode {
 
   async #isBack(): Promise<void> {
     const { warn } = this.#options;
+    this.#wasMissing = false;
     warn(`Redis at ${this.name} is back.`);
     try {
       await this.#look(false);
@@ -449,7 +483,7 @@ export class RedisNode {
     }
   }
 
-  #look(isStart: boolean): Promise<string | undefined> {
+  #look(isStart: boolean): Promise<Findings> {
     return probe(this.#connection, {
       name: this.name,
       key: this.#places.names('probe').main,

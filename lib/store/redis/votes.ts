@@ -10,7 +10,13 @@ import type {
 import { quorumOf } from './poll.js';
 import type { RenewalVote, Sight, Vote } from './redis-node.js';
 
-/** Answers of the nodes of these names, in their order; `undefined` of those that have not answered. */
+interface Named {
+  readonly name: string;
+  /** It owes answers whose time is up, so that it may not have been waited for. */
+  readonly isSilent: boolean;
+}
+
+/** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
 
 /** When everybody asked at once and nobody got a majority, whoever cannot wait is told to come back in so many ms. */
@@ -20,7 +26,7 @@ const CONTENDED_MS = 100;
 export function acquireOutcome(
   votes: Answers<Vote>,
   awaited: number,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): AcquireOutcome | undefined {
   const quorum = quorumOf(votes.length);
   const mostMissing = votes.length - quorum;
@@ -36,15 +42,16 @@ export function acquireOutcome(
   const leader = leaderOf(votes);
   const certain = leader !== undefined && leader.votes >= quorum;
   const lost = yes.length + awaited < quorum;
-  const decided = certain || failed > mostMissing || (lost && failed + awaited <= mostMissing);
+  // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
+  const unknown = votes.filter((vote) => vote === undefined).length + failed;
+  const decided = certain || failed > mostMissing || (lost && unknown <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
   if (certain) {
     const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
     return { ...held(votes, leader.key, quorum), ticket };
   }
-  const unknown = votes.filter((vote) => vote === undefined).length + failed;
-  if (unknown > mostMissing || leader === undefined) return unavailable(votes, names);
+  if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
   // One token may have a majority, with the votes that nobody knows; or none has.
   if (leader.votes + unknown >= quorum)
     return { ...held(votes, leader.key, quorum), contended: true };
@@ -93,7 +100,7 @@ function held(votes: Answers<Vote>, key: string, quorum: number): Held {
 export function extendOutcome(
   votes: Answers<RenewalVote>,
   awaited: number,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): ExtendOutcome | undefined {
   const quorum = quorumOf(votes.length);
   const mostMissing = votes.length - quorum;
@@ -106,14 +113,14 @@ export function extendOutcome(
     return { status: 'lost', reason: count('stolen') > 0 ? 'stolen' : 'released-elsewhere' };
   }
   const open = extended + awaited >= quorum || lost + awaited > mostMissing;
-  return open && awaited > 0 ? undefined : unavailable(votes, names);
+  return open && awaited > 0 ? undefined : unavailable(votes, nodes);
 }
 
 /** Whether a key is held, from what the nodes see; `undefined` while the answers that are awaited can still change it. */
 export function sightOf(
   sights: Answers<Sight>,
   awaited: number,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): InspectOutcome | undefined {
   const quorum = quorumOf(sights.length);
   const unknown = sights.filter((sight) => sight === undefined || sight.status === 'unavailable');
@@ -125,7 +132,7 @@ export function sightOf(
   const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
   if (most.length + unknown.length < quorum) return { status: 'free' };
   if (most.length < quorum && awaited > 0) return undefined;
-  if (unknown.length > sights.length - quorum) return unavailable(sights, names);
+  if (unknown.length > sights.length - quorum) return unavailable(sights, nodes);
   // The lease is over when it is over on so many nodes that no majority is left.
   const [longest = 0, ...others] = most.sort((a, b) => b - a);
   return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
@@ -135,25 +142,25 @@ export function sightOf(
 export function releaseOutcome(
   answers: Answers<ReleaseOutcome>,
   awaited: number,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): ReleaseOutcome | undefined {
   const quorum = quorumOf(answers.length);
   const count = (status: ReleaseOutcome['status']): number =>
     answers.filter((answer) => answer?.status === status).length;
   if (count('released') >= quorum) return { status: 'released' };
   if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
-  return awaited > 0 ? undefined : unavailable(answers, names);
+  return awaited > 0 ? undefined : unavailable(answers, nodes);
 }
 
 /** What has become of a forced release: a lease that no majority has is over. */
 export function forcedOutcome(
   answers: Answers<ReleaseOutcome>,
   awaited: number,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): ReleaseOutcome | undefined {
   const answered = answers.filter((answer) => answer && answer.status !== 'unavailable');
   if (answered.length < quorumOf(answers.length))
-    return awaited > 0 ? undefined : unavailable(answers, names);
+    return awaited > 0 ? undefined : unavailable(answers, nodes);
   const ended = answered.some((answer) => answer?.status === 'released');
   return { status: ended ? 'released' : 'not-held' };
 }
@@ -161,7 +168,7 @@ export function forcedOutcome(
 /** What happened at each node, of those that did not simply say yes. */
 export function unavailable(
   answers: Answers<Vote | RenewalVote | Sight | ReleaseOutcome>,
-  names: readonly string[],
+  nodes: readonly Named[],
 ): Unavailable {
   const failures = answers.flatMap((answer) => (answer?.status === 'unavailable' ? [answer] : []));
   const fixed = failures.filter(({ transient }) => !transient).length;
@@ -169,7 +176,7 @@ export function unavailable(
     failures.length === answers.length && failures.every(({ sent }) => sent === false);
   return {
     status: 'unavailable',
-    nodes: answers.flatMap((answer, index) => whatHappened(answer, names[index] ?? '')),
+    nodes: answers.flatMap((answer, index) => whatHappened(answer, nodes[index])),
     transient: fixed <= answers.length - quorumOf(answers.length),
     ...(nothingSent && { sent: false }),
   };
@@ -177,10 +184,12 @@ export function unavailable(
 
 function whatHappened(
   answer: Vote | RenewalVote | Sight | ReleaseOutcome | undefined,
-  node: string,
+  node: Named | undefined,
 ): readonly NodeFailure[] {
+  const { name = '', isSilent = false } = node ?? {};
   if (answer?.status === 'unavailable') return answer.nodes;
-  // Of those that were not waited for, because the others had decided, nothing is known.
-  if (answer?.status !== 'refused') return [];
-  return [{ node, kind: 'refused', message: 'held by another owner' }];
+  if (answer?.status === 'refused')
+    return [{ node: name, kind: 'refused', message: 'held by another owner' }];
+  if (answer !== undefined || !isSilent) return [];
+  return [{ node: name, kind: 'timeout', message: 'has not answered earlier requests yet' }];
 }

@@ -1,12 +1,6 @@
 import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
-import { CLOCK, script } from './script.js';
-
-/**
- * Further ahead of the server's clock no proposal is taken: a client that is mistaken must not carry the fences of all servers away.
- * In µs. Clocks that differ by more cost a second round trip for each grant, nothing else.
- */
-const PROPOSAL_BOUND_US = 1_000_000;
+import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
  * Takes all keys or none. KEYS: main, fence, queue of each key; with a guard also its epoch key, last. Reads everything before it

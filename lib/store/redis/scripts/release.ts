@@ -1,5 +1,5 @@
 import { LINE } from './line.js';
-import { CLOCK, script } from './script.js';
+import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
@@ -7,8 +7,9 @@ import { CLOCK, script } from './script.js';
  * lease, the last fencing token that was used ('' = unknown), member to take out of the line ('' = none). Answers the number of keys
  * given back.
  *
- * The fence comes to stand above the last token that was used, or is put up where there is none, so that a renewal that comes late,
- * and would put the key back, finds it touched.
+ * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
+ * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
+ * them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
 export const releaseScript = script(`${CLOCK}${LINE}
 local token, mode, quiet, keep, used, member = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], tonumber(ARGV[5]), ARGV[6]
@@ -32,8 +33,11 @@ for i = 1, #KEYS, 3 do
     released = released + 1
     holder = false
     if mode == 'many' and not quiet then tell_all(KEYS[i], KEYS[i + 2]) end
-  elseif not holder and token ~= '' then
-    redis.pcall('SET', KEYS[i + 1], text(now), 'PX', keep, 'NX')
+  elseif not holder then
+    local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
+    local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
+    local added = redis.pcall('SET', KEYS[i + 1], text(above), 'PX', life, 'NX')
+    if not added and token == '' then redis.pcall('INCR', KEYS[i + 1]) end
   end
   if not holder and mode ~= 'many' then give(KEYS[i], KEYS[i + 2], '', mode == 'one') end
 end

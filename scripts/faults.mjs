@@ -1,0 +1,63 @@
+/**
+ * `npm run test:faults -- --minutes 5`: rounds of random faults against real Redis servers, each with a fresh seed, until the time is
+ * over or a lock breaks a promise (exit code 1). `--seed N` plays the plan of one seed in every round; `--nodes` is 1, 3 or 5;
+ * `--sabotage ignores-loss` or `one-node` has the clients do wrong, which is to be found.
+ */
+import { randomInt } from 'node:crypto';
+import { register } from 'node:module';
+import { parseArgs } from 'node:util';
+import { ensureRedisServer } from './redis-server.mjs';
+
+const ROUND_MS = 22_000; // of faults; with its beginning and its end a round takes half a minute
+
+register('../test/support/typescript-hooks.mjs', import.meta.url);
+const { playRound } = await import('../test/faults/orchestrator.ts');
+const { planOf } = await import('../test/faults/plan.ts');
+const { reportOf, summaryOf } = await import('../test/faults/report.ts');
+
+function settingsOf(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      minutes: { type: 'string', default: '1' },
+      nodes: { type: 'string', default: '3' },
+      seed: { type: 'string' },
+      sabotage: { type: 'string' },
+    },
+  });
+  const [minutes, nodes] = [Number(values.minutes), Number(values.nodes)];
+  const seed = values.seed === undefined ? undefined : Number(values.seed);
+  if (!(minutes > 0)) throw new Error('--minutes is a number above 0.');
+  if (![1, 3, 5].includes(nodes)) throw new Error('--nodes is 1, 3 or 5.');
+  if (seed !== undefined && !Number.isInteger(seed)) throw new Error('--seed is a whole number.');
+  if (![undefined, 'ignores-loss', 'one-node'].includes(values.sabotage)) {
+    throw new Error('--sabotage is ignores-loss or one-node.');
+  }
+  return { minutes, nodes, seed, sabotage: values.sabotage };
+}
+
+/** Answers whether every round was as it should be. */
+async function play({ minutes, nodes, seed, sabotage }) {
+  const lengthMs = Math.min(ROUND_MS, minutes * 60_000);
+  const until = performance.now() + minutes * 60_000;
+  do {
+    const round = await playRound(
+      planOf({ seed: seed ?? randomInt(2 ** 31), nodes, lengthMs }),
+      sabotage,
+    );
+    console.log(`faults: ${summaryOf(round)}`);
+    if (round.violations.length === 0) continue;
+    console.error(reportOf(round));
+    return false;
+  } while (performance.now() < until);
+  return true;
+}
+
+try {
+  const settings = settingsOf(process.argv.slice(2));
+  process.env.REDIS_SERVER_BIN = ensureRedisServer();
+  if (!(await play(settings))) process.exitCode = 1;
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,74 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ClientSettings } from './client.js';
+
+const HOOKS = fileURLToPath(new URL('../support/register-typescript.mjs', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('./client.ts', import.meta.url));
+
+const READY_WITHIN_MS = 30_000;
+
+/** A client that has been told to finish has answered its last caller, and has shut down, after so long. */
+const FINISH_WITHIN_MS = 20_000;
+
+/** A client of the run, in a process of its own. */
+export class ClientProcess {
+  readonly name: string;
+  /** Resolves when its callers begin, or when it has ended before. */
+  readonly ready: Promise<void>;
+  /** Resolves when it has ended, with what is wrong about the way it did. */
+  readonly complaint: Promise<readonly string[]>;
+  readonly #process: ChildProcess;
+  #isKilled = false;
+
+  constructor(settings: ClientSettings) {
+    this.name = settings.name;
+    this.#process = fork(SCRIPT, [JSON.stringify(settings)], {
+      execArgv: ['--import', HOOKS],
+      env: { ...process.env, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.complaint = this.#end();
+    const isReady = new Promise<void>((resolve) => {
+      this.#process.once('message', () => resolve());
+    });
+    const timer = this.#endAfter(READY_WITHIN_MS);
+    this.ready = Promise.race([isReady, this.complaint.then(() => undefined)]).finally(() =>
+      clearTimeout(timer),
+    );
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#process.kill(signal);
+  }
+
+  /** Ends it by SIGKILL, and resolves when it is gone. */
+  async kill(): Promise<void> {
+    this.#isKilled = true;
+    this.#process.kill('SIGKILL');
+    await this.complaint;
+  }
+
+  /** Asks its callers to stop; `complaint` tells what came of it. */
+  finish(): void {
+    const timer = this.#endAfter(FINISH_WITHIN_MS);
+    void this.complaint.then(() => clearTimeout(timer));
+    if (this.#process.connected) this.#process.send('finish', () => undefined);
+  }
+
+  #endAfter(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#process.kill('SIGKILL'), ms);
+  }
+
+  #end(): Promise<readonly string[]> {
+    let errors = '';
+    this.#process.stderr?.on('data', (bytes: Buffer) => (errors += bytes.toString()));
+    return new Promise((resolve) => {
+      this.#process.once('error', (error) => resolve([`client ${this.name}: ${error.message}`]));
+      this.#process.once('close', (code, signal) => {
+        const asItShould = this.#isKilled || (code === 0 && errors === '');
+        const how = `ended with ${String(code ?? signal)}: ${errors.trim().split('\n', 6).join(' | ')}`;
+        resolve(asItShould ? [] : [`client ${this.name} ${how}`]);
+      });
+    });
+  }
+}

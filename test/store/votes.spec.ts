@@ -1,0 +1,563 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type {
+  AcquireOutcome,
+  ExtendOutcome,
+  ReleaseOutcome,
+  Unavailable,
+} from '../../lib/store/lock-store.js';
+import { quorumOf } from '../../lib/store/redis/poll.js';
+import type { RenewalVote, Sight, Vote } from '../../lib/store/redis/redis-node.js';
+import {
+  acquireOutcome,
+  extendOutcome,
+  forcedOutcome,
+  releaseOutcome,
+  sightOf,
+  unavailable,
+} from '../../lib/store/redis/votes.js';
+
+interface Status {
+  readonly status: string;
+}
+type Answers<Answer> = readonly (Answer | undefined)[];
+
+const failure = (transient = true): Unavailable => ({
+  status: 'unavailable',
+  nodes: [{ node: 'itself', kind: 'error', message: 'down' }],
+  transient,
+});
+const granted = (fencingToken = 1): Vote => ({
+  status: 'granted',
+  fencingToken,
+  othersWait: false,
+});
+const refused = (holder: string, remainingMs = 1_000, key = 'key'): Vote => ({
+  status: 'refused',
+  key,
+  holder,
+  remainingMs,
+  checkAgainMs: remainingMs,
+});
+
+type Nodes = readonly { readonly name: string; readonly isSilent: boolean }[];
+
+const nodes = (...names: readonly string[]): Nodes =>
+  names.map((name) => ({ name, isSilent: false }));
+
+const nodesOf = (answers: readonly unknown[]): Nodes =>
+  nodes(...answers.map((_, index) => `node ${String(index)}`));
+
+const count = (answers: Answers<Status>, ...statuses: readonly string[]): number =>
+  answers.filter((answer) => answer !== undefined && statuses.includes(answer.status)).length;
+
+const failureArb: fc.Arbitrary<Unavailable> = fc
+  .record({ transient: fc.boolean(), unsent: fc.boolean() })
+  .map(({ transient, unsent }) => ({ ...failure(transient), ...(unsent && { sent: false }) }));
+
+const voteArb: fc.Arbitrary<Vote> = fc.oneof(
+  fc.integer({ min: 1, max: 9 }).map(granted),
+  fc
+    .tuple(fc.constantFrom('A', 'B', 'C'), fc.nat(30_000), fc.constantFrom('key', 'other'))
+    .map((parts) => refused(...parts)),
+  failureArb,
+);
+
+const renewalArb: fc.Arbitrary<RenewalVote> = fc.oneof(
+  fc.constant<RenewalVote>({ status: 'extended' }),
+  fc.constant<RenewalVote>({ status: 'gone', fences: [0] }),
+  fc.constant<RenewalVote>({ status: 'stolen' }),
+  failureArb,
+);
+
+const releaseArb: fc.Arbitrary<ReleaseOutcome> = fc.oneof(
+  fc.constant<ReleaseOutcome>({ status: 'released' }),
+  fc.constant<ReleaseOutcome>({ status: 'not-held' }),
+  failureArb,
+);
+
+const sightArb: fc.Arbitrary<Sight> = fc.oneof(
+  fc.constant<Sight>({ status: 'free' }),
+  fc
+    .tuple(fc.constantFrom('A', 'B', 'C'), fc.nat(30_000))
+    .map(([holder, remainingMs]): Sight => ({ status: 'held', holder, remainingMs })),
+  failureArb,
+);
+
+/** Some answers, and how many of the missing ones are waited for. */
+function situation<Answer>(
+  answer: fc.Arbitrary<Answer>,
+): fc.Arbitrary<{ readonly answers: Answers<Answer>; readonly awaited: number }> {
+  return fc
+    .array(fc.option(answer, { nil: undefined }), { minLength: 1, maxLength: 7 })
+    .chain((answers) =>
+      fc.record({
+        answers: fc.constant(answers),
+        awaited: fc.nat(answers.filter((each) => each === undefined).length),
+      }),
+    );
+}
+
+/** How a vote comes in: what all nodes answer, in which order, and which of them are not waited for. */
+interface Course<Answer> {
+  readonly answers: readonly Answer[];
+  readonly order: readonly number[];
+  readonly notAwaited: readonly boolean[];
+}
+
+function course<Answer>(answer: fc.Arbitrary<Answer>): fc.Arbitrary<Course<Answer>> {
+  return fc.array(answer, { minLength: 1, maxLength: 7 }).chain((answers) => {
+    const nodes = answers.map((_, index) => index);
+    return fc.record({
+      answers: fc.constant(answers),
+      order: fc.shuffledSubarray(nodes, { minLength: nodes.length }),
+      notAwaited: fc.array(fc.boolean(), { minLength: nodes.length, maxLength: nodes.length }),
+    });
+  });
+}
+
+/** What is said after each answer, with those that are missing all waited for, or without some of them. */
+function said<Answer, Outcome>(
+  { answers, order, notAwaited }: Course<Answer>,
+  waits: 'for all' | 'for some',
+  outcomeOf: (answers: Answers<Answer>, awaited: number, names: Nodes) => Outcome | undefined,
+): readonly (Outcome | undefined)[] {
+  return order.map((_, last) => {
+    const here = order.slice(0, last + 1);
+    const known = answers.map((answer, index) => (here.includes(index) ? answer : undefined));
+    const missing = answers.filter(
+      (_answer, index) =>
+        !here.includes(index) && (waits === 'for all' || notAwaited[index] !== true),
+    );
+    return outcomeOf(known, missing.length, nodesOf(answers));
+  });
+}
+
+/** The one who has so many refusals for one key that no other can have a majority. */
+function certainHolder(votes: Answers<Vote>): string | undefined {
+  const counts = new Map<string, number>();
+  for (const vote of votes) {
+    if (vote?.status !== 'refused') continue;
+    const id = `${vote.key} ${vote.holder}`;
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return [...counts].find(([, votesOf]) => votesOf >= quorumOf(votes.length))?.[0];
+}
+
+describe('acquireOutcome', () => {
+  it('grants with a majority, and with nothing less; the token is the largest of those that granted', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers, awaited }) => {
+        const outcome = acquireOutcome(answers, awaited, nodesOf(answers));
+        const tokens = answers.flatMap((vote) =>
+          vote?.status === 'granted' ? [vote.fencingToken] : [],
+        );
+        expect(outcome?.status === 'granted').toBe(tokens.length >= quorumOf(answers.length));
+        if (outcome?.status === 'granted') expect(outcome.fencingToken).toBe(Math.max(...tokens));
+      }),
+    );
+  });
+
+  it('says something as soon as nobody is waited for', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers }) => {
+        expect(acquireOutcome(answers, 0, nodesOf(answers))).toBeDefined();
+      }),
+    );
+  });
+
+  it('names a holder for certain only where one token has a majority, and then at once', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers, awaited }) => {
+        const outcome = acquireOutcome(answers, awaited, nodesOf(answers));
+        const isCertain = outcome?.status === 'held' && outcome.contended === undefined;
+        const holder = certainHolder(answers);
+        expect(isCertain).toBe(holder !== undefined);
+        if (isCertain) expect(holder?.split(' ')[0]).toBe(outcome.key);
+      }),
+    );
+  });
+
+  it('says that it is contended only where a majority has answered, and nobody can be granted it by those waited for', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers, awaited }) => {
+        const outcome = acquireOutcome(answers, awaited, nodesOf(answers));
+        if (outcome?.status !== 'held' || outcome.contended === undefined) return;
+        const quorum = quorumOf(answers.length);
+        expect(count(answers, 'granted', 'refused')).toBeGreaterThanOrEqual(quorum);
+        expect(count(answers, 'granted') + awaited).toBeLessThan(quorum);
+      }),
+    );
+  });
+
+  const kindOf = (outcome: AcquireOutcome): string =>
+    outcome.status === 'held' && outcome.contended === undefined ? 'certain' : outcome.status;
+
+  it('contradicts itself never while all are waited for: granted, held and unavailable stay so', () => {
+    fc.assert(
+      fc.property(course(voteArb), (votes) => {
+        const outcomes = said(votes, 'for all', acquireOutcome);
+        const first = outcomes.find((outcome) => outcome !== undefined);
+        const since = outcomes.slice(outcomes.indexOf(first));
+        expect(new Set(since.map((outcome) => outcome?.status)).size).toBe(1);
+      }),
+    );
+  });
+
+  it('never takes back a grant or a certain holder, whoever is not waited for', () => {
+    fc.assert(
+      fc.property(course(voteArb), (votes) => {
+        const kinds = said(votes, 'for some', acquireOutcome).map(
+          (outcome) => outcome && kindOf(outcome),
+        );
+        for (const kind of ['granted', 'certain']) {
+          const first = kinds.indexOf(kind);
+          if (first >= 0) expect(new Set(kinds.slice(first))).toEqual(new Set([kind]));
+        }
+      }),
+    );
+  });
+
+  it('is an outage only where it can name a node that is to blame', () => {
+    fc.assert(
+      fc.property(course(voteArb), (votes) => {
+        // As poll does: who is not waited for is less than a majority.
+        const some = votes.notAwaited.filter((each) => each).length;
+        if (votes.answers.length - some < quorumOf(votes.answers.length)) return;
+        for (const outcome of said(votes, 'for some', acquireOutcome)) {
+          if (outcome?.status === 'unavailable') expect(outcome.nodes).not.toEqual([]);
+        }
+      }),
+    );
+  });
+
+  it('waits for no more answers than decide the matter', () => {
+    const names = nodes('a', 'b', 'c');
+    expect(acquireOutcome([granted(3), undefined, granted(5)], 1, names)).toEqual({
+      status: 'granted',
+      fencingToken: 5,
+      othersWait: false,
+    });
+    expect(acquireOutcome([refused('A'), undefined, refused('A')], 1, names)).toMatchObject({
+      status: 'held',
+    });
+    expect(acquireOutcome([failure(), undefined, failure()], 1, names)).toMatchObject({
+      status: 'unavailable',
+    });
+    expect(acquireOutcome([refused('A'), refused('B'), undefined], 1, names)).toMatchObject({
+      status: 'held',
+      contended: true,
+    });
+    expect(acquireOutcome([granted(), undefined, undefined], 2, names)).toBeUndefined();
+    expect(acquireOutcome([granted(), refused('A'), undefined], 1, names)).toBeUndefined();
+  });
+
+  it('tells a caller who is refused for certain to come back at the time of the k-th vote, k being a majority', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers, awaited }) => {
+        const outcome = acquireOutcome(answers, awaited, nodesOf(answers));
+        if (outcome?.status !== 'held' || outcome.contended === true) return;
+        const times = answers.map((vote) => {
+          if (vote?.status === 'granted') return 0;
+          return vote?.status === 'refused' ? vote.remainingMs : Infinity;
+        });
+        const kth = times.toSorted((a, b) => a - b)[quorumOf(answers.length) - 1];
+        expect(outcome).toMatchObject({ remainingMs: kth, checkAgainMs: kth });
+      }),
+    );
+  });
+
+  it('tells when to look again apart from when it ends: some holders do not tell of their release', () => {
+    const vote = (remainingMs: number, checkAgainMs: number): Vote => ({
+      ...(refused('A', remainingMs) as Vote & { status: 'refused' }),
+      checkAgainMs,
+    });
+    expect(
+      acquireOutcome(
+        [vote(30_000, 1_000), vote(20_000, 20_000), vote(25_000, 3_000)],
+        0,
+        nodes('a', 'b', 'c'),
+      ),
+    ).toEqual({ status: 'held', key: 'key', remainingMs: 25_000, checkAgainMs: 3_000 });
+  });
+
+  it('sends those who split the votes back soon', () => {
+    expect(
+      acquireOutcome(
+        [granted(), refused('A', 30_000), refused('B', 30_000)],
+        0,
+        nodes('a', 'b', 'c'),
+      ),
+    ).toEqual({
+      status: 'held',
+      key: 'key',
+      remainingMs: 100,
+      checkAgainMs: 100,
+      contended: true,
+    });
+  });
+
+  it('does not call it held where a majority did not answer, and names no holder where a minority refused', () => {
+    const names = nodes('a', 'b', 'c');
+    expect(acquireOutcome([refused('A'), failure(), failure()], 0, names)).toMatchObject({
+      status: 'unavailable',
+    });
+    expect(acquireOutcome([refused('A'), granted(), failure()], 0, names)).toMatchObject({
+      status: 'held',
+      contended: true,
+    });
+    expect(acquireOutcome([granted(), granted(), failure(), failure()], 0, names)).toMatchObject({
+      status: 'unavailable',
+    });
+  });
+});
+
+describe('extendOutcome', () => {
+  it('is extended with a majority, and with nothing less', () => {
+    fc.assert(
+      fc.property(situation(renewalArb), ({ answers, awaited }) => {
+        const outcome = extendOutcome(answers, awaited, nodesOf(answers));
+        expect(outcome?.status === 'extended').toBe(
+          count(answers, 'extended') >= quorumOf(answers.length),
+        );
+      }),
+    );
+  });
+
+  it('is lost when no majority can have it any more, and not before: who does not answer says nothing', () => {
+    fc.assert(
+      fc.property(situation(renewalArb), ({ answers, awaited }) => {
+        const outcome = extendOutcome(answers, awaited, nodesOf(answers));
+        const against = count(answers, 'gone', 'stolen');
+        expect(outcome?.status === 'lost').toBe(
+          answers.length - against < quorumOf(answers.length),
+        );
+        if (outcome?.status !== 'lost') return;
+        expect(outcome.reason).toBe(count(answers, 'stolen') > 0 ? 'stolen' : 'released-elsewhere');
+      }),
+    );
+  });
+
+  it('says something as soon as nobody is waited for', () => {
+    fc.assert(
+      fc.property(situation(renewalArb), ({ answers }) => {
+        expect(extendOutcome(answers, 0, nodesOf(answers))).toBeDefined();
+      }),
+    );
+  });
+
+  it('contradicts itself never while all are waited for: extended, lost and unavailable stay so', () => {
+    fc.assert(
+      fc.property(course(renewalArb), (votes) => {
+        const outcomes = said(votes, 'for all', extendOutcome);
+        const first = outcomes.find((outcome) => outcome !== undefined);
+        const since = outcomes.slice(outcomes.indexOf(first));
+        expect(new Set(since.map((outcome) => outcome?.status)).size).toBe(1);
+      }),
+    );
+  });
+
+  it('never takes back what it said of a lease that stands or is lost, whoever is not waited for', () => {
+    fc.assert(
+      fc.property(course(renewalArb), (votes) => {
+        const statuses = said(votes, 'for some', extendOutcome).map((outcome) => outcome?.status);
+        for (const status of ['extended', 'lost'] satisfies ExtendOutcome['status'][]) {
+          const first = statuses.indexOf(status);
+          if (first >= 0) expect(new Set(statuses.slice(first))).toEqual(new Set([status]));
+        }
+      }),
+    );
+  });
+
+  it('does not wait for what cannot change it', () => {
+    const extended: RenewalVote = { status: 'extended' };
+    const gone: RenewalVote = { status: 'gone', fences: [0] };
+    const names = nodes('a', 'b', 'c', 'd', 'e');
+    expect(
+      extendOutcome([failure(), failure(), failure(), extended, undefined], 1, names),
+    ).toMatchObject({ status: 'unavailable' });
+    expect(extendOutcome([failure(), gone, gone, extended, undefined], 1, names)).toBeUndefined();
+    expect(
+      extendOutcome([failure(), failure(), extended, extended, undefined], 1, names),
+    ).toBeUndefined();
+  });
+});
+
+describe('releaseOutcome', () => {
+  it('is released with a majority, not held when no majority can have had it, and neither otherwise', () => {
+    fc.assert(
+      fc.property(situation(releaseArb), ({ answers, awaited }) => {
+        const outcome = releaseOutcome(answers, awaited, nodesOf(answers));
+        const quorum = quorumOf(answers.length);
+        expect(outcome?.status === 'released').toBe(count(answers, 'released') >= quorum);
+        expect(outcome?.status === 'not-held').toBe(
+          answers.length - count(answers, 'not-held') < quorum,
+        );
+        if (awaited === 0) expect(outcome).toBeDefined();
+      }),
+    );
+  });
+
+  it('contradicts itself never while all are waited for; what is said of it without some of them stays so, too', () => {
+    fc.assert(
+      fc.property(course(releaseArb), fc.constantFrom('for all', 'for some'), (answers, waits) => {
+        const statuses = said(answers, waits, releaseOutcome).map((outcome) => outcome?.status);
+        const final = waits === 'for all' ? ['unavailable'] : [];
+        for (const status of ['released', 'not-held', ...final]) {
+          const first = (statuses as (string | undefined)[]).indexOf(status);
+          if (first >= 0) expect(new Set(statuses.slice(first))).toEqual(new Set([status]));
+        }
+      }),
+    );
+  });
+});
+
+describe('sightOf', () => {
+  /** How many have the holder of most of them. */
+  const mostOf = (sights: Answers<Sight>): number => {
+    const counts = new Map<string, number>();
+    for (const sight of sights) {
+      if (sight?.status === 'held') counts.set(sight.holder, (counts.get(sight.holder) ?? 0) + 1);
+    }
+    return Math.max(0, ...counts.values());
+  };
+
+  it('is held where somebody has a majority, free where nobody can have one', () => {
+    fc.assert(
+      fc.property(situation(sightArb), ({ answers, awaited }) => {
+        const outcome = sightOf(answers, awaited, nodesOf(answers));
+        const quorum = quorumOf(answers.length);
+        const unknown = answers.length - count(answers, 'held', 'free');
+        if (mostOf(answers) >= quorum) expect(outcome?.status).toBe('held');
+        expect(outcome?.status === 'free').toBe(mostOf(answers) + unknown < quorum);
+      }),
+    );
+  });
+
+  it('is unavailable when no majority can tell, else held where somebody may have one, when nobody is waited for', () => {
+    fc.assert(
+      fc.property(situation(sightArb), ({ answers }) => {
+        const outcome = sightOf(answers, 0, nodesOf(answers));
+        const quorum = quorumOf(answers.length);
+        const known = count(answers, 'held', 'free');
+        if (mostOf(answers) + answers.length - known < quorum) expect(outcome?.status).toBe('free');
+        else expect(outcome?.status).toBe(known < quorum ? 'unavailable' : 'held');
+      }),
+    );
+  });
+
+  it('contradicts itself never while all are waited for; free and held by a majority stay so in any case', () => {
+    fc.assert(
+      fc.property(course(sightArb), fc.constantFrom('for all', 'for some'), (answers, waits) => {
+        const statuses = said(answers, waits, (sights, awaited, names) => {
+          const outcome = sightOf(sights, awaited, names);
+          const isSure = outcome?.status !== 'held' || mostOf(sights) >= quorumOf(sights.length);
+          return isSure || waits === 'for all' ? outcome : undefined;
+        }).map((outcome) => outcome?.status as string | undefined);
+        const final = waits === 'for all' ? ['unavailable'] : [];
+        for (const status of ['held', 'free', ...final]) {
+          const first = statuses.indexOf(status);
+          if (first >= 0) expect(new Set(statuses.slice(first))).toEqual(new Set([status]));
+        }
+      }),
+    );
+  });
+
+  const held = (holder: string, remainingMs: number): Sight => ({
+    status: 'held',
+    holder,
+    remainingMs,
+  });
+  const free: Sight = { status: 'free' };
+
+  it.each<[string, readonly Sight[], number]>([
+    ['one node', [held('A', 7)], 7],
+    ['all nodes', [held('A', 10), held('A', 30), held('A', 20)], 20],
+    ['a majority, and one that lost it', [held('A', 10), free, held('A', 30)], 10],
+    ['a majority that may be, with one that is not there', [held('A', 10), free, failure()], 10],
+    ['a majority of five', [10, 50, 20, 40, 30].map((ms) => held('A', ms)), 30],
+    ['a majority, and a vote of somebody else', [held('B', 90), held('A', 10), held('A', 20)], 10],
+  ])('is over when no majority is left: %s', (_what, sights, remainingMs) => {
+    expect(sightOf(sights, 0, nodesOf(sights))).toEqual({ status: 'held', remainingMs });
+  });
+
+  it('is free when nobody has a majority', () => {
+    const split = [held('A', 10), held('B', 10), held('C', 10)];
+    expect(sightOf(split, 0, nodesOf(split))).toEqual({ status: 'free' });
+    const rest = [held('A', 10), free, free];
+    expect(sightOf(rest, 0, nodesOf(rest))).toEqual({ status: 'free' });
+  });
+
+  it('waits for no more answers than decide the matter', () => {
+    const names = nodes('a', 'b', 'c');
+    expect(sightOf([free, undefined, free], 1, names)).toEqual({ status: 'free' });
+    expect(sightOf([held('A', 5), undefined, held('A', 9)], 1, names)).toMatchObject({
+      status: 'held',
+    });
+    expect(sightOf([held('A', 5), undefined, free], 1, names)).toBeUndefined();
+  });
+});
+
+describe('forcedOutcome', () => {
+  it('needs a majority of answers, and says that something ended where one of them did', () => {
+    fc.assert(
+      fc.property(situation(releaseArb), ({ answers, awaited }) => {
+        const outcome = forcedOutcome(answers, awaited, nodesOf(answers));
+        const answered = count(answers, 'released', 'not-held');
+        if (answered >= quorumOf(answers.length)) {
+          const ended = count(answers, 'released') > 0;
+          expect(outcome).toEqual({ status: ended ? 'released' : 'not-held' });
+        } else expect(outcome?.status).toBe(awaited > 0 ? undefined : 'unavailable');
+      }),
+    );
+  });
+
+  it('never says that there was no lease where a majority turns out to have had one', () => {
+    fc.assert(
+      fc.property(course(releaseArb), (answers) => {
+        const statuses = said(answers, 'for some', forcedOutcome).map((each) => each?.status);
+        if (!statuses.includes('not-held')) return;
+        expect(count(answers.answers, 'released')).toBeLessThan(quorumOf(answers.answers.length));
+      }),
+    );
+  });
+});
+
+describe('unavailable', () => {
+  it('names every node that failed, is silent or refused, by its own name, in their order; of the others nothing is known', () => {
+    const outcome = unavailable(
+      [
+        undefined,
+        undefined,
+        refused('A'),
+        granted(),
+        { ...failure(), nodes: [{ node: 'x:1', kind: 'connection', message: 'ECONNREFUSED' }] },
+      ],
+      [...nodes('a:1'), { name: 'silent:1', isSilent: true }, ...nodes('b:1', 'c:1', 'x:1')],
+    );
+    expect(outcome).toEqual({
+      status: 'unavailable',
+      transient: true,
+      nodes: [
+        { node: 'silent:1', kind: 'timeout', message: 'has not answered earlier requests yet' },
+        { node: 'b:1', kind: 'refused', message: 'held by another owner' },
+        { node: 'x:1', kind: 'connection', message: 'ECONNREFUSED' },
+      ],
+    });
+  });
+
+  it('passes by itself unless a majority can never be, and has left nothing only where nothing was sent', () => {
+    fc.assert(
+      fc.property(situation(voteArb), ({ answers }) => {
+        const outcome = unavailable(answers, nodesOf(answers));
+        const failures = answers.flatMap((each) => (each?.status === 'unavailable' ? [each] : []));
+        const forGood = failures.filter(({ transient }) => !transient).length;
+        expect(outcome.transient).toBe(answers.length - forGood >= quorumOf(answers.length));
+        expect(outcome.sent === false).toBe(
+          failures.length === answers.length && failures.every(({ sent }) => sent === false),
+        );
+        expect(outcome.nodes).toHaveLength(count(answers, 'unavailable', 'refused'));
+      }),
+    );
+  });
+});
