@@ -23,6 +23,7 @@ export class RedisConnection {
   #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
+  #gathering = false;
 
   /**
    * @param onLost told that the connection is gone, once for each time
@@ -86,6 +87,7 @@ export class RedisConnection {
       }
       if (this.#lastError !== undefined && this.client.status !== 'ready')
         return { ...this.failure('connection', this.#lastError), sent: false };
+      this.#gather();
       const answer = request(this);
       answer.then(this.#heard, this.#heard);
       const value = await timer.race(answer);
@@ -132,6 +134,19 @@ export class RedisConnection {
       client.once('end', done);
     });
     return this.#whenReady;
+  }
+
+  /** What is asked for in the same moment goes out in one packet. */
+  #gather(): void {
+    const { client } = this;
+    if (client.isCluster || this.#gathering) return;
+    const { stream } = client as Redis;
+    this.#gathering = true;
+    stream.cork();
+    process.nextTick(() => {
+      this.#gathering = false;
+      stream.uncork();
+    });
   }
 
   /** Late answers too. */
