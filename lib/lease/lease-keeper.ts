@@ -156,8 +156,9 @@ export class LeaseKeeper {
     }
     const { keys, fencingToken } = lease;
     const heldMs = Math.round(lease.heldForMs);
+    const isSure = lease.state.status === 'held';
     this.#end(lease, 'released');
-    if (this.#deps.passOn(lease)) {
+    if (isSure && this.#deps.passOn(lease)) {
       this.#deps.events.emit('released', { keys, fencingToken, heldMs });
       return true;
     }

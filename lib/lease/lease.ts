@@ -123,6 +123,8 @@ export class Lease implements LeaseReference {
       this.#clockDrift,
       this,
     );
+    // From here on the renewal is the new turn's: nobody would take it from this lease any more.
+    this.renewing = undefined;
     tenure.current = turn;
     tenure.turns += 1;
     return turn;

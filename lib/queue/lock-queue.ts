@@ -89,7 +89,7 @@ export class LockQueue {
   }
 
   wakeAll(): void {
-    for (const line of this.#lines.values()) line.wake();
+    for (const line of this.#lines.values()) line.look();
   }
 
   /** Sends everybody in line away, and lets nobody stand in line any more. */

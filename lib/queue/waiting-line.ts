@@ -103,14 +103,21 @@ export class WaitingLine {
 
   /** The keys were released, or may have been. Who stands in a line in which the first gets the lock is called by name. */
   wake(): void {
-    if (!this.#standsInOrder() || !this.#deps.isHearing()) this.#look();
+    if (!this.#standsInOrder() || !this.#deps.isHearing()) this.look();
+  }
+
+  /** Whatever it waits for: calls may have been missed. */
+  look(): void {
+    this.#dirty = true;
+    this.#endSleep?.(0);
   }
 
   /** The store calls somebody; answers whether it is this line. */
   called({ to, inMs }: LineCall): boolean {
     if (to !== this.#id && to !== this.#token) return false;
-    if (inMs === 0) this.#look();
-    else this.#endSleep?.(inMs);
+    // The answer of a look that is on its way may be older than the call.
+    if (inMs === 0 || this.#endSleep === undefined) this.look();
+    else this.#endSleep(inMs);
     return true;
   }
 
@@ -218,7 +225,7 @@ export class WaitingLine {
   }
 
   #mayPass(lease: Lease, request: LockRequest): boolean {
-    const { tenure, ttlMs, state, options } = lease;
+    const { tenure, ttlMs, options } = lease;
     const { handoff, clock, clockDrift } = this.#deps;
     return (
       tenure.hasToken &&
@@ -227,7 +234,6 @@ export class WaitingLine {
       // Who asks for another lease gets it from the store.
       isAlike({ ...options, ttlMs }, request) &&
       options.autoExtend &&
-      state.status !== 'jeopardy' &&
       lease.validForMs > validityMs(ttlMs, clockDrift) / 2
     );
   }
@@ -244,11 +250,6 @@ export class WaitingLine {
   #remove(caller: Caller): void {
     this.#callers.delete(caller);
     if (this.#callers.size === 0) this.#endPause?.();
-  }
-
-  #look(): void {
-    this.#dirty = true;
-    this.#endSleep?.(0);
   }
 
   /** Until it is called, or `ms` and a little. */

@@ -380,6 +380,30 @@ describe('other options', () => {
         `such as '{app}:', received 7.`,
     ],
     [
+      { handoff: true },
+      `Option "handoff" must be false, or an object such as { turns: 16, tenure: '20ms' }, received true.`,
+    ],
+    [
+      { handoff: { turn: 3 } },
+      'Option "handoff" has no option "turn". Did you mean "turns"? Its options are turns, tenure.',
+    ],
+    [
+      { handoff: { turns: 0 } },
+      'Option "handoff.turns" must be a whole number from 1 to 1024, received 0.',
+    ],
+    [
+      { handoff: { turns: 1.5 } },
+      'Option "handoff.turns" must be a whole number from 1 to 1024, received 1.5.',
+    ],
+    [
+      { handoff: { turns: 1_025 } },
+      'Option "handoff.turns" must be a whole number from 1 to 1024, received 1025.',
+    ],
+    [
+      { handoff: { tenure: 'soon' } },
+      `Option "handoff.tenure" must be a duration of at least 0 ms, received "soon". ${DURATION_REMEDY}`,
+    ],
+    [
       { errors: 'yes' },
       'Option "errors" must be an object { exposeKeys?, body? }, received "yes".',
     ],
@@ -410,7 +434,7 @@ describe('other options', () => {
   ])('an option "%s" is refused: there is none', async (name, hint) => {
     expect(await failureOf({ store: 'memory', [name]: 1 })).toBe(
       `LockModule has no option "${name}".${hint} Its options are redis, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
-        'nodeTimeout, maxClockStep, restartGuard, replicas, shutdownTimeout, errors.',
+        'nodeTimeout, maxClockStep, restartGuard, replicas, handoff, shutdownTimeout, errors.',
     );
   });
 

@@ -6,6 +6,7 @@ import type {
   InspectOutcome,
   LeaseReference,
   LeaseRequest,
+  LineCall,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
@@ -56,9 +57,9 @@ export class ScriptedStore implements LockStore {
   onListen: () => 'listening' | 'polling' | Promise<'listening' | 'polling'> = () => 'listening';
   #listener: ReleaseListener = () => undefined;
 
-  /** A release somewhere else is reported. */
-  reportReleased(key?: string): void {
-    this.#listener(key);
+  /** A release somewhere else is reported, or that somebody in line was given the key. */
+  reportReleased(key?: string, call?: LineCall): void {
+    this.#listener(key, call);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {

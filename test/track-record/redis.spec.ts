@@ -216,7 +216,8 @@ describe('track record: Redis', () => {
     const locks = await open({ redis: server.url });
     await locks.run(['a', 'b'], async (outer) => {
       const stored = await server.command('GET', '{lock:a}:fence');
-      expect(stored).toBe(String(outer.fencingToken));
+      // With the tokens that are reserved for the turns of other callers of this process.
+      expect(Number(stored)).toBeGreaterThanOrEqual(outer.fencingToken);
       await locks.run('a', async (inner) => {
         expect(inner.fencingToken).toBe(outer.fencingToken);
         await locks.run(['b', 'a'], (innermost) => {

@@ -288,15 +288,20 @@ export class RedisNode {
 
   async #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
     const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
-    for (const group of this.#places.groups(request.keys)) {
+    const groups = this.#places.groups(request.keys);
+    for (const [index, group] of groups.entries()) {
       const vote = await this.#acquireGroup(group, request, proposal);
       if (vote.status !== 'granted') {
+        // Whoever stood in line may have been given a key of the groups that were not asked.
+        const given = request.line?.ticket === undefined ? [] : groups.slice(index + 1);
         const undone = await Promise.all(
-          granted.map((other) => this.#releaseGroup(other.group, request)),
+          [...granted.map((other) => other.group), ...given].map((other) =>
+            this.#releaseGroup(other, request),
+          ),
         );
         // What could not be given back is an outage: callers clean up after those, and not after a refusal.
         const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
-        return granted.length > 0 ? afterGrant(failure) : failure;
+        return undone.length > 0 ? afterGrant(failure) : failure;
       }
       granted.push({ group, vote });
     }

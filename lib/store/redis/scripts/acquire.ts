@@ -34,7 +34,7 @@ local function stand(queue, pttl)
   return type(added) == 'number' and ticket or ''
 end
 
-local highest, mine, others = 0, {}, 0
+local highest, others = 0, 0
 for i = 1, last, 3 do
   local main, fence, queue = KEYS[i], KEYS[i + 1], KEYS[i + 2]
   local holder, claim = redis.call('GET', main), nil
@@ -43,9 +43,11 @@ for i = 1, last, 3 do
     holder, claim = give(main, queue, token, mode == 'one')
   end
   if holder and holder ~= token then
-    for _, j in ipairs(mine) do
-      redis.call('DEL', KEYS[j])
-      if mode ~= 'many' then give(KEYS[j], KEYS[j + 2], token, mode == 'one') end
+    for j = 1, last, 3 do
+      if redis.pcall('GET', KEYS[j]) == token then
+        redis.call('DEL', KEYS[j])
+        if mode ~= 'many' then give(KEYS[j], KEYS[j + 2], token, mode == 'one') end
+      end
     end
     local pttl = claim or redis.call('PTTL', main)
     return { 0, (i + 2) / 3, pttl, holder, stand(queue, pttl), time[1], time[2] }
@@ -55,7 +57,6 @@ for i = 1, last, 3 do
     local waiting = redis.pcall('ZCARD', queue)
     if type(waiting) == 'number' then others = others + waiting end
   end
-  if holder then mine[#mine + 1] = i end
   highest = math.max(highest, tonumber(redis.call('GET', fence) or 0))
 end
 

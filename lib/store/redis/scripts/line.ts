@@ -12,7 +12,8 @@ const MOST_HEARD = 100;
  * masters `<id of the line in its process> 0 <channel>`. Gives a script
  *
  * `give(main, queue, mine)`: a key that is free goes to the first in line who is there, as a claim: its token with a short TTL, which
- * it makes a lease by acquiring with that token. Told are that one, and the next, who has to look again if the claim is not used.
+ * it makes a lease by acquiring with that token. Told are that one, and the next of
+ * another process, who has to look again if the claim is not used.
  * Nothing when the line is empty, or `mine` is the first in it. Answers the token and the ms of its claim. Every script that finds
  * a key free calls it, so that whoever frees a key, the first in line gets it.
  *
@@ -47,7 +48,7 @@ local function give(main, queue, mine, counts)
       redis.pcall('PUBLISH', channel, token .. ' 0 ' .. main)
       for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
         local next_token, _, next_channel = string.match(other, '^(%S+) (%d+) (.+)$')
-        if next_token and is_there(next_channel, counts) then
+        if next_token and next_channel ~= channel and is_there(next_channel, counts) then
           redis.pcall('PUBLISH', next_channel, next_token .. ' ' .. claim .. ' ' .. main)
           break
         end
