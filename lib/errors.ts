@@ -203,10 +203,13 @@ export class LockStoreUnavailableError extends LockError {
     const what = facts.nodes
       .map(({ node, kind, message }) => `${node} (${kind}): ${message}`)
       .join('; ');
-    const answered = facts.nodes.every(({ kind }) => kind === 'error');
-    const remedy = answered
-      ? 'Redis is there, but answered with an error: that must be mended first.'
-      : 'Check that Redis is reachable and try again.';
+    const kinds = new Set(facts.nodes.map(({ kind }) => kind));
+    let remedy = 'Try again later.';
+    if (kinds.has('timeout') || kinds.has('connection'))
+      remedy = 'Check that Redis is reachable and try again.';
+    else if (!kinds.has('refused'))
+      remedy = 'Redis is there, but answered with an error: that must be mended first.';
+    const nothingRan = facts.operation === 'acquire' ? 'Nothing ran without a lock. ' : '';
     const target = facts.keys.length === 0 ? 'the lock store' : quoted(facts.keys);
     super({
       code: 'LOCK_STORE_UNAVAILABLE',
@@ -218,7 +221,7 @@ export class LockStoreUnavailableError extends LockError {
       },
       message:
         `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +
-        `Nothing ran without a lock. ${remedy}`,
+        `${nothingRan}${remedy}`,
     });
     this.nodes = facts.nodes;
   }

@@ -169,36 +169,41 @@ function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['locat
 }
 
 function redisOf(redis: unknown): readonly RedisLocation[] {
-  if (!Array.isArray(redis)) return [nodeOf(redis)];
+  if (!Array.isArray(redis)) return [nodeOf(redis, 'redis')];
   if (redis.length === 0) {
     throw new LockConfigurationError(
       `Option "redis" is an empty list. Give one Redis, or an odd number of independent masters: redis: ['redis://a', 'redis://b', 'redis://c'].`,
     );
   }
-  return redis.map(nodeOf);
+  return redis.map((node, index) => nodeOf(node, `redis[${String(index)}]`));
 }
 
-function nodeOf(redis: unknown): RedisLocation {
+function nodeOf(redis: unknown, option: string): RedisLocation {
+  if (typeof redis === 'string' && /,\s*rediss?:\/\//.test(redis)) {
+    throw new LockConfigurationError(
+      `Option "${option}" holds several URLs in one text. Give a list of them: text.split(',').`,
+    );
+  }
   if (typeof redis === 'string') {
     if (/^rediss?:\/\/./.test(redis)) return redis;
-    throw wrong('redis', redis, `a URL such as 'redis://localhost:6379'`);
+    throw wrong(option, redis, `a URL such as 'redis://localhost:6379'`);
   }
-  if (typeof redis === 'object' && redis !== null) {
+  if (typeof redis === 'object' && redis !== null && !Array.isArray(redis)) {
     if (isRedisClient(redis)) return redis;
     const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
     if (url !== undefined) {
       throw new LockConfigurationError(
-        `Option "redis" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
+        `Option "${option}" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
       );
     }
     if (typeof duplicate === 'function') {
       throw new LockConfigurationError(
-        'Option "redis" is a client of another library than ioredis. Give its URL, or ioredis options.',
+        `Option "${option}" is a client of another library than ioredis. Give its URL, or ioredis options.`,
       );
     }
     return redis;
   }
-  throw wrong('redis', redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
+  throw wrong(option, redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
 }
 
 const GUARD_NAMES = { maxTtl: true, bootstrap: true } satisfies Record<

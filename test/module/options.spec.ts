@@ -60,9 +60,19 @@ describe('where the locks are kept', () => {
       'Option "redis" lists one server twice: a:6379 and a:6379. The nodes of a quorum have to fail independently of each other.',
     ],
     [
+      'a list in a list',
+      { redis: [['redis://a', 'redis://b'], 'redis://c'] as never },
+      'Option "redis[0]" must be a URL, ioredis options, or an ioredis Redis or Cluster, received a value of type object.',
+    ],
+    [
+      'several URLs in one text',
+      { redis: 'redis://a,redis://b,redis://c' },
+      `Option "redis" holds several URLs in one text. Give a list of them: text.split(',').`,
+    ],
+    [
       'a list with something that is no Redis in it',
       { redis: ['redis://a', 7, 'redis://c'] as never },
-      'Option "redis" must be a URL, ioredis options, or an ioredis Redis or Cluster, received 7.',
+      'Option "redis[1]" must be a URL, ioredis options, or an ioredis Redis or Cluster, received 7.',
     ],
     [
       'an address without a scheme',

@@ -19,6 +19,7 @@ function ask(nodes: readonly Voter[]): {
   let outcome: string | undefined;
   const decision = poll(
     nodes,
+    quorumOf(nodes.length),
     (node) => node.answer.promise,
     (answers, awaited) => (awaited === 0 ? answers.map((each) => each ?? '-').join('') : undefined),
   );
@@ -31,6 +32,7 @@ describe('poll', () => {
     const asked: number[] = [];
     void poll(
       [{ isSilent: false }, { isSilent: true }, { isSilent: false }],
+      2,
       async (node) => void asked.push(node.isSilent ? 1 : 0),
       () => 'decided',
     );
@@ -41,6 +43,7 @@ describe('poll', () => {
     const nodes = [voter(), voter(), voter()];
     const decision = poll(
       nodes,
+      2,
       (node) => node.answer.promise,
       (answers) => (answers.filter((each) => each === 'yes').length >= 2 ? 'granted' : undefined),
     );

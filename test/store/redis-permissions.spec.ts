@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
-import { deferred } from '../support/eventually.js';
+import { readFile } from 'node:fs/promises';
+import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
 
@@ -113,5 +114,28 @@ describe('a server that may evict locks', () => {
     } finally {
       await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
     }
+  });
+
+  it('with the rights that the README lists is denied nothing', async () => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const rights = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
+    expect(rights.length).toBeGreaterThan(10);
+    const url = await user('listed', 'resetchannels', ...rights);
+    await server.command('ACL', 'LOG', 'RESET');
+    const services = [new LockService({ redis: url }), new LockService({ redis: url })];
+    const [first, second] = services as [LockService, LockService];
+    await Promise.all(services.map((service) => service.open()));
+    const lock = await first.acquire(['a', 'b']);
+    const waiting = [second.acquire('b'), second.acquire(['a', 'b']), first.acquire('a')];
+    await lock.extend();
+    await eventually(async () => Number(await server.command('ZCARD', '{lock:a}:queue')) > 0);
+    await lock.release();
+    await Promise.all(waiting.map(async (acquiring) => (await acquiring).release()));
+    await first.acquire('c');
+    await second.forceRelease('c');
+    await second.inspect('c');
+    expect((await first.health()).nodes[0]?.problem).toBeUndefined();
+    await Promise.all(services.map((service) => service.shutdown(0)));
+    expect(await server.command('ACL', 'LOG')).toEqual([]);
   });
 });

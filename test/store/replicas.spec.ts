@@ -42,7 +42,7 @@ const failureOf = async (request: Promise<unknown>): Promise<LockStoreUnavailabl
 };
 
 const NOT_ACKNOWLEDGED = {
-  kind: 'timeout',
+  kind: 'refused',
   message: `acknowledged by 0 of the 1 replicas that "replicas" asks for within ${String(ACK_WITHIN_MS)} ms`,
 };
 

@@ -82,7 +82,7 @@ export class AcknowledgedWrites {
       acknowledgedBy >= ack
         ? undefined
         : this.#connection.failure(
-            'timeout',
+            'refused',
             problem ??
               `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
           );
@@ -95,30 +95,30 @@ export class AcknowledgedWrites {
   }
 
   async #together(batch: readonly Write[]): Promise<Together> {
-    const first = await this.#pipeline(batch, 'sha');
-    const moved = batch.filter((_, index) => isRedirection(first.results[index]));
-    // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one it
-    // does, and knows the way then; what is sent twice is done once.
-    await Promise.allSettled(
-      moved.map(({ script, keys, args }) =>
-        this.#connection.client.eval(script.lua, keys.length, ...keys, ...args),
-      ),
-    );
-    const toRepeat = batch.filter(
-      (write, index) =>
-        (moved.includes(write) || isUnknownScript(first.results[index])) && isInTime(write),
-    );
-    if (toRepeat.length === 0) return first;
-    const second = await this.#pipeline(toRepeat, 'lua');
-    const again = second.results.values();
-    const results = first.results.map((result, index) => {
-      const write = batch[index];
-      return write !== undefined && toRepeat.includes(write)
-        ? (again.next().value ?? result)
-        : result;
-    });
-    // Its WAIT covers what was written before the first one, too; not on another node, and then that is reported.
-    return { ...second, results };
+    let together = await this.#pipeline(batch, 'sha');
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const { results } = together;
+      const moved = batch.filter((_, index) => isRedirection(results[index]));
+      // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one
+      // it does, and knows the way then, unless a node that does not know yet tells it otherwise. What is sent twice is done once.
+      await Promise.allSettled(
+        moved.map(({ script, keys, args }) =>
+          this.#connection.client.eval(script.lua, keys.length, ...keys, ...args),
+        ),
+      );
+      const isToRepeat = (write: Write, index: number): boolean =>
+        (moved.includes(write) || isUnknownScript(results[index])) && isInTime(write);
+      const repeated = batch.filter(isToRepeat);
+      if (repeated.length === 0) return together;
+      const again = await this.#pipeline(repeated, 'lua');
+      const answers = new Map(repeated.map((write, index) => [write, again.results[index]]));
+      // Its WAIT covers what was written before the first one, too; not on another node, and then that is reported.
+      together = {
+        ...again,
+        results: batch.map((write, index) => answers.get(write) ?? results[index] ?? NOT_RUN),
+      };
+    }
+    return together;
   }
 
   async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
@@ -130,7 +130,7 @@ export class AcknowledgedWrites {
     }
     pipeline.wait(ack, timeoutMs);
     const results = (await pipeline.exec()) ?? [];
-    const [error, count] = results[batch.length] ?? [new Error('the pipeline was not run')];
+    const [error, count] = results[batch.length] ?? NOT_RUN;
     return {
       results: results.slice(0, batch.length),
       acknowledgedBy: error === null ? Number(count) : 0,
@@ -140,6 +140,11 @@ export class AcknowledgedWrites {
 }
 
 type Result = [error: Error | null, value: unknown];
+
+const NOT_RUN: Result = [new Error('the pipeline was not run'), undefined];
+
+/** Of what was redirected, or sent to a server that did not know the script. */
+const MOST_TRIES = 4;
 
 interface Together {
   readonly results: readonly Result[];

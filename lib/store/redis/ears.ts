@@ -30,6 +30,7 @@ export class Ears {
     this.#onDeaf = onDeaf;
     const { outcome } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => this.#openAt(node),
       (_, awaited) => {
         if (this.#isHearing()) return 'listening';

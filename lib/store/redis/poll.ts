@@ -14,20 +14,22 @@ interface Voter {
 
 /**
  * Asks all nodes at once, and waits no longer than until the answers decide the matter. A node that was silent before is asked like
- * every other, but not waited for, as long as the others are enough for a majority: it delays nobody twice.
+ * every other, but not waited for, as long as the others are enough: it delays nobody twice.
  *
+ * @param needed how many answers can decide the matter
  * @param ask never rejects
  * @param outcomeOf told the answers so far, and how many of those that are missing are waited for; `undefined` is no outcome yet, which
  * it must not say when that is none
  */
 export function poll<Node extends Voter, Answer, Outcome>(
   nodes: readonly Node[],
+  needed: number,
   ask: (node: Node) => Promise<Answer>,
   outcomeOf: (answers: readonly (Answer | undefined)[], awaited: number) => Outcome | undefined,
 ): Promise<Poll<Answer, Outcome>> {
   const answers: (Answer | undefined)[] = nodes.map(() => undefined);
   const silent = nodes.filter(({ isSilent }) => isSilent).length;
-  const waitsForAll = nodes.length - silent < quorumOf(nodes.length);
+  const waitsForAll = nodes.length - silent < needed;
   const awaited = new Set(nodes.filter(({ isSilent }) => waitsForAll || !isSilent));
   return new Promise((decide) => {
     const complete = Promise.all(

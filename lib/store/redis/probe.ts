@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
+import type { ReplicaOptions } from './acknowledged-writes.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisConnection, Reply } from './redis-connection.js';
 import { quarantineScript } from './scripts/quarantine.js';
@@ -23,34 +24,37 @@ interface Subject {
   readonly key: string;
   readonly epoch: string;
   readonly clock: NodeClock;
-  /** What it means for locks that this server is not there. */
-  readonly meanwhile: string;
+  /** What the servers that are there mean for locks. */
+  readonly situation: () => string;
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
+  readonly replicas: ReplicaOptions | undefined;
   /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
   readonly isStart: boolean;
   readonly warn: (message: string) => void;
+  /** Told what is left of a quarantine, in ms. */
+  readonly onQuarantine: (leftMs: number) => void;
 }
 
 /**
- * Looks at the server and says what the operator should know. A server that is not
- * there yet is no reason not to start: until it is, it answers `unavailable`.
+ * Looks at the server and says what the operator should know. A server that is not there yet is no reason not to start: until it is, it
+ * answers `unavailable`.
  *
  * @throws LockConfigurationError for what makes the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Findings> {
-  const { name, key, clock, meanwhile, timeLimitMs, restartGuard, warn } = subject;
+  const { name, key, clock, situation, timeLimitMs, restartGuard, replicas, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (scripting.status === 'unavailable') {
     const [failure] = scripting.nodes;
-    warn(
-      `Redis at ${name} is not usable yet: ${failure?.message ?? 'no answer'}. ${meanwhile} ` +
-        'Holdfast needs the commands EVAL and EVALSHA there.',
-    );
+    const problem = (failure?.message ?? 'no answer').replace(/\.$/, '');
+    const remedy =
+      failure?.kind === 'error' ? ' Holdfast needs the commands EVAL and EVALSHA there.' : '';
+    warn(`Redis at ${name} is not usable yet: ${problem}. ${situation()}${remedy}`);
     return { isThere: false };
   }
-  const [memory, server] = await Promise.all(
-    ['memory', 'server'].map((section) =>
+  const [memory, server, replication] = await Promise.all(
+    ['memory', 'server', 'replication'].map((section) =>
       connection.ask(timeLimitMs, ({ client }) => client.info(section)),
     ),
   );
@@ -63,6 +67,13 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
       );
     }
     warn(`${problem}Set "noeviction", or give locks a Redis of their own.`);
+  }
+  const problem = replication && replicationProblem(replication, replicas);
+  if (problem !== undefined) warn(`Redis at ${name} cannot grant locks: it ${problem}.`);
+  if (restartGuard?.bootstrap === true && subject.isStart) {
+    warn(
+      '"restartGuard.bootstrap" is set: a server that has lost all its data passes for a new one. Leave it out after the first deployment.',
+    );
   }
   if (restartGuard !== undefined) await lookAtGuard(connection, subject, restartGuard);
   return { isThere: true, run: field(server, 'run_id') };
@@ -87,18 +98,13 @@ async function readTime(
 
 async function lookAtGuard(
   connection: RedisConnection,
-  { name, epoch, timeLimitMs, isStart, warn }: Subject,
+  { name, epoch, timeLimitMs, isStart, warn, onQuarantine }: Subject,
   { maxTtlMs, bootstrap }: RestartGuard,
 ): Promise<void> {
   const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
   const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
   if (typeof left === 'number') {
-    if (left > 0) {
-      warn(
-        `Redis at ${name} may have forgotten leases (it is new, was restarted or lost its data): it grants no locks for another ` +
-          `${String(left)} ms ("restartGuard").`,
-      );
-    }
+    onQuarantine(left);
     return;
   }
   const [failure] = left.nodes;
@@ -127,6 +133,18 @@ export async function quarantinedForMs(
   );
   if (reply.status === 'unavailable') return reply;
   return typeof reply.value === 'number' ? reply.value : connection.malformed(reply.value);
+}
+
+/** What keeps a server from granting locks, as INFO says; it may be forbidden, or asked of a node of a Cluster. */
+export function replicationProblem(
+  replication: Reply,
+  replicas: ReplicaOptions | undefined,
+): string | undefined {
+  if (field(replication, 'role') === 'slave') return 'is a replica: give its master';
+  const connected = field(replication, 'connected_slaves');
+  if (replicas === undefined || connected === undefined || Number(connected) >= replicas.ack)
+    return undefined;
+  return `has ${connected} of the ${String(replicas.ack)} replicas that "replicas" asks for`;
 }
 
 /** Of an INFO, which may be forbidden. */

@@ -7,7 +7,8 @@ import type { Script } from './scripts/script.js';
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
 
 /** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
-const PASSING = /(^|: -)(LOADING|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
+const PASSING =
+  /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
 
 /** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
 const LONGEST_SILENCE_MS = 5_000;
@@ -50,6 +51,10 @@ export class RedisConnection {
     });
   }
 
+  get isThere(): boolean {
+    return this.#state === 'there';
+  }
+
   /** It owes an answer whose time is up, and has given none since: the next one may take as long. */
   get isSilent(): boolean {
     return this.#silentSince !== undefined;
@@ -83,10 +88,10 @@ export class RedisConnection {
       if (ready === TIME_IS_UP) {
         this.#heardNothing(startedAt);
         const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
-        return { ...this.failure('connection', problem), sent: false };
+        return { ...this.#notConnected(problem), sent: false };
       }
       if (this.#lastError !== undefined && this.client.status !== 'ready')
-        return { ...this.failure('connection', this.#lastError), sent: false };
+        return { ...this.#notConnected(this.#lastError), sent: false };
       this.#gather();
       const answer = request(this);
       answer.then(this.#heard, this.#heard);
@@ -168,6 +173,12 @@ export class RedisConnection {
     if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
   }
 
+  #notConnected(problem: string): Unavailable {
+    // It is there, and will not let us in until somebody changes a password.
+    const isRefused = /WRONGPASS|NOAUTH|invalid password/.test(problem);
+    return isRefused ? this.failure('error', problem, false) : this.failure('connection', problem);
+  }
+
   /** Names this node. */
   failure(kind: NodeFailure['kind'], message: string, transient = true): Unavailable {
     const node = this.#source.name;
@@ -183,7 +194,8 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
 /** The server said no, as opposed to: the connection failed. */
-const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
+export const isReply = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'ReplyError';
 
 const CLOSED = 'the connection closed before the answer came';
 

@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { RedisConnection } from './redis-connection.js';
+import { isReply, type RedisConnection } from './redis-connection.js';
 import type { RedisSource } from './redis-source.js';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
-/** Of a connection that never came about: it may not be allowed. */
-const HOPELESS_RETRY_MS = 5_000;
+/** Where it is not allowed: somebody has to change that first. */
+const FORBIDDEN_RETRY_MS = 5_000;
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
 const PING_MS = 10_000;
 
 /** A message that means nothing, to see whether messages come through. */
 const TRIAL = '';
+
+/** As ioredis names an answer that is an error. */
+const REPLY_ERROR = { name: 'ReplyError' };
 
 /**
  * The ear of this process: one connection and one channel of its own, however many keys and callers wait. Its name is random, so
@@ -31,6 +34,8 @@ export class RedisInbox {
   #retry: NodeJS.Timeout | undefined;
   #ping: NodeJS.Timeout | undefined;
   #attempt: Promise<boolean> | undefined;
+  /** The last attempt was answered with a no. */
+  #isForbidden = false;
   #closed = false;
   #complained = false;
 
@@ -61,7 +66,7 @@ export class RedisInbox {
     if (this.#subscriber?.status === 'ready') return true;
     clearTimeout(this.#retry);
     const open = await this.#subscribe();
-    if (!open) this.#reopen(HOPELESS_RETRY_MS);
+    if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY_MS : FIRST_RETRY_MS);
     return open;
   }
 
@@ -108,6 +113,7 @@ export class RedisInbox {
     } catch (error) {
       subscriber?.disconnect();
       this.#subscriber = undefined;
+      this.#isForbidden = isReply(error);
       this.#complain(error);
       return false;
     } finally {
@@ -120,7 +126,10 @@ export class RedisInbox {
     const reply = await this.#connection.ask(this.#timeLimitMs, ({ client }) =>
       client.publish(this.channel, TRIAL),
     );
-    if (reply.status === 'unavailable') throw new Error(reply.nodes[0]?.message);
+    if (reply.status === 'unavailable') {
+      const [failure] = reply.nodes;
+      throw Object.assign(new Error(failure?.message), failure?.kind === 'error' && REPLY_ERROR);
+    }
   }
 
   #keepAsking(subscriber: Redis): void {

@@ -65,15 +65,18 @@ export class RedisLockStore implements LockStore {
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({ redis, clock = systemClock, ...options }: RedisLockStoreOptions) {
     this.#quorum = quorumOf(redis.length);
-    const meanwhile =
-      redis.length === 1
-        ? 'Locks are refused (503) until it is back.'
-        : `Locks go on as long as ${String(this.#quorum)} of the ${String(redis.length)} nodes are there.`;
     this.#nodes = redis.map(
-      (location) => new RedisNode(location, options, meanwhile, redis.length === 1),
+      (location) =>
+        new RedisNode(location, options, {
+          isOnly: redis.length === 1,
+          situation: () => this.#situation(),
+          onLook: () => {
+            this.#setTwinsAside();
+          },
+        }),
     );
-    const names = this.#nodes.map(({ name }) => name);
-    refuseTwins(names, names);
+    const [twins] = twinsOf(this.#nodes, ({ name }) => name);
+    if (twins !== undefined) throw listedTwice(twins);
     this.#warn = options.warn;
     this.#turns = options.turns;
     this.#ears = new Ears(this.#nodes);
@@ -100,21 +103,17 @@ export class RedisLockStore implements LockStore {
     const count = this.#nodes.length;
     if (count > 1 && count % 2 === 0) {
       this.#warn(
-        `Option "redis" lists ${String(count)} nodes, of which ${String(this.#quorum)} have to agree: that survives no more failures than ` +
-          `${String(count - 1)} would${count === 2 ? ', and is less available than one' : ''}. Take an odd number.`,
+        count === 2
+          ? 'Option "redis" lists 2 nodes. Both have to agree, so the loss of either ends all locks: take one, or three.'
+          : `Option "redis" lists ${String(count)} nodes: they survive the loss of ${String(count - this.#quorum)}, as ${String(count - 1)} would. Take an odd number.`,
       );
     }
     const opened = await Promise.allSettled(this.#nodes.map((node) => node.open()));
     try {
-      const runs = opened.map((result) => {
-        if (result.status === 'rejected') throw result.reason;
-        return result.value;
-      });
+      for (const result of opened) if (result.status === 'rejected') throw result.reason;
       // One server can have many names.
-      refuseTwins(
-        runs,
-        this.#nodes.map(({ name }) => name),
-      );
+      const [twins] = twinsOf(this.#nodes, ({ run }) => run);
+      if (twins !== undefined) throw listedTwice(twins);
     } catch (error) {
       await this.close();
       throw error;
@@ -125,6 +124,7 @@ export class RedisLockStore implements LockStore {
     const proposal = this.#proposal();
     const { outcome, answers, complete } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.acquire(request, proposal),
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
@@ -142,6 +142,7 @@ export class RedisLockStore implements LockStore {
     const sentAt = performance.now();
     const { outcome, complete } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.extend(leases),
       (answers, awaited) => {
         const outcomes = leases.map((_, index) =>
@@ -164,6 +165,7 @@ export class RedisLockStore implements LockStore {
   async release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
     const { outcome, complete } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.release(lease, { lastToken }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
@@ -180,6 +182,7 @@ export class RedisLockStore implements LockStore {
   async inspect(key: string): Promise<InspectOutcome> {
     const { outcome } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.inspect(key),
       (sights, awaited) => sightOf(sights, awaited, this.#nodes),
     );
@@ -189,6 +192,7 @@ export class RedisLockStore implements LockStore {
   async forceRelease(key: string): Promise<ReleaseOutcome> {
     const { outcome } = await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.forceRelease(key),
       (answers, awaited) => forcedOutcome(answers, awaited, this.#nodes),
     );
@@ -202,6 +206,7 @@ export class RedisLockStore implements LockStore {
   async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
     await poll(
       this.#nodes,
+      this.#quorum,
       (node) => node.leave(lease, line),
       (_, awaited) => awaited === 0 || undefined,
     );
@@ -235,6 +240,28 @@ export class RedisLockStore implements LockStore {
     for (const node of this.#nodes) node.close();
   }
 
+  /** What the nodes that are there mean for locks. */
+  #situation(): string {
+    const count = this.#nodes.length;
+    if (count === 1)
+      return this.#nodes[0]?.isThere === true
+        ? 'Locks are granted again.'
+        : 'Locks are refused (503) until it is there.';
+    const there = this.#nodes.filter(({ isThere }) => isThere).length;
+    const left = `${String(there)} of ${String(count)} nodes are there`;
+    return there >= this.#quorum
+      ? `${left}: locks go on.`
+      : `${left}: locks are refused (503) until there are ${String(this.#quorum)}.`;
+  }
+
+  /** A server that was not there at the start, or has another name by now, may be one that is listed already. It has one vote. */
+  #setTwinsAside(): void {
+    const twins = new Map(
+      twinsOf(this.#nodes, ({ run }) => run).map(([first, second]) => [second, first.name]),
+    );
+    for (const node of this.#nodes) node.setAside(twins.get(node));
+  }
+
   /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */
   #proposal(): number {
     if (this.#nodes.length === 1) return 0;
@@ -261,6 +288,7 @@ export class RedisLockStore implements LockStore {
     const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
+      missing,
       async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
@@ -342,14 +370,19 @@ export class RedisLockStore implements LockStore {
 const isDecided = (outcome: ExtendOutcome | undefined): outcome is ExtendOutcome =>
   outcome !== undefined;
 
-/** @throws LockConfigurationError when two of the nodes have the same mark */
-function refuseTwins(marks: readonly (string | undefined)[], names: readonly string[]): void {
-  marks.forEach((mark, index) => {
-    const first = marks.indexOf(mark);
-    if (mark === undefined || first === index) return;
-    throw new LockConfigurationError(
-      `Option "redis" lists one server twice: ${String(names[first])} and ${String(names[index])}. ` +
-        'The nodes of a quorum have to fail independently of each other.',
-    );
+/** Pairs of nodes of which this says the same, unless it says nothing. */
+const twinsOf = (
+  nodes: readonly RedisNode[],
+  markOf: (node: RedisNode) => string | undefined,
+): (readonly [RedisNode, RedisNode])[] =>
+  nodes.flatMap((node) => {
+    const mark = markOf(node);
+    const first = nodes.find((other) => markOf(other) === mark);
+    return mark === undefined || first === undefined || first === node ? [] : [[first, node]];
   });
-}
+
+const listedTwice = ([first, second]: readonly [RedisNode, RedisNode]): LockConfigurationError =>
+  new LockConfigurationError(
+    `Option "redis" lists one server twice: ${first.name} and ${second.name}. ` +
+      'The nodes of a quorum have to fail independently of each other.',
+  );

@@ -19,7 +19,7 @@ import {
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
 import { NodeClock } from './node-clock.js';
-import { probe, quarantinedForMs, type Findings, type RestartGuard } from './probe.js';
+import { probe, quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
@@ -42,6 +42,16 @@ export interface RedisNodeOptions {
   readonly turns: number;
   /** Told what the operator should know. */
   readonly warn: (message: string) => void;
+}
+
+/** What a node has to know of the others. */
+export interface QuorumOfNode {
+  /** Whether it decides alone who is next. */
+  readonly isOnly: boolean;
+  /** What the nodes that are there mean for locks. */
+  readonly situation: () => string;
+  /** Told that the node has found out what is there now. */
+  readonly onLook: () => void;
 }
 
 /** What one node says to a request for a lock. */
@@ -91,7 +101,7 @@ const LONGEST_CLAIM_MS = 1_000;
  */
 export class RedisNode {
   readonly #options: RedisNodeOptions;
-  readonly #meanwhile: string;
+  readonly #quorum: QuorumOfNode;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
   readonly #acknowledged: AcknowledgedWrites | undefined;
@@ -105,25 +115,22 @@ export class RedisNode {
   readonly #acquiring = new Map<string, Promise<unknown>>();
   /** It was not there at the start. */
   #wasMissing = false;
+  /** The id of the server's present run, where it tells. */
+  #run: string | undefined;
+  /** The node that it is the same server as. */
+  #twin: string | undefined;
+  /** The log was told that it is in quarantine. */
+  #isInQuarantine = false;
 
-  /**
-   * @param meanwhile what it means for locks when this node is not there
-   * @param isOnly whether it decides alone who is next
-   */
-  constructor(
-    location: RedisLocation,
-    options: RedisNodeOptions,
-    meanwhile: string,
-    isOnly: boolean,
-  ) {
+  constructor(location: RedisLocation, options: RedisNodeOptions, quorum: QuorumOfNode) {
     const { nodeTimeoutMs, replicas, warn } = options;
     this.#options = options;
-    this.#meanwhile = meanwhile;
+    this.#quorum = quorum;
     this.#source = redisSource(location);
     this.#connection = new RedisConnection(
       this.#source,
       () => {
-        warn(`The connection to Redis at ${this.name} was lost. ${meanwhile}`);
+        warn(`The connection to Redis at ${this.name} was lost. ${quorum.situation()}`);
       },
       (wasLost) => {
         if (wasLost || this.#wasMissing) void this.#isBack();
@@ -134,12 +141,31 @@ export class RedisNode {
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
     this.#epoch = `${this.#prefix}{epoch}`;
-    this.#lineMode = isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
+    this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
   }
 
   /** `host:port`. */
   get name(): string {
     return this.#source.name;
+  }
+
+  get isThere(): boolean {
+    return this.#connection.isThere;
+  }
+
+  /** The id of the server's present run, where it tells. */
+  get run(): string | undefined {
+    return this.#run;
+  }
+
+  /** It does not vote as long as it is the same server as another node. */
+  setAside(twin: string | undefined): void {
+    if (twin !== undefined && twin !== this.#twin) {
+      this.#options.warn(
+        `Redis at ${this.name} is the same server as ${twin}: it has one vote, not two.`,
+      );
+    }
+    this.#twin = twin;
   }
 
   /** It owes an answer whose time is up. */
@@ -153,18 +179,19 @@ export class RedisNode {
   }
 
   /**
-   * Connects, and says what the operator should know. Answers the id of the server's present run, where it tells.
+   * Connects, and says what the operator should know.
    *
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
-  async open(): Promise<string | undefined> {
-    const { isThere, run } = await this.#look(true);
-    this.#wasMissing = !isThere;
-    return run;
+  async open(): Promise<void> {
+    this.#wasMissing = !(await this.#look(true));
   }
 
   async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
     const { token } = request;
+    if (this.#twin !== undefined) {
+      return this.#connection.failure('error', `is the same server as ${this.#twin}`, false);
+    }
     const acquiring = this.#acquire(request, proposal);
     this.#acquiring.set(token, acquiring);
     try {
@@ -346,6 +373,10 @@ export class RedisNode {
     this.#clock.learn(Number(seconds) * 1_000_000 + Number(micros), sentAt, performance.now());
     const [result, first, pttl, holder, ticket] = values;
     if (result === 1) {
+      if (this.#isInQuarantine) {
+        this.#isInQuarantine = false;
+        this.#options.warn(`Redis at ${this.name} is out of quarantine and grants locks again.`);
+      }
       const othersWait = Number(pttl) > 0;
       return reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait };
     }
@@ -396,12 +427,14 @@ export class RedisNode {
     lease: LeaseReference,
     { quiet = false, lastToken, leaves }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
-    const { nodeTimeoutMs, fenceKeepMs } = this.#options;
+    const { nodeTimeoutMs, fenceKeepMs, restartGuard } = this.#options;
     const member = this.#member(lease, leaves);
+    const putsBack = this.#lineMode === 'many' || restartGuard !== undefined;
+    const keepMs = putsBack ? fenceKeepMs : '';
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group),
-      [lease.token, this.#lineMode, quiet ? 1 : '', fenceKeepMs, lastToken ?? '', member],
+      [lease.token, this.#lineMode, quiet ? 1 : '', keepMs, lastToken ?? '', member],
       nodeTimeoutMs,
     );
     if (reply.status === 'unavailable') return reply;
@@ -446,6 +479,13 @@ export class RedisNode {
 
   #inQuarantine(us: number): Unavailable {
     const ms = String(Math.ceil(us / 1_000));
+    if (!this.#isInQuarantine) {
+      this.#isInQuarantine = true;
+      this.#options.warn(
+        `Redis at ${this.name} may have forgotten leases (it is new, was restarted or lost its data): it grants no locks for ` +
+          `another ${ms} ms ("restartGuard").`,
+      );
+    }
     return this.#connection.failure(
       'refused',
       `may have forgotten leases, and grants none for another ${ms} ms ("restartGuard")`,
@@ -453,7 +493,7 @@ export class RedisNode {
   }
 
   async #healthOf(node: string, client: Redis | Cluster): Promise<NodeHealth> {
-    const { restartGuard, nodeTimeoutMs } = this.#options;
+    const { nodeTimeoutMs, replicas } = this.#options;
     let latencyMs = 0;
     let clockOffsetMs = 0;
     const reply = await this.#connection.ask(nodeTimeoutMs, async () => {
@@ -466,21 +506,35 @@ export class RedisNode {
     if (reply.status === 'unavailable') {
       return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
     }
-    const guard = restartGuard && { ...restartGuard, bootstrap: false };
-    const left = guard
-      ? await quarantinedForMs(this.#connection, this.#epoch, nodeTimeoutMs, guard)
-      : 0;
-    const quarantine =
-      typeof left === 'number'
-        ? { quarantinedForMs: left }
-        : { quarantinedForMs: 0, problem: left.nodes[0]?.message };
-    return { node, reachable: true, latencyMs, clockOffsetMs, ...quarantine };
+    const [quarantine, replication] = await Promise.all([
+      this.#quarantine(),
+      this.#connection.ask(nodeTimeoutMs, () => client.info('replication')),
+    ]);
+    const twin = this.#twin && `is the same server as ${this.#twin}`;
+    return {
+      node,
+      reachable: true,
+      latencyMs: tenths(latencyMs),
+      clockOffsetMs: tenths(clockOffsetMs),
+      quarantinedForMs: quarantine.forMs,
+      problem: twin ?? quarantine.problem ?? replicationProblem(replication, replicas),
+    };
+  }
+
+  async #quarantine(): Promise<{ readonly forMs: number; readonly problem?: string | undefined }> {
+    const { restartGuard, nodeTimeoutMs } = this.#options;
+    if (restartGuard === undefined) return { forMs: 0 };
+    const guard = { ...restartGuard, bootstrap: false };
+    const left = await quarantinedForMs(this.#connection, this.#epoch, nodeTimeoutMs, guard);
+    return typeof left === 'number'
+      ? { forMs: left }
+      : { forMs: 0, problem: left.nodes[0]?.message };
   }
 
   async #isBack(): Promise<void> {
     const { warn } = this.#options;
     this.#wasMissing = false;
-    warn(`Redis at ${this.name} is back.`);
+    warn(`Redis at ${this.name} is there. ${this.#quorum.situation()}`);
     try {
       await this.#look(false);
     } catch (error) {
@@ -488,18 +542,26 @@ export class RedisNode {
     }
   }
 
-  #look(isStart: boolean): Promise<Findings> {
-    return probe(this.#connection, {
+  /** Answers whether it is there. */
+  async #look(isStart: boolean): Promise<boolean> {
+    const { isThere, run } = await probe(this.#connection, {
       name: this.name,
       key: this.#places.names('probe').main,
       epoch: this.#epoch,
       clock: this.#clock,
-      meanwhile: this.#meanwhile,
+      situation: this.#quorum.situation,
       timeLimitMs: this.#options.nodeTimeoutMs,
       restartGuard: this.#options.restartGuard,
+      replicas: this.#options.replicas,
       isStart,
       warn: this.#options.warn,
+      onQuarantine: (leftMs) => {
+        if (leftMs > 0) this.#inQuarantine(leftMs * 1_000);
+      },
     });
+    this.#run = run;
+    if (isThere) this.#quorum.onLook();
+    return isThere;
   }
 }
 
@@ -530,5 +592,7 @@ function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
 
 const allNames = ({ names }: Group): string[] =>
   names.flatMap(({ main, fence, queue }) => [main, fence, queue]);
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -152,7 +152,7 @@ export function releaseOutcome(
   return awaited > 0 ? undefined : unavailable(answers, nodes);
 }
 
-/** What has become of a forced release: a lease that no majority has is over. */
+/** What has become of a forced release: a lease that no majority has is over, and one that a minority has was one. */
 export function forcedOutcome(
   answers: Answers<ReleaseOutcome>,
   awaited: number,
@@ -161,8 +161,8 @@ export function forcedOutcome(
   const answered = answers.filter((answer) => answer && answer.status !== 'unavailable');
   if (answered.length < quorumOf(answers.length))
     return awaited > 0 ? undefined : unavailable(answers, nodes);
-  const ended = answered.some((answer) => answer?.status === 'released');
-  return { status: ended ? 'released' : 'not-held' };
+  if (answered.some((answer) => answer?.status === 'released')) return { status: 'released' };
+  return awaited > 0 ? undefined : { status: 'not-held' };
 }
 
 /** What happened at each node, of those that did not simply say yes. */

@@ -4,7 +4,7 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
  * fence, queue of each key. ARGV: token ('' = any), how the line is treated, '1' to tell nobody, ms for which a fence outlives its
- * lease, the last fencing token that was used ('' = unknown), member to take out of the line ('' = none). Answers the number of keys
+ * lease ('' = put none up), the last fencing token that was used ('' = unknown), member to take out of the line ('' = none). Answers the number of keys
  * given back.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
@@ -33,7 +33,7 @@ for i = 1, #KEYS, 3 do
     released = released + 1
     holder = false
     if mode == 'many' and not quiet then tell_all(KEYS[i], KEYS[i + 2]) end
-  elseif not holder then
+  elseif not holder and keep ~= '' then
     local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
     local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
     local added = redis.pcall('SET', KEYS[i + 1], text(above), 'PX', life, 'NX')

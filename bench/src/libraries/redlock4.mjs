@@ -1,0 +1,20 @@
+import Redlock from 'redlock4';
+import { connect } from '../support/clients.mjs';
+
+/** @type {import('./index.mjs').Open} */
+export async function open(urls, { retryMs, jitterMs } = {}) {
+  const { clients, close } = await connect(urls);
+  const redlock = new Redlock(clients, {
+    retryCount: -1,
+    retryDelay: retryMs,
+    retryJitter: jitterMs,
+  });
+  redlock.on('clientError', () => undefined);
+  return {
+    async acquire(key, { ttl }) {
+      const lock = await redlock.acquire(key, ttl);
+      return () => lock.unlock();
+    },
+    close,
+  };
+}

@@ -1,0 +1,19 @@
+import { Redlock } from '@sesamecare-oss/redlock';
+import { connect } from '../support/clients.mjs';
+
+/** @type {import('./index.mjs').Open} */
+export async function open(urls, { retryMs, jitterMs } = {}) {
+  const { clients, close } = await connect(urls);
+  const redlock = new Redlock(clients, {
+    retryCount: -1,
+    retryDelay: retryMs,
+    retryJitter: jitterMs,
+  });
+  return {
+    async acquire(key, { ttl }) {
+      const lock = await redlock.acquire([key], ttl);
+      return () => lock.release();
+    },
+    close,
+  };
+}

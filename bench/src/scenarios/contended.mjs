@@ -1,0 +1,126 @@
+import { holdfast, onePerLibrary, waiting } from '../libraries/index.mjs';
+import { atLeast, atMost } from '../support/must.mjs';
+import { inRounds } from '../support/rounds.mjs';
+import { highest, jain, median, quantile, ratio, sum } from '../support/stats.mjs';
+import { withWorkers } from '../support/workers.mjs';
+
+const WARM_UP_MS = 300;
+
+/** Until all processes have got the message. */
+const START_IN_MS = 30;
+
+const contended = ({ id, title, processes, callers, sectionMs = 0, musts }) => ({
+  id,
+  title,
+
+  async run({ redis, quick }) {
+    const all = quick ? onePerLibrary : waiting;
+    const ms = quick ? 600 : 1_500;
+    const results = await withWorkers(processes, async (workers) => {
+      const measure = async ({ id: entrant }, time) => {
+        const asked = { entrant, urls: [redis.url], keys: ['one key'], callers, sectionMs };
+        await Promise.all(workers.map((worker) => worker.ask('open', asked)));
+        const startAt = Date.now() + START_IN_MS;
+        const parts = await Promise.all(
+          workers.map((worker) => worker.ask('loop', { ...asked, ms: time, startAt })),
+        );
+        const counts = parts.flatMap((part) => part.counts);
+        const waits = parts.flatMap((part) => [...part.waits]);
+        return {
+          perSecond: (sum(counts) / time) * 1_000,
+          p50: quantile(waits, 0.5),
+          p99: quantile(waits, 0.99),
+          longest: highest(waits),
+          jain: jain(counts),
+          sectionMs: median(parts.flatMap((part) => [...part.sections])),
+          failed: sum(parts.map(({ failed }) => failed)),
+        };
+      };
+      for (const one of all) await measure(one, quick ? 100 : WARM_UP_MS);
+      return inRounds(all, quick ? 1 : 3, (one) => measure(one, ms));
+    });
+    await redis.flush();
+
+    const of = (one, name) => results.get(one).map((result) => result[name]);
+    const ours = of(holdfast, 'perSecond');
+    const rows = all.map((one) => ({
+      label: one.label,
+      kind: one.kind,
+      perSecond: median(of(one, 'perSecond')),
+      ours: one === holdfast ? NaN : ratio(ours, of(one, 'perSecond')),
+      p50: median(of(one, 'p50')),
+      p99: median(of(one, 'p99')),
+      longest: highest(of(one, 'longest')),
+      jain: median(of(one, 'jain')),
+      sectionMs: median(of(one, 'sectionMs')),
+      between: 1_000 / median(of(one, 'perSecond')) - median(of(one, 'sectionMs')),
+      failed: sum(of(one, 'failed')),
+    }));
+    const peers = rows.filter(({ kind }) => kind === 'peer');
+    const [first] = rows;
+    return {
+      columns: [
+        { name: 'label', head: '' },
+        { name: 'perSecond', head: 'per second', digits: 0 },
+        { name: 'ours', head: 'Holdfast is × as fast', digits: 1 },
+        { name: 'p50', head: 'median wait, ms', digits: 1 },
+        { name: 'p99', head: 'p99 wait, ms', digits: 1 },
+        { name: 'longest', head: 'longest wait, ms', digits: 0 },
+        { name: 'jain', head: "Jain's index", digits: 3 },
+        ...(sectionMs > 0
+          ? [
+              { name: 'sectionMs', head: 'section, ms', digits: 2 },
+              { name: 'between', head: 'to the next section, ms', digits: 2 },
+            ]
+          : []),
+        { name: 'failed', head: 'failed', digits: 0 },
+      ],
+      rows,
+      musts: musts({
+        toBestPeer: Math.min(...peers.map((row) => row.ours)),
+        p99: first.p99,
+        p99ToBestPeer: first.p99 / Math.min(...peers.map((row) => row.p99)),
+        longest: first.longest,
+        jain: first.jain,
+        sectionMs: median(of(holdfast, 'sectionMs')),
+      }),
+      plot: { name: 'perSecond', unit: 'per second', digits: 0 },
+    };
+  },
+});
+
+export const oneProcess = contended({
+  id: 'one-process',
+  title: 'One process, 32 callers on one key, nothing to do under the lock',
+  processes: 1,
+  callers: 32,
+  musts: ({ toBestPeer, p99ToBestPeer }) => [
+    atLeast('throughput / best peer', toBestPeer, 20),
+    atMost('p99 wait / shortest p99 wait of a peer', p99ToBestPeer, 0.1),
+  ],
+});
+
+export const fourProcesses = contended({
+  id: 'four-processes',
+  title: '4 processes × 8 callers on one key, nothing to do under the lock',
+  processes: 4,
+  callers: 8,
+  musts: ({ toBestPeer, jain: fairness, longest }) => [
+    atLeast('throughput / best peer', toBestPeer, 5),
+    atLeast("Jain's fairness index over the callers", fairness, 0.95),
+    atMost('longest wait, ms', longest, 250),
+  ],
+});
+
+export const section = contended({
+  id: 'section-5ms',
+  title: '4 processes × 8 callers on one key, 5 ms of work under the lock',
+  processes: 4,
+  callers: 8,
+  sectionMs: 5,
+  musts: ({ toBestPeer, jain: fairness, p99, sectionMs }) => [
+    atLeast('throughput / best peer', toBestPeer, 1),
+    atMost('p99 wait / 32 sections', p99 / (32 * sectionMs), 1.25),
+    atLeast("Jain's fairness index over the callers", fairness, 0.99),
+  ],
+});

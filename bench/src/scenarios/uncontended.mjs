@@ -1,0 +1,75 @@
+import { bare, entrants, holdfast, onePerLibrary } from '../libraries/index.mjs';
+import { atLeast } from '../support/must.mjs';
+import { inRounds } from '../support/rounds.mjs';
+import { median, quantile, ratio, sum } from '../support/stats.mjs';
+import { withWorkers } from '../support/workers.mjs';
+
+const WARM_UP_MS = 500;
+
+/** Nobody waits here, so the pauses between tries do not matter. */
+const all = entrants.filter((one) => one.kind !== 'peer' || onePerLibrary.includes(one));
+
+const uncontended = (id, callers) => ({
+  id,
+  title: `Nobody else wants the lock: acquire and release, ${callers === 1 ? 'one caller' : `${callers} callers, each with a key of its own`}`,
+
+  async run({ redis, quick }) {
+    const keys = Array.from({ length: callers }, (_, caller) => `key:${caller}`);
+    const results = await withWorkers(1, async ([worker]) => {
+      const measure = async ({ id: entrant }, ms) => {
+        const asked = { entrant, urls: [redis.url], keys, callers, ms };
+        const before = await redis.cpuSeconds();
+        const { counts, waits, cpuMs, failed } = await worker.ask('loop', asked);
+        const server = (await redis.cpuSeconds()) - before;
+        const count = sum(counts);
+        const perCall = 1_000 / waits.length;
+        return {
+          perSecond: (count / ms) * 1_000,
+          p99: quantile(waits, 0.99),
+          clientUs: cpuMs * perCall,
+          serverUs: server * 1_000 * perCall,
+          failed,
+        };
+      };
+      for (const one of all) await measure(one, quick ? 200 : WARM_UP_MS);
+      return inRounds(all, quick ? 3 : 5, (one) => measure(one, quick ? 200 : 400));
+    });
+    await redis.flush();
+
+    const of = (one, name) => results.get(one).map((result) => result[name]);
+    const [ours, least] = [holdfast, bare].map((one) => of(one, 'perSecond'));
+    const rows = all.map((one) => ({
+      label: one.library,
+      kind: one.kind,
+      perSecond: median(of(one, 'perSecond')),
+      toBare: ratio(of(one, 'perSecond'), least),
+      p99: median(of(one, 'p99')),
+      clientUs: median(of(one, 'clientUs')),
+      serverUs: median(of(one, 'serverUs')),
+      failed: sum(of(one, 'failed')),
+    }));
+    const toPeers = all
+      .filter(({ kind }) => kind === 'peer')
+      .map((one) => ratio(ours, of(one, 'perSecond')));
+    return {
+      columns: [
+        { name: 'label', head: '' },
+        { name: 'perSecond', head: 'per second', digits: 0 },
+        { name: 'toBare', head: '× bare commands', digits: 2 },
+        { name: 'p99', head: 'p99 acquire, ms', digits: 2 },
+        { name: 'clientUs', head: 'client CPU, µs', digits: 0 },
+        { name: 'serverUs', head: 'server CPU, µs', digits: 0 },
+        { name: 'failed', head: 'failed', digits: 0 },
+      ],
+      rows,
+      musts: [
+        atLeast('throughput / the bare commands', ratio(ours, least), 0.9),
+        atLeast('throughput / best peer', Math.min(...toPeers), 1),
+      ],
+      plot: { name: 'perSecond', unit: 'per second', digits: 0 },
+    };
+  },
+});
+
+export const oneCaller = uncontended('uncontended-1', 1);
+export const manyCallers = uncontended('uncontended-64', 64);

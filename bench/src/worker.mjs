@@ -1,0 +1,112 @@
+/** The process that is measured. Does what its parent asks, one message each. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEntrant } from './libraries/index.mjs';
+import { holdLeases } from './support/leases.mjs';
+
+const opened = new Map();
+const held = new Map();
+
+const offers = {
+  /** Connects, so that it is not part of what is measured. */
+  async open({ entrant, urls }) {
+    await clientOf(entrant, urls);
+  },
+
+  /** Callers who acquire, do something for `sectionMs` and release, again and again, for `ms`. */
+  async loop({ entrant, urls, keys, callers, sectionMs = 0, ttl = 30_000, startAt = 0, ms }) {
+    const client = await clientOf(entrant, urls);
+    await sleep(Math.max(0, startAt - Date.now()));
+    const cpu = process.cpuUsage();
+    const start = performance.now();
+    const end = start + ms;
+    const waits = [];
+    const sections = [];
+    let failed = 0;
+    const counts = await Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        const key = keys[caller % keys.length];
+        let count = 0;
+        for (let asked = start; asked < end; asked = performance.now()) {
+          let release;
+          try {
+            release = await client.acquire(key, { ttl, wait: 60_000 });
+          } catch {
+            failed += 1;
+            await sleep(1);
+            continue;
+          }
+          const got = performance.now();
+          waits.push(got - asked);
+          if (got < end) count += 1;
+          if (sectionMs > 0) {
+            await sleep(sectionMs);
+            sections.push(performance.now() - got);
+          }
+          await release();
+        }
+        return count;
+      }),
+    );
+    const { user, system } = process.cpuUsage(cpu);
+    return {
+      counts,
+      failed,
+      waits: Float64Array.from(waits),
+      sections: Float64Array.from(sections),
+      cpuMs: (user + system) / 1_000,
+    };
+  },
+
+  /** Callers who wait for one key and release it at once; resolves when all have had it. */
+  async queue({ entrant, urls, key, callers, ttl = 30_000 }) {
+    const client = await clientOf(entrant, urls);
+    await Promise.all(
+      Array.from({ length: callers }, async () => {
+        const release = await client.acquire(key, { ttl, wait: 60_000 });
+        await release();
+      }),
+    );
+  },
+
+  async acquire({ entrant, urls, key, ttl }) {
+    const client = await clientOf(entrant, urls);
+    held.set(key, await client.acquire(key, { ttl, wait: 60_000 }));
+  },
+
+  async release({ key }) {
+    await held.get(key)();
+    held.delete(key);
+  },
+
+  /** How long `acquire` takes, one after the other, each with a key of its own. */
+  async latency({ entrant, urls, prefix, ms }) {
+    const client = await clientOf(entrant, urls);
+    const took = [];
+    const end = performance.now() + ms;
+    for (let asked = performance.now(); asked < end || took.length < 3; asked = performance.now()) {
+      const release = await client.acquire(`${prefix}:${took.length}`, {
+        ttl: 30_000,
+        wait: 10_000,
+      });
+      took.push(performance.now() - asked);
+      await release();
+    }
+    return Float64Array.from(took);
+  },
+
+  holdLeases,
+};
+
+async function clientOf(entrant, urls) {
+  const id = `${entrant} ${urls.join(' ')}`;
+  if (!opened.has(id)) opened.set(id, openEntrant(entrant, urls));
+  return opened.get(id);
+}
+
+process.on('message', ({ id, method, options }) => {
+  offers[method](options).then(
+    (result) => process.send({ id, result }),
+    (error) => process.send({ id, error: String(error?.stack ?? error) }),
+  );
+});
+process.once('disconnect', () => process.exit());

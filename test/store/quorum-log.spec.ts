@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockConfigurationError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { openStore, request } from './open-store.js';
+
+let servers: RedisServer[] = [];
+let ends: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
+});
+
+afterEach(async () => {
+  await Promise.all(ends.map((end) => end()));
+  ends = [];
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+const name = (server: RedisServer | undefined): string => `127.0.0.1:${String(server?.port)}`;
+
+async function open(redis: readonly string[]): Promise<Awaited<ReturnType<typeof openStore>>> {
+  const opened = await openStore({ redis, nodeTimeoutMs: 500 });
+  ends.push(() => opened.store.close());
+  return opened;
+}
+
+describe('what the log says of a quorum', () => {
+  it('is how many nodes are left, when locks are refused, and when they are granted again', async () => {
+    const [first, second] = servers;
+    const { warnings } = await open(servers.map(({ url }) => url));
+    const said = async (text: string): Promise<void> => {
+      await eventually(() => warnings.includes(text), { withinMs: 15_000 });
+    };
+    expect(warnings).toEqual([]);
+
+    await first?.kill();
+    await said(
+      `The connection to Redis at ${name(first)} was lost. 2 of 3 nodes are there: locks go on.`,
+    );
+    await second?.kill();
+    await said(
+      `The connection to Redis at ${name(second)} was lost. 1 of 3 nodes are there: locks are refused (503) until there are 2.`,
+    );
+    await first?.restart();
+    await said(`Redis at ${name(first)} is there. 2 of 3 nodes are there: locks go on.`);
+  });
+});
+
+describe('one server under two names', () => {
+  it('is refused at the start', async () => {
+    const [first, second] = servers;
+    const port = String(first?.port);
+    const redis = [`redis://127.0.0.1:${port}`, `redis://localhost:${port}`, String(second?.url)];
+    await expect(openStore({ redis })).rejects.toThrow(LockConfigurationError);
+    await expect(openStore({ redis })).rejects.toThrow(
+      /lists one server twice: 127.* and localhost/,
+    );
+  });
+
+  it('has one vote when that shows later', async () => {
+    const [first, second] = servers;
+    const port = String(first?.port);
+    await Promise.all([first?.kill(), second?.kill()]);
+    const { store, warnings } = await open([
+      `redis://127.0.0.1:${port}`,
+      `redis://localhost:${port}`,
+      String(second?.url),
+    ]);
+    await first?.restart();
+    await eventually(() => warnings.some((text) => text.includes('is the same server as')), {
+      withinMs: 15_000,
+    });
+    const outcome = await store.acquire(request('key'));
+    expect(outcome.status).toBe('unavailable');
+    const { hasQuorum, nodes } = await store.health();
+    expect(hasQuorum).toBe(false);
+    expect(nodes.map(({ problem }) => problem ?? '').join()).toContain('is the same server as');
+    await second?.restart();
+    let tries = 0;
+    await eventually(
+      async () => {
+        tries += 1;
+        return (await store.acquire(request(`key-${tries}`))).status === 'granted';
+      },
+      { withinMs: 15_000 },
+    );
+  });
+});
+
+describe('a replica in the list', () => {
+  it('is named by the log and by health, which does not count it', async () => {
+    const [first, second] = servers as [RedisServer, RedisServer];
+    const replica = await RedisServer.start({ replicaOf: first });
+    ends.push(() => replica.stop());
+    const { store, warnings } = await open([first.url, second.url, replica.url]);
+    const problem = 'is a replica: give its master';
+    expect(warnings.join('\n')).toContain(`${name(replica)} cannot grant locks: it ${problem}.`);
+    const { nodes, hasQuorum } = await store.health();
+    expect(nodes.map((node) => node.problem)).toEqual([undefined, undefined, problem]);
+    expect(hasQuorum).toBe(true);
+  });
+});
+
+describe('replicas that are not there', () => {
+  it('are missed by the log and by health', async () => {
+    const [first] = servers as [RedisServer];
+    const opened = await openStore({ redis: first.url, replicas: { ack: 1, timeoutMs: 50 } });
+    ends.push(() => opened.store.close());
+    const problem = 'has 0 of the 1 replicas that "replicas" asks for';
+    expect(opened.warnings.join()).toContain(problem);
+    expect(await opened.store.health()).toMatchObject({ hasQuorum: false, nodes: [{ problem }] });
+    const outcome = await opened.store.acquire(request('key'));
+    expect(outcome).toMatchObject({ status: 'unavailable', nodes: [{ kind: 'refused' }] });
+  });
+});
+
+describe('a wrong password', () => {
+  it('is nothing that passes: nobody waits for it', async () => {
+    const [first] = servers as [RedisServer];
+    const admin = new Redis(first.url);
+    await admin.config('SET', 'requirepass', 'right');
+    admin.disconnect();
+    const { store } = await openStore({ redis: `redis://:wrong@127.0.0.1:${String(first.port)}` });
+    ends.push(() => store.close());
+    const outcome = await eventually(async () => {
+      const last = await store.acquire(request('key'));
+      return last.status === 'unavailable' && !last.transient ? last : false;
+    });
+    expect(outcome.nodes).toMatchObject([{ kind: 'error' }]);
+    const error = new LockStoreUnavailableError({
+      operation: 'acquire',
+      keys: ['key'],
+      nodes: outcome.nodes,
+    });
+    expect(error.message).toContain('must be mended first');
+  });
+});
