@@ -201,9 +201,28 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
         `Option "${option}" is a client of another library than ioredis. Give its URL, or ioredis options.`,
       );
     }
-    return redis;
+    return plainOptionsOf(redis, option);
   }
   throw wrong(option, redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
+}
+
+const ADDRESSES = ['host', 'port', 'path', 'sentinels'];
+
+/** Whatever ioredis does not find an address in means localhost to it. */
+function plainOptionsOf(redis: object, option: string): RedisLocation {
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+  if (!isPlain || !ADDRESSES.some((name) => Object.hasOwn(redis, name))) {
+    throw new LockConfigurationError(
+      `Option "${option}" must say where Redis is: a URL as text, an ioredis client, or ioredis options with one of ${ADDRESSES.join(', ')}.`,
+    );
+  }
+  const { host, path } = redis as Readonly<Record<string, unknown>>;
+  if ([host, path].some((value) => typeof value === 'string' && /:\/\/|@/.test(value))) {
+    throw new LockConfigurationError(
+      `Option "${option}" has a URL, or a part of one, as its host or path. Give the URL itself: redis: 'redis://…'.`,
+    );
+  }
+  return redis;
 }
 
 const GUARD_NAMES = { maxTtl: true, bootstrap: true } satisfies Record<

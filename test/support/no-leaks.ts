@@ -1,7 +1,7 @@
 import { createHook } from 'node:async_hooks';
 import { eventually } from './eventually.js';
 
-const CLOSED_WITHIN_MS = 2000;
+const CLOSED_WITHIN_MS = 10_000;
 const WATCHED = new Set(['Timeout', 'TCPWRAP', 'TCPSERVERWRAP', 'TLSWRAP', 'PROCESSWRAP']);
 
 /** A watch over the timers, sockets, listening ports and child processes that are opened from its start on. */

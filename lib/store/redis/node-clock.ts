@@ -1,6 +1,9 @@
 /** Of what one sample says less than those before, so much is believed. */
 const SINKING = 1 / 8;
 
+/** A longer way than this was an accident: tokens must not run ahead of all clocks for its sake. */
+const LONGEST_WAY_US = 100_000;
+
 /**
  * What this process knows of a server's clock, from the answers that brought its time along: a range, because nobody knows when on
  * the way between question and answer it was read.
@@ -20,7 +23,9 @@ export class NodeClock {
 
   /** What the server's clock will show when a message sent now arrives; `undefined` while nothing is known. */
   onArrivalUs(): number | undefined {
-    return this.#offset && performance.now() * 1_000 + this.#offset.most;
+    if (this.#offset === undefined) return undefined;
+    const { least, most } = this.#offset;
+    return performance.now() * 1_000 + Math.min(most, least + LONGEST_WAY_US);
   }
 
   /** What the server's clock shows now at the least. */

@@ -34,6 +34,7 @@ export class RedisInbox {
   #retry: NodeJS.Timeout | undefined;
   #ping: NodeJS.Timeout | undefined;
   #attempt: Promise<boolean> | undefined;
+  #hears = false;
   /** The last attempt was answered with a no. */
   #isForbidden = false;
   #closed = false;
@@ -63,7 +64,7 @@ export class RedisInbox {
   ): Promise<boolean> {
     this.#onMessage = onMessage;
     this.#onDeaf = onDeaf;
-    if (this.#subscriber?.status === 'ready') return true;
+    if (this.#hears) return true;
     clearTimeout(this.#retry);
     const open = await this.#subscribe();
     if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY_MS : FIRST_RETRY_MS);
@@ -108,6 +109,7 @@ export class RedisInbox {
       // It may have gone meanwhile, by our own time limit too.
       if (subscriber.status !== 'ready') throw new Error('the connection closed');
       open = true;
+      this.#hears = true;
       this.#keepAsking(subscriber);
       return true;
     } catch (error) {
@@ -146,6 +148,7 @@ export class RedisInbox {
   }
 
   #down(): void {
+    this.#hears = false;
     clearInterval(this.#ping);
     if (this.#closed) return;
     this.#onDeaf();

@@ -19,7 +19,7 @@ import type {
   Unavailable,
 } from '../lock-store.js';
 import { Ears } from './ears.js';
-import { poll, quorumOf } from './poll.js';
+import { poll, quorumOf, type Poll } from './poll.js';
 import { RedisNode, type RedisNodeOptions, type RenewalVote, type Vote } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
 import {
@@ -36,6 +36,9 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
   readonly redis: readonly RedisLocation[];
   readonly clock?: Clock;
 }
+
+/** A lease that not all nodes have is brought to the others after so long, and again; after that by its renewals. */
+const COMPLETE_AFTER_MS: readonly number[] = [50, 500, 2_000];
 
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
@@ -60,6 +63,8 @@ export class RedisLockStore implements LockStore {
   readonly #ears: Ears;
   /** Of each node: what requests that were decided without its answer may have left there. */
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
+  /** Tokens of leases that were granted and not given back; with one node, which puts nothing back, none. */
+  readonly #held = new Set<string>();
   #closed = false;
 
   /** @throws LockConfigurationError when one server is listed twice */
@@ -129,9 +134,13 @@ export class RedisLockStore implements LockStore {
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
-      const { line } = request;
-      if (line !== undefined) void complete.then((votes) => this.#leaveLines(request, line, votes));
-      return this.#agree(request, { ...outcome, turns: this.#turns }, answers);
+      if (this.#nodes.length > 1) {
+        this.#held.add(request.token);
+        void complete.then((votes) => this.#complete(request, outcome.fencingToken, votes));
+      }
+      const agreed = await this.#agree(request, { ...outcome, turns: this.#turns }, answers);
+      if (agreed.status !== 'granted') this.#held.delete(request.token);
+      return agreed;
     }
     // After an outage the caller removes what may be left on any of the nodes.
     if (outcome.status === 'held') await this.#withdraw(request, answers);
@@ -139,30 +148,12 @@ export class RedisLockStore implements LockStore {
   }
 
   async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
-    const sentAt = performance.now();
-    const { outcome, complete } = await poll(
-      this.#nodes,
-      this.#quorum,
-      (node) => node.extend(leases),
-      (answers, awaited) => {
-        const outcomes = leases.map((_, index) =>
-          extendOutcome(
-            answers.map((votes) => votes?.[index]),
-            awaited,
-            this.#nodes,
-          ),
-        );
-        return outcomes.every(isDecided) ? outcomes : undefined;
-      },
-    );
-    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
-    if (this.#nodes.length > 1) {
-      void complete.then((votes) => this.#tidy(leases, outcome, votes, sentAt));
-    }
+    const { outcome } = await this.#renew(leases);
     return outcome;
   }
 
   async release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
+    this.#held.delete(lease.token);
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -306,17 +297,66 @@ export class RedisLockStore implements LockStore {
     return outcome;
   }
 
-  /** Granted by the others, it waits no longer at the nodes that refused it. */
-  async #leaveLines(
+  /**
+   * Granted by a majority, it waits no longer at the nodes that refused it, nor should it stay on a bare majority: with the loss of one
+   * node more it would be gone. They may have refused it for a vote that was taken back since, or not have been there for a moment.
+   */
+  async #complete(
     request: AcquireRequest,
-    line: LinePlace,
+    fencingToken: number,
     votes: readonly Vote[],
   ): Promise<void> {
+    const missing = votes.flatMap(({ status }, index) => (status === 'granted' ? [] : [index]));
+    const { line, keys, token, ttlMs } = request;
     await Promise.all(
-      this.#nodes.map(async (node, index) => {
-        if (votes[index]?.status === 'refused') await node.leave(request, line);
+      missing.map(async (index) => {
+        if (line !== undefined && votes[index]?.status === 'refused')
+          await this.#nodes[index]?.leave(request, line);
       }),
     );
+    if (missing.length === 0) return;
+    const lastToken = fencingToken + this.#turns - 1;
+    const sentAt = performance.now();
+    const tryAgain = (delays: readonly number[]): void => {
+      const [delayMs, ...later] = delays;
+      if (delayMs === undefined || this.#closed) return;
+      this.#agenda.schedule(delayMs * (1 + Math.random()), () => {
+        const validForMs = ttlMs - (performance.now() - sentAt);
+        if (!this.#held.has(token) || validForMs <= 0) return;
+        const lease = { keys, token, ttlMs, fencingToken: lastToken, validForMs };
+        void this.#renew([lease]).then(async ({ complete }) => {
+          const renewed = await complete;
+          if (renewed.some(([vote]) => vote?.status !== 'extended')) tryAgain(later);
+        });
+      });
+    };
+    tryAgain(COMPLETE_AFTER_MS);
+  }
+
+  async #renew(
+    leases: readonly LeaseRenewal[],
+  ): Promise<Poll<readonly RenewalVote[], readonly ExtendOutcome[]>> {
+    const sentAt = performance.now();
+    const renewal = await poll(
+      this.#nodes,
+      this.#quorum,
+      (node) => node.extend(leases),
+      (answers, awaited) => {
+        const outcomes = leases.map((_, index) =>
+          extendOutcome(
+            answers.map((votes) => votes?.[index]),
+            awaited,
+            this.#nodes,
+          ),
+        );
+        return outcomes.every(isDecided) ? outcomes : undefined;
+      },
+    );
+    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
+    if (this.#nodes.length > 1) {
+      void renewal.complete.then((votes) => this.#tidy(leases, renewal.outcome, votes, sentAt));
+    }
+    return renewal;
   }
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
@@ -346,12 +386,17 @@ export class RedisLockStore implements LockStore {
     sentAt: number,
   ): Promise<void> {
     const elapsedMs = performance.now() - sentAt;
+    leases.forEach(({ token }, index) => {
+      if (outcomes[index]?.status === 'lost') this.#held.delete(token);
+    });
     await Promise.all(
       this.#nodes.map(async (node, number) => {
         const lost = leases.flatMap((lease, index) => {
           const vote = votes[number]?.[index];
-          if (outcomes[index]?.status === 'lost' && vote?.status === 'extended')
-            this.#cleanUp(number, lease);
+          const mayHaveIt = vote?.status === 'extended' || vote?.status === 'unavailable';
+          if (outcomes[index]?.status === 'lost' && mayHaveIt) this.#cleanUp(number, lease);
+          // Given back meanwhile: nothing may come after that.
+          if (!this.#held.has(lease.token)) return [];
           if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
           const validForMs = lease.validForMs - elapsedMs;
           return validForMs > 0 ? [{ ...lease, validForMs, beside: vote.fences }] : [];

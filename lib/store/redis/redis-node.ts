@@ -92,6 +92,8 @@ export type Sight =
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
 const UNTOLD_CHECK_MS = 1_000;
 
+const HEALTH = `redis.call('SET', KEYS[1], 'health', 'PX', 1) return redis.call('TIME')`;
+
 /** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
 const LONGEST_CLAIM_MS = 1_000;
 
@@ -113,6 +115,8 @@ export class RedisNode {
   readonly #lineMode: LineMode;
   /** Requests for locks on their way, by token. */
   readonly #acquiring = new Map<string, Promise<unknown>>();
+  /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
+  #opening: Promise<unknown> | undefined;
   /** It was not there at the start. */
   #wasMissing = false;
   /** The id of the server's present run, where it tells. */
@@ -184,11 +188,18 @@ export class RedisNode {
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
   async open(): Promise<void> {
-    this.#wasMissing = !(await this.#look(true));
+    const looking = this.#look(true);
+    this.#opening = looking;
+    try {
+      this.#wasMissing = !(await looking);
+    } finally {
+      this.#opening = undefined;
+    }
   }
 
   async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
     const { token } = request;
+    if (this.#opening !== undefined) await this.#opening.catch(() => undefined);
     if (this.#twin !== undefined) {
       return this.#connection.failure('error', `is the same server as ${this.#twin}`, false);
     }
@@ -498,7 +509,11 @@ export class RedisNode {
     let clockOffsetMs = 0;
     const reply = await this.#connection.ask(nodeTimeoutMs, async () => {
       const sentAt = performance.now();
-      const [seconds, micros] = (await client.time()).map(Number);
+      // What it would take to grant a lock; the keys of a Cluster belong to one of its masters each.
+      const time = this.#source.isCluster
+        ? await client.time()
+        : await client.eval(HEALTH, 1, this.#places.names('health').main);
+      const [seconds, micros] = listOf(time).map(Number);
       latencyMs = performance.now() - sentAt;
       clockOffsetMs =
         Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);

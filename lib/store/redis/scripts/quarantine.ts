@@ -11,7 +11,8 @@ export const QUARANTINE = `
 local function quarantine(epoch, max_ttl)
   local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
   local known, over = string.match(redis.call('GET', epoch) or '', '^(%w+) (%d+)$')
-  if known ~= run then
+  -- A clock that was wrong once must not lock the server out for as long as it was wrong.
+  if known ~= run or tonumber(over) > now + max_ttl * 1000 then
     over = text(now + max_ttl * 1000)
     redis.call('SET', epoch, run .. ' ' .. over)
   end

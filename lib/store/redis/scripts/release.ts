@@ -22,6 +22,11 @@ local function touch(fence)
   redis.pcall('SET', fence, text(above), 'KEEPTTL')
 end
 
+local function raise(fence)
+  local stored = tonumber(redis.pcall('GET', fence))
+  if stored then redis.pcall('SET', fence, text(math.max(stored, used or 0) + 1), 'KEEPTTL') end
+end
+
 local released = 0
 for i = 1, #KEYS, 3 do
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
@@ -37,7 +42,7 @@ for i = 1, #KEYS, 3 do
     local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
     local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
     local added = redis.pcall('SET', KEYS[i + 1], text(above), 'PX', life, 'NX')
-    if not added and token == '' then redis.pcall('INCR', KEYS[i + 1]) end
+    if not added and (used or token == '') then raise(KEYS[i + 1]) end
   end
   if not holder and mode ~= 'many' then give(KEYS[i], KEYS[i + 2], '', mode == 'one') end
 end

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockConfigurationError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AcquireOutcome } from '../../lib/store/lock-store.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { openStore, request } from './open-store.js';
 
 let servers: RedisServer[] = [];
@@ -25,6 +28,9 @@ async function open(redis: readonly string[]): Promise<Awaited<ReturnType<typeof
   ends.push(() => opened.store.close());
   return opened;
 }
+
+const fencingTokenOf = (outcome: AcquireOutcome): number =>
+  outcome.status === 'granted' ? outcome.fencingToken : NaN;
 
 describe('what the log says of a quorum', () => {
   it('is how many nodes are left, when locks are refused, and when they are granted again', async () => {
@@ -98,7 +104,11 @@ describe('a replica in the list', () => {
     const problem = 'is a replica: give its master';
     expect(warnings.join('\n')).toContain(`${name(replica)} cannot grant locks: it ${problem}.`);
     const { nodes, hasQuorum } = await store.health();
-    expect(nodes.map((node) => node.problem)).toEqual([undefined, undefined, problem]);
+    expect(nodes.map((node) => node.problem)).toEqual([
+      undefined,
+      undefined,
+      expect.stringContaining('READONLY'),
+    ]);
     expect(hasQuorum).toBe(true);
   });
 });
@@ -135,5 +145,77 @@ describe('a wrong password', () => {
       nodes: outcome.nodes,
     });
     expect(error.message).toContain('must be mended first');
+  });
+});
+
+describe('what a hostile reader found', () => {
+  const lockKey = 'lock:key';
+  const tokensAt = (): Promise<unknown[]> =>
+    Promise.all(servers.map((server) => server.command('GET', lockKey)));
+
+  it('is not there: a lease granted by a bare majority is brought to the third node soon', async () => {
+    const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
+    // A vote for somebody who takes it back.
+    await third.command('SET', lockKey, 'holdfast:somebody', 'PX', 60_000);
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 60_000 });
+    expect((await store.acquire(lease)).status).toBe('granted');
+    await third.command('DEL', lockKey);
+    await eventually(async () => {
+      expect(await tokensAt()).toEqual([lease.token, lease.token, lease.token]);
+    });
+    expect(await store.release(lease, Number.MAX_SAFE_INTEGER - 1)).toEqual({ status: 'released' });
+    expect(await tokensAt()).toEqual([null, null, null]);
+  });
+
+  it('is not there: what is put back late does not come after the release', async () => {
+    const [first] = servers as [RedisServer, RedisServer, RedisServer];
+    const proxy = await TcpProxy.start(first.port);
+    ends.push(() => proxy.stop());
+    const redis = [
+      `redis://127.0.0.1:${String(proxy.port)}`,
+      ...servers.slice(1).map(({ url }) => url),
+    ];
+    const { store } = await open(redis);
+    const lease = request('key', { ttlMs: 60_000 });
+    const outcome = await store.acquire(lease);
+    await eventually(async () => expect(await tokensAt()).not.toContain(null));
+    await first.command('DEL', lockKey); // its fence stays
+    proxy.delay(100, 'to-client');
+    const renewing = store.extend([{ ...lease, fencingToken: fencingTokenOf(outcome) }]);
+    expect(await store.release(lease, fencingTokenOf(outcome))).toEqual({ status: 'released' });
+    await renewing;
+    await first.command('PING');
+    await sleep(400); // longer than any answer is on its way
+    expect(await tokensAt()).toEqual([null, null, null]);
+  });
+
+  it('is not there: a lost lease is taken off a node that was silent at that moment', async () => {
+    const [first, second, third] = servers as [RedisServer, RedisServer, RedisServer];
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 60_000 });
+    const outcome = await store.acquire(lease);
+    await eventually(async () => expect(await tokensAt()).not.toContain(null));
+    await Promise.all([first, second].map((server) => server.command('DEL', lockKey)));
+    third.freeze();
+    const [renewed] = await store.extend([{ ...lease, fencingToken: fencingTokenOf(outcome) }]);
+    expect(renewed?.status).toBe('lost');
+    third.thaw();
+    await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]), {
+      withinMs: 15_000,
+    });
+  });
+
+  it('is not there: a clock that was wrong once keeps no server in quarantine for longer than maxTtl', async () => {
+    const [first] = servers as [RedisServer];
+    const restartGuard = { maxTtlMs: 300, bootstrap: false };
+    const before = await openStore({ redis: first.url, restartGuard });
+    await before.store.close();
+    const [run = ''] = String(await first.command('GET', 'lock:{epoch}')).split(' ');
+    const tomorrow = (Date.now() + 86_400_000) * 1_000;
+    await first.command('SET', 'lock:{epoch}', `${run} ${String(tomorrow)}`);
+    const { store } = await openStore({ redis: first.url, restartGuard });
+    ends.push(() => store.close());
+    await eventually(async () => (await store.acquire(request('key'))).status === 'granted');
   });
 });
