@@ -172,6 +172,7 @@ export class LockQueue {
     const { adopt, discard, takeTurn, release, agenda, clock, clockDrift, handoff } = this.#deps;
     const line: WaitingLine = new WaitingLine(keys, {
       newToken: () => this.#newToken(),
+      isOwn: (token) => isOwnToken(token, this.#maker),
       attempt: (request, place, token) => this.#attempt(request, place, token),
       adopt,
       discard,

@@ -45,6 +45,8 @@ interface Dependencies {
     token: string,
   ) => Promise<AttemptOutcome>;
   readonly newToken: () => string;
+  /** Whether a token was made here. */
+  readonly isOwn: (token: string) => boolean;
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
   readonly discard: (lease: LeaseReference, ttlMs: number) => void;
   readonly takeTurn: (lease: Lease, request: LockRequest) => Lease;
@@ -78,6 +80,8 @@ export class WaitingLine {
   #place: LinePlace | undefined;
   /** Kept for as long as anybody waits here, also when the token has to change. */
   #ticket: number | undefined;
+  /** It has waited for another process since it was granted the lock last: then others are likely to wait for it. */
+  #hasMetOthers = false;
   /** Reported since the last look began: what that look says may be out of date. */
   #dirty = false;
   /** Ends the sleep that is being slept; told to look within so many ms, it may end it later. */
@@ -175,7 +179,9 @@ export class WaitingLine {
       return;
     }
     this.#remove(caller);
-    caller.grant(this.#deps.adopt(grant, caller.request));
+    const othersWait = this.#hasMetOthers || grant.othersWait;
+    this.#hasMetOthers = false;
+    caller.grant(this.#deps.adopt({ ...grant, othersWait }, caller.request));
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
     // Our own process holds it now and will wake us; asking the store would only be refused.
@@ -185,6 +191,8 @@ export class WaitingLine {
   async #held(outcome: Held, place: LinePlace | undefined): Promise<void> {
     this.#tell(outcome);
     this.#failures = 0;
+    if (outcome.holder !== undefined && !this.#deps.isOwn(outcome.holder))
+      this.#hasMetOthers = true;
     if (place !== undefined) {
       this.#ticket = outcome.ticket;
       this.#place = { ...place, ticket: outcome.ticket };

@@ -62,6 +62,8 @@ export interface Held {
    * token, and with other tokens after that.
    */
   readonly ticket?: number | undefined;
+  /** The token that holds it, where that is known: to tell our own holders from others, and never to be told to anybody. */
+  readonly holder?: string | undefined;
 }
 
 export interface Granted {

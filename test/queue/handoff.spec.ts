@@ -192,6 +192,27 @@ describe('a tenure ends', () => {
     expect(turnsPerLease(await takeTurns(service, 4))).toEqual([3, 1]);
   });
 
+  it('after so many turns where the process had to wait for another one, which may be in line again by now', async () => {
+    const service = turnsService({ handoff: { turns: 3, tenure: '10s' } });
+    const { store, clock } = service;
+    const grant = store.onAcquire;
+    let looks = 0;
+    store.onAcquire = (request) => {
+      looks += 1;
+      return looks < 3 ? { ...heldFor(10), holder: 'holdfast:of-another-process' } : grant(request);
+    };
+    const waiting = Array.from({ length: 8 }, () => service.locks.acquire('key'));
+    await clock.advance(100);
+    const tokens: number[] = [];
+    for (const acquiring of waiting) {
+      const lock = await acquiring;
+      tokens.push(lock.fencingToken);
+      await lock.release();
+    }
+    // It was met before the first lease only.
+    expect(turnsPerLease(tokens)).toEqual([3, 5]);
+  });
+
   it('not after that many while nobody else waits', async () => {
     const service = turnsService({ handoff: { turns: 3, tenure: '10s' } });
     expect(turnsPerLease(await takeTurns(service, 40))).toEqual([40]);

@@ -200,6 +200,7 @@ describe('what a hostile reader found', () => {
     third.freeze();
     const [renewed] = await store.extend([{ ...lease, fencingToken: fencingTokenOf(outcome) }]);
     expect(renewed?.status).toBe('lost');
+    await sleep(700); // longer than its answer is waited for
     third.thaw();
     await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]), {
       withinMs: 15_000,

@@ -293,7 +293,7 @@ describe('a lock of other software', () => {
   it('without TTL is held for ever, and is looked at again every second', async () => {
     await redis.set('lock:foreign', 'somebody');
     const outcome = await store.acquire(request('foreign', { line: LINE }));
-    expect(outcome).toEqual({
+    expect(outcome).toMatchObject({
       status: 'held',
       key: 'foreign',
       remainingMs: Infinity,

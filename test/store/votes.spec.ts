@@ -278,7 +278,14 @@ describe('acquireOutcome', () => {
         0,
         nodes('a', 'b', 'c'),
       ),
-    ).toEqual({ status: 'held', key: 'key', remainingMs: 25_000, checkAgainMs: 3_000 });
+    ).toEqual({
+      status: 'held',
+      key: 'key',
+      remainingMs: 25_000,
+      checkAgainMs: 3_000,
+      ticket: undefined,
+      holder: 'A',
+    });
   });
 
   it('sends those who split the votes back soon', () => {

@@ -49,7 +49,7 @@ export function acquireOutcome(
 
   if (certain) {
     const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
-    return { ...held(votes, leader.key, quorum), ticket };
+    return { ...held(votes, leader.key, quorum), ticket, holder: leader.holder };
   }
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
   // One token may have a majority, with the votes that nobody knows; or none has.
@@ -64,15 +64,19 @@ export function acquireOutcome(
   };
 }
 
+interface Leader {
+  readonly key: string;
+  readonly holder: string;
+  readonly votes: number;
+}
+
 /** Whom most of the refusals name. */
-function leaderOf(
-  votes: Answers<Vote>,
-): { readonly key: string; readonly votes: number } | undefined {
-  const counts = new Map<string, { key: string; votes: number }>();
+function leaderOf(votes: Answers<Vote>): Leader | undefined {
+  const counts = new Map<string, Leader & { votes: number }>();
   for (const vote of votes) {
     if (vote?.status !== 'refused') continue;
     const id = `${vote.key}\0${vote.holder}`;
-    const count = counts.get(id) ?? { key: vote.key, votes: 0 };
+    const count = counts.get(id) ?? { key: vote.key, holder: vote.holder, votes: 0 };
     count.votes += 1;
     counts.set(id, count);
   }
