@@ -7,14 +7,14 @@ const KEYS = ['order:42', 'order:42:fence', 'order:42:queue', 'a b', 'ключ',
 
 describe('keyNames', () => {
   it('calls a lock what every Redlock client calls it: prefix and key', () => {
-    expect(keyNames('lock:', 'order:42').main).toBe('lock:order:42');
+    expect(keyNames('lock:')('order:42').main).toBe('lock:order:42');
   });
 
   it.each(PREFIXES.filter((prefix) => prefix !== '{}x{y}:'))(
     'puts all keys of a lock into one slot, with the prefix "%s"',
     (prefix) => {
       for (const key of KEYS) {
-        const { main, fence, queue } = keyNames(prefix, key);
+        const { main, fence, queue } = keyNames(prefix)(key);
         expect([calculateSlot(fence), calculateSlot(queue)]).toEqual(
           Array(2).fill(calculateSlot(main)),
         );
@@ -23,16 +23,16 @@ describe('keyNames', () => {
   );
 
   it('lets a hash tag in the prefix choose the slot of all locks', () => {
-    const slots = KEYS.map((key) => calculateSlot(keyNames('{app}:', key).fence));
+    const slots = KEYS.map((key) => calculateSlot(keyNames('{app}:')(key).fence));
     expect(new Set(slots)).toEqual(new Set([calculateSlot('app')]));
   });
 
   it('gives side keys names that no key can have, not even one that ends like them', () => {
     for (const prefix of PREFIXES) {
-      const names = KEYS.flatMap((key) => Object.values(keyNames(prefix, key)) as string[]);
+      const names = KEYS.flatMap((key) => Object.values(keyNames(prefix)(key)) as string[]);
       expect(new Set(names).size).toBe(names.length);
       for (const key of KEYS) {
-        const { fence, queue } = keyNames(prefix, key);
+        const { fence, queue } = keyNames(prefix)(key);
         // Whoever wrote the name of a side key behind the prefix would need a brace, which keys must not have.
         for (const side of [fence, queue])
           expect(!side.startsWith(prefix) || /[{}]/.test(side.slice(prefix.length))).toBe(true);

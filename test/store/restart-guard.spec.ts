@@ -585,7 +585,7 @@ describe('the key that tells a restart', () => {
     const key = text.filter((each) => !/[{}]/.test(each));
     fc.assert(
       fc.property(fc.constantFrom('lock:', '', '{app}:', 'epoch'), key, (prefix, each) => {
-        expect(Object.values(keyNames(prefix, each))).not.toContain(`${prefix}{epoch}`);
+        expect(Object.values(keyNames(prefix)(each))).not.toContain(`${prefix}{epoch}`);
       }),
     );
   });

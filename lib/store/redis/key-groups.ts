@@ -12,16 +12,16 @@ export interface Group {
 
 /** Where keys are: under which names, and on a Cluster in which slot. */
 export class KeyPlaces {
-  readonly #prefix: string;
+  readonly #namesOf: (key: string) => KeyNames;
   readonly #isCluster: boolean;
 
   constructor(prefix: string, isCluster: boolean) {
-    this.#prefix = prefix;
+    this.#namesOf = keyNames(prefix);
     this.#isCluster = isCluster;
   }
 
   names(key: string): KeyNames {
-    return keyNames(this.#prefix, key);
+    return this.#namesOf(key);
   }
 
   slot(key: string): number {

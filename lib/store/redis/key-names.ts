@@ -15,9 +15,16 @@ const HASH_TAG = /^[^{]*\{[^}]+\}/;
  * Side keys get a suffix that no key can forge, because keys hold no braces: the whole name becomes the hash tag, or, where the
  * prefix brings a tag of its own, the suffix carries the braces.
  */
-export function keyNames(prefix: string, key: string): KeyNames {
-  const main = prefix + key;
-  const hasTag = HASH_TAG.test(main);
-  const side = (name: string): string => (hasTag ? `${main}:{${name}}` : `{${main}}:${name}`);
-  return { main, fence: side('fence'), queue: side('queue') };
+export function keyNames(prefix: string): (key: string) => KeyNames {
+  // Keys have no braces, so the prefix alone decides.
+  if (HASH_TAG.test(prefix)) {
+    return (key) => {
+      const main = prefix + key;
+      return { main, fence: `${main}:{fence}`, queue: `${main}:{queue}` };
+    };
+  }
+  return (key) => {
+    const main = prefix + key;
+    return { main, fence: `{${main}}:fence`, queue: `{${main}}:queue` };
+  };
 }

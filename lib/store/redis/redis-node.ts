@@ -113,6 +113,8 @@ export class RedisNode {
   readonly #places: KeyPlaces;
   readonly #epoch: string;
   readonly #lineMode: LineMode;
+  /** Whether keys that it has lost may be put back by renewals. */
+  readonly #putsBack: boolean;
   /** Requests for locks on their way, by token. */
   readonly #acquiring = new Map<string, Promise<unknown>>();
   /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
@@ -145,6 +147,7 @@ export class RedisNode {
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
     this.#epoch = `${this.#prefix}{epoch}`;
+    this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
   }
 
@@ -237,6 +240,7 @@ export class RedisNode {
     const asked = batches(entries).map(async (batch) => {
       const keys = batch.flatMap(({ names }) => [names.main, names.fence, names.queue]);
       const args = batch.flatMap(({ lease, beside }) => {
+        if (!this.#putsBack) return [lease.token, lease.ttlMs];
         const sureUntil =
           serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000);
         return [lease.token, lease.ttlMs, lease.fencingToken, sureUntil, beside];
@@ -438,10 +442,9 @@ export class RedisNode {
     lease: LeaseReference,
     { quiet = false, lastToken, leaves }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
-    const { nodeTimeoutMs, fenceKeepMs, restartGuard } = this.#options;
+    const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves);
-    const putsBack = this.#lineMode === 'many' || restartGuard !== undefined;
-    const keepMs = putsBack ? fenceKeepMs : '';
+    const keepMs = this.#putsBack ? fenceKeepMs : '';
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group),

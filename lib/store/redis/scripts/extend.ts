@@ -5,8 +5,9 @@ import { CLOCK, script } from './script.js';
 
 /**
  * Renews keys of many leases. KEYS: main, fence, queue of each key; with a guard also its epoch key, last. ARGV: ms for which
- * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, then of each key its lease's token, ttl ms, fencing token,
- * the server's time in µs until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not).
+ * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, then of each key its lease's token and ttl ms, and where
+ * keys may be put back (over several masters, or with a guard) the lease's fencing token, the server's time in µs until which the holder
+ * is sure of it, and the fence beside which it may be put back ('' = it may not).
  * Answers the clock, and for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error.
  *
  * A key that is gone is put back
@@ -22,6 +23,7 @@ import { CLOCK, script } from './script.js';
 export const extendScript = script(`${CLOCK}${QUARANTINE}${LINE}
 local keep, max_ttl, mode = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local last = max_ttl and #KEYS - 1 or #KEYS
+local stride = (mode == 'many' or max_ttl) and 5 or 2
 
 local forgetful
 local function has_forgotten()
@@ -36,9 +38,11 @@ local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length
 
 local answers = { text(now) }
 for i = 1, last, 3 do
-  local a = (i - 1) / 3 * 5 + 4
-  local token, ttl, mine, sure_until = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-  local beside = tonumber(ARGV[a + 4])
+  local a = (i - 1) / 3 * stride + 4
+  local token, ttl, mine, sure_until, beside = ARGV[a], ARGV[a + 1], 0, 0, nil
+  if stride == 5 then
+    mine, sure_until, beside = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  end
   local holder = redis.pcall('GET', KEYS[i])
   local stored = redis.pcall('GET', KEYS[i + 1])
   local fence = type(stored) == 'string' and tonumber(stored) or 0
