@@ -7,7 +7,7 @@ import type {
   Unavailable,
 } from '../../lib/store/lock-store.js';
 import { quorumOf } from '../../lib/store/redis/poll.js';
-import type { RenewalVote, Sight, Vote } from '../../lib/store/redis/redis-node.js';
+import type { RenewalVote, Sight, Vote } from '../../lib/store/redis/node-answers.js';
 import {
   acquireOutcome,
   extendOutcome,

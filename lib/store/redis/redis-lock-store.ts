@@ -19,8 +19,9 @@ import type {
   Unavailable,
 } from '../lock-store.js';
 import { Ears } from './ears.js';
+import type { RenewalVote, Vote } from './node-answers.js';
 import { poll, quorumOf, type Poll } from './poll.js';
-import { RedisNode, type RedisNodeOptions, type RenewalVote, type Vote } from './redis-node.js';
+import { RedisNode, type RedisNodeOptions } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
 import {
   acquireOutcome,

@@ -1,9 +1,6 @@
-import type { Cluster, Redis } from 'ioredis';
 import type {
   AcquireRequest,
-  Held,
   LeaseReference,
-  LeaseRenewal,
   LeaseRequest,
   LinePlace,
   NodeHealth,
@@ -18,8 +15,17 @@ import {
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
+import {
+  renewalVote,
+  type KeyAnswer,
+  type RenewalVote,
+  type Restoration,
+  type Sight,
+  type Vote,
+} from './node-answers.js';
 import { NodeClock } from './node-clock.js';
-import { probe, quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
+import { nodeHealth } from './node-health.js';
+import { probe, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
@@ -54,25 +60,6 @@ export interface QuorumOfNode {
   readonly onLook: () => void;
 }
 
-/** What one node says to a request for a lock. */
-export type Vote =
-  | { readonly status: 'granted'; readonly fencingToken: number; readonly othersWait: boolean }
-  | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
-  | Unavailable;
-
-/** What one node says to a renewal. */
-export type RenewalVote =
-  | { readonly status: 'extended' }
-  /** Of each key that is not there: the fence it could be put back beside. */
-  | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
-  | { readonly status: 'stolen' }
-  | Unavailable;
-
-/** A renewal that may put keys back which are gone, where their fences are still these. */
-export interface Restoration extends LeaseRenewal {
-  readonly beside?: readonly (number | undefined)[];
-}
-
 /** How a lease is given back. */
 export interface ReleaseManner {
   /** Tells nobody: whom this vote refused has a reason of its own to look again. */
@@ -83,16 +70,8 @@ export interface ReleaseManner {
   readonly leaves?: LinePlace;
 }
 
-/** Whose key it is, as one node sees it. */
-export type Sight =
-  | { readonly status: 'free' }
-  | { readonly status: 'held'; readonly holder: string; readonly remainingMs: number }
-  | Unavailable;
-
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
 const UNTOLD_CHECK_MS = 1_000;
-
-const HEALTH = `redis.call('SET', KEYS[1], 'health', 'PX', 1) return redis.call('TIME')`;
 
 /** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
 const LONGEST_CLAIM_MS = 1_000;
@@ -311,16 +290,17 @@ export class RedisNode {
   }
 
   /** One for each of its masters. */
-  async health(): Promise<readonly NodeHealth[]> {
-    const { client } = this.#connection;
-    const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
-    if (masters.length === 0) return [await this.#healthOf(this.name, client)];
-    return Promise.all(
-      masters.map((master) => {
-        const { host, port } = master.options;
-        return this.#healthOf(`${String(host)}:${String(port)}`, master);
-      }),
-    );
+  health(): Promise<readonly NodeHealth[]> {
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = this.#options;
+    return nodeHealth(this.#connection, {
+      name: this.name,
+      key: this.#places.names('health').main,
+      epoch: this.#epoch,
+      twin: this.#twin,
+      timeLimitMs,
+      restartGuard,
+      replicas,
+    });
   }
 
   close(): void {
@@ -506,49 +486,6 @@ export class RedisNode {
     );
   }
 
-  async #healthOf(node: string, client: Redis | Cluster): Promise<NodeHealth> {
-    const { nodeTimeoutMs, replicas } = this.#options;
-    let latencyMs = 0;
-    let clockOffsetMs = 0;
-    const reply = await this.#connection.ask(nodeTimeoutMs, async () => {
-      const sentAt = performance.now();
-      // What it would take to grant a lock; the keys of a Cluster belong to one of its masters each.
-      const time = this.#source.isCluster
-        ? await client.time()
-        : await client.eval(HEALTH, 1, this.#places.names('health').main);
-      const [seconds, micros] = listOf(time).map(Number);
-      latencyMs = performance.now() - sentAt;
-      clockOffsetMs =
-        Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);
-    });
-    if (reply.status === 'unavailable') {
-      return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
-    }
-    const [quarantine, replication] = await Promise.all([
-      this.#quarantine(),
-      this.#connection.ask(nodeTimeoutMs, () => client.info('replication')),
-    ]);
-    const twin = this.#twin && `is the same server as ${this.#twin}`;
-    return {
-      node,
-      reachable: true,
-      latencyMs: tenths(latencyMs),
-      clockOffsetMs: tenths(clockOffsetMs),
-      quarantinedForMs: quarantine.forMs,
-      problem: twin ?? quarantine.problem ?? replicationProblem(replication, replicas),
-    };
-  }
-
-  async #quarantine(): Promise<{ readonly forMs: number; readonly problem?: string | undefined }> {
-    const { restartGuard, nodeTimeoutMs } = this.#options;
-    if (restartGuard === undefined) return { forMs: 0 };
-    const guard = { ...restartGuard, bootstrap: false };
-    const left = await quarantinedForMs(this.#connection, this.#epoch, nodeTimeoutMs, guard);
-    return typeof left === 'number'
-      ? { forMs: left }
-      : { forMs: 0, problem: left.nodes[0]?.message };
-  }
-
   async #isBack(): Promise<void> {
     const { warn } = this.#options;
     this.#wasMissing = false;
@@ -583,25 +520,6 @@ export class RedisNode {
   }
 }
 
-type KeyAnswer =
-  | { readonly status: 'extended' }
-  | { readonly status: 'gone'; readonly fence: number }
-  | { readonly status: 'stolen' }
-  | Unavailable;
-
-/** A lease is all or nothing over its keys: what became of the worst of them became of it. */
-function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
-  const worst =
-    answers.find(({ status }) => status === 'stolen') ??
-    answers.find(({ status }) => status === 'gone') ??
-    answers.find(({ status }) => status === 'unavailable');
-  if (worst?.status !== 'gone') return worst ?? { status: 'extended' };
-  return {
-    status: 'gone',
-    fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),
-  };
-}
-
 /** This request may never have left the process, but one before it did. */
 function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
   const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
@@ -610,7 +528,5 @@ function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
 
 const allNames = ({ names }: Group): string[] =>
   names.flatMap(({ main, fence, queue }) => [main, fence, queue]);
-
-const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

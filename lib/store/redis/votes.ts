@@ -8,7 +8,7 @@ import type {
   Unavailable,
 } from '../lock-store.js';
 import { quorumOf } from './poll.js';
-import type { RenewalVote, Sight, Vote } from './redis-node.js';
+import type { RenewalVote, Sight, Vote } from './node-answers.js';
 
 interface Named {
   readonly name: string;

@@ -1,0 +1,85 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { NodeHealth } from '../lock-store.js';
+import type { ReplicaOptions } from './acknowledged-writes.js';
+import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
+import type { RedisConnection } from './redis-connection.js';
+
+interface Subject {
+  readonly name: string;
+  /** A key that nobody locks. */
+  readonly key: string;
+  readonly epoch: string;
+  /** The node that it is the same server as. */
+  readonly twin: string | undefined;
+  readonly timeLimitMs: number;
+  readonly restartGuard: RestartGuard | undefined;
+  readonly replicas: ReplicaOptions | undefined;
+}
+
+/** What it would take to grant a lock. */
+const HEALTH = `redis.call('SET', KEYS[1], 'health', 'PX', 1) return redis.call('TIME')`;
+
+/** How a node is; of a Cluster, each of its masters. Never rejects. */
+export function nodeHealth(
+  connection: RedisConnection,
+  subject: Subject,
+): Promise<readonly NodeHealth[]> {
+  const { client } = connection;
+  const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
+  if (masters.length === 0) masters.push(client as Redis);
+  return Promise.all(
+    masters.map((master) => {
+      const { host, port } = master.options;
+      const name = client.isCluster ? `${String(host)}:${String(port)}` : subject.name;
+      return healthOf(connection, master, { ...subject, name });
+    }),
+  );
+}
+
+async function healthOf(
+  connection: RedisConnection,
+  client: Redis,
+  subject: Subject,
+): Promise<NodeHealth> {
+  const { name: node, key, twin, timeLimitMs, replicas } = subject;
+  let latencyMs = 0;
+  let clockOffsetMs = 0;
+  const reply = await connection.ask(timeLimitMs, async () => {
+    const sentAt = performance.now();
+    // The keys of a Cluster belong to one of its masters each.
+    const time: unknown = connection.client.isCluster
+      ? await client.time()
+      : await client.eval(HEALTH, 1, key);
+    const [seconds, micros] = Array.isArray(time) ? time.map(Number) : [];
+    latencyMs = performance.now() - sentAt;
+    clockOffsetMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);
+  });
+  if (reply.status === 'unavailable') {
+    return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
+  }
+  const [quarantine, replication] = await Promise.all([
+    quarantineOf(connection, subject),
+    connection.ask(timeLimitMs, () => client.info('replication')),
+  ]);
+  const isTwin = twin && `is the same server as ${twin}`;
+  return {
+    node,
+    reachable: true,
+    latencyMs: tenths(latencyMs),
+    clockOffsetMs: tenths(clockOffsetMs),
+    quarantinedForMs: quarantine.forMs,
+    problem: isTwin ?? quarantine.problem ?? replicationProblem(replication, replicas),
+  };
+}
+
+async function quarantineOf(
+  connection: RedisConnection,
+  { epoch, timeLimitMs, restartGuard }: Subject,
+): Promise<{ readonly forMs: number; readonly problem?: string | undefined }> {
+  if (restartGuard === undefined) return { forMs: 0 };
+  const guard = { ...restartGuard, bootstrap: false };
+  const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
+  return typeof left === 'number' ? { forMs: left } : { forMs: 0, problem: left.nodes[0]?.message };
+}
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
