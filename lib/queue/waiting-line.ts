@@ -156,11 +156,12 @@ export class WaitingLine {
       this.#dirty = false;
       const hearing = this.#deps.isHearing();
       const { request } = head;
-      const place = hearing ? this.#placeFor(request) : undefined;
+      // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
+      const place = hearing || this.#place ? this.#placeFor(request) : undefined;
       if (!this.#standsInOrder()) this.#token = this.#deps.newToken();
       const outcome = await this.#deps.attempt(request, place, this.#token);
       if (outcome.status === 'granted') await this.#granted(request, outcome.grant);
-      else if (outcome.status === 'held') await this.#held(outcome, place);
+      else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
       else await this.#unavailable(outcome);
     }
     // From here on whoever comes opens another line.
@@ -188,7 +189,7 @@ export class WaitingLine {
     await this.#sleep(ttlMs);
   }
 
-  async #held(outcome: Held, place: LinePlace | undefined): Promise<void> {
+  async #held(outcome: Held, place: LinePlace | undefined, hearing: boolean): Promise<void> {
     this.#tell(outcome);
     this.#failures = 0;
     if (outcome.holder !== undefined && !this.#deps.isOwn(outcome.holder))
@@ -198,12 +199,11 @@ export class WaitingLine {
       this.#place = { ...place, ticket: outcome.ticket };
     }
     // Look again right after the ear was opened: the release may have been reported before it was.
-    if (place === undefined && !this.#deps.isHearing() && (await this.#deps.listen())) return;
+    if (!hearing && (await this.#deps.listen())) return;
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
     // Not to be woken: those who asked at once would do so again.
     if (this.#contended > 0) await this.#pause(contendedPauseMs(this.#contended));
-    else
-      await this.#sleep(Math.min(outcome.checkAgainMs, place === undefined ? POLL_MS : Infinity));
+    else await this.#sleep(Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS));
   }
 
   async #unavailable(outcome: Unavailable): Promise<void> {

@@ -315,23 +315,33 @@ export class RedisLockStore implements LockStore {
           await this.#nodes[index]?.leave(request, line);
       }),
     );
-    if (missing.length === 0) return;
-    const lastToken = fencingToken + this.#turns - 1;
     const sentAt = performance.now();
-    const tryAgain = (delays: readonly number[]): void => {
+    const bringTo = (node: RedisNode, delays: readonly number[]): void => {
       const [delayMs, ...later] = delays;
       if (delayMs === undefined || this.#closed) return;
       this.#agenda.schedule(delayMs * (1 + Math.random()), () => {
         const validForMs = ttlMs - (performance.now() - sentAt);
         if (!this.#held.has(token) || validForMs <= 0) return;
+        const lastToken = fencingToken + this.#turns - 1;
         const lease = { keys, token, ttlMs, fencingToken: lastToken, validForMs };
-        void this.#renew([lease]).then(async ({ complete }) => {
-          const renewed = await complete;
-          if (renewed.some(([vote]) => vote?.status !== 'extended')) tryAgain(later);
+        void this.#putOn(node, lease).then((isThere) => {
+          if (!isThere) bringTo(node, later);
         });
       });
     };
-    tryAgain(COMPLETE_AFTER_MS);
+    for (const index of missing) {
+      const node = this.#nodes[index];
+      if (node !== undefined) bringTo(node, COMPLETE_AFTER_MS);
+    }
+  }
+
+  /** Of a lease that a majority has: answers whether this node has it, too. Others are not asked, for their TTL may be longer by now. */
+  async #putOn(node: RedisNode, lease: LeaseRenewal): Promise<boolean> {
+    const [vote] = await node.extend([lease]);
+    if (vote?.status !== 'gone') return vote?.status === 'extended';
+    if (!this.#held.has(lease.token) || this.#closed) return true;
+    const [restored] = await node.extend([{ ...lease, beside: vote.fences }]);
+    return restored?.status === 'extended';
   }
 
   async #renew(
