@@ -27,6 +27,7 @@ const PLAN: Plan = {
   seed: 1,
   nodes: 3,
   clients: 4,
+  withoutHandoff: [],
   lengthMs: 1_000,
   steps: [KILLED],
 };

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { LockError, LockService, type Lock, type LockModuleOptions } from 'nestjs-holdfast';
 import { now, Recorder } from './history.js';
-import { KEYS, TTLS_MS } from './plan.js';
+import { KEYS, ttlOf } from './plan.js';
 import { Random } from './random.js';
 
 /**
@@ -33,7 +33,8 @@ interface Request {
   readonly ttl: number;
 }
 
-const CALLERS = 3;
+/** Enough that some of them wait for the same key, and take turns. */
+const CALLERS = 5;
 const LONGEST_WAIT_MS = 3_000;
 const LOOK_EVERY_MS = 20;
 
@@ -59,11 +60,13 @@ async function call(caller: number): Promise<void> {
 async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
   const size = random.chance(0.25) ? random.between(2, 3) : 1;
   const ask = (asks += 1);
-  const request: Request = { ask, keys: random.sample(KEYS, size), ttl: random.pick(TTLS_MS) };
+  const keys = random.sample(KEYS, size);
+  const request: Request = { ask, keys, ttl: ttlOf(keys[0]!) };
   const how = random.pick(['acquire', 'acquire', 'tryAcquire', 'run']);
   const wait = how === 'tryAcquire' ? 0 : random.between(100, LONGEST_WAIT_MS);
   const patience = random.chance(0.15) ? random.between(10, 1_000) : Infinity;
-  const holdMs = holdsForLong ? random.between(150, request.ttl + 800) : random.between(2, 40);
+  const shortMs = random.between(0, random.chance(0.5) ? 4 : 40);
+  const holdMs = holdsForLong ? random.between(150, request.ttl + 800) : shortMs;
 
   const giveUp = new AbortController();
   const timer = Number.isFinite(patience) ? setTimeout(() => giveUp.abort(), patience) : undefined;

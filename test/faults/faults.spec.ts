@@ -34,6 +34,7 @@ describe('clients that do wrong', () => {
     seed: SEED,
     nodes: 1,
     clients: 4,
+    withoutHandoff: [1, 3],
     lengthMs: 4_000,
     steps: stopped.map((target, step) => ({
       step,

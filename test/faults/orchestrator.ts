@@ -27,6 +27,9 @@ const CALM_MS = 1_500;
 /** How long lines and fencing tokens outlive their lease: shorter than in life, for the run waits until they are gone. */
 const MAX_CLOCK_STEP_MS = 1_000;
 
+/** Long enough for several of the short sections. */
+const TENURE_MS = 100;
+
 /** In the mode `clocks-set-back`: so long after each other were the clocks of the servers ahead. */
 const AHEAD_MS = 20_000;
 
@@ -198,6 +201,7 @@ class Stage {
         ttl: LONGEST_TTL_MS,
         nodeTimeout: NODE_TIMEOUT_MS,
         maxClockStep: MAX_CLOCK_STEP_MS,
+        handoff: this.#plan.withoutHandoff.includes(slot) ? false : { tenure: TENURE_MS },
         // No `bootstrap`: a server that has forgotten everything looks like a new one to a client that starts.
         ...(this.#plan.mode === 'guarded' && { restartGuard: { maxTtl: LONGEST_TTL_MS } }),
       },

@@ -30,6 +30,13 @@ describe('a plan', () => {
     expect(longer.length).toBeGreaterThan(shorter.length);
   });
 
+  it('has clients with hand-off and clients without, in any slot', () => {
+    const plans = plansFor(3);
+    for (const { withoutHandoff } of plans) expect(new Set(withoutHandoff).size).toBe(2);
+    const slots = plans.flatMap(({ withoutHandoff }) => withoutHandoff);
+    expect([...new Set(slots)].sort()).toEqual([0, 1, 2, 3]);
+  });
+
   it('is over in time', () => {
     for (const { atMs, forMs } of stepsOf(plansFor(3)))
       expect(atMs + forMs).toBeLessThan(LENGTH_MS);

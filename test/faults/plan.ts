@@ -9,6 +9,10 @@ export const NODE_TIMEOUT_MS = 150;
 /** What everybody wants. */
 export const KEYS = ['a', 'b', 'c', 'd', 'e'] as const;
 
+/** One and the same for all who want a key, mostly: callers who want another one take no turns under one lease. */
+export const ttlOf = (key: string): number =>
+  TTLS_MS[(KEYS as readonly string[]).indexOf(key) % TTLS_MS.length] ?? LONGEST_TTL_MS;
+
 const CLIENTS = 4;
 
 /** What happens on the way to a server. */
@@ -77,6 +81,8 @@ export interface Plan {
   readonly seed: number;
   readonly nodes: number;
   readonly clients: number;
+  /** The slots of the clients whose callers take no turns under one lease; the callers of the others do. */
+  readonly withoutHandoff: readonly number[];
   readonly lengthMs: number;
   /** By time. */
   readonly steps: readonly Step[];
@@ -104,11 +110,12 @@ export function planOf({ seed, nodes, lengthMs }: Pick<Plan, 'seed' | 'nodes' | 
     return drawLane(random.fork(lane), lengthMs, nodeDeck(own, nodes, mode));
   });
   lanes.push(drawLane(random.fork(nodeLanes), lengthMs, clientDeck(CLIENTS, nodes)));
+  const withoutHandoff = random.fork(nodeLanes + 1).sample(range(CLIENTS), CLIENTS / 2);
   const steps = lanes
     .flatMap((drafts, lane) => drafts.map((draft) => ({ ...draft, lane })))
     .sort((a, b) => a.atMs - b.atMs || a.lane - b.lane)
     .map((draft, step): Step => ({ ...draft, step }));
-  return { mode, seed, nodes, clients: CLIENTS, lengthMs, steps };
+  return { mode, seed, nodes, clients: CLIENTS, withoutHandoff, lengthMs, steps };
 }
 
 /** One step in words. */

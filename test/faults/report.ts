@@ -7,6 +7,7 @@ export function summaryOf({ plan, events, violations }: Round): string {
   const figures = {
     faults: count('fault'),
     grants: count('granted'),
+    turns: turnsOf(events),
     refusals: count('refused'),
     losses: count('lost'),
     failures: count('failed'),
@@ -31,6 +32,21 @@ export function reportOf(round: Round): string {
     `history: ${folder}`,
     `again: npm run test:faults -- --seed ${plan.seed} --nodes ${plan.nodes} --minutes ${minutes}`,
   ].join('\n');
+}
+
+/** Grants that a process gave to the next of its own callers, without asking a server: they have the next fencing token. */
+function turnsOf(events: Round['events']): number {
+  const last = new Map<string, { readonly client: string; readonly fencingToken: number }>();
+  let turns = 0;
+  for (const event of events) {
+    if (event.type !== 'granted') continue;
+    const keys = event.keys.join(' ');
+    const before = last.get(keys);
+    const isNext = before?.fencingToken === event.fencingToken - 1;
+    if (isNext && before.client === event.client) turns += 1;
+    last.set(keys, event);
+  }
+  return turns;
 }
 
 /** After an outage, connections are made again. */

@@ -371,7 +371,7 @@ describe('a process in line that is cut off and comes back', () => {
 });
 
 describe('a process in line that is frozen', () => {
-  it('costs its claim: only the runner-up is told when to look again', async () => {
+  it('costs its claim: those behind it are told when to look again, one claim after the other', async () => {
     const [holder, second, third] = (await holderAndLine('key', 2)) as [
       Participant,
       Participant,
@@ -387,7 +387,7 @@ describe('a process in line that is frozen', () => {
     expect(heard).toEqual(['frozen 0 lock:key']);
     await eventually(async () => (await holderOf('key')) === null);
     expect(await second.ask('key')).toMatchObject({ status: 'granted' });
-    expect(third.told).toEqual([]);
+    expect(third.told).toMatchObject([{ inMs: 400 }]);
   });
 
   it('does not keep those behind it until the lease of the old holder would have been over', async () => {

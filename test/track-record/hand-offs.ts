@@ -1,38 +1,52 @@
 /**
- * One of several processes that pass a lock on: `hand-offs.ts <redis url> <hand-offs in all>`. Prints what it saw as JSON.
+ * One of several processes that pass a lock on:
+ * `hand-offs.ts <redis url> <key> <processes> <callers of this one> <hand-offs in all> <options of the service as JSON>`.
+ *
+ * Begins when all processes are there. Whoever has the lock adds to the list `log`: how many are inside, the owner token in Redis, its own
+ * pid and fencing token, and who stands in line, one member after the other. Prints how long its callers waited at the most.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockService } from 'nestjs-holdfast';
+import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 
-const [url = '', total = ''] = process.argv.slice(2);
+const [url = '', key = '', processes, callers, total, options = '{}'] = process.argv.slice(2);
 
 /** Whoever waits for the end of a lease waits this long: nobody should. */
 const TTL_MS = 60_000;
 
-/** Answers how many are inside, and how often one process took over from another. */
+/** Answers how many hand-offs there have been. A turn of a caller of the same process counts as one. */
 const ENTER = `
-local handOffs = tonumber(redis.call('GET', 'hand-offs') or 0)
-if redis.call('GETSET', 'last holder', ARGV[1]) ~= ARGV[1] then handOffs = redis.call('INCR', 'hand-offs') end
-return { redis.call('INCR', 'inside'), handOffs }`;
+local inside, holder = redis.call('INCR', 'inside'), redis.call('GET', KEYS[1])
+local line = table.concat(redis.call('ZRANGE', KEYS[2], 0, -1), ',')
+return redis.call('RPUSH', 'log', table.concat({ inside, holder, ARGV[1], ARGV[2], line }, '|'))`;
 
-const locks = new LockService({ redis: url, ttl: TTL_MS, wait: TTL_MS });
+const locks = new LockService({
+  ...(JSON.parse(options) as LockModuleOptions),
+  redis: url,
+  ttl: TTL_MS,
+  wait: TTL_MS,
+});
 const witness = new Redis(url);
-const report = { locked: 0, overlaps: 0, longestWaitMs: 0 };
+let longestWaitMs = 0;
 
-for (let goesOn = true; goesOn;) {
-  const since = performance.now();
-  const lock = await locks.acquire('passed on');
-  report.longestWaitMs = Math.max(report.longestWaitMs, performance.now() - since);
-  const [inside, handOffs] = (await witness.eval(ENTER, 0, process.pid)) as [number, number];
-  if (inside !== 1) report.overlaps += 1;
-  report.locked += 1;
-  goesOn = handOffs < Number(total);
-  await witness.decr('inside');
-  await lock.release();
-  await sleep(1); // lets another process have it
+async function passOn(): Promise<void> {
+  for (let goesOn = true; goesOn;) {
+    const since = performance.now();
+    const lock = await locks.acquire(key);
+    longestWaitMs = Math.max(longestWaitMs, performance.now() - since);
+    const names = [`lock:${key}`, `{lock:${key}}:queue`];
+    const handOffs = await witness.eval(ENTER, 2, ...names, process.pid, lock.fencingToken);
+    goesOn = Number(handOffs) < Number(total);
+    await witness.decr('inside');
+    await lock.release();
+    await sleep(1); // lets another one have it
+  }
 }
 
+await locks.open();
+await witness.incr('ready');
+while ((await witness.get('ready')) !== processes) await sleep(5);
+await Promise.all(Array.from({ length: Number(callers) }, () => passOn()));
 await locks.shutdown();
 witness.disconnect();
-console.log(JSON.stringify(report));
+console.log(JSON.stringify({ longestWaitMs }));

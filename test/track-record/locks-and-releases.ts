@@ -2,9 +2,9 @@
  * Locks and releases many keys and prints how large the heap was before and after, in bytes, as JSON:
  * `node --expose-gc locks-and-releases.ts <redis url, or "memory"> <keys>`.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
+import { heapInUse } from './heap.js';
 
 const [where = '', count = ''] = process.argv.slice(2);
 const AT_ONCE = 500;
@@ -36,14 +36,6 @@ async function lockMany(from: number, to: number): Promise<void> {
     );
     await Promise.all(indexes.map((index) => lockAndRelease(index)));
   }
-}
-
-async function heapInUse(): Promise<number> {
-  for (let turn = 0; turn < 5; turn += 1) {
-    await nextTurn();
-    globalThis.gc?.();
-  }
-  return process.memoryUsage().heapUsed;
 }
 
 await lockMany(0, 5_000); // compiled and warm

@@ -1,20 +1,22 @@
 /** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
 const MOST_PASSED = 1_000;
 
-/** Of how many it asks, at the most, whether they are there, to tell one of them that it may be next. */
+/** How many are told when to look if those before them do not use what they were given: so many processes may be frozen in a row. */
+const MOST_WARNED = 3;
+
+/** Of how many it asks, at the most, whether they are there, to find those. */
 const MOST_ASKED = 10;
 
 /** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
 const MOST_HEARD = 100;
 
 /**
- * The line at a key: a sorted set of members `<token> <ms of a claim> <channel>`, by ticket; over several
- * masters `<id of the line in its process> 0 <channel>`. Gives a script
+ * The line at a key: a sorted set of members `<token> <ms of a claim> <channel>`, by ticket; over several masters
+ * `<id of the line in its process> 0 <channel>`. Gives a script
  *
  * `give(main, queue, mine)`: a key that is free goes to the first in line who is there, as a claim: its token with a short TTL, which
- * it makes a lease by acquiring with that token. Told are that one, and the next of
- * another process, who has to look again if the claim is not used.
- * Nothing when the line is empty, or `mine` is the first in it. Answers the token and the ms of its claim. Every script that finds
+ * it makes a lease by acquiring with that token. Told are that one, and the next ones, of other processes, who have to look again if it
+ * is not used: each a claim later than the one before, so that several may be frozen in a row. Nothing when the line is empty, or `mine` is the first in it. Answers the token and the ms of its claim. Every script that finds
  * a key free calls it, so that whoever frees a key, the first in line gets it.
  *
  * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
@@ -46,11 +48,14 @@ local function give(main, queue, mine, counts)
     if token and is_there(channel, counts) then
       if redis.pcall('SET', main, token, 'PX', claim).err then return end
       redis.pcall('PUBLISH', channel, token .. ' 0 ' .. main)
+      local warned, seen = 0, { [channel] = true }
       for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
         local next_token, _, next_channel = string.match(other, '^(%S+) (%d+) (.+)$')
-        if next_token and next_channel ~= channel and is_there(next_channel, counts) then
-          redis.pcall('PUBLISH', next_channel, next_token .. ' ' .. claim .. ' ' .. main)
-          break
+        if next_token and not seen[next_channel] and is_there(next_channel, counts) then
+          seen[next_channel] = true
+          warned = warned + 1
+          redis.pcall('PUBLISH', next_channel, next_token .. ' ' .. warned * claim .. ' ' .. main)
+          if warned == ${String(MOST_WARNED)} then break end
         end
       end
       return token, tonumber(claim)
