@@ -26,19 +26,18 @@ export function nodeHealth(
 ): Promise<readonly NodeHealth[]> {
   const { client } = connection;
   const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
-  if (masters.length === 0) masters.push(client as Redis);
+  if (masters.length === 0) return Promise.all([healthOf(connection, client, subject)]);
   return Promise.all(
     masters.map((master) => {
       const { host, port } = master.options;
-      const name = client.isCluster ? `${String(host)}:${String(port)}` : subject.name;
-      return healthOf(connection, master, { ...subject, name });
+      return healthOf(connection, master, { ...subject, name: `${String(host)}:${String(port)}` });
     }),
   );
 }
 
 async function healthOf(
   connection: RedisConnection,
-  client: Redis,
+  client: Redis | Cluster,
   subject: Subject,
 ): Promise<NodeHealth> {
   const { name: node, key, twin, timeLimitMs, replicas } = subject;
