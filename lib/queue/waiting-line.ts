@@ -172,7 +172,6 @@ export class WaitingLine {
   async #granted(request: LockRequest, grant: Grant): Promise<void> {
     this.#failures = 0;
     this.#place = undefined;
-    this.#ticket = undefined;
     const caller = this.#head();
     // Gone while the request was on its way: the lock is for somebody else, in this line too if what was asked for fits.
     if (caller === undefined || !isAlike(caller.request, request)) {
@@ -180,6 +179,7 @@ export class WaitingLine {
       return;
     }
     this.#remove(caller);
+    this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
     caller.grant(this.#deps.adopt({ ...grant, othersWait }, caller.request));

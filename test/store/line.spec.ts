@@ -9,7 +9,7 @@ import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
-import { openStore, request } from './open-store.js';
+import { LINE, openStore, request } from './open-store.js';
 
 const KEEP_MS = 600_000;
 
@@ -837,5 +837,43 @@ describe('fencing tokens for turns', () => {
       await store.release(lease, first);
     }
     expect((await fence()) - (await serverUs())).toBeLessThan(1_000_000);
+  });
+});
+
+describe('a place in line', () => {
+  it('that was given the key and was too late for it is still before those who came after it', async () => {
+    const first = request('late', { ttlMs: 50, line: { id: 'first', ttlMs: 50 } });
+    const second = request('late', { ttlMs: 30_000, line: LINE });
+    const { store } = await openStore({ redis: server.url });
+    try {
+      const holder = request('late');
+      await store.listen(() => undefined);
+      await store.acquire(holder);
+      const standing = await store.acquire(first);
+      await store.acquire(second);
+      await store.release(holder);
+      // Its claim of 50 ms runs out unused.
+      await eventually(async () => (await store.inspect('late')).status === 'free');
+      const ticket = standing.status === 'held' ? standing.ticket : undefined;
+      const outcome = await store.acquire({ ...first, line: { id: 'first', ttlMs: 50, ticket } });
+      expect(outcome.status).toBe('granted');
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('lasts at least as long as it did, whoever else is refused', async () => {
+    const { store } = await openStore({ redis: server.url, fenceKeepMs: 100 });
+    try {
+      await store.acquire(request('lasting', { ttlMs: 60_000 }));
+      await store.acquire(request('lasting', { line: LINE }));
+      const queue = '{lock:lasting}:queue';
+      expect(Number(await server.command('PTTL', queue))).toBeGreaterThan(50_000);
+      await server.command('PEXPIRE', 'lock:lasting', 1_000);
+      await store.acquire(request('lasting', { line: { id: 'other', ttlMs: 1_000 } }));
+      expect(Number(await server.command('PTTL', queue))).toBeGreaterThan(50_000);
+    } finally {
+      await store.close();
+    }
   });
 });

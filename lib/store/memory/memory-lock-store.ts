@@ -83,7 +83,10 @@ export class MemoryLockStore implements LockStore {
     let all = true;
     for (const key of lease.keys) {
       if (this.#valid(key)?.token === lease.token) this.#free(key);
-      else all = false;
+      else {
+        all = false;
+        this.#give(key);
+      }
     }
     return Promise.resolve({ status: all ? 'released' : 'not-held' });
   }

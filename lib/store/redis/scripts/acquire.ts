@@ -30,8 +30,15 @@ local function stand(queue, pttl)
   end
   -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
   local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
-  redis.pcall('PEXPIRE', queue, math.max(pttl, 0) + keep)
+  redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
   return type(added) == 'number' and ticket or ''
+end
+
+-- Whoever was too late for what it was given comes back with its old ticket: it is still before those who came after it.
+local function is_before(queue)
+  if ticket == '' then return false end
+  local first = redis.pcall('ZRANGE', queue, 0, 0, 'WITHSCORES')
+  return first[2] and tonumber(ticket) < tonumber(first[2])
 end
 
 local highest, others = 0, 0
@@ -39,7 +46,7 @@ for i = 1, last, 3 do
   local main, fence, queue = KEYS[i], KEYS[i + 1], KEYS[i + 2]
   local holder, claim = redis.call('GET', main), nil
   local has_line = redis.call('EXISTS', queue) == 1
-  if not holder and has_line and mode ~= 'many' then
+  if not holder and has_line and mode ~= 'many' and not is_before(queue) then
     holder, claim = give(main, queue, token, mode == 'one')
   end
   if holder and holder ~= token then
