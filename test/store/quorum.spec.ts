@@ -148,12 +148,12 @@ describe('a wrong password', () => {
   });
 });
 
-describe('what a hostile reader found', () => {
+describe('a lease of a quorum', () => {
   const lockKey = 'lock:key';
   const tokensAt = (): Promise<unknown[]> =>
     Promise.all(servers.map((server) => server.command('GET', lockKey)));
 
-  it('is not there: a lease granted by a bare majority is brought to the third node soon', async () => {
+  it('that a bare majority granted is brought to the third node soon', async () => {
     const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
     // A vote for somebody who takes it back.
     await third.command('SET', lockKey, 'holdfast:somebody', 'PX', 60_000);
@@ -168,7 +168,7 @@ describe('what a hostile reader found', () => {
     expect(await tokensAt()).toEqual([null, null, null]);
   });
 
-  it('is not there: what is put back late does not come after the release', async () => {
+  it('is not put back by a renewal that the release has overtaken', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];
     const proxy = await TcpProxy.start(first.port);
     ends.push(() => proxy.stop());
@@ -190,7 +190,7 @@ describe('what a hostile reader found', () => {
     expect(await tokensAt()).toEqual([null, null, null]);
   });
 
-  it('is not there: a lost lease is taken off a node that was silent at that moment', async () => {
+  it('that is lost is taken off a node that was silent at that moment', async () => {
     const [first, second, third] = servers as [RedisServer, RedisServer, RedisServer];
     const { store } = await open(servers.map(({ url }) => url));
     const lease = request('key', { ttlMs: 60_000 });
@@ -207,7 +207,7 @@ describe('what a hostile reader found', () => {
     });
   });
 
-  it('is not there: a clock that was wrong once keeps no server in quarantine for longer than maxTtl', async () => {
+  it('can be had maxTtl after the clock of a server was wrong, however wrong it was', async () => {
     const [first] = servers as [RedisServer];
     const restartGuard = { maxTtlMs: 300, bootstrap: false };
     const before = await openStore({ redis: first.url, restartGuard });
