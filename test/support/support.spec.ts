@@ -344,14 +344,14 @@ describe('RedisSentinel', () => {
 
     await group.replica.restart();
     await eventually(async () => String(await group.replica.command('ROLE')).startsWith('slave'), {
-      withinMs: 15_000,
+      withinMs: 45_000,
     });
     client.disconnect();
     await group.stop();
     for (const server of [master, replica, ...group.sentinelServers]) {
       expect(processExists(server.pid)).toBe(false);
     }
-  }, 60_000);
+  }, 90_000);
 });
 
 describe('TcpProxy', () => {
