@@ -100,7 +100,8 @@ describe('memory', () => {
       expect(waited).toMatchObject({ served: CALLERS, overlaps: 0, left: [] });
       // Those who wait for keys of their own need not come one after the other.
       if (what === 'one key') expect(waited.isInOrder).toBe(true);
-      expect(waited.timers).toBeLessThan(5);
+      // The line's own, and the limits of the few requests that are on their way.
+      expect(waited.timers).toBeLessThan(100);
       expect(waited.after).toBeLessThan(waited.before * 1.1);
     },
     LIMIT_MS,
