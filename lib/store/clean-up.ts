@@ -1,4 +1,4 @@
-import type { LeaseRequest, LockStore, ReleaseOutcome } from './lock-store.js';
+import type { LeaseRequest, ReleaseOutcome } from './lock-store.js';
 import type { Agenda, Appointment } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import { UnderWay } from '../time/under-way.js';
@@ -14,7 +14,7 @@ const AT_ONCE = 10;
 const CROWD = 1_000;
 
 interface Dependencies {
-  readonly store: Pick<LockStore, 'release'>;
+  readonly store: { release(lease: LeaseRequest): Promise<ReleaseOutcome> };
   readonly clock: Clock;
   readonly agenda: Agenda;
   /** Told the keys of what was removed. */

@@ -20,7 +20,7 @@ import type {
 } from '../lock-store.js';
 import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
-import { poll, quorumOf, type Poll } from './poll.js';
+import { poll, quorumOf } from './poll.js';
 import { RedisNode, type RedisNodeOptions } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
 import {
@@ -92,15 +92,7 @@ export class RedisLockStore implements LockStore {
       for (const key of keys) this.#ears.tell(key);
     };
     this.#cleanUps = new Map(
-      this.#nodes.map((node) => [
-        node,
-        new CleanUp({
-          store: { release: (lease) => node.release(lease) },
-          clock,
-          agenda,
-          onRemoved,
-        }),
-      ]),
+      this.#nodes.map((node) => [node, new CleanUp({ store: node, clock, agenda, onRemoved })]),
     );
   }
 
@@ -149,7 +141,26 @@ export class RedisLockStore implements LockStore {
   }
 
   async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
-    const { outcome } = await this.#renew(leases);
+    const sentAt = performance.now();
+    const { outcome, complete } = await poll(
+      this.#nodes,
+      this.#quorum,
+      (node) => node.extend(leases),
+      (answers, awaited) => {
+        const outcomes = leases.map((_, index) =>
+          extendOutcome(
+            answers.map((votes) => votes?.[index]),
+            awaited,
+            this.#nodes,
+          ),
+        );
+        return outcomes.every(isDecided) ? outcomes : undefined;
+      },
+    );
+    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
+    if (this.#nodes.length > 1) {
+      void complete.then((votes) => this.#tidy(leases, outcome, votes, sentAt));
+    }
     return outcome;
   }
 
@@ -307,14 +318,11 @@ export class RedisLockStore implements LockStore {
     fencingToken: number,
     votes: readonly Vote[],
   ): Promise<void> {
-    const missing = votes.flatMap(({ status }, index) => (status === 'granted' ? [] : [index]));
     const { line, keys, token, ttlMs } = request;
-    await Promise.all(
-      missing.map(async (index) => {
-        if (line !== undefined && votes[index]?.status === 'refused')
-          await this.#nodes[index]?.leave(request, line);
-      }),
-    );
+    if (line !== undefined) {
+      const refused = this.#nodes.filter((_, index) => votes[index]?.status === 'refused');
+      await Promise.all(refused.map((node) => node.leave(request, line)));
+    }
     const sentAt = performance.now();
     const bringTo = (node: RedisNode, delays: readonly number[]): void => {
       const [delayMs, ...later] = delays;
@@ -329,10 +337,9 @@ export class RedisLockStore implements LockStore {
         });
       });
     };
-    for (const index of missing) {
-      const node = this.#nodes[index];
-      if (node !== undefined) bringTo(node, COMPLETE_AFTER_MS);
-    }
+    this.#nodes.forEach((node, index) => {
+      if (votes[index]?.status !== 'granted') bringTo(node, COMPLETE_AFTER_MS);
+    });
   }
 
   /** Of a lease that a majority has: answers whether this node has it, too. Others are not asked, for their TTL may be longer by now. */
@@ -342,32 +349,6 @@ export class RedisLockStore implements LockStore {
     if (!this.#held.has(lease.token) || this.#closed) return true;
     const [restored] = await node.extend([{ ...lease, beside: vote.fences }]);
     return restored?.status === 'extended';
-  }
-
-  async #renew(
-    leases: readonly LeaseRenewal[],
-  ): Promise<Poll<readonly RenewalVote[], readonly ExtendOutcome[]>> {
-    const sentAt = performance.now();
-    const renewal = await poll(
-      this.#nodes,
-      this.#quorum,
-      (node) => node.extend(leases),
-      (answers, awaited) => {
-        const outcomes = leases.map((_, index) =>
-          extendOutcome(
-            answers.map((votes) => votes?.[index]),
-            awaited,
-            this.#nodes,
-          ),
-        );
-        return outcomes.every(isDecided) ? outcomes : undefined;
-      },
-    );
-    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
-    if (this.#nodes.length > 1) {
-      void renewal.complete.then((votes) => this.#tidy(leases, renewal.outcome, votes, sentAt));
-    }
-    return renewal;
   }
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
@@ -387,8 +368,9 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Takes a lease that is lost off the nodes that still have it, and puts keys back on nodes that have lost them, of leases that a majority has just confirmed: else each restart of a node would take a
-   * vote away from a lease that is held for long. Refused there when anybody was granted the key since, or it was released.
+   * Takes leases that are lost off the nodes that may still have them. Puts keys back on nodes that have lost them, of leases that a
+   * majority has just confirmed: else each restart of a node would take a vote away from a lease that is held for long. Refused there
+   * when anybody was granted the key since, or it was released.
    */
   async #tidy(
     leases: readonly LeaseRenewal[],
