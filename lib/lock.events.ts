@@ -56,7 +56,9 @@ export class LockEventHub {
   }
 
   emit<Name extends LockEventName>(name: Name, event: LockEvents[Name]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined || listeners.size === 0) return;
+    for (const listener of listeners) {
       try {
         (listener as LockEventListener<Name>)(event);
       } catch (error) {

@@ -29,8 +29,7 @@ import type { LockModuleOptions } from './options/lock-module-options.js';
 import { errorPresenter } from './options/present-errors.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from './options/resolve-options.js';
 import { LockQueue } from './queue/lock-queue.js';
-import { createStore } from './store/create-store.js';
-import { GuardedStore } from './store/guarded-store.js';
+import { createStore, type OpenStore } from './store/create-store.js';
 import type { StoreHealth } from './store/lock-store.js';
 
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
@@ -62,7 +61,7 @@ export class LockService {
   readonly #clock: Clock;
   readonly #agenda: Agenda;
   readonly #events = new LockEventHub();
-  readonly #store: GuardedStore;
+  readonly #store: OpenStore;
   readonly #keeper: LeaseKeeper;
   readonly #queue: LockQueue;
 
@@ -76,11 +75,9 @@ export class LockService {
     this.present = errorPresenter(this.#options.errors);
     this.#clock = clock;
     this.#agenda = new Agenda(clock);
-    this.#store = new GuardedStore(
-      createStore(this.#options, clock, (message) => {
-        this.#logger.warn(message);
-      }),
-    );
+    this.#store = createStore(this.#options, clock, (message) => {
+      this.#logger.warn(message);
+    });
     const { clockDrift } = this.#options;
     const shared = { store: this.#store, clock, agenda: this.#agenda, clockDrift };
     this.#queue = new LockQueue({

@@ -14,9 +14,12 @@ const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
   [/\p{Cs}/u, 'half of a surrogate pair'],
 ];
 
+/** All of them, for the texts that have none: nearly all. */
+const ANY_FORBIDDEN = new RegExp(FORBIDDEN.map(([pattern]) => pattern.source).join('|'), 'u');
+
 /** Names what the text of a key must not contain and does, or answers `undefined`. */
 export const forbiddenIn = (text: string): string | undefined =>
-  FORBIDDEN.find(([pattern]) => pattern.test(text))?.[1];
+  ANY_FORBIDDEN.test(text) ? FORBIDDEN.find(([pattern]) => pattern.test(text))?.[1] : undefined;
 
 /**
  * Checks a whole key that was written by hand or by a key function, and returns it.
@@ -50,6 +53,7 @@ export function checkKey(key: unknown): string {
  * @throws LockKeyError when a key is not valid or there is none: an empty list would run unlocked
  */
 export function canonicalKeys(keys: string | readonly string[]): readonly string[] {
+  if (typeof keys === 'string') return Object.freeze([checkKey(keys)]);
   const list: readonly unknown[] = Array.isArray(keys) ? keys : [keys];
   if (list.length === 0)
     throw new LockKeyError({

@@ -1,12 +1,7 @@
 import { LockStoreUnavailableError, type LockLostReason } from '../errors.js';
 import type { LockEventHub } from '../lock.events.js';
 import type { Duration } from '../options/duration.js';
-import type {
-  ExtendOutcome,
-  LeaseReference,
-  LockStore,
-  ReleaseOutcome,
-} from '../store/lock-store.js';
+import type { ExtendOutcome, LeaseReference, LockStore } from '../store/lock-store.js';
 import { SLOT_MS, type Agenda } from '../time/agenda.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Clock, Instant } from '../time/clock.js';
@@ -148,58 +143,60 @@ export class LeaseKeeper {
     this.#cleanUp.close();
   }
 
-  async #release(lease: Lease): Promise<boolean> {
-    if (lease.state.status === 'lost') return false;
+  #release(lease: Lease): Promise<boolean> {
+    if (lease.state.status === 'lost') return Promise.resolve(false);
     if (lease.lostReason !== undefined) {
       this.#lose(lease, lease.lostReason);
-      return false;
+      return Promise.resolve(false);
     }
-    const { keys, fencingToken } = lease;
     const heldMs = Math.round(lease.heldForMs);
     const isSure = lease.state.status === 'held';
     this.#end(lease, 'released');
-    if (isSure && this.#deps.passOn(lease)) {
-      this.#deps.events.emit('released', { keys, fencingToken, heldMs });
-      return true;
-    }
-    const outcome = await this.#endings.add(this.#giveBack(lease));
-    this.#deps.onEnd(keys);
-    if (outcome.status === 'unavailable') {
-      this.discard(lease, lease.longestTtlMs);
-      const failure = new LockStoreUnavailableError({
-        operation: 'release',
-        keys,
-        nodes: outcome.nodes,
-      });
-      const error = this.#deps.present(failure);
-      this.#deps.onReleaseFailed(error);
-      throw error;
-    }
-    if (outcome.status === 'released') {
-      this.#deps.events.emit('released', { keys, fencingToken, heldMs });
-      return true;
-    }
-    // Lost before, only nobody had noticed.
-    lease.end('released-elsewhere');
-    this.#deps.events.emit('lost', { keys, fencingToken, reason: 'released-elsewhere' });
-    return false;
+    if (!isSure || !this.#deps.passOn(lease))
+      return this.#endings.add(this.#giveBack(lease, heldMs));
+    const { keys, fencingToken } = lease;
+    this.#deps.events.emit('released', { keys, fencingToken, heldMs });
+    return Promise.resolve(true);
   }
 
-  async #giveBack(lease: Lease): Promise<ReleaseOutcome> {
+  async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
     const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
-    const first = await this.#deps.store.release({ keys, token, ttlMs }, fencingToken);
-    if (first.status !== 'unavailable' || lease.validForMs <= 0) return first;
-    const second = await this.#deps.store.release({ keys, token, ttlMs }, fencingToken);
-    // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
-    return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
+    const { store, events } = this.#deps;
+    let outcome = await store.release({ keys, token, ttlMs }, fencingToken);
+    if (outcome.status === 'unavailable' && lease.validForMs > 0) {
+      outcome = await store.release({ keys, token, ttlMs }, fencingToken);
+      // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
+      if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
+    }
+    this.#deps.onEnd(keys);
+    if (outcome.status === 'released') {
+      events.emit('released', { keys, fencingToken, heldMs });
+      return true;
+    }
+    if (outcome.status === 'not-held') {
+      // Lost before, only nobody had noticed.
+      lease.end('released-elsewhere');
+      events.emit('lost', { keys, fencingToken, reason: 'released-elsewhere' });
+      return false;
+    }
+    this.discard(lease, ttlMs);
+    const { nodes } = outcome;
+    const failure = new LockStoreUnavailableError({ operation: 'release', keys, nodes });
+    const error = this.#deps.present(failure);
+    this.#deps.onReleaseFailed(error);
+    throw error;
   }
 
   #plan(lease: Lease, delayMs: number): void {
     const { autoExtend, maxHoldMs } = lease.options;
-    const delays = [lease.validForMs, maxHoldMs - lease.heldForMs];
-    if (autoExtend && lease.renewing === undefined) delays.push(delayMs);
+    const isRenewed = autoExtend && lease.renewing === undefined;
+    const dueMs = Math.min(
+      lease.validForMs,
+      maxHoldMs - lease.heldForMs,
+      isRenewed ? delayMs : Infinity,
+    );
     lease.appointment?.cancel();
-    lease.appointment = this.#deps.agenda.schedule(Math.min(...delays), () => {
+    lease.appointment = this.#deps.agenda.schedule(dueMs, () => {
       this.#attend(lease);
     });
   }

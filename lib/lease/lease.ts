@@ -60,6 +60,8 @@ type State =
   | { readonly status: 'jeopardy' }
   | { readonly status: 'lost'; readonly reason: LockLostReason };
 
+const HELD: State = { status: 'held' };
+
 /**
  * Ownership as this process knows it: held → jeopardy → held again, or lost. It keeps time and state; renewing and ending it is
  * the keeper's work.
@@ -76,7 +78,7 @@ export class Lease implements LeaseReference {
   #ttlMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
-  #state: State = { status: 'held' };
+  #state: State = HELD;
   #abort: AbortController | undefined;
 
   /** The keeper's: when it looks at this lease again. */
@@ -190,7 +192,7 @@ export class Lease implements LeaseReference {
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
     this.#longestTtlMs = ttlMs;
-    this.#state = { status: 'held' };
+    this.#state = HELD;
   }
 
   endanger(): void {

@@ -34,15 +34,18 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly reentrant: boolean;
 }
 
+const NAMES = new Set(['ttl', 'wait', 'signal', 'autoExtend', 'maxHold', 'reentrant']);
+
 export function resolveAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {
-  const { ttl, wait, signal, autoExtend, maxHold, reentrant, ...unknown } = options;
-  for (const name of Object.keys(unknown)) {
-    throw new LockConfigurationError(
-      `There is no option "${name}" of a lock. The options are ttl, wait, signal, autoExtend, maxHold and reentrant.`,
-    );
+  const { ttl, wait, signal, autoExtend, maxHold, reentrant } = options;
+  for (const name of Object.keys(options)) {
+    if (!NAMES.has(name))
+      throw new LockConfigurationError(
+        `There is no option "${name}" of a lock. The options are ttl, wait, signal, autoExtend, maxHold and reentrant.`,
+      );
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigurationError(

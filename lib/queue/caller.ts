@@ -23,11 +23,12 @@ export class Caller {
   readonly #clock: Clock;
   readonly #since: Instant;
   readonly #refusal: Refusal;
-  readonly #timeout: Appointment;
+  readonly #agenda: Agenda;
+  /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
+  #timeout: Appointment | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
   /** What the store said last; it decides what a wait that ends in vain is called. */
   #lastOutcome: Held | Unavailable | undefined;
-  #overdue = false;
   #over = false;
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
@@ -37,12 +38,10 @@ export class Caller {
     this.#clock = clock;
     this.#since = clock.now();
     this.#refusal = refusal;
+    this.#agenda = agenda;
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-    });
-    this.#timeout = agenda.schedule(request.waitMs + SLOT_MS, () => {
-      this.giveUp();
     });
     const { signal } = request;
     this.#ignoreSignal =
@@ -65,12 +64,18 @@ export class Caller {
   /** What the store said to the line that the caller stands in. */
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
-    if (this.#overdue) this.giveUp();
+    if (this.#timeout !== undefined) return;
+    const leftMs = this.request.waitMs - elapsedMs(this.#since, this.#clock.now());
+    if (leftMs <= 0) this.giveUp();
+    else {
+      this.#timeout = this.#agenda.schedule(leftMs + SLOT_MS, () => {
+        this.giveUp();
+      });
+    }
   }
 
-  /** The wait is over. If the store has not said anything yet, its first answer is waited for: it may be a grant, or an outage. */
+  /** The wait is over. */
   giveUp(): void {
-    this.#overdue = true;
     if (this.#lastOutcome === undefined) return;
     const waitedMs = elapsedMs(this.#since, this.#clock.now());
     this.fail(this.#refusal(this.request, this.#lastOutcome, waitedMs));
@@ -84,7 +89,7 @@ export class Caller {
 
   #forget(): void {
     this.#over = true;
-    this.#timeout.cancel();
+    this.#timeout?.cancel();
     this.#ignoreSignal?.();
   }
 }

@@ -19,7 +19,13 @@ import type {
 } from '../store/lock-store.js';
 import { isOwnToken, newOwnerToken } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
-import { contendedPauseMs, isContended, WaitingLine, type AttemptOutcome } from './waiting-line.js';
+import {
+  contendedPauseMs,
+  isContended,
+  WaitingLine,
+  type AttemptOutcome,
+  type LineDependencies,
+} from './waiting-line.js';
 
 interface Dependencies {
   readonly store: LockStore;
@@ -50,6 +56,7 @@ const CONTENDED_TRIES = 4;
  */
 export class LockQueue {
   readonly #deps: Dependencies;
+  readonly #shared: LineDependencies;
   readonly #lines = new Map<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
@@ -64,10 +71,35 @@ export class LockQueue {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
+    const { store, adopt, discard, takeTurn, release } = dependencies;
+    const { agenda, clock, clockDrift, handoff } = dependencies;
+    this.#shared = {
+      newToken: () => this.#newToken(),
+      isOwn: (token) => isOwnToken(token, this.#maker),
+      attempt: (request, place, token) => this.#attempt(request, place, token),
+      adopt,
+      discard,
+      takeTurn,
+      release,
+      isHearing: () => this.#hearing,
+      listen: () => this.#listen(),
+      agenda,
+      clock,
+      clockDrift,
+      handoff,
+      leave: (lease, place) => this.#underWay.add(store.leave(lease, place)),
+      end: (line) => {
+        this.#dissolve(line);
+      },
+    };
   }
 
-  /** Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason. */
-  async acquire(request: LockRequest): Promise<Lease> {
+  /**
+   * Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason.
+   *
+   * @throws the closing or the signal's reason, when that is known at once
+   */
+  acquire(request: LockRequest): Promise<Lease> {
     request.signal?.throwIfAborted();
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request);
@@ -169,26 +201,7 @@ export class LockQueue {
   }
 
   #open(id: string, keys: readonly string[], first: Caller): void {
-    const { adopt, discard, takeTurn, release, agenda, clock, clockDrift, handoff } = this.#deps;
-    const line: WaitingLine = new WaitingLine(keys, {
-      newToken: () => this.#newToken(),
-      isOwn: (token) => isOwnToken(token, this.#maker),
-      attempt: (request, place, token) => this.#attempt(request, place, token),
-      adopt,
-      discard,
-      takeTurn,
-      release,
-      isHearing: () => this.#hearing,
-      listen: () => this.#listen(),
-      agenda,
-      clock,
-      clockDrift,
-      handoff,
-      leave: (lease, place) => this.#underWay.add(this.#deps.store.leave(lease, place)),
-      end: () => {
-        this.#dissolve(id, line, keys);
-      },
-    });
+    const line = new WaitingLine(keys, this.#shared);
     this.#lines.set(id, line);
     for (const key of keys) {
       const lines = this.#linesByKey.get(key) ?? new Set();
@@ -198,9 +211,9 @@ export class LockQueue {
     void this.#underWay.add(line.serve());
   }
 
-  #dissolve(id: string, line: WaitingLine, keys: readonly string[]): void {
-    this.#lines.delete(id);
-    for (const key of keys) {
+  #dissolve(line: WaitingLine): void {
+    this.#lines.delete(idOf(line.keys));
+    for (const key of line.keys) {
       const lines = this.#linesByKey.get(key);
       lines?.delete(line);
       if (lines?.size === 0) this.#linesByKey.delete(key);
@@ -254,7 +267,8 @@ export class LockQueue {
   }
 }
 
-const idOf = (keys: readonly string[]): string => keys.join('\0');
+const idOf = (keys: readonly string[]): string =>
+  keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
 
 /** What a refusal by the store is called. */
 function refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {

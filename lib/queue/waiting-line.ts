@@ -38,7 +38,8 @@ export const isContended = (outcome: AttemptOutcome): boolean =>
 export const contendedPauseMs = (tries: number): number =>
   Math.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
 
-interface Dependencies {
+/** What the lines of a service share. */
+export interface LineDependencies {
   readonly attempt: (
     request: LockRequest,
     place: LinePlace | undefined,
@@ -62,7 +63,7 @@ interface Dependencies {
   readonly clockDrift: number;
   readonly handoff: Handoff;
   /** Called when the last caller has gone. */
-  readonly end: () => void;
+  readonly end: (line: WaitingLine) => void;
 }
 
 /**
@@ -70,9 +71,10 @@ interface Dependencies {
  * nothing there. Between two looks the line sleeps: until it is called, or until the holder's lease may be over.
  */
 export class WaitingLine {
-  readonly #id = randomUUID();
-  readonly #keys: readonly string[];
-  readonly #deps: Dependencies;
+  readonly keys: readonly string[];
+  /** Made when it first stands in the store's line. */
+  #id: string | undefined;
+  readonly #deps: LineDependencies;
   readonly #callers = new Set<Caller>();
   /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
@@ -92,8 +94,8 @@ export class WaitingLine {
   #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
 
-  constructor(keys: readonly string[], dependencies: Dependencies) {
-    this.#keys = keys;
+  constructor(keys: readonly string[], dependencies: LineDependencies) {
+    this.keys = keys;
     this.#deps = dependencies;
   }
 
@@ -160,16 +162,19 @@ export class WaitingLine {
       const place = hearing || this.#place ? this.#placeFor(request) : undefined;
       if (!this.#standsInOrder()) this.#token = this.#deps.newToken();
       const outcome = await this.#deps.attempt(request, place, this.#token);
-      if (outcome.status === 'granted') await this.#granted(request, outcome.grant);
-      else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
+      if (outcome.status === 'granted') {
+        this.#granted(request, outcome.grant);
+        // Our own process holds it now and will wake us; asking the store would only be refused.
+        if (this.#callers.size > 0) await this.#sleep(outcome.grant.ttlMs);
+      } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
       else await this.#unavailable(outcome);
     }
     // From here on whoever comes opens another line.
-    this.#deps.end();
-    await this.#leave();
+    this.#deps.end(this);
+    if (this.#place !== undefined) await this.#leave();
   }
 
-  async #granted(request: LockRequest, grant: Grant): Promise<void> {
+  #granted(request: LockRequest, grant: Grant): void {
     this.#failures = 0;
     this.#place = undefined;
     const caller = this.#head();
@@ -183,10 +188,9 @@ export class WaitingLine {
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
     caller.grant(this.#deps.adopt({ ...grant, othersWait }, caller.request));
+    if (this.#callers.size === 0) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
-    // Our own process holds it now and will wake us; asking the store would only be refused.
-    await this.#sleep(ttlMs);
   }
 
   async #held(outcome: Held, place: LinePlace | undefined, hearing: boolean): Promise<void> {
@@ -221,6 +225,7 @@ export class WaitingLine {
 
   /** The one it has, or, with the ticket it had before, a new one. */
   #placeFor({ ttlMs }: LockRequest): LinePlace {
+    this.#id ??= randomUUID();
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 
@@ -228,7 +233,7 @@ export class WaitingLine {
     const place = this.#place;
     if (place === undefined) return;
     this.#place = undefined;
-    const lease = { keys: this.#keys, token: this.#token, ttlMs: place.ttlMs };
+    const lease = { keys: this.keys, token: this.#token, ttlMs: place.ttlMs };
     await this.#deps.leave(lease, place);
   }
 

@@ -60,7 +60,7 @@ describe('a request that never left the process', () => {
 });
 
 function granted(fencingToken: number): Reply {
-  return answered([1, fencingToken]);
+  return answered([1, 1_000_000, fencingToken, 0]);
 }
 
 function answered(value: unknown): Reply {

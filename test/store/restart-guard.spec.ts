@@ -432,17 +432,7 @@ describe('a claim of a key by renewal', () => {
 
   it('is not accepted after the release of the lease, which may overtake it', async () => {
     const keys = [MAIN, FENCE, '{lock:key}:queue'];
-    await server.command(
-      'EVAL',
-      releaseScript.lua,
-      3,
-      ...keys,
-      'holdfast:mine',
-      '',
-      '',
-      KEEP_MS,
-      7,
-    );
+    await server.command('EVAL', releaseScript.lua, 3, ...keys, 'holdfast:mine', 'one', 7, KEEP_MS);
     expect(await claim({ token: 'holdfast:mine', fence: 7 })).toEqual([0, expect.any(String)]);
     expect(await holder()).toBeNull();
   });

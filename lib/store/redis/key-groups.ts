@@ -30,6 +30,7 @@ export class KeyPlaces {
 
   /** In the order of the keys. */
   groups(keys: readonly string[]): readonly Group[] {
+    if (!this.#isCluster) return [{ slot: 0, names: keys.map(this.#namesOf) }];
     const groups = new Map<number, KeyNames[]>();
     for (const key of keys) {
       const slot = this.slot(key);

@@ -27,6 +27,8 @@ export function poll<Node extends Voter, Answer, Outcome>(
   ask: (node: Node) => Promise<Answer>,
   outcomeOf: (answers: readonly (Answer | undefined)[], awaited: number) => Outcome | undefined,
 ): Promise<Poll<Answer, Outcome>> {
+  const [first] = nodes;
+  if (first !== undefined && nodes.length === 1) return askOne(first, ask, outcomeOf);
   const answers: (Answer | undefined)[] = nodes.map(() => undefined);
   const silent = nodes.filter(({ isSilent }) => isSilent).length;
   const waitsForAll = nodes.length - silent < needed;
@@ -42,6 +44,25 @@ export function poll<Node extends Voter, Answer, Outcome>(
         return answer;
       }),
     );
+  });
+}
+
+/** By far the most frequent case, and nothing to wait for but the one answer. */
+function askOne<Node, Answer, Outcome>(
+  node: Node,
+  ask: (node: Node) => Promise<Answer>,
+  outcomeOf: (answers: readonly Answer[], awaited: number) => Outcome | undefined,
+): Promise<Poll<Answer, Outcome>> {
+  return ask(node).then((answer) => {
+    const answers = [answer];
+    return {
+      // Of the last answer there is an outcome.
+      outcome: outcomeOf(answers, 0) as Outcome,
+      answers,
+      get complete() {
+        return Promise.resolve(answers);
+      },
+    };
   });
 }
 

@@ -1,5 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { NodeFailure } from '../../errors.js';
+import { Agenda, SLOT_MS } from '../../time/agenda.js';
+import { systemClock } from '../../time/clock.js';
 import type { Unavailable } from '../lock-store.js';
 import type { RedisSource } from './redis-source.js';
 import type { Script } from './scripts/script.js';
@@ -13,6 +15,9 @@ const PASSING =
 /** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
 const LONGEST_SILENCE_MS = 5_000;
 
+/** How many requests of one moment go out in one packet. */
+const MOST_GATHERED = 16;
+
 /** Our connection for commands: runs scripts, each within a time limit, and names what went wrong. */
 export class RedisConnection {
   readonly client: Redis | Cluster;
@@ -24,7 +29,10 @@ export class RedisConnection {
   #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
-  #gathering = false;
+  /** Requests of this moment that have not gone out. */
+  #gathered = 0;
+  /** Of all requests: one timer. */
+  readonly #timeLimits = new Agenda(systemClock);
 
   /**
    * @param onLost told that the connection is gone, once for each time
@@ -67,48 +75,25 @@ export class RedisConnection {
     timeLimitMs: number,
   ): Promise<Reply> {
     const startedAt = performance.now();
-    return this.ask(timeLimitMs, async ({ client }) => {
-      try {
-        return await client.evalsha(script.sha, keys.length, ...keys, ...args);
-      } catch (error) {
+    const { client } = this;
+    return this.ask(timeLimitMs, () =>
+      client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
         // Nobody waits for it after its time: sent now, it would come after its own clean-up.
         const tooLate = performance.now() - startedAt >= timeLimitMs;
         if (tooLate || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-        return await client.eval(script.lua, keys.length, ...keys, ...args);
-      }
-    });
+        return client.eval(script.lua, keys.length, ...keys, ...args);
+      }),
+    );
   }
 
   /** Any request, within a time limit. Never rejects. */
-  async ask(timeLimitMs: number, request: (connection: this) => Promise<unknown>): Promise<Reply> {
+  ask(timeLimitMs: number, request: (connection: this) => Promise<unknown>): Promise<Reply> {
     const startedAt = performance.now();
-    const timer = new TimeLimit(timeLimitMs);
-    try {
-      const ready = this.client.status === 'ready' || (await timer.race(this.#connected()));
-      if (ready === TIME_IS_UP) {
-        this.#heardNothing(startedAt);
-        const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
-        return { ...this.#notConnected(problem), sent: false };
-      }
-      if (this.#lastError !== undefined && this.client.status !== 'ready')
-        return { ...this.#notConnected(this.#lastError), sent: false };
-      this.#gather();
-      const answer = request(this);
-      answer.then(this.#heard, this.#heard);
-      const value = await timer.race(answer);
-      if (value === TIME_IS_UP) {
-        this.#heardNothing(startedAt);
-        return this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`);
-      }
-      return { status: 'answered', value };
-    } catch (error) {
-      const message = messageOf(error);
-      if (isReply(error)) return this.failure('error', message, PASSING.test(message));
-      const broken = error instanceof Error && error.name === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
-      return this.failure('connection', broken ? CLOSED : message);
-    } finally {
-      timer.clear();
-    }
+    if (this.#state === 'closed')
+      return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
+    return this.client.status === 'ready'
+      ? this.#ask(startedAt, timeLimitMs, request)
+      : this.#askWhenReady(startedAt, timeLimitMs, request);
   }
 
   /** An answer that was not what the script gives. */
@@ -118,7 +103,63 @@ export class RedisConnection {
 
   close(): void {
     this.#state = 'closed';
+    this.#timeLimits.clear();
     this.client.disconnect();
+  }
+
+  async #askWhenReady(
+    startedAt: number,
+    timeLimitMs: number,
+    request: (connection: this) => Promise<unknown>,
+  ): Promise<Reply> {
+    const isInTime = await new Promise<boolean>((resolve) => {
+      const limit = this.#timeLimits.schedule(timeLimitMs + SLOT_MS, () => {
+        resolve(false);
+      });
+      void this.#connected().then(() => {
+        limit.cancel();
+        resolve(true);
+      });
+    });
+    if (!isInTime) this.#heardNothing(startedAt);
+    if (this.client.status === 'ready') return this.#ask(startedAt, timeLimitMs, request);
+    const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
+    return { ...this.#notConnected(problem), sent: false };
+  }
+
+  #ask(
+    startedAt: number,
+    timeLimitMs: number,
+    request: (connection: this) => Promise<unknown>,
+  ): Promise<Reply> {
+    this.#gather();
+    return new Promise((resolve) => {
+      const leftMs = startedAt + timeLimitMs - performance.now();
+      const limit = this.#timeLimits.schedule(leftMs + SLOT_MS, () => {
+        this.#heardNothing(startedAt);
+        resolve(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
+      });
+      // Late answers are heard, too.
+      request(this).then(
+        (value) => {
+          limit.cancel();
+          this.#silentSince = undefined;
+          resolve({ status: 'answered', value });
+        },
+        (error: unknown) => {
+          limit.cancel();
+          if (isReply(error)) this.#silentSince = undefined;
+          resolve(this.#failed(error));
+        },
+      );
+    });
+  }
+
+  #failed(error: unknown): Unavailable {
+    const message = messageOf(error);
+    if (isReply(error)) return this.failure('error', message, PASSING.test(message));
+    const broken = error instanceof Error && error.name === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
+    return this.failure('connection', broken ? CLOSED : message);
   }
 
   /** Until ready, or until a try to connect has failed. */
@@ -141,23 +182,28 @@ export class RedisConnection {
     return this.#whenReady;
   }
 
-  /** What is asked for in the same moment goes out in one packet. */
+  /**
+   * What is asked for in the same moment goes out together, but no more than the server can begin with while we go on: else the two take
+   * turns, and each waits for the other.
+   */
   #gather(): void {
     const { client } = this;
-    if (client.isCluster || this.#gathering) return;
+    if (client.isCluster) return;
+    this.#gathered += 1;
+    if (this.#gathered > 1 && this.#gathered <= MOST_GATHERED) return;
     const { stream } = client as Redis;
-    this.#gathering = true;
+    if (this.#gathered > 1) {
+      this.#gathered = 1;
+      stream.uncork();
+      stream.cork();
+      return;
+    }
     stream.cork();
     process.nextTick(() => {
-      this.#gathering = false;
+      this.#gathered = 0;
       stream.uncork();
     });
   }
-
-  /** Late answers too. */
-  readonly #heard = (answer: unknown): void => {
-    if (!(answer instanceof Error) || isReply(answer)) this.#silentSince = undefined;
-  };
 
   #heardNothing(since: number): void {
     const { client } = this;
@@ -198,25 +244,3 @@ export const isReply = (error: unknown): boolean =>
   error instanceof Error && error.name === 'ReplyError';
 
 const CLOSED = 'the connection closed before the answer came';
-
-const TIME_IS_UP = Symbol('time is up');
-
-/** One timer over several steps. */
-class TimeLimit {
-  readonly #over: Promise<typeof TIME_IS_UP>;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(ms: number) {
-    this.#over = new Promise((resolve) => {
-      this.#timer = setTimeout(resolve, ms, TIME_IS_UP);
-    });
-  }
-
-  race<T>(step: Promise<T>): Promise<T | typeof TIME_IS_UP> {
-    return Promise.race([step, this.#over]);
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
-  }
-}

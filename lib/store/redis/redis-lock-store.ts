@@ -127,10 +127,9 @@ export class RedisLockStore implements LockStore {
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
-      if (this.#nodes.length > 1) {
-        this.#held.add(request.token);
-        void complete.then((votes) => this.#complete(request, outcome.fencingToken, votes));
-      }
+      if (this.#nodes.length === 1) return { ...outcome, turns: this.#turns };
+      this.#held.add(request.token);
+      void complete.then((votes) => this.#complete(request, outcome.fencingToken, votes));
       const agreed = await this.#agree(request, { ...outcome, turns: this.#turns }, answers);
       if (agreed.status !== 'granted') this.#held.delete(request.token);
       return agreed;
@@ -172,7 +171,7 @@ export class RedisLockStore implements LockStore {
       (node) => node.release(lease, { lastToken }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
-    if (outcome.status !== 'unavailable') {
+    if (outcome.status !== 'unavailable' && this.#nodes.length > 1) {
       void complete.then((outcomes) => {
         outcomes.forEach(({ status }, index) => {
           if (status === 'unavailable') this.#cleanUp(index, lease);

@@ -179,19 +179,23 @@ export class RedisNode {
     }
   }
 
-  async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const { token } = request;
-    if (this.#opening !== undefined) await this.#opening.catch(() => undefined);
+  acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    if (this.#opening !== undefined) {
+      const again = (): Promise<Vote> => this.acquire(request, proposal);
+      return this.#opening.then(again, again);
+    }
     if (this.#twin !== undefined) {
-      return this.#connection.failure('error', `is the same server as ${this.#twin}`, false);
+      return Promise.resolve(
+        this.#connection.failure('error', `is the same server as ${this.#twin}`, false),
+      );
     }
-    const acquiring = this.#acquire(request, proposal);
-    this.#acquiring.set(token, acquiring);
-    try {
-      return await acquiring;
-    } finally {
+    const { token } = request;
+    const acquiring = this.#acquire(request, proposal).then((vote) => {
       this.#acquiring.delete(token);
-    }
+      return vote;
+    });
+    this.#acquiring.set(token, acquiring);
+    return acquiring;
   }
 
   /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
@@ -248,12 +252,15 @@ export class RedisNode {
   /**
    * Also what a request on its way may yet take: it can be overtaken, between two slots, or when the server did not know the script.
    */
-  async release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
+  release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
     const acquiring = this.#acquiring.get(lease.token);
-    const outcome = await this.#release(lease, how);
-    if (acquiring === undefined || outcome.status !== 'not-held') return outcome;
-    await acquiring;
-    return this.#release(lease, how);
+    const releasing = this.#release(lease, how);
+    if (acquiring === undefined) return releasing;
+    return releasing.then(async (outcome) => {
+      if (outcome.status !== 'not-held') return outcome;
+      await acquiring;
+      return this.#release(lease, how);
+    });
   }
 
   /** Ends whoever's lease. */
@@ -308,9 +315,21 @@ export class RedisNode {
     this.#connection.close();
   }
 
-  async #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
+  #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
     const groups = this.#places.groups(request.keys);
+    const [first, second] = groups;
+    return first !== undefined && second === undefined
+      ? this.#acquireGroup(first, request, proposal)
+      : this.#acquireGroups(groups, request, proposal);
+  }
+
+  /** Of several slots: one after the other. */
+  async #acquireGroups(
+    groups: readonly Group[],
+    request: AcquireRequest,
+    proposal: number,
+  ): Promise<Vote> {
+    const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
     for (const [index, group] of groups.entries()) {
       const vote = await this.#acquireGroup(group, request, proposal);
       if (vote.status !== 'granted') {
@@ -349,24 +368,22 @@ export class RedisNode {
       acquireScript,
       group.slot,
       this.#guarded(allNames(group)),
-      [
+      trimmed([
         request.token,
         request.ttlMs,
-        proposal,
         fenceKeepMs,
+        this.#options.turns,
+        this.#lineMode,
         member,
         request.line?.ticket ?? '',
-        this.#lineMode,
-        this.#options.turns,
+        proposal || '',
         restartGuard?.maxTtlMs ?? '',
-      ],
+      ]),
       request.ttlMs,
     );
     if (reply.status === 'unavailable') return reply;
-    const values = listOf(reply.value);
-    const [seconds, micros] = values.slice(-2).map(Number);
-    this.#clock.learn(Number(seconds) * 1_000_000 + Number(micros), sentAt, performance.now());
-    const [result, first, pttl, holder, ticket] = values;
+    const [result, clock, first, pttl, holder, ticket] = listOf(reply.value);
+    this.#clock.learn(Number(clock), sentAt, performance.now());
     if (result === 1) {
       if (this.#isInQuarantine) {
         this.#isInQuarantine = false;
@@ -407,9 +424,21 @@ export class RedisNode {
     return this.#connection.failure('error', 'lost while the others were asked');
   }
 
-  async #release(lease: LeaseReference, how: ReleaseManner): Promise<ReleaseOutcome> {
+  #release(lease: LeaseReference, how: ReleaseManner): Promise<ReleaseOutcome> {
+    const groups = this.#places.groups(lease.keys);
+    const [first, second] = groups;
+    return first !== undefined && second === undefined
+      ? this.#releaseGroup(first, lease, how)
+      : this.#releaseGroups(groups, lease, how);
+  }
+
+  async #releaseGroups(
+    groups: readonly Group[],
+    lease: LeaseReference,
+    how: ReleaseManner,
+  ): Promise<ReleaseOutcome> {
     const outcomes = await Promise.all(
-      this.#places.groups(lease.keys).map((group) => this.#releaseGroup(group, lease, how)),
+      groups.map((group) => this.#releaseGroup(group, lease, how)),
     );
     return (
       outcomes.find(({ status }) => status === 'unavailable') ??
@@ -428,7 +457,7 @@ export class RedisNode {
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group),
-      [lease.token, this.#lineMode, quiet ? 1 : '', keepMs, lastToken ?? '', member],
+      trimmed([lease.token, this.#lineMode, lastToken ?? '', keepMs, member, quiet ? 1 : '']),
       nodeTimeoutMs,
     );
     if (reply.status === 'unavailable') return reply;
@@ -526,7 +555,16 @@ function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
   return rest as Outcome;
 }
 
-const allNames = ({ names }: Group): string[] =>
-  names.flatMap(({ main, fence, queue }) => [main, fence, queue]);
+function allNames({ names }: Group): string[] {
+  const all: string[] = [];
+  for (const { main, fence, queue } of names) all.push(main, fence, queue);
+  return all;
+}
+
+/** Without what is missing at the end. */
+function trimmed(args: (string | number)[]): readonly (string | number)[] {
+  while (args.at(-1) === '') args.pop();
+  return args;
+}
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -7,21 +7,38 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * writes anything, because a script that fails in the middle keeps what it wrote; the first write is the one that Redis refuses when
  * memory is full.
  *
- * ARGV: token, ttl ms, fencing token proposed by the client so that several servers agree, ms for which a fence outlives its lease,
- * member to stand in line as ('' = do not), ticket it had before ('' = none), how the line is treated, number of fencing tokens to
- * reserve, longest TTL in ms of the restart guard ('' = none).
+ * ARGV: token, ttl ms, ms for which a fence outlives its lease, number of fencing tokens to reserve, how the line is treated; then, as
+ * far as there are any, member to stand in line as, ticket it had before, fencing token proposed by the client so that several servers
+ * agree, longest TTL in ms of the restart guard; each of them may be ''.
  *
- * Answers: {1, first fencing token, number of others in line}, or {0, position of the busy key, holder's PTTL, holder's token, ticket
- * when standing in line there or ''}, or {-1, µs of quarantine}; behind each the clock, in s and µs.
+ * Answers: {1, clock in µs, first fencing token, number of others in line}, or {0, clock, position of the busy key, holder's PTTL,
+ * holder's token, ticket when standing in line there or ''}, or {-1, clock, µs of quarantine}.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
  */
-export const acquireScript = script(`${CLOCK}${QUARANTINE}${LINE}
-local token, ttl, proposal, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local member, ticket, mode, turns, max_ttl = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
+export const acquireScript = script(`${CLOCK}
+local token, ttl, keep, turns, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
+local function grant(highest, others)
+  local first = math.max(now, highest + 1)
+  if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
+  -- The fence must outlive the lease by as much as it is ahead of this server's clock.
+  local life = ttl + keep + math.ceil((first + turns - now) / 1000)
+  for i = 1, last, 3 do
+    redis.call('SET', KEYS[i + 1], first + turns - 1, 'PX', life)
+    redis.call('SET', KEYS[i], token, 'PX', ttl)
+  end
+  return { 1, now, first, others }
+end
+
+-- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
+if #KEYS == 3 and redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
+  return grant(tonumber(redis.call('GET', KEYS[2]) or 0), 0)
+end
+${QUARANTINE}${LINE}
 local function stand(queue, pttl)
   if member == '' then return '' end
   if ticket == '' then
@@ -57,7 +74,7 @@ for i = 1, last, 3 do
       end
     end
     local pttl = claim or redis.call('PTTL', main)
-    return { 0, (i + 2) / 3, pttl, holder, stand(queue, pttl), time[1], time[2] }
+    return { 0, now, (i + 2) / 3, pttl, holder, stand(queue, pttl) }
   end
   if has_line then
     if member ~= '' then redis.pcall('ZREM', queue, member) end
@@ -68,16 +85,6 @@ for i = 1, last, 3 do
 end
 
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
-if quarantined > 0 then return { -1, text(quarantined), time[1], time[2] } end
-
-local first = math.max(now, highest + 1)
-if proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
-local stored = text(first + turns - 1)
--- The fence must outlive the lease by as much as it is ahead of this server's clock.
-local life = ttl + keep + math.ceil((first + turns - now) / 1000)
-for i = 1, last, 3 do
-  redis.call('SET', KEYS[i + 1], stored, 'PX', life)
-  redis.call('SET', KEYS[i], token, 'PX', ARGV[2])
-end
-return { 1, text(first), others, time[1], time[2] }
+if quarantined > 0 then return { -1, now, quarantined } end
+return grant(highest, others)
 `);

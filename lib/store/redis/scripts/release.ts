@@ -3,16 +3,24 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
- * fence, queue of each key. ARGV: token ('' = any), how the line is treated, '1' to tell nobody, ms for which a fence outlives its
- * lease ('' = put none up), the last fencing token that was used ('' = unknown), member to take out of the line ('' = none). Answers the number of keys
- * given back.
+ * fence, queue of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
+ * was used, ms for which a fence outlives its lease ('' = put none up), member to take out of the line, '1' to tell nobody. Answers the
+ * number of keys given back.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
  * them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
-export const releaseScript = script(`${CLOCK}${LINE}
-local token, mode, quiet, keep, used, member = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], tonumber(ARGV[5]), ARGV[6]
+export const releaseScript = script(`
+local token, mode, used, keep, member, quiet = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] == '1'
+
+-- It is ours and nobody waits, nearly always: none of what follows is needed then.
+if #KEYS == 3 and used and keep == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+  redis.call('DEL', KEYS[1])
+  redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
+  return 1
+end
+${CLOCK}${LINE}
 
 local function touch(fence)
   local stored = tonumber(redis.pcall('GET', fence))
