@@ -6,8 +6,9 @@ const KEYS_PER_SCRIPT = 500;
 
 /** What one script can take at once: everything, or on a Cluster the keys of one slot. */
 export interface Group {
+  /** 0 where there are none. */
   readonly slot: number;
-  readonly names: readonly KeyNames[];
+  readonly names: readonly [KeyNames, ...KeyNames[]];
 }
 
 /** Where keys are: under which names, and on a Cluster in which slot. */
@@ -30,7 +31,7 @@ export class KeyPlaces {
 
   /** In the order of the keys. */
   groups(keys: readonly string[]): readonly Group[] {
-    const groups = new Map<number, KeyNames[]>();
+    const groups = new Map<number, [KeyNames, ...KeyNames[]]>();
     for (const key of keys) {
       const slot = this.slot(key);
       const names = groups.get(slot);
