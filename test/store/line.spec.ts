@@ -593,7 +593,7 @@ describe('a line on a Cluster', () => {
     await cluster.stop();
   }, 60_000);
 
-  it('does not know who listens at other nodes, and passes over nobody', async () => {
+  it('does not know who listens to a plain channel at other nodes, and passes over nobody', async () => {
     const cluster = await RedisCluster.start({ masters: 2 });
     const client = new Cluster(cluster.startupNodes, { lazyConnect: true });
     const { store } = await openStore({ redis: client });

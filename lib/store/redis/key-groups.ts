@@ -6,8 +6,9 @@ const KEYS_PER_SCRIPT = 500;
 
 /** What one script can take at once: everything, or on a Cluster the keys of one slot. */
 export interface Group {
+  /** 0 where there are none. */
   readonly slot: number;
-  readonly names: readonly KeyNames[];
+  readonly names: readonly [KeyNames, ...KeyNames[]];
 }
 
 /** Where keys are: under which names, and on a Cluster in which slot. */
@@ -30,8 +31,11 @@ export class KeyPlaces {
 
   /** In the order of the keys. */
   groups(keys: readonly string[]): readonly Group[] {
-    if (!this.#isCluster) return [{ slot: 0, names: keys.map(this.#namesOf) }];
-    const groups = new Map<number, KeyNames[]>();
+    if (!this.#isCluster) {
+      const names = keys.map(this.#namesOf) as [KeyNames, ...KeyNames[]]; // no lease is without keys
+      return [{ slot: 0, names }];
+    }
+    const groups = new Map<number, [KeyNames, ...KeyNames[]]>();
     for (const key of keys) {
       const slot = this.slot(key);
       const names = groups.get(slot);

@@ -28,3 +28,6 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
     return { main, fence: `{${main}}:fence`, queue: `{${main}}:queue` };
   };
 }
+
+/** What decides on the Cluster slot of a key, and brings anything else that has it between braces into the same one. */
+export const hashTagOf = ({ queue }: KeyNames): string => /\{([^}]+)\}/.exec(queue)?.[1] ?? '';

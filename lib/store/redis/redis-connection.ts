@@ -240,7 +240,10 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
 /** The server said no, as opposed to: the connection failed. */
-export const isReply = (error: unknown): boolean =>
-  error instanceof Error && error.name === 'ReplyError';
+const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
+
+/** The server said no, and will until somebody changes a setting. */
+export const isRefusal = (error: unknown): boolean =>
+  isReply(error) && !PASSING.test(messageOf(error));
 
 const CLOSED = 'the connection closed before the answer came';

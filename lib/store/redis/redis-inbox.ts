@@ -1,55 +1,62 @@
-import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
-import { isReply, type RedisConnection } from './redis-connection.js';
+import type { Channels, ChannelsOptions } from './channels.js';
+import { TRIAL } from './channels.js';
+import { PlainChannel } from './plain-channel.js';
+import { isRefusal, type RedisConnection } from './redis-connection.js';
 import type { RedisSource } from './redis-source.js';
+import { ShardedChannels } from './sharded-channels.js';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
 /** Where it is not allowed: somebody has to change that first. */
 const FORBIDDEN_RETRY_MS = 5_000;
 
-/** A connection that only listens does not notice when the network drops it: it is asked this often. */
-const PING_MS = 10_000;
-
-/** A message that means nothing, to see whether messages come through. */
-const TRIAL = '';
-
-/** As ioredis names an answer that is an error. */
-const REPLY_ERROR = { name: 'ReplyError' };
-
 /**
- * The ear of this process: one connection and one channel of its own, however many keys and callers wait. Its name is random, so
- * that applications which share a Redis do not hear each other. Opened at the first wait; a connection that breaks is replaced,
+ * Where this process is called: on channels of its own, however many keys and callers wait. Their names are random, so that
+ * applications which share a Redis do not hear each other. Opened at the first wait; a connection that breaks is replaced,
  * and because messages may have been missed meanwhile, everybody is told to look again.
  */
 export class RedisInbox {
-  readonly channel = `holdfast:${randomUUID()}`;
   readonly #source: RedisSource;
-  readonly #connection: RedisConnection;
-  readonly #timeLimitMs: number;
   readonly #warn: (message: string) => void;
+  readonly #options: ChannelsOptions;
+  #channels: Channels;
+  /** On a Cluster, as long as it is not known whether that is possible there. */
+  #isTryingSharded: boolean;
   #onMessage: (message: string | undefined) => void = () => undefined;
   #onDeaf: () => void = () => undefined;
-  #subscriber: Redis | undefined;
   #retry: NodeJS.Timeout | undefined;
-  #ping: NodeJS.Timeout | undefined;
   #attempt: Promise<boolean> | undefined;
   #hears = false;
+  /** How often something that was heard was heard no longer. */
+  #losses = 0;
   /** The last attempt was answered with a no. */
   #isForbidden = false;
   #closed = false;
   #complained = false;
 
+  /** @param sharded to be told on channels that belong to slots of a Cluster, where it allows that */
   constructor(
     source: RedisSource,
     connection: RedisConnection,
     timeLimitMs: number,
     warn: (message: string) => void,
+    sharded = false,
   ) {
     this.#source = source;
-    this.#connection = connection;
-    this.#timeLimitMs = timeLimitMs;
     this.#warn = warn;
+    this.#options = {
+      source,
+      connection,
+      timeLimitMs,
+      onMessage: (message) => {
+        if (message !== TRIAL) this.#onMessage(message);
+      },
+      onGone: () => {
+        this.#lost();
+      },
+    };
+    this.#isTryingSharded = sharded;
+    this.#channels = sharded ? new ShardedChannels(this.#options) : new PlainChannel(this.#options);
   }
 
   /**
@@ -71,11 +78,25 @@ export class RedisInbox {
     return open;
   }
 
+  /** On which calls for keys of a slot come, once and for all; `undefined` where `listenAt` has to be called first. */
+  channelAt(slot: number): string | undefined {
+    return this.#channels.at(slot);
+  }
+
+  /** Listens to calls for keys of that slot, too. What cannot be heard is tried again, and `onDeaf` called. */
+  async listenAt(slot: number, tag: string): Promise<void> {
+    try {
+      await this.#channels.add(slot, tag);
+    } catch (error) {
+      this.#complain(error);
+      this.#lost();
+    }
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#retry);
-    clearInterval(this.#ping);
-    this.#subscriber?.disconnect();
+    this.#channels.close();
   }
 
   /** One attempt at a time. */
@@ -88,69 +109,43 @@ export class RedisInbox {
 
   async #trySubscribing(): Promise<boolean> {
     if (this.#closed) return false;
-    let subscriber: Redis | undefined;
-    let open = false;
-    // What is still under way then fails, and with it the whole attempt.
-    const timeLimit = setTimeout(() => subscriber?.disconnect(), this.#timeLimitMs);
+    const losses = this.#losses;
     try {
-      subscriber = this.#source.connectSubscriber(this.#connection.client);
-      this.#subscriber = subscriber;
-      // Why it failed is told by the promises below; without a listener ioredis prints it.
-      subscriber.on('error', () => undefined);
-      subscriber.once('end', () => {
-        if (open) this.#down();
-      });
-      subscriber.on('message', (_channel: string, message: string) => {
-        if (message !== TRIAL) this.#onMessage(message);
-      });
-      await subscriber.connect();
-      await subscriber.subscribe(this.channel);
-      await this.#tryPublishing();
+      await this.#channels.open();
       // It may have gone meanwhile, by our own time limit too.
-      if (subscriber.status !== 'ready') throw new Error('the connection closed');
-      open = true;
+      if (this.#losses > losses) throw new Error('the connection closed');
+      this.#isTryingSharded = false;
       this.#hears = true;
-      this.#keepAsking(subscriber);
       return true;
     } catch (error) {
-      subscriber?.disconnect();
-      this.#subscriber = undefined;
-      this.#isForbidden = isReply(error);
+      this.#isForbidden = isRefusal(error);
+      if (this.#isForbidden && this.#isTryingSharded) return this.#makeDoWithPlain(error);
       this.#complain(error);
       return false;
-    } finally {
-      clearTimeout(timeLimit);
     }
   }
 
-  /** Scripts swallow the error of a PUBLISH that is forbidden, because the release is what matters: it is told here. */
-  async #tryPublishing(): Promise<void> {
-    const reply = await this.#connection.ask(this.#timeLimitMs, ({ client }) =>
-      client.publish(this.channel, TRIAL),
-    );
-    if (reply.status === 'unavailable') {
-      const [failure] = reply.nodes;
-      throw Object.assign(new Error(failure?.message), failure?.kind === 'error' && REPLY_ERROR);
+  /** Redis before 7, or a user who must not. */
+  async #makeDoWithPlain(why: unknown): Promise<boolean> {
+    this.#isTryingSharded = false;
+    this.#channels.close();
+    this.#channels = new PlainChannel(this.#options);
+    const open = await this.#trySubscribing();
+    const message = this.#textOf(why);
+    if (open && message.includes('NOPERM')) {
+      this.#warn(
+        `No sharded pub/sub at ${this.#source.name} (${message}). A process that dies while it waits keeps a lock from the next one for ` +
+          'up to 1 s: allow SSUBSCRIBE, SPUBLISH and PUBSUB|SHARDNUMSUB for the Redis user to have it skipped at once.',
+      );
     }
+    return open;
   }
 
-  #keepAsking(subscriber: Redis): void {
-    clearInterval(this.#ping);
-    this.#ping = setInterval(() => {
-      const noAnswer = setTimeout(() => {
-        subscriber.disconnect();
-      }, this.#timeLimitMs);
-      const answered = (): void => {
-        clearTimeout(noAnswer);
-      };
-      subscriber.ping().then(answered, answered);
-    }, PING_MS);
-  }
-
-  #down(): void {
+  #lost(): void {
+    this.#losses += 1;
+    // Else an attempt is on its way, or planned.
+    if (this.#closed || !this.#hears) return;
     this.#hears = false;
-    clearInterval(this.#ping);
-    if (this.#closed) return;
     this.#onDeaf();
     this.#reopen(FIRST_RETRY_MS);
   }
@@ -169,10 +164,13 @@ export class RedisInbox {
   #complain(error: unknown): void {
     if (this.#closed || this.#complained) return;
     this.#complained = true;
-    const message = this.#source.redact(error instanceof Error ? error.message : String(error));
     this.#warn(
-      `Cannot be told of releases by ${this.#source.name} (${message}). Waiting callers look again every 500 ms until it works: ` +
+      `Cannot be told of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers look again every 500 ms until it works: ` +
         `allow SUBSCRIBE, and PUBLISH to "holdfast:*", for the Redis user to have them woken at once.`,
     );
+  }
+
+  #textOf(error: unknown): string {
+    return this.#source.redact(error instanceof Error ? error.message : String(error));
   }
 }

@@ -15,6 +15,7 @@ import {
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
+import { hashTagOf } from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -122,12 +123,13 @@ export class RedisNode {
       },
     );
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
-    this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn);
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
     this.#epoch = `${this.#prefix}{epoch}`;
     this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
+    const isSharded = this.#lineMode === 'blind' && 'ssubscribe' in this.#connection.client;
+    this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn, isSharded);
   }
 
   /** `host:port`. */
@@ -319,7 +321,7 @@ export class RedisNode {
     const groups = this.#places.groups(request.keys);
     const [first, second] = groups;
     return first !== undefined && second === undefined
-      ? this.#acquireGroup(first, request, proposal)
+      ? this.#askGroup(first, request, proposal)
       : this.#acquireGroups(groups, request, proposal);
   }
 
@@ -331,7 +333,7 @@ export class RedisNode {
   ): Promise<Vote> {
     const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
     for (const [index, group] of groups.entries()) {
-      const vote = await this.#acquireGroup(group, request, proposal);
+      const vote = await this.#askGroup(group, request, proposal);
       if (vote.status !== 'granted') {
         // Whoever stood in line may have been given a key of the groups that were not asked.
         const given = request.line?.ticket === undefined ? [] : groups.slice(index + 1);
@@ -360,9 +362,21 @@ export class RedisNode {
     return afterGrant(failure);
   }
 
+  /** Stands in line only where it is sure to be called. */
+  #askGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
+    const isHeard = this.#inbox.channelAt(group.slot) !== undefined;
+    const asking = this.#acquireGroup(group, request, proposal);
+    if (isHeard || request.line === undefined) return asking;
+    return asking.then(async (vote) => {
+      if (vote.status !== 'refused') return vote;
+      await this.#inbox.listenAt(group.slot, hashTagOf(group.names[0]));
+      return this.#acquireGroup(group, request, proposal);
+    });
+  }
+
   async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
     const { fenceKeepMs, restartGuard } = this.#options;
-    const member = this.#member(request, request.line);
+    const member = this.#member(request, request.line, group);
     const sentAt = performance.now();
     const reply = await this.#write(
       acquireScript,
@@ -452,7 +466,7 @@ export class RedisNode {
     { quiet = false, lastToken, leaves }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
-    const member = this.#member(lease, leaves);
+    const member = this.#member(lease, leaves, group);
     const keepMs = this.#putsBack ? fenceKeepMs : '';
     const reply = await this.#connection.run(
       releaseScript,
@@ -466,11 +480,12 @@ export class RedisNode {
   }
 
   /** Who stands in line: the same for every request of one token, or over several nodes of one line. */
-  #member({ token }: LeaseReference, line: LinePlace | undefined): string {
-    if (line === undefined) return '';
+  #member({ token }: LeaseReference, line: LinePlace | undefined, { slot }: Group): string {
+    const channel = this.#inbox.channelAt(slot);
+    if (line === undefined || channel === undefined) return '';
     const claimMs = Math.min(line.ttlMs, LONGEST_CLAIM_MS);
     const who = this.#lineMode === 'many' ? `${line.id} 0` : `${token} ${String(claimMs)}`;
-    return `${who} ${this.#inbox.channel}`;
+    return `${who} ${channel}`;
   }
 
   /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */

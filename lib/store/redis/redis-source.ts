@@ -15,8 +15,12 @@ export interface RedisSource {
   readonly keyPrefix: string;
   readonly isCluster: boolean;
   connect(): Redis | Cluster;
-  /** A connection to where `client`'s messages can be heard: to itself, or to one master of its Cluster. */
-  connectSubscriber(client: Redis | Cluster): Redis;
+  /**
+   * A connection to where `client`'s messages can be heard: to itself, or to one master of its Cluster.
+   *
+   * @param address of that master, as `client.slots` has it; any of them will do for messages that reach all
+   */
+  connectSubscriber(client: Redis | Cluster, address?: string): Redis;
   redact(text: string): string;
 }
 
@@ -57,7 +61,7 @@ const OWN: RedisOptions = {
   reconnectOnError: (error) => error.message.includes('READONLY'),
 };
 
-/** The subscriber is replaced, not reconnected: see `RedisInbox`. */
+/** The subscriber is replaced, not reconnected: see `Subscriber`. */
 const OWN_SUBSCRIBER: RedisOptions = {
   ...OWN,
   retryStrategy: noRetry,
@@ -137,9 +141,12 @@ function clusterSource(cluster: Cluster): RedisSource {
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
     connect: () => cluster.duplicate([], options),
-    connectSubscriber: (client) => {
+    connectSubscriber: (client, address) => {
       const masters = (client as Cluster).nodes('master');
-      const node = masters[Math.floor(Math.random() * masters.length)];
+      const node =
+        address === undefined
+          ? masters[Math.floor(Math.random() * masters.length)]
+          : masters.find(({ options }) => nameOf(options) === address);
       if (node === undefined) throw new Error('no master of the cluster is known yet');
       return node.duplicate(OWN_SUBSCRIBER);
     },

@@ -22,15 +22,23 @@ const MOST_HEARD = 100;
  * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
  *
  * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
- * Cluster (`counts` is false) neither knows of subscribers at other nodes: there a process that died costs its claim.
+ * Cluster a channel with a hash tag is heard where the key is, by sharded pub/sub, and counted there. Of one without, neither knows of
+ * subscribers at other nodes (`counts` is false): a process that died costs its claim.
  *
  * Each write for itself, and what Redis refuses when memory is full last.
  */
 export const LINE = `
+local function is_sharded(channel) return string.find(channel, '{', 1, true) end
+
 local function is_there(channel, counts)
-  if not counts then return true end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  local sharded = is_sharded(channel)
+  if not counts and not sharded then return true end
+  local reply = redis.pcall('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
   return reply.err ~= nil or tonumber(reply[2]) > 0
+end
+
+local function call(channel, message)
+  redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, message)
 end
 
 local function members(queue, count)
@@ -47,14 +55,14 @@ local function give(main, queue, mine, counts)
     redis.pcall('ZREM', queue, first)
     if token and is_there(channel, counts) then
       if redis.pcall('SET', main, token, 'PX', claim).err then return end
-      redis.pcall('PUBLISH', channel, token .. ' 0 ' .. main)
+      call(channel, token .. ' 0 ' .. main)
       local warned, seen = 0, { [channel] = true }
       for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
         local next_token, _, next_channel = string.match(other, '^(%S+) (%d+) (.+)$')
         if next_token and not seen[next_channel] and is_there(next_channel, counts) then
           seen[next_channel] = true
           warned = warned + 1
-          redis.pcall('PUBLISH', next_channel, next_token .. ' ' .. warned * claim .. ' ' .. main)
+          call(next_channel, next_token .. ' ' .. warned * claim .. ' ' .. main)
           if warned == ${String(MOST_WARNED)} then break end
         end
       end
@@ -76,5 +84,5 @@ local function tell_all(main, queue)
 end
 `;
 
-/** How a script treats the line: by one of several masters, on one Redis that knows who listens, or on one that does not. */
+/** How a script treats the line: by one of several masters, on one Redis that knows who listens, or on a Cluster, where that depends on the channel. */
 export type LineMode = 'many' | 'one' | 'blind';

@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { NotTheMaster } from '../../lib/store/redis/channels.js';
+import { RedisConnection, type Reply } from '../../lib/store/redis/redis-connection.js';
+import { redisSource } from '../../lib/store/redis/redis-source.js';
+import { ShardedChannels } from '../../lib/store/redis/sharded-channels.js';
+import { deferred } from '../support/eventually.js';
+import { RedisCluster } from '../support/redis-cluster.js';
+
+/** What is asked now and then is asked when the test says so; everything else takes its time. */
+const ONLY_INTERVALS: Parameters<typeof jest.useFakeTimers>[0] = {
+  doNotFake: [
+    'Date',
+    'hrtime',
+    'nextTick',
+    'performance',
+    'queueMicrotask',
+    'setImmediate',
+    'clearImmediate',
+    'setTimeout',
+    'clearTimeout',
+  ],
+};
+
+let cluster: RedisCluster;
+const closings: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start({ masters: 1, replicas: 1 });
+}, 90_000);
+
+afterEach(() => {
+  jest.useRealTimers();
+  for (const close of closings.splice(0).reverse()) close();
+});
+
+afterAll(async () => {
+  await cluster.stop();
+});
+
+interface Parts {
+  readonly channels: ShardedChannels;
+  readonly connection: RedisConnection;
+  /** Resolves when they are heard no longer. */
+  readonly gone: Promise<void>;
+}
+
+async function setUp(subscribeAt?: number): Promise<Parts> {
+  const application = new Cluster(cluster.startupNodes, { lazyConnect: true });
+  const source = redisSource(application);
+  const connection = new RedisConnection(
+    source,
+    () => undefined,
+    () => undefined,
+  );
+  const gone = deferred();
+  const channels = new ShardedChannels({
+    source:
+      subscribeAt === undefined
+        ? source
+        : {
+            ...source,
+            connectSubscriber: () => new Redis({ port: subscribeAt, lazyConnect: true }),
+          },
+    connection,
+    timeLimitMs: 2_000,
+    onMessage: () => undefined,
+    onGone: gone.resolve,
+  });
+  closings.push(() => {
+    channels.close();
+    connection.close();
+    application.disconnect();
+  });
+  await connection.ask(5_000, ({ client }) => client.get('key'));
+  return { channels, connection, gone: gone.promise };
+}
+
+describe('channels of the slots of a Cluster', () => {
+  it('are not heard at a replica: its master does not know who listens there', async () => {
+    const [, replica] = cluster.nodes;
+    const { channels } = await setUp(replica?.port);
+    await expect(channels.open()).rejects.toBeInstanceOf(NotTheMaster);
+  });
+
+  it('are given up when their master is found not to know of them any more', async () => {
+    jest.useFakeTimers(ONLY_INTERVALS);
+    const { channels, connection, gone } = await setUp();
+    await channels.open();
+    let asked = 0;
+    const nobody = (): Promise<Reply> => {
+      asked += 1;
+      return Promise.resolve({ status: 'answered', value: 0 });
+    };
+    jest.spyOn(connection, 'ask').mockImplementation(nobody);
+    jest.advanceTimersByTime(10_000);
+    await gone;
+    expect(asked).toBe(1);
+  });
+
+  it('stay while their master knows of them', async () => {
+    jest.useFakeTimers(ONLY_INTERVALS);
+    const { channels, connection, gone } = await setUp();
+    await channels.open();
+    const asking = jest.spyOn(connection, 'ask');
+    jest.advanceTimersByTime(10_000);
+    expect(await asking.mock.results[0]?.value).toEqual({ status: 'answered', value: 1 });
+    expect(await Promise.race([gone, cluster.nodes[0]?.command('PING')])).toBe('PONG');
+  });
+});
