@@ -188,13 +188,9 @@ export class LeaseKeeper {
   }
 
   #plan(lease: Lease, delayMs: number): void {
-    const { autoExtend, maxHoldMs } = lease.options;
-    const isRenewed = autoExtend && lease.renewing === undefined;
-    const dueMs = Math.min(
-      lease.validForMs,
-      maxHoldMs - lease.heldForMs,
-      isRenewed ? delayMs : Infinity,
-    );
+    const now = this.#deps.clock.now();
+    let dueMs = lease.endsInMs(now);
+    if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
     lease.appointment?.cancel();
     lease.appointment = this.#deps.agenda.schedule(dueMs, () => {
       this.#attend(lease);

@@ -155,6 +155,12 @@ export class Lease implements LeaseReference {
     return validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, this.#clock.now());
   }
 
+  /** Until it is over unless it is renewed, or has been held for long enough. */
+  endsInMs(now: Instant): number {
+    const validForMs = validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, now);
+    return Math.min(validForMs, this.options.maxHoldMs - elapsedMs(this.heldSince, now));
+  }
+
   get heldForMs(): number {
     return elapsedMs(this.heldSince, this.#clock.now());
   }
