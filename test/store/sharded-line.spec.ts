@@ -148,7 +148,7 @@ describe('a line on a Cluster', () => {
     expect(calls?.has('publish')).toBe(false);
   });
 
-  it('passes over a process that was killed', async () => {
+  it('TR-23 passes over a process that was killed', async () => {
     const key = await newKey();
     const lock = await service().acquire(key);
     const child = new ChildScript(WAIT_SCRIPT, [JSON.stringify(cluster.startupNodes), key]);
