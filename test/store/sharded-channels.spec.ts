@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { NotTheMaster } from '../../lib/store/redis/channels.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/redis-connection.js';
@@ -77,6 +78,18 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
 }
 
 describe('channels of the slots of a Cluster', () => {
+  it('are kept: a place in line names its own', async () => {
+    const { channels } = await setUp();
+    const slot = calculateSlot('a');
+    let other = 0;
+    while (calculateSlot(String(other)) !== slot) other += 1;
+    await Promise.all([channels.add(slot, 'a'), channels.add(slot, String(other))]);
+    const channel = channels.at(slot);
+    expect(channel).toMatch(/^holdfast:.*:\{a\}$/);
+    await channels.add(slot, String(other));
+    expect(channels.at(slot)).toBe(channel);
+  });
+
   it('are not heard at a replica: its master does not know who listens there', async () => {
     const [, replica] = cluster.nodes;
     const { channels } = await setUp(replica?.port);

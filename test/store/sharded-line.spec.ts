@@ -50,7 +50,12 @@ interface ServiceOptions {
 /** Services are processes: each has an inbox of its own. */
 function service({ username, ...options }: ServiceOptions = {}): LockService {
   const redisOptions = username === undefined ? {} : { username, password: 'secret' };
-  const client = new Cluster(cluster.startupNodes, { lazyConnect: true, redisOptions });
+  const client = new Cluster(cluster.startupNodes, {
+    lazyConnect: true,
+    redisOptions,
+    // Where slots are is not asked now and then, only where there is a reason to.
+    slotsRefreshInterval: 0,
+  });
   const locks = new LockService({ redis: client, ttl: TTL_MS, ...options });
   closings.push(async () => {
     await locks.shutdown(0);
@@ -148,7 +153,7 @@ describe('a line on a Cluster', () => {
     expect(calls?.has('publish')).toBe(false);
   });
 
-  it('passes over a process that was killed', async () => {
+  it('TR-23 passes over a process that was killed', async () => {
     const key = await newKey();
     const lock = await service().acquire(key);
     const child = new ChildScript(WAIT_SCRIPT, [JSON.stringify(cluster.startupNodes), key]);
@@ -284,6 +289,19 @@ describe('a line on a Cluster', () => {
       await expectSoon(waiting);
     },
   );
+
+  it('follows a slot that moves while nobody needs it: else its process would stay deaf', async () => {
+    const key = await newKey();
+    const { lock, waiting } = await heldAndAwaited(key);
+    const [member] = await lineAt(key);
+    await lock.release();
+    await (await waiting).release();
+    const from = await masterOf(key);
+    const to = (await masters()).find((master) => master !== from);
+    if (to === undefined) throw new Error('no other master');
+    await moveSlotOf(key, to);
+    await eventually(async () => (await listenersOf(key, String(member?.channel))) === 1);
+  });
 
   it('follows a master that hands over to its replica', async () => {
     const key = await newKey();
