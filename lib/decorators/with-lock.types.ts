@@ -37,6 +37,10 @@ export interface WithLockOptions {
   reentrant?: boolean;
   /** The longest time that renewals keep the lock; after it the lock is lost. */
   maxHold?: Duration;
+  /** `'shared'`: calls that ask for `'shared'`, too, run at the same time; one that is `'exclusive'` (default) runs alone. */
+  mode?: 'exclusive' | 'shared';
+  /** So many calls may run at the same time; not over several masters. */
+  limit?: number;
   /**
    * What the method returns. Default `'promise'`, which includes `async *` methods. The lock is held to the end of a stream.
    *

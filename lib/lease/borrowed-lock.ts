@@ -1,3 +1,4 @@
+import type { HoldMode } from '../store/owner-token.js';
 import type { Duration } from '../options/duration.js';
 import type { SectionLock } from './section.js';
 
@@ -27,6 +28,10 @@ export class BorrowedLock implements SectionLock {
 
   get isHeld(): boolean {
     return this.#lock.isHeld;
+  }
+
+  get mode(): HoldMode {
+    return this.#lock.mode;
   }
 
   get isReleased(): boolean {

@@ -1,3 +1,4 @@
+import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { Lease } from './lease.js';
@@ -31,6 +32,10 @@ export class HeldLock implements SectionLock {
 
   get isHeld(): boolean {
     return this.#lease.lostReason === undefined;
+  }
+
+  get mode(): HoldMode {
+    return holdModeOf(this.#lease.token);
   }
 
   get isReleased(): boolean {

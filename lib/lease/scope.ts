@@ -1,4 +1,5 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
+import type { HoldMode } from '../store/owner-token.js';
 import type { Agenda } from '../time/agenda.js';
 import { BorrowedLock } from './borrowed-lock.js';
 import type { Lock } from './lock.js';
@@ -56,6 +57,7 @@ function attachCause(error: Error, cause: unknown): void {
 
 interface NestedOptions {
   readonly reentrant: boolean;
+  readonly mode: HoldMode;
   readonly signal: AbortSignal | undefined;
   /** How long to wait for its turn: 0 does not wait. */
   readonly turnWithinMs: number;
@@ -80,6 +82,13 @@ export async function enterNested(
     if (section.covers(keys)) {
       if (!options.reentrant) {
         const problem = `${list} is asked for with reentrant: false inside a section that holds it: waiting would never end.`;
+        throw new LockReentrancyError({ keys, problem });
+      }
+      const held = section.lock.mode;
+      if (held !== 'exclusive' && held !== options.mode) {
+        const problem =
+          `${list} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others: waiting for them ` +
+          'would never end, for one of them may do the same. Take it as it is needed in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);

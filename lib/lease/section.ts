@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { HoldMode } from '../store/owner-token.js';
 import type { Lock } from './lock.js';
 
 /** What a section needs to know of its lock. */
 export interface SectionLock extends Lock {
   /** Given back by the work itself. */
   readonly isReleased?: boolean;
+  /** How it is held. */
+  readonly mode: HoldMode;
 }
 
 const current = new AsyncLocalStorage<Section>();

@@ -1,5 +1,7 @@
 import { LockConfigurationError } from '../errors.js';
 import type { HoldingOptions } from '../lease/lease.js';
+import type { HoldMode } from '../store/owner-token.js';
+import { describe } from './describe.js';
 import { toMs, type Duration } from './duration.js';
 import { booleanOf, ttlToMs, type ResolvedOptions } from './resolve-options.js';
 
@@ -15,6 +17,16 @@ export interface AcquireOptions {
   autoExtend?: boolean;
   /** The longest time that the lock may be held, renewals included; after it the lock is lost and given back. Default: no limit. */
   maxHold?: Duration;
+  /**
+   * `'exclusive'` (default): nobody else holds the keys. `'shared'`: others who ask for `'shared'` hold them, too; whoever wants them
+   * alone waits until all of them are done, and who comes after him waits behind him.
+   */
+  mode?: 'exclusive' | 'shared';
+  /**
+   * So many may hold the keys at once, each with a lease of its own, so that the place of one that died comes back. All have to name the
+   * same number; who names another one, or wants the keys alone, waits until they are done. Not over several masters.
+   */
+  limit?: number;
 }
 
 export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
@@ -32,19 +44,63 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
   readonly reentrant: boolean;
+  readonly mode: HoldMode;
 }
 
-const NAMES = new Set(['ttl', 'wait', 'signal', 'autoExtend', 'maxHold', 'reentrant']);
+const NAMES = new Set([
+  'ttl',
+  'wait',
+  'signal',
+  'autoExtend',
+  'maxHold',
+  'reentrant',
+  'mode',
+  'limit',
+] satisfies (keyof RunOptions)[] as string[]);
+
+const MODES: readonly unknown[] = [undefined, 'exclusive', 'shared'];
+
+/**
+ * @throws LockConfigurationError for what is neither, or both
+ */
+export function holdModeFrom({ mode, limit }: Pick<AcquireOptions, 'mode' | 'limit'>): HoldMode {
+  if (!MODES.includes(mode)) {
+    throw new LockConfigurationError(
+      `Option "mode" must be 'exclusive' or 'shared', received ${describe(mode)}.`,
+    );
+  }
+  if (limit === undefined) return mode ?? 'exclusive';
+  if (!Number.isSafeInteger(limit) || limit < 1) {
+    throw new LockConfigurationError(
+      `Option "limit" must be a whole number from 1 on, received ${describe(limit)}.`,
+    );
+  }
+  if (mode === undefined) return `limit:${limit}`;
+  throw new LockConfigurationError(
+    `Option "limit" goes without "mode", which is '${mode}': a lock is exclusive, shared, or limited.`,
+  );
+}
+
+/** Three who ask for a place each could get two of three masters each, and none of them a majority that excludes the others. */
+function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): void {
+  if (!mode.startsWith('limit') || location.kind !== 'redis' || location.redis.length === 1) return;
+  throw new LockConfigurationError(
+    `Option "limit" works on one Redis, and option "redis" lists ${String(location.redis.length)}: of three masters any two are a ` +
+      "majority, so three callers could each get two of them where two are allowed. Use one Redis for it, or mode: 'shared'.",
+  );
+}
 
 export function resolveAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {
   const { ttl, wait, signal, autoExtend, maxHold, reentrant } = options;
+  const mode = holdModeFrom(options);
+  if (mode !== 'exclusive') refuseLimitOnQuorum(mode, defaults);
   for (const name of Object.keys(options)) {
     if (!NAMES.has(name))
       throw new LockConfigurationError(
-        `There is no option "${name}" of a lock. The options are ttl, wait, signal, autoExtend, maxHold and reentrant.`,
+        `There is no option "${name}" of a lock. The options are ${[...NAMES].join(', ')}.`,
       );
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
@@ -59,5 +115,6 @@ export function resolveAcquireOptions(
     maxHoldMs: maxHold === undefined ? Infinity : toMs(maxHold, 'maxHold', 1),
     reentrant: booleanOf(reentrant ?? true, 'reentrant'),
     signal,
+    mode,
   };
 }

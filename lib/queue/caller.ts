@@ -2,6 +2,7 @@ import { SLOT_MS, type Agenda, type Appointment } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
+import type { HoldMode } from '../store/owner-token.js';
 import { onAbort } from './on-abort.js';
 
 export interface LockRequest extends HoldingOptions {
@@ -10,6 +11,7 @@ export interface LockRequest extends HoldingOptions {
   /** 0: do not wait. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
+  readonly mode: HoldMode;
 }
 
 type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: number) => Error;

@@ -17,7 +17,7 @@ import type {
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
-import { isOwnToken, newOwnerToken } from '../store/owner-token.js';
+import { isOwnToken, newOwnerToken, type HoldMode } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
 import {
   contendedPauseMs,
@@ -57,6 +57,8 @@ const CONTENDED_TRIES = 4;
 export class LockQueue {
   readonly #deps: Dependencies;
   readonly #shared: LineDependencies;
+  /** Callers so far who would share their lock. */
+  #sharing = 0;
   readonly #lines = new Map<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
@@ -74,7 +76,7 @@ export class LockQueue {
     const { store, adopt, discard, takeTurn, release } = dependencies;
     const { agenda, clock, clockDrift, handoff } = dependencies;
     this.#shared = {
-      newToken: () => this.#newToken(),
+      newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
       attempt: (request, place, token) => this.#attempt(request, place, token),
       adopt,
@@ -167,10 +169,12 @@ export class LockQueue {
 
   #wait(request: LockRequest): Promise<Lease> {
     const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
-    const id = idOf(request.keys);
-    const line = this.#lines.get(id);
+    // Who shares a lock with others waits for nobody of this process: each stands in the store's line.
+    const name =
+      idOf(request.keys) + (request.mode === 'exclusive' ? '' : `\0${String(++this.#sharing)}`);
+    const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
-    else this.#open(id, request.keys, caller);
+    else this.#open(name, request.keys, caller);
     return caller.granted;
   }
 
@@ -178,7 +182,7 @@ export class LockQueue {
   async #attempt(
     request: LockRequest,
     line?: LinePlace,
-    token = this.#newToken(),
+    token = this.#newToken(request.mode),
   ): Promise<AttemptOutcome> {
     const { keys, ttlMs } = request;
     const sentAt = this.#deps.clock.now();
@@ -196,13 +200,13 @@ export class LockQueue {
     return tooLate(elapsed, ttlMs);
   }
 
-  #newToken(): string {
-    return newOwnerToken(this.#maker);
+  #newToken(mode: HoldMode): string {
+    return newOwnerToken(this.#maker, mode);
   }
 
-  #open(id: string, keys: readonly string[], first: Caller): void {
-    const line = new WaitingLine(keys, this.#shared);
-    this.#lines.set(id, line);
+  #open(name: string, keys: readonly string[], first: Caller): void {
+    const line = new WaitingLine(name, keys, this.#shared);
+    this.#lines.set(name, line);
     for (const key of keys) {
       const lines = this.#linesByKey.get(key) ?? new Set();
       this.#linesByKey.set(key, lines.add(line));
@@ -212,7 +216,7 @@ export class LockQueue {
   }
 
   #dissolve(line: WaitingLine): void {
-    this.#lines.delete(idOf(line.keys));
+    this.#lines.delete(line.name);
     for (const key of line.keys) {
       const lines = this.#linesByKey.get(key);
       lines?.delete(line);

@@ -10,6 +10,7 @@ import type {
   LinePlace,
   Unavailable,
 } from '../store/lock-store.js';
+import type { HoldMode } from '../store/owner-token.js';
 import { SLOT_MS, type Agenda } from '../time/agenda.js';
 import { elapsedMs, type Clock } from '../time/clock.js';
 import type { Caller, LockRequest } from './caller.js';
@@ -45,7 +46,7 @@ export interface LineDependencies {
     place: LinePlace | undefined,
     token: string,
   ) => Promise<AttemptOutcome>;
-  readonly newToken: () => string;
+  readonly newToken: (mode: HoldMode) => string;
   /** Whether a token was made here. */
   readonly isOwn: (token: string) => boolean;
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
@@ -71,6 +72,8 @@ export interface LineDependencies {
  * nothing there. Between two looks the line sleeps: until it is called, or until the holder's lease may be over.
  */
 export class WaitingLine {
+  /** Names it among the lines of its service. */
+  readonly name: string;
   readonly keys: readonly string[];
   /** Made when it first stands in the store's line. */
   #id: string | undefined;
@@ -94,7 +97,8 @@ export class WaitingLine {
   #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
 
-  constructor(keys: readonly string[], dependencies: LineDependencies) {
+  constructor(name: string, keys: readonly string[], dependencies: LineDependencies) {
+    this.name = name;
     this.keys = keys;
     this.#deps = dependencies;
   }
@@ -160,7 +164,7 @@ export class WaitingLine {
       const { request } = head;
       // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
       const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-      if (!this.#standsInOrder()) this.#token = this.#deps.newToken();
+      if (!this.#standsInOrder()) this.#token = this.#deps.newToken(request.mode);
       const outcome = await this.#deps.attempt(request, place, this.#token);
       if (outcome.status === 'granted') {
         this.#granted(request, outcome.grant);
@@ -224,8 +228,8 @@ export class WaitingLine {
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */
-  #placeFor({ ttlMs }: LockRequest): LinePlace {
-    this.#id ??= randomUUID();
+  #placeFor({ ttlMs, mode }: LockRequest): LinePlace {
+    this.#id ??= mode === 'exclusive' ? randomUUID() : `${randomUUID()}:${mode}`;
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 

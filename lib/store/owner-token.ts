@@ -3,8 +3,27 @@ import { randomUUID } from 'node:crypto';
 /** Tells our own holders from those of other libraries, which will not wake anybody when they release. */
 export const MARK = 'holdfast:';
 
-/** 122 random bits: nobody can guess it, so nobody else can extend or release. */
-export const newOwnerToken = (maker = ''): string => MARK + maker + randomUUID();
+/**
+ * How a lock is held: by one alone, or together with others: by any number (`shared`), or by no more than so many (`limit:5`). Nobody
+ * holds a key in one mode while somebody holds it in another.
+ */
+export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
+
+/** 122 random bits: nobody can guess it, so nobody else can extend or release. Says how it holds. */
+export function newOwnerToken(maker = '', mode: HoldMode = 'exclusive'): string {
+  const token = MARK + maker + randomUUID();
+  return mode === 'exclusive' ? token : `${token}:${mode}`;
+}
+
+/** How a token holds; one of other software holds alone. */
+export function holdModeOf(token: string): HoldMode {
+  const colon = token.indexOf(':', MARK.length);
+  return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
+}
+
+/** Of so many fencing tokens how many are reserved with a lease: turns are taken only under one that nobody shares. */
+export const turnsOf = (token: string, turns: number): number =>
+  holdModeOf(token) === 'exclusive' ? turns : 1;
 
 /** Whether a token was made for this maker. */
 export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);

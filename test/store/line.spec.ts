@@ -41,6 +41,7 @@ const names = (key: string): string[] => [
   `lock:${key}`,
   `{lock:${key}}:fence`,
   `{lock:${key}}:queue`,
+  `{lock:${key}}:holders`,
 ];
 
 const holderOf = (key: string): Promise<string | null> => redis.get(`lock:${key}`);

@@ -40,6 +40,7 @@ const names = (key: string): string[] => [
   `lock:${key}`,
   `{lock:${key}}:fence`,
   `{lock:${key}}:queue`,
+  `{lock:${key}}:holders`,
 ];
 
 const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promise<unknown> =>
@@ -55,6 +56,8 @@ const acquire = (token: string, ...keys: string[]): Promise<unknown> => acquireA
 
 const release = (token: string, ...keys: string[]): Promise<unknown> =>
   call(releaseScript, keys.flatMap(names), [token, 'one', '', KEEP_MS]);
+
+const [FIRST, SECOND] = ['first 1000 holdfast:first', 'second 1000 holdfast:second'] as const;
 
 const contents = async (): Promise<Record<string, string | null>> => {
   const entries = (await redis.keys('*')).sort().map(async (key) => [key, await redis.get(key)]);
@@ -85,11 +88,11 @@ describe('a script that is sent twice', () => {
 
   it('extends, raises and releases once', async () => {
     const [, , fence = 0] = (await acquire('mine', 'a')) as number[];
-    const [main, fenceKey] = names('a') as [string, string];
+    const [main, fenceKey, , holders] = names('a') as [string, string, string, string];
     for (let time = 0; time < 2; time += 1) {
       const renewal = [KEEP_MS, '', 'one', 'mine', 30_000, fence, 0, ''];
-      expect(await call(extendScript, names('a'), renewal)).toEqual([expect.any(String), [1]]);
-      const raise = [main, fenceKey];
+      expect(await call(extendScript, names('a'), renewal)).toEqual([expect.any(Number), [1]]);
+      const raise = [main, fenceKey, holders];
       expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
       expect(await redis.get(fenceKey)).toBe(String(fence));
     }
@@ -101,7 +104,7 @@ describe('a script that is sent twice', () => {
 
   it('stands in line once, at the place it had', async () => {
     await acquire('theirs', 'a');
-    const first = await acquireAs('mine', ['a'], 'first');
+    const first = await acquireAs('mine', ['a'], FIRST);
     expect(first).toEqual([
       0,
       expect.any(Number),
@@ -110,11 +113,11 @@ describe('a script that is sent twice', () => {
       'theirs',
       expect.any(String),
     ]);
-    await acquireAs('mine', ['a'], 'second');
-    await acquireAs('mine', ['a'], 'first');
+    await acquireAs('mine', ['a'], SECOND);
+    await acquireAs('mine', ['a'], FIRST);
     const [, , , , , ticket] = first as string[];
     const line = await redis.zrange('{lock:a}:queue', '0', '-1', 'WITHSCORES');
-    expect(line).toEqual(['first', ticket, 'second', expect.any(String)]);
+    expect(line).toEqual([FIRST, ticket, SECOND, expect.any(String)]);
   });
 });
 
@@ -264,7 +267,7 @@ describe('renewals', () => {
     });
     const keysPerScript = commands
       .filter(([name, sha]) => name === 'evalsha' && sha === extendScript.sha)
-      .map(([, , count]) => Number(count) / 3);
+      .map(([, , count]) => Number(count) / 4);
     expect(keysPerScript).toEqual([500, 500, 200]);
   });
 
@@ -386,7 +389,7 @@ describe('fencing tokens', () => {
 
   it('are raised only where the lease is still held', async () => {
     await acquire('mine', 'a');
-    const keys = ['a', 'b'].flatMap((key) => names(key).slice(0, 2));
+    const keys = ['a', 'b'].flatMap((key) => names(key).filter((_, index) => index !== 2));
     await redis.set('lock:b', 'somebody else');
     const fence = (Date.now() + 1_000) * 1_000;
     expect(await call(raiseFenceScript, keys, ['mine', fence, 30_000, KEEP_MS])).toBe(1);

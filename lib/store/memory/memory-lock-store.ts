@@ -1,3 +1,4 @@
+import { holdModeOf, type HoldMode } from '../owner-token.js';
 import { elapsedMs, systemClock, type Clock, type Instant } from '../../time/clock.js';
 import type {
   AcquireOutcome,
@@ -22,10 +23,18 @@ interface Waiter {
   readonly claimMs: number;
 }
 
-interface Entry {
-  readonly token: string;
+interface Hold {
   readonly since: Instant;
   readonly ttlMs: number;
+}
+
+/** A key that somebody holds, or several together. */
+interface Entry {
+  readonly mode: HoldMode;
+  /** Of all who hold it together; `undefined` while it is no more than a claim. */
+  fencingToken?: number;
+  /** By token. */
+  readonly holds: Map<string, Hold>;
 }
 
 /** Expired entries are swept when the table has doubled since the last sweep, and not before it has this size. */
@@ -54,11 +63,10 @@ export class MemoryLockStore implements LockStore {
     const { keys, token, line } = request;
     for (const key of keys) {
       this.#give(key, token);
-      const entry = this.#valid(key);
-      if (entry === undefined || entry.token === token) continue;
+      if (!this.#isInTheWay(key, token) && !this.#mustQueue(key, token, line)) continue;
       // Nobody holds one key while waiting for another.
-      for (const other of keys) if (this.#valid(other)?.token === token) this.#free(other);
-      const remainingMs = this.#remaining(entry);
+      for (const other of keys) this.#take(other, token);
+      const remainingMs = this.#remaining(key, token);
       const ticket = line && this.#stand(key, token, line);
       return Promise.resolve({
         status: 'held',
@@ -71,8 +79,7 @@ export class MemoryLockStore implements LockStore {
     for (const key of keys) this.#forget(key, token);
     this.#put(request);
     this.#sweep();
-    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, Date.now() * 1_000);
-    return Promise.resolve({ status: 'granted', fencingToken: this.#lastFencingToken });
+    return Promise.resolve({ status: 'granted', fencingToken: this.#fencingToken(request) });
   }
 
   extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
@@ -82,27 +89,25 @@ export class MemoryLockStore implements LockStore {
   release(lease: LeaseReference): Promise<ReleaseOutcome> {
     let all = true;
     for (const key of lease.keys) {
-      if (this.#valid(key)?.token === lease.token) this.#free(key);
-      else {
-        all = false;
-        this.#give(key);
-      }
+      if (this.#take(key, lease.token)) continue;
+      all = false;
+      this.#give(key);
     }
     return Promise.resolve({ status: all ? 'released' : 'not-held' });
   }
 
   inspect(key: string): Promise<InspectOutcome> {
-    const entry = this.#valid(key);
     return Promise.resolve(
-      entry === undefined
+      this.#valid(key) === undefined
         ? { status: 'free' }
-        : { status: 'held', remainingMs: this.#remaining(entry) },
+        : { status: 'held', remainingMs: this.#remaining(key, '') },
     );
   }
 
   forceRelease(key: string): Promise<ReleaseOutcome> {
     if (this.#valid(key) === undefined) return Promise.resolve({ status: 'not-held' });
-    this.#free(key);
+    this.#entries.delete(key);
+    this.#give(key);
     return Promise.resolve({ status: 'released' });
   }
 
@@ -125,7 +130,9 @@ export class MemoryLockStore implements LockStore {
     for (const key of lease.keys) {
       const entry = this.#valid(key);
       if (entry === undefined) return { status: 'lost', reason: 'released-elsewhere' };
-      if (entry.token !== lease.token) return { status: 'lost', reason: 'stolen' };
+      const isOpen = entry.mode !== 'exclusive' && entry.mode === holdModeOf(lease.token);
+      if (!entry.holds.has(lease.token))
+        return { status: 'lost', reason: isOpen ? 'released-elsewhere' : 'stolen' };
     }
     this.#put(lease);
     return { status: 'extended' };
@@ -133,29 +140,71 @@ export class MemoryLockStore implements LockStore {
 
   /** Whoever held it, and whoever waits. */
   protected seize(lease: LeaseRequest): void {
+    for (const key of lease.keys) this.#entries.delete(key);
     this.#put(lease);
   }
 
   #put({ keys, token, ttlMs }: LeaseRequest): void {
-    const entry = { token, ttlMs, since: this.#clock.now() };
-    for (const key of keys) this.#entries.set(key, entry);
+    const hold = { ttlMs, since: this.#clock.now() };
+    for (const key of keys) {
+      const entry = this.#valid(key);
+      if (entry?.holds.set(token, hold) !== undefined) continue;
+      this.#entries.set(key, { mode: holdModeOf(token), holds: new Map([[token, hold]]) });
+    }
   }
 
-  #free(key: string): void {
-    this.#entries.delete(key);
+  /** A new one, or, for whoever joins others, theirs. */
+  #fencingToken({ keys, token }: LeaseRequest): number {
+    const entries = keys.flatMap((key) => this.#valid(key) ?? []);
+    const [first] = entries;
+    const isJoined = entries.every(({ fencingToken }) => fencingToken === first?.fencingToken);
+    if (holdModeOf(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
+      return first.fencingToken;
+    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, Date.now() * 1_000);
+    for (const entry of entries) entry.fencingToken = this.#lastFencingToken;
+    return this.#lastFencingToken;
+  }
+
+  /** Whether others hold a key so that this token may not. */
+  #isInTheWay(key: string, token: string): boolean {
+    const entry = this.#valid(key);
+    if (entry === undefined || entry.holds.has(token)) return false;
+    const mode = holdModeOf(token);
+    if (mode === 'exclusive' || mode !== entry.mode) return true;
+    return mode !== 'shared' && entry.holds.size >= Number(mode.slice('limit:'.length));
+  }
+
+  /** Who holds a key together with others goes behind those who wait, or they would wait for ever. */
+  #mustQueue(key: string, token: string, line: LinePlace | undefined): boolean {
+    const [first] = this.#lines.get(key) ?? [];
+    if (first === undefined || first.token === token) return false;
+    if (holdModeOf(token) === 'exclusive' || this.#valid(key)?.holds.has(token) === true)
+      return false;
+    return line?.ticket === undefined || line.ticket >= first.ticket;
+  }
+
+  /** Ends one hold, if there is one. */
+  #take(key: string, token: string): boolean {
+    const entry = this.#valid(key);
+    if (entry?.holds.delete(token) !== true) return false;
+    if (entry.holds.size === 0) this.#entries.delete(key);
     this.#give(key);
+    return true;
   }
 
-  /** A key that is free goes to the first in line, unless that is the one who asks. */
+  /** A key goes to the first in line who may hold it, and to those behind who may hold it together with that one. */
   #give(key: string, asking?: string): void {
-    const line = this.#lines.get(key);
-    const [first, second] = line ?? [];
-    if (first === undefined || first.token === asking || this.#valid(key) !== undefined) return;
-    const { token, claimMs } = first;
-    this.#forget(key, token);
-    this.#put({ keys: [key], token, ttlMs: claimMs });
-    this.#tell(key, { to: token, inMs: 0 });
-    if (second !== undefined) this.#tell(key, { to: second.token, inMs: claimMs });
+    for (;;) {
+      const [first, second] = this.#lines.get(key) ?? [];
+      if (first === undefined || first.token === asking) return;
+      const { token, claimMs } = first;
+      if (this.#isInTheWay(key, token)) return;
+      this.#forget(key, token);
+      this.#put({ keys: [key], token, ttlMs: claimMs });
+      this.#tell(key, { to: token, inMs: 0 });
+      if (second !== undefined) this.#tell(key, { to: second.token, inMs: claimMs });
+      if (holdModeOf(token) === 'exclusive') return;
+    }
   }
 
   #tell(key: string, call: LineCall): void {
@@ -194,13 +243,24 @@ export class MemoryLockStore implements LockStore {
 
   #valid(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined || this.#remaining(entry) > 0) return entry;
+    if (entry === undefined) return undefined;
+    for (const [token, hold] of entry.holds) if (this.#left(hold) <= 0) entry.holds.delete(token);
+    if (entry.holds.size > 0) return entry;
     this.#entries.delete(key);
     return undefined;
   }
 
-  #remaining(entry: Entry): number {
-    return entry.ttlMs - elapsedMs(entry.since, this.#clock.now());
+  #left({ since, ttlMs }: Hold): number {
+    return ttlMs - elapsedMs(since, this.#clock.now());
+  }
+
+  /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
+  #remaining(key: string, token: string): number {
+    const entry = this.#valid(key);
+    if (entry === undefined) return 0;
+    const left = [...entry.holds.values()].map((hold) => this.#left(hold));
+    const joins = entry.mode !== 'exclusive' && holdModeOf(token) === entry.mode;
+    return joins ? Math.min(...left) : Math.max(...left);
   }
 
   #sweep(): void {

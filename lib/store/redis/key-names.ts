@@ -6,6 +6,8 @@ export interface KeyNames {
   readonly fence: string;
   /** A sorted set: the inboxes of processes that wait, by the time they came. */
   readonly queue: string;
+  /** A sorted set: the tokens of those who hold it together, by the time at which they end. */
+  readonly holders: string;
 }
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
@@ -20,12 +22,22 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
   if (HASH_TAG.test(prefix)) {
     return (key) => {
       const main = prefix + key;
-      return { main, fence: `${main}:{fence}`, queue: `${main}:{queue}` };
+      return {
+        main,
+        fence: `${main}:{fence}`,
+        queue: `${main}:{queue}`,
+        holders: `${main}:{holders}`,
+      };
     };
   }
   return (key) => {
     const main = prefix + key;
-    return { main, fence: `{${main}}:fence`, queue: `{${main}}:queue` };
+    return {
+      main,
+      fence: `{${main}}:fence`,
+      queue: `{${main}}:queue`,
+      holders: `{${main}}:holders`,
+    };
   };
 }
 

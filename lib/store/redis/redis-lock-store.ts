@@ -18,6 +18,7 @@ import type {
   StoreHealth,
   Unavailable,
 } from '../lock-store.js';
+import { turnsOf } from '../owner-token.js';
 import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
 import { poll, quorumOf } from './poll.js';
@@ -127,10 +128,11 @@ export class RedisLockStore implements LockStore {
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
-      if (this.#nodes.length === 1) return { ...outcome, turns: this.#turns };
+      const granted = { ...outcome, turns: turnsOf(request.token, this.#turns) };
+      if (this.#nodes.length === 1) return granted;
       this.#held.add(request.token);
       void complete.then((votes) => this.#complete(request, outcome.fencingToken, votes));
-      const agreed = await this.#agree(request, { ...outcome, turns: this.#turns }, answers);
+      const agreed = await this.#agree(request, granted, answers);
       if (agreed.status !== 'granted') this.#held.delete(request.token);
       return agreed;
     }
@@ -329,7 +331,7 @@ export class RedisLockStore implements LockStore {
       this.#agenda.schedule(delayMs * (1 + Math.random()), () => {
         const validForMs = ttlMs - (performance.now() - sentAt);
         if (!this.#held.has(token) || validForMs <= 0) return;
-        const lastToken = fencingToken + this.#turns - 1;
+        const lastToken = fencingToken + turnsOf(token, this.#turns) - 1;
         const lease = { keys, token, ttlMs, fencingToken: lastToken, validForMs };
         void this.#putOn(node, lease).then((isThere) => {
           if (!isThere) bringTo(node, later);

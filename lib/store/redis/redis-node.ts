@@ -8,14 +8,14 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
-import { isOwnerToken } from '../owner-token.js';
+import { isOwnerToken, turnsOf } from '../owner-token.js';
 import {
   AcknowledgedWrites,
   type AcknowledgedReply,
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
-import { hashTagOf } from './key-names.js';
+import { hashTagOf, type KeyNames } from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -223,7 +223,7 @@ export class RedisNode {
     const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
     const sentAt = performance.now();
     const asked = batches(entries).map(async (batch) => {
-      const keys = batch.flatMap(({ names }) => [names.main, names.fence, names.queue]);
+      const keys = allNames(batch.map(({ names }) => names));
       const args = batch.flatMap(({ lease, beside }) => {
         if (!this.#putsBack) return [lease.token, lease.ttlMs];
         const sureUntil =
@@ -381,12 +381,12 @@ export class RedisNode {
     const reply = await this.#write(
       acquireScript,
       group.slot,
-      this.#guarded(allNames(group)),
+      this.#guarded(allNames(group.names)),
       trimmed([
         request.token,
         request.ttlMs,
         fenceKeepMs,
-        this.#options.turns,
+        turnsOf(request.token, this.#options.turns),
         this.#lineMode,
         member,
         request.line?.ticket ?? '',
@@ -428,9 +428,9 @@ export class RedisNode {
     lease: LeaseRequest,
     fencingToken: number,
   ): Promise<Unavailable | undefined> {
-    const keys = names.flatMap(({ main, fence }) => [main, fence]);
+    const keys = names.flatMap(({ main, fence, holders }) => [main, fence, holders]);
     // All that are reserved: the next grant has to be larger than the last of them.
-    const last = fencingToken + this.#options.turns - 1;
+    const last = fencingToken + turnsOf(lease.token, this.#options.turns) - 1;
     const args = [lease.token, last, lease.ttlMs, this.#options.fenceKeepMs];
     const reply = await this.#write(raiseFenceScript, slot, keys, args, lease.ttlMs);
     if (reply.status === 'unavailable') return reply;
@@ -470,7 +470,7 @@ export class RedisNode {
     const keepMs = this.#putsBack ? fenceKeepMs : '';
     const reply = await this.#connection.run(
       releaseScript,
-      allNames(group),
+      allNames(group.names),
       trimmed([lease.token, this.#lineMode, lastToken ?? '', keepMs, member, quiet ? 1 : '']),
       nodeTimeoutMs,
     );
@@ -570,9 +570,9 @@ function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
   return rest as Outcome;
 }
 
-function allNames({ names }: Group): string[] {
+function allNames(keys: readonly KeyNames[]): string[] {
   const all: string[] = [];
-  for (const { main, fence, queue } of names) all.push(main, fence, queue);
+  for (const { main, fence, queue, holders } of keys) all.push(main, fence, queue, holders);
   return all;
 }
 

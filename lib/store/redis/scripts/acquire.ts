@@ -1,9 +1,11 @@
-import { LINE } from './line.js';
+import { MARK } from '../../owner-token.js';
+import { HOLDERS } from './holders.js';
+import { LINE, MOST_ASKED } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
- * Takes all keys or none. KEYS: main, fence, queue of each key; with a guard also its epoch key, last. Reads everything before it
+ * Takes all keys or none. KEYS: main, fence, queue, holders of each key; with a guard also its epoch key, last. Reads everything before it
  * writes anything, because a script that fails in the middle keeps what it wrote; the first write is the one that Redis refuses when
  * memory is full.
  *
@@ -18,27 +20,35 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * hands on what it was given: nobody holds one key while waiting for another.
  */
 export const acquireScript = script(`${CLOCK}
-local token, ttl, keep, turns, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
-local function grant(highest, others)
+-- Of those who hold a key together, the later ones join in the fencing token of the first.
+local function fencing_token(highest, joined)
+  if joined then return joined end
   local first = math.max(now, highest + 1)
   if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
+  return first
+end
+
+local function raise(fence, first)
   -- The fence must outlive the lease by as much as it is ahead of this server's clock.
   local life = ttl + keep + math.ceil((first + turns - now) / 1000)
-  for i = 1, last, 3 do
-    redis.call('SET', KEYS[i + 1], first + turns - 1, 'PX', life)
-    redis.call('SET', KEYS[i], token, 'PX', ttl)
-  end
-  return { 1, now, first, others }
+  redis.call('SET', fence, first + turns - 1, 'PX', life)
 end
 
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
-if #KEYS == 3 and redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
-  return grant(tonumber(redis.call('GET', KEYS[2]) or 0), 0)
+local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
+if #KEYS == 4 and alone and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
+  local first = fencing_token(tonumber(redis.call('GET', KEYS[2]) or 0))
+  raise(KEYS[2], first)
+  redis.call('SET', KEYS[1], token, 'PX', ttl)
+  return { 1, now, first, 0 }
 end
-${QUARANTINE}${LINE}
+${QUARANTINE}${HOLDERS}${LINE}
+local mode = mode_of(token)
+
 local function stand(queue, pttl)
   if member == '' then return '' end
   if ticket == '' then
@@ -58,23 +68,34 @@ local function is_before(queue)
   return first[2] and tonumber(ticket) < tonumber(first[2])
 end
 
-local highest, others = 0, 0
-for i = 1, last, 3 do
-  local main, fence, queue = KEYS[i], KEYS[i + 1], KEYS[i + 2]
-  local holder, claim = redis.call('GET', main), nil
-  local has_line = redis.call('EXISTS', queue) == 1
-  if not holder and has_line and mode ~= 'many' and not is_before(queue) then
-    holder, claim = give(main, queue, token, mode == 'one')
+-- Who holds a key together with others goes behind those who wait, or they would wait for ever.
+local function must_queue(main, queue, holders)
+  if not mode or holds(main, holders, token) then return false end
+  if line == 'many' then
+    for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
+      if not string.find(other, ':' .. mode .. ' ', 1, true) and redis.pcall('EXISTS', holders) == 1 then return true end
+    end
+    return false
   end
-  if holder and holder ~= token then
-    for j = 1, last, 3 do
-      if redis.pcall('GET', KEYS[j]) == token then
-        redis.call('DEL', KEYS[j])
-        if mode ~= 'many' then give(KEYS[j], KEYS[j + 2], token, mode == 'one') end
+  local first = members(queue, 1)[1]
+  return first ~= nil and string.sub(first, 1, #token + 1) ~= token .. ' ' and not is_before(queue)
+end
+
+local highest, others, joined = 0, 0, mode and math.huge or nil
+for i = 1, last, 4 do
+  local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+  local has_line = redis.call('EXISTS', queue) == 1
+  if has_line and line ~= 'many' and not is_before(queue) then give(main, queue, holders, token, line == 'one') end
+  local holder = in_the_way(main, holders, token)
+  if not holder and has_line and must_queue(main, queue, holders) then holder = redis.call('GET', main) or token end
+  if holder then
+    local pttl = left(main, holders, token)
+    for j = 1, last, 4 do
+      if j ~= i and take(KEYS[j], KEYS[j + 3], token) and line ~= 'many' then
+        give(KEYS[j], KEYS[j + 2], KEYS[j + 3], token, line == 'one')
       end
     end
-    local pttl = claim or redis.call('PTTL', main)
-    return { 0, now, (i + 2) / 3, pttl, holder, stand(queue, pttl) }
+    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S+'), stand(queue, pttl) }
   end
   if has_line then
     if member ~= '' then redis.pcall('ZREM', queue, member) end
@@ -82,9 +103,17 @@ for i = 1, last, 3 do
     if type(waiting) == 'number' then others = others + waiting end
   end
   highest = math.max(highest, tonumber(redis.call('GET', fence) or 0))
+  if joined then
+    local phase = phase_of(main)
+    joined = phase and (joined == math.huge or joined == phase) and phase or nil
+  end
 end
 
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
-return grant(highest, others)
+
+local first = fencing_token(highest, joined)
+for i = 1, last, 4 do raise(KEYS[i + 1], math.max(first, joined and highest or 0)) end
+for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
+return { 1, now, first, others }
 `);

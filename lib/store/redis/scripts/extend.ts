@@ -1,10 +1,11 @@
+import { HOLDERS } from './holders.js';
 import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { MARK } from '../../owner-token.js';
 import { CLOCK, script } from './script.js';
 
 /**
- * Renews keys of many leases. KEYS: main, fence, queue of each key; with a guard also its epoch key, last. ARGV: ms for which
+ * Renews keys of many leases. KEYS: main, fence, queue, holders of each key; with a guard also its epoch key, last. ARGV: ms for which
  * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, then of each key its lease's token and ttl ms, and where
  * keys may be put back (over several masters, or with a guard) the lease's fencing token, the server's time in µs until which the holder
  * is sure of it, and the fence beside which it may be put back ('' = it may not).
@@ -20,52 +21,56 @@ import { CLOCK, script } from './script.js';
  * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
  * SET does not.
  */
-export const extendScript = script(`${CLOCK}${QUARANTINE}${LINE}
-local keep, max_ttl, mode = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+export const extendScript = script(`${CLOCK}${QUARANTINE}${HOLDERS}${LINE}
+local keep, max_ttl, line = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local last = max_ttl and #KEYS - 1 or #KEYS
-local stride = (mode == 'many' or max_ttl) and 5 or 2
+local stride = (line == 'many' or max_ttl) and 5 or 2
 
 local forgetful
 local function has_forgotten()
   if forgetful == nil then
-    local ok, left = pcall(quarantine, KEYS[#KEYS], max_ttl)
-    forgetful = ok and left > 0
+    local ok, left_us = pcall(quarantine, KEYS[#KEYS], max_ttl)
+    forgetful = ok and left_us > 0
   end
   return forgetful
 end
 
 local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length)}) == '${MARK}' end
 
-local answers = { text(now) }
-for i = 1, last, 3 do
-  local a = (i - 1) / 3 * stride + 4
+local answers = { now }
+for i = 1, last, 4 do
+  local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+  local a = (i - 1) / 4 * stride + 4
   local token, ttl, mine, sure_until, beside = ARGV[a], ARGV[a + 1], 0, 0, nil
   if stride == 5 then
     mine, sure_until, beside = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   end
-  local holder = redis.pcall('GET', KEYS[i])
-  local stored = redis.pcall('GET', KEYS[i + 1])
+  local holder = redis.pcall('GET', main)
+  local stored = redis.pcall('GET', fence_key)
   local fence = type(stored) == 'string' and tonumber(stored) or 0
+  -- Whom those who hold it together do not exclude.
+  local is_open = not holder or type(holder) == 'string' and is_marker(holder) and mode_of(token) ~= nil
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }
-  elseif holder == token then answer = { 1 }
-  elseif holder then answer = { -1 }
+  elseif holder == token or is_open and holds(main, holders, token) then answer = { 1 }
+  elseif not is_open then answer = { -1 }
   else answer = { 0, text(fence) } end
 
   if answer[1] == 1 then
-    redis.call('PEXPIRE', KEYS[i], ttl)
-    redis.pcall('PEXPIRE', KEYS[i + 1], text(ttl + keep + math.max(0, math.ceil((fence - now) / 1000))))
+    if holder == token then redis.call('PEXPIRE', main, ttl) else put(main, holders, token, ttl, phase_of(main)) end
+    redis.pcall('PEXPIRE', fence_key, text(ttl + keep + math.max(0, math.ceil((fence - now) / 1000))))
   elseif answer[1] > -2 and now < sure_until
-    and ((not holder and beside == fence)
+    and ((is_open and beside == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)
     local life = text(ttl + keep + math.max(0, math.ceil((raised - now) / 1000)))
-    redis.call('SET', KEYS[i + 1], text(raised), 'PX', life)
-    redis.call('SET', KEYS[i], token, 'PX', ttl)
+    redis.call('SET', fence_key, text(raised), 'PX', life)
+    if not is_open then redis.call('DEL', main, holders) end
+    put(main, holders, token, ttl, mine)
     answer = { 1 }
-  elseif not holder and mode ~= 'many' then
-    give(KEYS[i], KEYS[i + 2], '', mode == 'one')
+  elseif is_open and line ~= 'many' then
+    pcall(give, main, queue, holders, '', line == 'one')
   end
   answers[#answers + 1] = answer
 end

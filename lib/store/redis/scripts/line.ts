@@ -5,7 +5,7 @@ const MOST_PASSED = 1_000;
 const MOST_WARNED = 3;
 
 /** Of how many it asks, at the most, whether they are there, to find those. */
-const MOST_ASKED = 10;
+export const MOST_ASKED = 10;
 
 /** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
 const MOST_HEARD = 100;
@@ -14,10 +14,11 @@ const MOST_HEARD = 100;
  * The line at a key: a sorted set of members `<token> <ms of a claim> <channel>`, by ticket; over several masters
  * `<id of the line in its process> 0 <channel>`. Gives a script
  *
- * `give(main, queue, mine)`: a key that is free goes to the first in line who is there, as a claim: its token with a short TTL, which
- * it makes a lease by acquiring with that token. Told are that one, and the next ones, of other processes, who have to look again if it
- * is not used: each a claim later than the one before, so that several may be frozen in a row. Nothing when the line is empty, or `mine` is the first in it. Answers the token and the ms of its claim. Every script that finds
- * a key free calls it, so that whoever frees a key, the first in line gets it.
+ * `give(main, queue, holders, mine, counts)`: a key goes to the first in line who is there, and to those behind it who may hold it
+ * together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring with those tokens. Told are they,
+ * and the next ones, of other processes, who have to look again if a claim is not used: each a claim later than the one before, so that
+ * several may be frozen in a row. Nothing when the line is empty, when the key is held so that the first may not have it, or when that is
+ * `mine`. Every script that finds or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
  * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
  *
@@ -46,15 +47,20 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
-local function give(main, queue, mine, counts)
+local function give(main, queue, holders, mine, counts)
   for _ = 1, ${String(MOST_PASSED)} do
     local first = members(queue, 1)[1]
     if not first then return end
     local token, claim, channel = string.match(first, '^(%S+) (%d+) (.+)$')
     if token and token == mine then return end
+    local blocked = token and in_the_way(main, holders, token)
+    if blocked and not is_marker(blocked) then return end
+    local there = token and is_there(channel, counts)
+    -- One who died keeps nobody from joining those who hold it together.
+    if blocked and there then return end
     redis.pcall('ZREM', queue, first)
-    if token and is_there(channel, counts) then
-      if redis.pcall('SET', main, token, 'PX', claim).err then return end
+    if there then
+      if not pcall(put, main, holders, token, claim, phase_of(main)) then return end
       call(channel, token .. ' 0 ' .. main)
       local warned, seen = 0, { [channel] = true }
       for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
@@ -66,7 +72,7 @@ local function give(main, queue, mine, counts)
           if warned == ${String(MOST_WARNED)} then break end
         end
       end
-      return token, tonumber(claim)
+      if not mode_of(token) then return end
     end
   end
 end

@@ -1,9 +1,10 @@
+import { HOLDERS } from './holders.js';
 import { LINE } from './line.js';
 import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
- * fence, queue of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
+ * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
  * was used, ms for which a fence outlives its lease ('' = put none up), member to take out of the line, '1' to tell nobody. Answers the
  * number of keys given back.
  *
@@ -12,15 +13,15 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
 export const releaseScript = script(`
-local token, mode, used, keep, member, quiet = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] == '1'
+local token, line, used, keep, member, quiet = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] == '1'
 
 -- It is ours and nobody waits, nearly always: none of what follows is needed then.
-if #KEYS == 3 and used and keep == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+if #KEYS == 4 and used and keep == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
   redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
   return 1
 end
-${CLOCK}${LINE}
+${CLOCK}${HOLDERS}${LINE}
 
 local function touch(fence)
   local stored = tonumber(redis.pcall('GET', fence))
@@ -35,24 +36,36 @@ local function raise(fence)
   if stored then redis.pcall('SET', fence, text(math.max(stored, used or 0) + 1), 'KEEPTTL') end
 end
 
+local function take_by_force(main, holders)
+  local count = redis.pcall('ZCARD', holders)
+  if redis.pcall('GET', main) == false and count == 0 then return false end
+  redis.call('DEL', main, holders)
+  return true
+end
+
 local released = 0
-for i = 1, #KEYS, 3 do
+for i = 1, #KEYS, 4 do
+  local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
-  local holder = redis.pcall('GET', KEYS[i])
-  if member ~= '' then redis.pcall('ZREM', KEYS[i + 2], member) end
-  if type(holder) == 'string' and (token == '' or holder == token) then
-    redis.call('DEL', KEYS[i])
-    touch(KEYS[i + 1])
-    released = released + 1
-    holder = false
-    if mode == 'many' and not quiet then tell_all(KEYS[i], KEYS[i + 2]) end
-  elseif not holder and keep ~= '' then
-    local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
-    local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
-    local added = redis.pcall('SET', KEYS[i + 1], text(above), 'PX', life, 'NX')
-    if not added and (used or token == '') then raise(KEYS[i + 1]) end
+  local holder = redis.pcall('GET', main)
+  if member ~= '' then redis.pcall('ZREM', queue, member) end
+  if type(holder) ~= 'table' then
+    local taken
+    if token == '' then taken = take_by_force(main, holders) else taken = take(main, holders, token) end
+    holder = redis.pcall('GET', main)
+    if taken then
+      released = released + 1
+      -- Those who hold it yet have the same fencing token.
+      if not holder then touch(fence) end
+      if not holder and line == 'many' and not quiet then tell_all(main, queue) end
+    elseif not holder and keep ~= '' then
+      local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
+      local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
+      local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
+      if not added and (used or token == '') then raise(fence) end
+    end
+    if line ~= 'many' then pcall(give, main, queue, holders, '', line == 'one') end
   end
-  if not holder and mode ~= 'many' then give(KEYS[i], KEYS[i + 2], '', mode == 'one') end
 end
 return released
 `);

@@ -1,0 +1,92 @@
+import { MARK } from '../../owner-token.js';
+
+/**
+ * Who holds a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder set beside it, tokens by
+ * the server's time in µs at which they end; as long as there are any, a marker stands at the main key, with the longest TTL of them, so
+ * that everybody who wants the key for himself is refused, other software too. How a token holds is written in the token.
+ *
+ * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one.
+ *
+ * Gives a script
+ * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
+ * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
+ * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
+ * - `holds(main, holders, token)`, `put(main, holders, token, ttl, phase)` and `take(main, holders, token)`, which answers whether it did;
+ * - `phase_of(main)`: the fencing token of those who hold it together, if it is known.
+ *
+ * Somebody may delete the marker: what counts is the holder set. Needs `CLOCK`.
+ */
+export const HOLDERS = `
+local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
+local function marker(mode) return '${MARK}:' .. mode end
+local function is_marker(holder) return string.sub(holder, 1, ${String(MARK.length + 1)}) == '${MARK}:' end
+
+-- Those whose time is not over. Reads only: a script that has written something is let write on when memory is full.
+local function live(holders) return redis.call('ZCOUNT', holders, '(' .. text(now), '+inf') end
+local function one_of(holders)
+  return redis.call('ZRANGEBYSCORE', holders, '(' .. text(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+end
+
+local function ms_until(entry) return math.ceil((tonumber(entry[2]) - now) / 1000) end
+
+local function holds(main, holders, token)
+  if not mode_of(token) then return redis.pcall('GET', main) == token end
+  local ends = redis.pcall('ZSCORE', holders, token)
+  return type(ends) == 'string' and tonumber(ends) > now
+end
+
+local function in_the_way(main, holders, token)
+  local holder, mode = redis.call('GET', main), mode_of(token)
+  if holder == token then return nil end
+  if holder and not is_marker(holder) then return holder end
+  local count = live(holders)
+  if count == 0 then return nil end
+  local present = mode_of(one_of(holders)[1])
+  if mode ~= present then return marker(present) end
+  local limit = tonumber(string.match(mode, '^limit:(%d+)$'))
+  if limit and count >= limit and not holds(main, holders, token) then return marker(mode) end
+  return nil
+end
+
+local function left(main, holders, token)
+  local first = one_of(holders)
+  if first[1] and mode_of(token) == mode_of(first[1]) then return ms_until(first) end
+  local pttl = redis.call('PTTL', main)
+  if pttl ~= -2 or not first[1] then return pttl end
+  return ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
+end
+
+local function phase_of(main)
+  return tonumber(string.match(redis.call('GET', main) or '', '^${MARK}:%S+ (%d+)$'))
+end
+
+local function mark(main, holders, mode, phase)
+  local longest = ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
+  redis.call('SET', main, phase and marker(mode) .. ' ' .. text(phase) or marker(mode), 'PX', longest)
+  redis.call('PEXPIRE', holders, longest)
+end
+
+local function put(main, holders, token, ttl, phase)
+  local mode = mode_of(token)
+  if mode then
+    redis.call('ZADD', holders, now + ttl * 1000, token)
+    redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)
+    mark(main, holders, mode, phase)
+  else
+    redis.call('SET', main, token, 'PX', ttl)
+  end
+end
+
+local function take(main, holders, token)
+  if not holds(main, holders, token) then return false end
+  local mode = mode_of(token)
+  if not mode then
+    redis.call('DEL', main)
+    return true
+  end
+  local phase = phase_of(main)
+  redis.call('ZREM', holders, token)
+  if live(holders) > 0 then mark(main, holders, mode, phase) else redis.call('DEL', main, holders) end
+  return true
+end
+`;
