@@ -46,6 +46,9 @@ export type {
   ReplicaGuardOptions,
   RestartGuardOptions,
 } from './options/lock-module-options.js';
+export type { OnceAttempt, RunOnceResult } from './once/attempt.js';
+export { NonRetryableError } from './once/non-retryable-error.js';
+export type { RunOnceOptions } from './once/once-options.js';
 export { LockModule, RedisLockModule } from './redis-lock.module.js';
 export type {
   AcquireOutcome,
@@ -66,6 +69,16 @@ export type {
   StoreHealth,
   Unavailable,
 } from './store/lock-store.js';
+export type {
+  AttemptEnd,
+  BeginOutcome,
+  BeginRequest,
+  FinishOutcome,
+  FinishRequest,
+  KeepRequest,
+  OnceReference,
+  OnceStore,
+} from './store/once-store.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { RedisLocation } from './store/redis/redis-source.js';
 export { getLockServiceToken, InjectLockService } from './tokens.js';

@@ -36,6 +36,7 @@ describe('the exports', () => {
       'LockServiceClosedError',
       'LockStoreUnavailableError',
       'MemoryLockStore',
+      'NonRetryableError',
       'RedisLockModule',
       'WithLock',
       'getLockServiceToken',

@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lock } from './lock.js';
 
 /** What a section needs to know of its lock. */
 export interface SectionLock extends Lock {
   /** Given back by the work itself. */
   readonly isReleased?: boolean;
+  /** What it is called by in the store. */
+  readonly lease?: LeaseRequest | undefined;
 }
 
 const current = new AsyncLocalStorage<Section>();

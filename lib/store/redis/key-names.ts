@@ -6,6 +6,8 @@ export interface KeyNames {
   readonly fence: string;
   /** A sorted set: the inboxes of processes that wait, by the time they came. */
   readonly queue: string;
+  /** A hash: what has become of work that is to be done once. */
+  readonly once: string;
 }
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
@@ -20,11 +22,13 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
   if (HASH_TAG.test(prefix)) {
     return (key) => {
       const main = prefix + key;
-      return { main, fence: `${main}:{fence}`, queue: `${main}:{queue}` };
+      const [fence, queue, once] = [`${main}:{fence}`, `${main}:{queue}`, `${main}:{once}`];
+      return { main, fence, queue, once };
     };
   }
   return (key) => {
     const main = prefix + key;
-    return { main, fence: `{${main}}:fence`, queue: `{${main}}:queue` };
+    const [fence, queue, once] = [`{${main}}:fence`, `{${main}}:queue`, `{${main}}:once`];
+    return { main, fence, queue, once };
   };
 }
