@@ -11,13 +11,14 @@ export function valueAsJson(value: unknown): {
   readonly json?: string | undefined;
   readonly problem?: string;
 } {
-  let json: string | undefined;
+  let json: unknown;
   try {
-    json = JSON.stringify(value); // of a function or undefined there is none
+    json = JSON.stringify(value);
   } catch (error) {
     return { problem: `it is no JSON (${errorText(error)})` };
   }
-  const bytes = json === undefined ? 0 : Buffer.byteLength(json);
+  if (typeof json !== 'string') return {}; // of undefined there is none
+  const bytes = Buffer.byteLength(json);
   if (bytes <= LONGEST_VALUE) return { json };
   return {
     problem: `as JSON it has ${String(bytes)} bytes, more than ${String(LONGEST_VALUE)}`,
