@@ -101,7 +101,7 @@ export class OnceDesk {
       holding = await open(key, { ...lockOptions, reentrant: false });
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
-      return this.#refused(error);
+      return this.refused(error);
     }
     return this.run(holding, { options, signal: lockOptions.signal, work });
   }
@@ -138,6 +138,17 @@ export class OnceDesk {
     return result;
   }
 
+  /** What to say to somebody who was refused the lock for as long as it waited. */
+  async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
+    const [key = ''] = error.keys;
+    const nobody = randomUUID();
+    const reference = { key, token: nobody, owner: nobody };
+    const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
+    if (state.status === 'done') return doneElsewhere(state);
+    if (state.status === 'exhausted') return exhausted(state);
+    return { outcome: 'busy', attempts: state.status === 'lost' ? state.attempts : 0 };
+  }
+
   /**
    * Gives back, at once, all attempts that have not ended: they do not count. The requests are sent when this returns, so that they go
    * ahead of the releases of their locks.
@@ -155,17 +166,6 @@ export class OnceDesk {
   /** Resolves when everything that was told has been answered. */
   settled(): Promise<void> {
     return this.#underWay.settled();
-  }
-
-  /** What to say to somebody who was refused the lock for as long as it waited. */
-  async #refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
-    const [key = ''] = error.keys;
-    const nobody = randomUUID();
-    const reference = { key, token: nobody, owner: nobody };
-    const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
-    if (state.status === 'done') return doneElsewhere(state);
-    if (state.status === 'exhausted') return exhausted(state);
-    return { outcome: 'busy', attempts: state.status === 'lost' ? state.attempts : 0 };
   }
 
   async #attempt<T>(section: Section, { options, signal, work }: OnceWork<T>) {
