@@ -122,6 +122,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
       if (signal.aborted) this.#say('closed');
       else {
         this.#say('the attempt failed');
+        if (this.listenerCount('error') === 0) throw error;
         this.emit('error', error);
       }
     }
@@ -159,8 +160,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   #tell({ outcome, attempts, value }: RunOnceResult<unknown>): void {
     if (outcome === 'superseded') {
       this.#say('another attempt has begun');
-      this.emit('error', new Error('The lock was lost, and another worker has taken over'));
-      return;
+      throw new Error('The lock was lost, and another worker has taken over');
     }
     const isDone = outcome === 'completed' || outcome === 'done-elsewhere';
     this.#say(`${isDone ? 'done' : 'exhausted'}, in attempt ${String(attempts)}`);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockingWorker, LockService, NonRetryableError } from 'nestjs-holdfast';
-import { until, type Emits } from '../support/eventually.js';
+import { until } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const OPTIONS = { lockKey: 'import', maxAttempts: 3 } as const;
