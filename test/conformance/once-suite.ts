@@ -390,7 +390,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     });
 
     it('waits for what the work has left running before it marks it', async () => {
-      const locks = await newService();
+      const [locks, other] = (await newServices(2)) as [LockService, LockService];
       const key = newKey();
       const mayEnd = deferred();
       const started = deferred();
@@ -403,6 +403,8 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
         });
       });
       await started.promise;
+      await sleep(100); // in which it would be marked
+      expect(await other.runOnce(key, { wait: 0 }, () => 1)).toMatchObject({ outcome: 'busy' });
       mayEnd.resolve();
       expect(await working).toMatchObject({ outcome: 'completed' });
       expect(ended).toBe(true);

@@ -134,6 +134,8 @@ describe('a server that may evict locks', () => {
     await first.acquire('c');
     await second.forceRelease('c');
     await second.inspect('c');
+    expect((await first.runOnce('once', () => 1)).outcome).toBe('completed');
+    expect((await second.runOnce('once', () => 1)).outcome).toBe('done-elsewhere');
     expect((await first.health()).nodes[0]?.problem).toBeUndefined();
     await Promise.all(services.map((service) => service.shutdown(0)));
     expect(await server.command('ACL', 'LOG')).toEqual([]);

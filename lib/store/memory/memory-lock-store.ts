@@ -38,7 +38,7 @@ const SMALLEST_SWEEP = 1_024;
  * and unit tests: other processes do not see these locks. Modules that are to exclude each other share one store object.
  */
 export class MemoryLockStore implements LockStore {
-  readonly once: OnceStore;
+  readonly #once: OnceStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<ReleaseListener>();
@@ -51,7 +51,11 @@ export class MemoryLockStore implements LockStore {
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
-    this.once = new MemoryOnceStore(clock, (key, token) => this.#valid(key)?.token === token);
+    this.#once = new MemoryOnceStore(clock, (key, token) => this.#valid(key)?.token === token);
+  }
+
+  get once(): OnceStore {
+    return this.#once;
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
