@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockingWorker, LockService, NonRetryableError } from 'nestjs-holdfast';
-import { until } from '../support/eventually.js';
+import { eventually, until } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const OPTIONS = { lockKey: 'import', maxAttempts: 3 } as const;
@@ -59,7 +59,7 @@ async function atWork(): Promise<readonly [LockingWorker, LockingWorker, Locking
 
 /** So many stand in the line of the lock. */
 async function inLine(count: number): Promise<void> {
-  while ((await server.command('ZCARD', '{lock:import}:queue')) !== count);
+  await eventually(async () => (await server.command('ZCARD', '{lock:import}:queue')) === count);
 }
 
 describe('three workers', () => {
