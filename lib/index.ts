@@ -1,4 +1,6 @@
 export type { LockedMethod } from './decorators/locked-method.js';
+export { RunOnce } from './decorators/run-once.decorator.js';
+export type { RunOnceKey, RunOnceMethodOptions } from './decorators/run-once.types.js';
 export { WithLock } from './decorators/with-lock.decorator.js';
 export type {
   KeyFunction,
@@ -18,6 +20,7 @@ export {
   LockReturnKindError,
   LockServiceClosedError,
   LockStoreUnavailableError,
+  WorkExhaustedError,
   type LockErrorBody,
   type LockErrorCode,
   type LockLostReason,
@@ -46,6 +49,14 @@ export type {
   ReplicaGuardOptions,
   RestartGuardOptions,
 } from './options/lock-module-options.js';
+export type { OnceAttempt, RunOnceResult } from './once/attempt.js';
+export {
+  LockingWorker,
+  type LockingWorkerEvents,
+  type LockingWorkerOptions,
+} from './once/locking-worker.js';
+export { NonRetryableError } from './once/non-retryable-error.js';
+export type { OnceOptions, RunOnceOptions } from './once/once-options.js';
 export { LockModule, RedisLockModule } from './redis-lock.module.js';
 export type {
   AcquireOutcome,
@@ -66,6 +77,16 @@ export type {
   StoreHealth,
   Unavailable,
 } from './store/lock-store.js';
+export type {
+  AttemptEnd,
+  BeginOutcome,
+  BeginRequest,
+  FinishOutcome,
+  FinishRequest,
+  KeepRequest,
+  OnceReference,
+  OnceStore,
+} from './store/once-store.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { RedisLocation } from './store/redis/redis-source.js';
 export { getLockServiceToken, InjectLockService } from './tokens.js';

@@ -35,17 +35,18 @@ export class LockLifecycle
         ({ token, instance }) => token === this.#token && instance instanceof LockService,
       ).length,
     );
-    const reported = new Set<string>();
+    const reported = new Map<string, string>();
     for (const { instance } of wrappers as { instance: unknown }[]) {
       if (typeof instance !== 'object' || instance === null) continue;
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
       bindLockedMethods(instance, this.#service);
-      for (const override of unlockedOverrides(Object.getPrototypeOf(instance) as object))
-        reported.add(override);
+      const prototype = Object.getPrototypeOf(instance) as object;
+      for (const { override, decorator } of unlockedOverrides(prototype))
+        reported.set(override, decorator);
     }
-    for (const override of reported) {
+    for (const [override, decorator] of reported) {
       this.#logger.warn(
-        `${override}, which has @WithLock, without a lock of its own. Repeat @WithLock there if the override needs the lock.`,
+        `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
       );
     }
     await this.#service.open();

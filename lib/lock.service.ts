@@ -28,6 +28,9 @@ import {
 import type { LockModuleOptions } from './options/lock-module-options.js';
 import { errorPresenter } from './options/present-errors.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from './options/resolve-options.js';
+import type { OnceAttempt, RunOnceResult } from './once/attempt.js';
+import { OnceDesk } from './once/once-desk.js';
+import type { RunOnceOptions } from './once/once-options.js';
 import { LockQueue } from './queue/lock-queue.js';
 import { createStore, type OpenStore } from './store/create-store.js';
 import type { StoreHealth } from './store/lock-store.js';
@@ -65,6 +68,9 @@ export class LockService {
   readonly #keeper: LeaseKeeper;
   readonly #queue: LockQueue;
 
+  /** @internal Work that is to be done once. */
+  readonly once: OnceDesk;
+
   /** The `name` that the module registered it under. */
   readonly name: string | symbol | undefined;
 
@@ -78,7 +84,7 @@ export class LockService {
     this.#store = createStore(this.#options, clock, (message) => {
       this.#logger.warn(message);
     });
-    const { clockDrift } = this.#options;
+    const { clockDrift, nodeTimeoutMs } = this.#options;
     const shared = { store: this.#store, clock, agenda: this.#agenda, clockDrift };
     this.#queue = new LockQueue({
       ...shared,
@@ -102,6 +108,14 @@ export class LockService {
       },
       onReleaseFailed: (error) => {
         this.#logger.warn(error.message);
+      },
+    });
+    this.once = new OnceDesk({
+      ...shared,
+      nodeTimeoutMs,
+      present: this.present,
+      warn: (message) => {
+        this.#logger.warn(message);
       },
     });
     this.on('lost', (event) => {
@@ -181,6 +195,40 @@ export class LockService {
     return { acquired: true, value: await scope.run((lock) => this.#whole(work, lock)) };
   }
 
+  /**
+   * Has work done once by all who ask for it under this key: one does it, under the lock of the key, the others stand by, in line. When
+   * it fails or dies the next one tries, up to `attempts` in all; when it is done the others stop. Done at least once: an attempt that
+   * died, or lost its lock, may have got far. Read docs/once.md.
+   *
+   * @throws what the work throws, after the next one was let in; `NonRetryableError` lets nobody in. What `acquire` throws, but no
+   * `LockNotAcquiredError`: that is the outcome `'busy'`. LockReentrancyError inside a `run` or `@WithLock` that holds the key;
+   * LockStoreUnavailableError also when the work is done and could not be marked; LockConfigurationError when a store of your own has no
+   * `once`.
+   */
+  runOnce<T>(
+    key: string,
+    work: (attempt: OnceAttempt) => T | PromiseLike<T>,
+  ): Promise<RunOnceResult<T>>;
+  runOnce<T>(
+    key: string,
+    options: RunOnceOptions,
+    work: (attempt: OnceAttempt) => T | PromiseLike<T>,
+  ): Promise<RunOnceResult<T>>;
+  async runOnce<T>(key: string, ...rest: RunOnceArguments<T>): Promise<RunOnceResult<T>> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    return this.once.runOnce(
+      key,
+      options,
+      (attempt) => this.#whole(() => work(attempt), attempt.lock),
+      (keys, lockOptions) => this.openScope(keys, lockOptions),
+    );
+  }
+
+  /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
+  currentAttempt(): OnceAttempt | undefined {
+    return this.once.attemptOf(Section.current()?.enclosing(this) ?? []);
+  }
+
   /** Whether a key is held by anybody, and for how long. Never tells who. */
   async inspect(key: string): Promise<LockInspection> {
     const outcome = await this.#store.inspect(this.#checked(() => checkKey(key)));
@@ -255,11 +303,12 @@ export class LockService {
     this.#queue.close();
     await this.#within(timeoutMs, this.#keeper.drained());
     const overtimeMs = timeoutMs - elapsedMs(since, this.#clock.now()) + GIVE_BACK_MS;
-    // Holders are told before anything is waited for.
+    // Holders are told before anything is waited for. Attempts go back ahead of their locks.
+    this.once.giveBack();
     this.#keeper.endAll('shutdown');
     await this.#within(
       overtimeMs,
-      this.#queue.settled().then(() => this.#keeper.finish()),
+      Promise.all([this.once.settled(), this.#queue.settled().then(() => this.#keeper.finish())]),
     );
     this.#keeper.close();
     this.#agenda.clear();
@@ -327,7 +376,7 @@ export class LockService {
   }
 
   /** Resolves when the work has ended, or `ms` have. */
-  async #within(ms: number, work: Promise<void>): Promise<void> {
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
     let cancel = (): void => undefined;
     const timeIsUp = new Promise<void>((resolve) => {
       cancel = this.#clock.setTimer(resolve, ms);
@@ -403,3 +452,7 @@ async function releaseOf(lock: HeldLock): Promise<void> {
 type RunArguments<T> =
   | [work: (lock: Lock) => T | PromiseLike<T>]
   | [options: RunOptions, work: (lock: Lock) => T | PromiseLike<T>];
+
+type RunOnceArguments<T> =
+  | [work: (attempt: OnceAttempt) => T | PromiseLike<T>]
+  | [options: RunOnceOptions, work: (attempt: OnceAttempt) => T | PromiseLike<T>];

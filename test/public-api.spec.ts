@@ -12,6 +12,7 @@ import {
   LockReturnKindError,
   LockServiceClosedError,
   LockStoreUnavailableError,
+  WorkExhaustedError,
   type LockErrorBody,
   type LockLostReason,
 } from 'nestjs-holdfast';
@@ -35,9 +36,13 @@ describe('the exports', () => {
       'LockService',
       'LockServiceClosedError',
       'LockStoreUnavailableError',
+      'LockingWorker',
       'MemoryLockStore',
+      'NonRetryableError',
       'RedisLockModule',
+      'RunOnce',
       'WithLock',
+      'WorkExhaustedError',
       'getLockServiceToken',
       'lockKey',
       'setRetryAfter',
@@ -153,6 +158,18 @@ const cases: readonly Case[] = [
       '(a:6379 (timeout): no answer within 50 ms; b:6379 (error): LOADING). ' +
       'Nothing ran without a lock. Check that Redis is reachable and try again.',
     facts: { keys: ['order:42'], nodes: [{ node: 'a:6379' }, { node: 'b:6379' }] },
+  },
+  {
+    error: new WorkExhaustedError({ keys: ['email:42'], attempts: 3, lastError: 'no route' }),
+    body: {
+      statusCode: 409,
+      message: 'This has been tried without success, and is not tried again.',
+      error: 'Conflict',
+      code: 'WORK_EXHAUSTED',
+    },
+    message:
+      'The work "email:42" is not tried any more, after 3 attempts. The last one ended with: no route',
+    facts: { keys: ['email:42'], attempts: 3, lastError: 'no route' },
   },
   {
     error: new LockServiceClosedError(['order:42']),

@@ -38,6 +38,18 @@ export class LockedCall {
     return this.#locked.name;
   }
 
+  /** As it is called. */
+  get decorator(): string {
+    return this.#locked.decorator;
+  }
+
+  /** @throws LockNotBoundError */
+  get service(): LockService {
+    const service = this.#frame?.service ?? this.#locked.slot.get(this.#self);
+    if (service === undefined) throw notBound(this.#locked);
+    return service;
+  }
+
   /** Whether it is a handler's call, whose answer goes out as a response. */
   get isHandlers(): boolean {
     return this.#frame !== undefined;
@@ -66,8 +78,7 @@ export class LockedCall {
    * @param signal ends the wait for the lock
    */
   async enter(signal?: AbortSignal): Promise<Entry> {
-    const service = this.#frame?.service ?? this.#locked.slot.get(this.#self);
-    if (service === undefined) throw notBound(this.#locked);
+    const { service } = this;
     try {
       const holding =
         this.#frame?.fits(this.#locked) === true
@@ -102,7 +113,7 @@ function notBound(locked: LockedMethod): LockNotBoundError {
   const { serviceName } = locked.slot;
   const which = serviceName === undefined ? '' : `.forRoot({ name: '${String(serviceName)}', … })`;
   return new LockNotBoundError(
-    `${locked.name} has @WithLock, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
+    `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
       `controllers that it makes in an application with RedisLockModule${which}; for any other object call locks.bind(object) first.`,
   );
 }

@@ -17,8 +17,22 @@ type Method = (...args: unknown[]) => unknown;
 /** The kinds of results that a locked method can give; a generator is seen by the kind of function. */
 export type ReturnKind = 'promise' | 'observable' | 'iterable';
 
-/** What `@WithLock` says of one method: parsed and checked once, when its class is defined. */
+/** What is different from one decorator to another. */
+export interface LockDecorator {
+  /** `@WithLock` */
+  readonly called: string;
+  /** The names of its options. */
+  readonly options: Readonly<Record<string, true>>;
+  /** How long its calls wait unless told; `undefined` as long as the service's other calls. */
+  readonly wait: number | undefined;
+  /** Whether its calls go through inside a section that holds their keys, unless told. */
+  readonly reentrant: boolean;
+}
+
+/** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
 export class LockedMethod {
+  /** The decorator, as it is called. */
+  readonly decorator: string;
   /** For messages: `OrdersService.pay`. */
   readonly name: string;
   readonly propertyKey: string | symbol;
@@ -36,15 +50,17 @@ export class LockedMethod {
     method: Method,
     key: WithLockKey,
     options: WithLockOptions,
+    decorator: LockDecorator = WITH_LOCK,
   ) {
     const owner = target.constructor;
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
-    const where = `@WithLock on ${this.name}`;
-    refuseUnknown(where, options);
+    this.decorator = decorator.called;
+    const where = `${decorator.called} on ${this.name}`;
+    refuseUnknown(where, options, decorator);
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');
-    this.runOptions = runOptionsOf(where, options);
+    this.runOptions = runOptionsOf(where, options, decorator);
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
       this.#keys = key as (...args: never[]) => LockKeys;
@@ -54,7 +70,7 @@ export class LockedMethod {
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
     if (templates.length === 0) {
       throw new LockConfigurationError(
-        `${where} has no key. Name what to lock: @WithLock('order:<orderId>').`,
+        `${where} has no key. Name what to lock: ${decorator.called}('order:<orderId>').`,
       );
     }
     this.#keys = templates.map((template) =>
@@ -82,7 +98,7 @@ export class LockedMethod {
       return canonicalKeys(this.#keys(...(args as never[])));
     } catch (error) {
       if (!(error instanceof LockKeyError)) throw error;
-      const problem = `@WithLock on ${this.name}: ${error.problem}`;
+      const problem = `${this.decorator} on ${this.name}: ${error.problem}`;
       throw new LockKeyError({ problem, fromRequest: request !== undefined });
     }
   }
@@ -105,11 +121,18 @@ const OPTIONS = {
   instance: true,
 } satisfies Record<keyof WithLockOptions, true>;
 
-function refuseUnknown(where: string, options: WithLockOptions): void {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
+const WITH_LOCK: LockDecorator = {
+  called: '@WithLock',
+  options: OPTIONS,
+  wait: 0,
+  reentrant: true,
+};
+
+function refuseUnknown(where: string, options: object, { options: names }: LockDecorator): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
   if (unknown === undefined) return;
   throw new LockConfigurationError(
-    `${where} has no option "${unknown}". Its options are ${Object.keys(OPTIONS).join(', ')}.`,
+    `${where} has no option "${unknown}". Its options are ${Object.keys(names).join(', ')}.`,
   );
 }
 
@@ -121,18 +144,20 @@ function onLockedOf(where: string, value: unknown): NonNullable<WithLockOptions[
   );
 }
 
-/** Only what was said: the rest are the service's defaults. A decorated call does not wait unless told. */
+/** Only what was said: the rest are the service's defaults. */
 function runOptionsOf(
   where: string,
   { ttl, wait, autoExtend, reentrant, maxHold, mode, limit }: WithLockOptions,
+  decorator: LockDecorator,
 ): RunOptions {
+  const waits = wait ?? decorator.wait;
   try {
     holdModeFrom({ mode, limit });
     return {
-      wait: toMs(wait ?? 0, 'wait'),
+      ...(waits !== undefined && { wait: toMs(waits, 'wait') }),
       ...(ttl !== undefined && { ttl: ttlToMs(ttl) }),
       ...(autoExtend !== undefined && { autoExtend: booleanOf(autoExtend, 'autoExtend') }),
-      ...(reentrant !== undefined && { reentrant: booleanOf(reentrant, 'reentrant') }),
+      reentrant: booleanOf(reentrant ?? decorator.reentrant, 'reentrant'),
       ...(maxHold !== undefined && { maxHold: toMs(maxHold, 'maxHold', 1) }),
       ...(mode !== undefined && { mode }),
       ...(limit !== undefined && { limit }),

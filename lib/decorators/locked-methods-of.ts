@@ -43,19 +43,27 @@ export function* lockedMethodsOf(instance: object): Generator<LockedMethod> {
   }
 }
 
-/** Methods that override a locked one without being locked, and without calling it: `Class.method`. */
-export function* unlockedOverrides(prototype: object): Generator<string> {
+/** Methods that override a locked one without being locked, and without calling it, and the decorator of that. */
+export function* unlockedOverrides(
+  prototype: object,
+): Generator<{ readonly override: string; readonly decorator: string }> {
   const overrides = new Map<string | symbol, string>();
   for (const each of prototypesOf(prototype)) {
     for (const [name, method] of ownMethods(each)) {
       const override = overrides.get(name);
-      if (lockedMethodOf(method) === undefined) {
+      const locked = lockedMethodOf(method);
+      if (locked === undefined) {
         const callsSuper = /\bsuper\b/.test(Function.prototype.toString.call(method));
         if (!callsSuper && override === undefined)
           overrides.set(name, `${each.constructor.name}.${String(name)}`);
       } else {
-        if (override !== undefined)
-          yield `${override} overrides ${each.constructor.name}.${String(name)}`;
+        if (override !== undefined) {
+          const { decorator } = locked;
+          yield {
+            override: `${override} overrides ${each.constructor.name}.${String(name)}`,
+            decorator,
+          };
+        }
         overrides.delete(name);
       }
     }

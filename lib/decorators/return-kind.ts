@@ -8,8 +8,12 @@ export function refuseStream(call: LockedCall, value: unknown): void {
   const kind = streamKindOf(value);
   if (kind === undefined) return;
   const came = kind === 'observable' ? 'an Observable' : 'an async iterable';
+  const remedy =
+    call.decorator === '@WithLock'
+      ? `add returns: '${kind}' to its @WithLock and return it as it is.`
+      : 'consume it inside the method.';
   throw new LockReturnKindError(
-    `${call.name} did not return a Promise of a value. It gave ${came}: add returns: '${kind}' to its @WithLock and return it as it is.`,
+    `${call.name} did not return a Promise of a value. It gave ${came}: ${remedy}`,
   );
 }
 

@@ -1,20 +1,9 @@
-import 'reflect-metadata';
-import { UseInterceptors } from '@nestjs/common';
-import { LockConfigurationError } from '../errors.js';
-import { LockInterceptor } from '../interceptors/lock.interceptor.js';
-import { LockedCall } from './locked-call.js';
+import { decorate } from './decorate.js';
 import { lockedIterable } from './locked-iterable.js';
 import { LockedMethod } from './locked-method.js';
-import { lockedMethodOf, markLocked } from './locked-methods-of.js';
 import { lockedObservable } from './locked-observable.js';
 import { lockedPromise } from './locked-promise.js';
-import type {
-  WithLock as WithLockSignature,
-  WithLockKey,
-  WithLockOptions,
-} from './with-lock.types.js';
-
-type Method = (...args: unknown[]) => unknown;
+import type { WithLock as WithLockSignature } from './with-lock.types.js';
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
 
@@ -33,57 +22,8 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
 export const WithLock: WithLockSignature =
   (key, options) =>
   (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
-    decorate(target, propertyKey, descriptor, key, options ?? {});
+    decorate('@WithLock', target, propertyKey, descriptor, (method) => {
+      const locked = new LockedMethod(target, propertyKey, method, key, options ?? {});
+      return { locked, run: RUN[locked.kind] };
+    });
   };
-
-function decorate(
-  target: object,
-  propertyKey: string | symbol,
-  descriptor: PropertyDescriptor | undefined,
-  key: WithLockKey,
-  options: WithLockOptions,
-): void {
-  const original: unknown = descriptor?.value;
-  if (descriptor === undefined || typeof original !== 'function') {
-    throw new LockConfigurationError(
-      `@WithLock goes on methods only: ${String(propertyKey)} is none.`,
-    );
-  }
-  if (typeof target === 'function') {
-    throw new LockConfigurationError(
-      `@WithLock goes on instance methods only: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
-    );
-  }
-  const method = original as Method;
-  if (lockedMethodOf(method) !== undefined) {
-    throw new LockConfigurationError(
-      `${target.constructor.name}.${String(propertyKey)} has @WithLock twice. Give one of them all keys: @WithLock(['a', 'b']).`,
-    );
-  }
-  const locked = new LockedMethod(target, propertyKey, method, key, options);
-  const run = RUN[locked.kind];
-  // A Proxy keeps name, length and whatever else other decorators have put on the function.
-  const wrapped = new Proxy(method, {
-    apply: (_method, self: unknown, args: unknown[]) =>
-      run(new LockedCall(locked, method, self, args)),
-  });
-  descriptor.value = wrapped;
-  locked.slot.install(target);
-  // First, so that the interceptors of this method run inside the lock whether they are written above or below.
-  UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
-  carryMetadata(method, wrapped);
-  markLocked(wrapped, locked);
-}
-
-/** Copies what Nest and others have noted on a function; lists that are there already, such as interceptors, go before. */
-function carryMetadata(source: object, destination: object): void {
-  for (const key of Reflect.getOwnMetadataKeys(source)) {
-    const value: unknown = Reflect.getOwnMetadata(key, source);
-    const present: unknown = Reflect.getOwnMetadata(key, destination);
-    const merged: unknown =
-      Array.isArray(present) && Array.isArray(value)
-        ? [...(present as unknown[]), ...(value as unknown[])]
-        : value;
-    Reflect.defineMetadata(key, merged, destination);
-  }
-}

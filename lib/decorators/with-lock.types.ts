@@ -127,7 +127,7 @@ type VagueOption<O, Name = 'returns' | 'onLocked'> = Name extends keyof O
     : never
   : never;
 
-type KeyProblem<K, A extends readonly unknown[]> = K extends LockKeys | KeyFunction<A>
+export type KeyProblem<K, A extends readonly unknown[]> = K extends LockKeys | KeyFunction<A>
   ? never
   : Say['key'];
 

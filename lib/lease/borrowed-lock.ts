@@ -1,5 +1,6 @@
 import type { HoldMode } from '../store/owner-token.js';
 import type { Duration } from '../options/duration.js';
+import type { LeaseRequest } from '../store/lock-store.js';
 import type { SectionLock } from './section.js';
 
 /** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
@@ -8,6 +9,10 @@ export class BorrowedLock implements SectionLock {
 
   constructor(lock: SectionLock) {
     this.#lock = lock;
+  }
+
+  get lease(): LeaseRequest | undefined {
+    return this.#lock.lease;
   }
 
   get keys(): readonly string[] {

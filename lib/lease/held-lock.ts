@@ -1,6 +1,7 @@
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
+import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 import type { SectionLock } from './section.js';
 
@@ -12,6 +13,11 @@ export class HeldLock implements SectionLock {
   constructor(lease: Lease, keeper: LeaseKeeper) {
     this.#lease = lease;
     this.#keeper = keeper;
+  }
+
+  get lease(): LeaseRequest {
+    const { keys, token, ttlMs } = this.#lease;
+    return { keys, token, ttlMs };
   }
 
   get keys(): readonly string[] {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { HoldMode } from '../store/owner-token.js';
+import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lock } from './lock.js';
 
 /** What a section needs to know of its lock. */
@@ -8,6 +9,8 @@ export interface SectionLock extends Lock {
   readonly isReleased?: boolean;
   /** How it is held. */
   readonly mode: HoldMode;
+  /** What it is called by in the store. */
+  readonly lease?: LeaseRequest | undefined;
 }
 
 const current = new AsyncLocalStorage<Section>();

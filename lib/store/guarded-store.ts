@@ -1,5 +1,13 @@
 import { redact } from '../options/redact.js';
 import type {
+  BeginOutcome,
+  BeginRequest,
+  FinishOutcome,
+  FinishRequest,
+  KeepRequest,
+  OnceStore,
+} from './once-store.js';
+import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
@@ -25,6 +33,11 @@ export class GuardedStore implements LockStore {
 
   constructor(store: LockStore) {
     this.#store = store;
+  }
+
+  get once(): OnceStore | undefined {
+    const { once } = this.#store;
+    return once === undefined ? undefined : new GuardedOnceStore(once);
   }
 
   async open(): Promise<void> {
@@ -115,6 +128,26 @@ export class GuardedStore implements LockStore {
   };
 }
 
+class GuardedOnceStore implements OnceStore {
+  readonly #once: OnceStore;
+
+  constructor(once: OnceStore) {
+    this.#once = once;
+  }
+
+  begin(request: BeginRequest): Promise<BeginOutcome> {
+    return guard(BEGIN, () => this.#once.begin(request));
+  }
+
+  keep(request: KeepRequest): Promise<FinishOutcome> {
+    return guard(FINISH, () => this.#once.keep(request));
+  }
+
+  finish(request: FinishRequest): Promise<FinishOutcome> {
+    return guard(FINISH, () => this.#once.finish(request));
+  }
+}
+
 /** Of every status: whether the rest of the outcome is what it should be. */
 type Shapes<Outcome extends { readonly status: string }> = Readonly<
   Record<Outcome['status'], (outcome: Readonly<Record<string, unknown>>) => boolean>
@@ -161,6 +194,22 @@ const RELEASE: Shapes<ReleaseOutcome> = {
   ...UNAVAILABLE,
   released: anything,
   'not-held': anything,
+};
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+const BEGIN: Shapes<BeginOutcome> = {
+  ...UNAVAILABLE,
+  begun: ({ attempt }) => isCount(attempt),
+  done: ({ attempts, value = '' }) => isCount(attempts) && isText(value),
+  exhausted: ({ attempts, error = '' }) => isCount(attempts) && isText(error),
+  lost: ({ attempts }) => isCount(attempts),
+};
+
+const FINISH: Shapes<FinishOutcome> = {
+  ...UNAVAILABLE,
+  accepted: anything,
+  superseded: anything,
 };
 
 const INSPECT: Shapes<InspectOutcome> = {

@@ -1,4 +1,5 @@
 import type { NodeFailure } from '../errors.js';
+import type { OnceStore } from './once-store.js';
 
 /** What a lease is called by in the store: its keys and the secret that proves ownership. */
 export interface LeaseReference {
@@ -136,6 +137,8 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * whose token holds the keys already is granted, and makes them a lease of its TTL.
  */
 export interface LockStore {
+  /** Where work that is to be done once is kept account of; without it there is no `runOnce`. */
+  readonly once?: OnceStore;
   /** Connects; resolves when the store answered or its time limit is over. Never rejects for an outage. */
   open?(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;

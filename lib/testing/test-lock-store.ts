@@ -9,6 +9,7 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../store/lock-store.js';
+import type { OnceReference, OnceStore } from '../store/once-store.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 
 const FAILURE: NodeFailure = {
@@ -46,6 +47,20 @@ export class TestLockStore extends MemoryLockStore {
   /** Somebody else holds a key from now on, whoever held it. */
   steal(key: string): void {
     this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
+  }
+
+  override get once(): OnceStore {
+    const once = super.once;
+    const unlessItFails = <Request extends OnceReference, Outcome>(
+      request: Request,
+      ask: (request: Request) => Promise<Outcome>,
+    ): Promise<Outcome | Unavailable> =>
+      this.#fails([request.key]) ? Promise.resolve(UNAVAILABLE) : ask(request);
+    return {
+      begin: (request) => unlessItFails(request, (asked) => once.begin(asked)),
+      keep: (request) => unlessItFails(request, (asked) => once.keep(asked)),
+      finish: (request) => unlessItFails(request, (asked) => once.finish(asked)),
+    };
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {

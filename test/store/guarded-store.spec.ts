@@ -205,3 +205,47 @@ describe('a store that outlives its service', () => {
     expect(told).toEqual(['released', 'deaf']);
   });
 });
+
+describe('GuardedStore and what a store knows of work that is to be done once', () => {
+  const reference = { key: 'work', token: 'token', owner: 'me' };
+  const begin = { ...reference, attempts: 3, lifeMs: 1_000, keepMs: 1_000 };
+  const finish = { ...reference, attempt: 1, end: 'done' as const, lifeMs: 1_000 };
+
+  const guarded = (answer: () => unknown) => {
+    const once = { begin: answer, keep: answer, finish: answer };
+    return new GuardedStore(Object.assign(new ScriptedStore(), { once }) as unknown as LockStore)
+      .once!;
+  };
+
+  it('has none where the store has none', () => {
+    expect(new GuardedStore(faultyStore({})).once).toBeUndefined();
+  });
+
+  it.each([
+    ...OF_NO_METHOD.map(([what, answer]) => [what, answer]),
+    ['begun without a number', { status: 'begun' }],
+    ['begun with half an attempt', { status: 'begun', attempt: 0.5 }],
+    ['done without a number', { status: 'done' }],
+    ['done with a value that is no text', { status: 'done', attempts: 1, value: {} }],
+    ['exhausted with an error that is no text', { status: 'exhausted', attempts: 1, error: 7 }],
+    ['lost without a number', { status: 'lost' }],
+    ['granted', { status: 'granted', fencingToken: 1 }],
+  ])('takes %s for an outage', async (_, answer) => {
+    const once = guarded(() => Promise.resolve(answer));
+    expect(await once.begin(begin)).toEqual(FAULT);
+    expect(await once.keep({ ...finish })).toEqual(FAULT);
+    expect(await once.finish(finish)).toEqual(FAULT);
+  });
+
+  it('takes what it throws for an outage, and passes on what the port knows', async () => {
+    const thrown = guarded(() => {
+      throw new Error('broken');
+    });
+    expect(await thrown.begin(begin)).toEqual(FAULT);
+    const begun = { status: 'begun', attempt: 2 };
+    expect(await guarded(() => begun).begin(begin)).toBe(begun);
+    const accepted = { status: 'accepted' };
+    expect(await guarded(() => accepted).finish(finish)).toBe(accepted);
+    expect(await guarded(() => accepted).keep({ ...finish })).toBe(accepted);
+  });
+});

@@ -3,7 +3,15 @@ import calculateSlot from 'cluster-key-slot';
 import { keyNames } from '../../lib/store/redis/key-names.js';
 
 const PREFIXES = ['lock:', '', '{app}:', 'team:{app}:lock:', 'a{b', '{{app}:', '{}x{y}:'];
-const KEYS = ['order:42', 'order:42:fence', 'order:42:queue', 'a b', 'ключ', ':fence'];
+const KEYS = [
+  'order:42',
+  'order:42:fence',
+  'order:42:queue',
+  'order:42:once',
+  'a b',
+  'ключ',
+  ':fence',
+];
 
 describe('keyNames', () => {
   it('calls a lock what every Redlock client calls it: prefix and key', () => {
@@ -14,9 +22,9 @@ describe('keyNames', () => {
     'puts all keys of a lock into one slot, with the prefix "%s"',
     (prefix) => {
       for (const key of KEYS) {
-        const { main, fence, queue } = keyNames(prefix)(key);
-        expect([calculateSlot(fence), calculateSlot(queue)]).toEqual(
-          Array(2).fill(calculateSlot(main)),
+        const { main, fence, queue, once } = keyNames(prefix)(key);
+        expect([fence, queue, once].map((name) => calculateSlot(name))).toEqual(
+          Array(3).fill(calculateSlot(main)),
         );
       }
     },
@@ -32,9 +40,9 @@ describe('keyNames', () => {
       const names = KEYS.flatMap((key) => Object.values(keyNames(prefix)(key)) as string[]);
       expect(new Set(names).size).toBe(names.length);
       for (const key of KEYS) {
-        const { fence, queue } = keyNames(prefix)(key);
+        const { fence, queue, once } = keyNames(prefix)(key);
         // Whoever wrote the name of a side key behind the prefix would need a brace, which keys must not have.
-        for (const side of [fence, queue])
+        for (const side of [fence, queue, once])
           expect(!side.startsWith(prefix) || /[{}]/.test(side.slice(prefix.length))).toBe(true);
       }
     }

@@ -134,6 +134,13 @@ describe('a server that may evict locks', () => {
     await first.acquire('c');
     await second.forceRelease('c');
     await second.inspect('c');
+    const shared = { mode: 'shared' } as const;
+    const together = [await first.acquire('d', shared), await second.acquire('d', shared)];
+    const alone = first.acquire('d');
+    await Promise.all(together.map((one) => one.release()));
+    await (await alone).release();
+    expect((await first.runOnce('once', () => 1)).outcome).toBe('completed');
+    expect((await second.runOnce('once', () => 1)).outcome).toBe('done-elsewhere');
     expect((await first.health()).nodes[0]?.problem).toBeUndefined();
     await Promise.all(services.map((service) => service.shutdown(0)));
     expect(await server.command('ACL', 'LOG')).toEqual([]);

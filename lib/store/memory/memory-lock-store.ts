@@ -13,6 +13,8 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
 } from '../lock-store.js';
+import { MemoryOnceStore } from './memory-once-store.js';
+import type { OnceStore } from '../once-store.js';
 
 /** How long a key waits for the one in line that it was given to. */
 const LONGEST_CLAIM_MS = 1_000;
@@ -45,6 +47,7 @@ const SMALLEST_SWEEP = 1_024;
  * and unit tests: other processes do not see these locks. Modules that are to exclude each other share one store object.
  */
 export class MemoryLockStore implements LockStore {
+  readonly #once: OnceStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<ReleaseListener>();
@@ -57,6 +60,14 @@ export class MemoryLockStore implements LockStore {
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
+    this.#once = new MemoryOnceStore(
+      clock,
+      (key, token) => this.#valid(key)?.holds.has(token) === true,
+    );
+  }
+
+  get once(): OnceStore {
+    return this.#once;
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {

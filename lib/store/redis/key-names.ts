@@ -8,6 +8,8 @@ export interface KeyNames {
   readonly queue: string;
   /** A sorted set: the tokens of those who hold it together, by the time at which they end. */
   readonly holders: string;
+  /** A hash: what has become of work that is to be done once. */
+  readonly once: string;
 }
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
@@ -27,6 +29,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
         fence: `${main}:{fence}`,
         queue: `${main}:{queue}`,
         holders: `${main}:{holders}`,
+        once: `${main}:{once}`,
       };
     };
   }
@@ -37,6 +40,7 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
       fence: `{${main}}:fence`,
       queue: `{${main}}:queue`,
       holders: `{${main}}:holders`,
+      once: `{${main}}:once`,
     };
   };
 }

@@ -21,6 +21,7 @@ import type {
 import { turnsOf } from '../owner-token.js';
 import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
+import { RedisOnceStore } from './once/redis-once-store.js';
 import { poll, quorumOf } from './poll.js';
 import { RedisNode, type RedisNodeOptions } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
@@ -57,6 +58,7 @@ const PROPOSAL_SLACK_US = 5_000;
  * across the majority. With one node, standalone, behind Sentinel or a Cluster, it is the same with a majority of one.
  */
 export class RedisLockStore implements LockStore {
+  readonly once: RedisOnceStore;
   readonly #nodes: readonly RedisNode[];
   readonly #quorum: number;
   readonly #turns: number;
@@ -84,6 +86,7 @@ export class RedisLockStore implements LockStore {
     );
     const [twins] = twinsOf(this.#nodes, ({ name }) => name);
     if (twins !== undefined) throw listedTwice(twins);
+    this.once = new RedisOnceStore(this.#nodes);
     this.#warn = options.warn;
     this.#turns = options.turns;
     this.#ears = new Ears(this.#nodes);

@@ -26,6 +26,7 @@ import {
 } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
 import { nodeHealth } from './node-health.js';
+import { NodeOnce } from './once/node-once.js';
 import { probe, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
@@ -33,6 +34,7 @@ import { redisSource, type RedisLocation, type RedisSource } from './redis-sourc
 import { acquireScript } from './scripts/acquire.js';
 import { extendScript } from './scripts/extend.js';
 import type { LineMode } from './scripts/line.js';
+import { onceScript } from './scripts/once.js';
 import { raiseFenceScript } from './scripts/raise-fence.js';
 import { releaseScript } from './scripts/release.js';
 import type { Script } from './scripts/script.js';
@@ -82,6 +84,8 @@ const LONGEST_CLAIM_MS = 1_000;
  * slot. It says what this one place says, and knows nothing of majorities.
  */
 export class RedisNode {
+  /** What it knows of work that is to be done once. */
+  readonly once: NodeOnce;
   readonly #options: RedisNodeOptions;
   readonly #quorum: QuorumOfNode;
   readonly #source: RedisSource;
@@ -130,6 +134,10 @@ export class RedisNode {
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
     const isSharded = this.#lineMode === 'blind' && 'ssubscribe' in this.#connection.client;
     this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn, isSharded);
+    this.once = new NodeOnce({
+      run: (key, args, isToStay) => this.#runOnce(key, args, isToStay),
+      malformed: (value) => this.#connection.malformed(value),
+    });
   }
 
   /** `host:port`. */
@@ -186,11 +194,8 @@ export class RedisNode {
       const again = (): Promise<Vote> => this.acquire(request, proposal);
       return this.#opening.then(again, again);
     }
-    if (this.#twin !== undefined) {
-      return Promise.resolve(
-        this.#connection.failure('error', `is the same server as ${this.#twin}`, false),
-      );
-    }
+    const aside = this.#setAside();
+    if (aside !== undefined) return Promise.resolve(aside);
     const { token } = request;
     const acquiring = this.#acquire(request, proposal).then((vote) => {
       this.#acquiring.delete(token);
@@ -315,6 +320,26 @@ export class RedisNode {
   close(): void {
     this.#inbox.close();
     this.#connection.close();
+  }
+
+  /** Why it has no vote, if it has none. */
+  #setAside(): Unavailable | undefined {
+    if (this.#twin === undefined) return undefined;
+    return this.#connection.failure('error', `is the same server as ${this.#twin}`, false);
+  }
+
+  async #runOnce(
+    key: string,
+    args: readonly (string | number)[],
+    isToStay: boolean,
+  ): Promise<AcknowledgedReply> {
+    const aside = this.#setAside();
+    if (aside !== undefined) return aside;
+    const { nodeTimeoutMs } = this.#options;
+    const { main, once } = this.#places.names(key);
+    return isToStay
+      ? this.#write(onceScript, this.#places.slot(key), [main, once], args, nodeTimeoutMs)
+      : this.#connection.run(onceScript, [main, once], args, nodeTimeoutMs);
   }
 
   #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {

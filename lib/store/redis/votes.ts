@@ -7,6 +7,7 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
+import type { BeginOutcome, FinishOutcome } from '../once-store.js';
 import { quorumOf } from './poll.js';
 import type { RenewalVote, Sight, Vote } from './node-answers.js';
 
@@ -15,6 +16,8 @@ interface Named {
   /** It owes answers whose time is up, so that it may not have been waited for. */
   readonly isSilent: boolean;
 }
+
+type Answer = Vote | RenewalVote | Sight | ReleaseOutcome | BeginOutcome | FinishOutcome;
 
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
@@ -174,10 +177,7 @@ export function forcedOutcome(
 }
 
 /** What happened at each node, of those that did not simply say yes. */
-export function unavailable(
-  answers: Answers<Vote | RenewalVote | Sight | ReleaseOutcome>,
-  nodes: readonly Named[],
-): Unavailable {
+export function unavailable(answers: Answers<Answer>, nodes: readonly Named[]): Unavailable {
   const failures = answers.flatMap((answer) => (answer?.status === 'unavailable' ? [answer] : []));
   const fixed = failures.filter(({ transient }) => !transient).length;
   const nothingSent =
@@ -190,10 +190,7 @@ export function unavailable(
   };
 }
 
-function whatHappened(
-  answer: Vote | RenewalVote | Sight | ReleaseOutcome | undefined,
-  node: Named | undefined,
-): readonly NodeFailure[] {
+function whatHappened(answer: Answer | undefined, node: Named | undefined): readonly NodeFailure[] {
   const { name = '', isSilent = false } = node ?? {};
   if (answer?.status === 'unavailable') return answer.nodes;
   if (answer?.status === 'refused')

@@ -1,0 +1,174 @@
+import { EventEmitter } from 'node:events';
+import type { LockService } from '../lock.service.js';
+import type { Duration } from '../options/duration.js';
+import type { OnceAttempt, RunOnceResult } from './attempt.js';
+
+/** What a `LockingWorker` works on. */
+export interface LockingWorkerOptions {
+  /** The key: what the work is called by, in all processes. */
+  readonly lockKey: string;
+  /** How long a worker that died keeps the others waiting. Default: the `ttl` of the module. */
+  readonly lockTimeout?: Duration;
+  /** How many attempts there may be, of all workers together. Default 3. */
+  readonly maxAttempts?: number;
+  /** How long it is remembered that the work is done or exhausted. Default 1 h. */
+  readonly keepDone?: Duration;
+}
+
+/** The events of a `LockingWorker`, with their arguments. */
+export interface LockingWorkerEvents {
+  /** It is this worker's turn: do the work, and then call `done()` or `fail()`. */
+  acquired: [attempt: number, isLastAttempt: boolean];
+  /** Somebody else is at it; this worker stands by. */
+  locked: [];
+  /** The work is done, by this worker or another; with the value that `done()` was given, as JSON brings it back to the others. */
+  done: [value: unknown];
+  /** The work has failed too often, or for good, and is not tried any more. */
+  exhausted: [];
+  /** An attempt of this worker failed or was superseded, or nobody knows what became of it. Without a listener `acquire()` rejects with it. */
+  error: [error: unknown];
+  /** What happens, in words. */
+  status: [text: string];
+}
+
+/** How long it stands in line before it stands there anew. */
+const STAND_BY = '1h';
+
+/** An attempt that waits for `done()` or `fail()`. */
+interface AtWork {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One of any number of workers of which one works and the others stand by, in the way of the package redis-locking-worker: `acquire()`,
+ * and when `acquired` is emitted, the work and then `done()` or `fail()`. In new code `LockService.runOnce` says the same in one call.
+ */
+export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
+  readonly #locks: LockService;
+  readonly #options: LockingWorkerOptions;
+  #closing = new AbortController();
+  #atWork: AtWork | undefined;
+  /** The run that `acquire()` began. */
+  #run: Promise<void> | undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(locks: LockService, options: LockingWorkerOptions) {
+    super();
+    this.#locks = locks;
+    this.#options = options;
+  }
+
+  /** Aborts when the lock is lost, or the worker closes, while it works; `undefined` while it does not. */
+  get signal(): AbortSignal | undefined {
+    return this.#signal;
+  }
+
+  /**
+   * Asks for the work, and stands by while somebody else is at it. Resolves when this worker has nothing more to do with it: it is done
+   * or exhausted, this worker's attempt has failed, or it was closed. What goes wrong is an `error` event. Asked again
+   * meanwhile it answers the same.
+   */
+  acquire(): Promise<void> {
+    if (this.#run === undefined) {
+      this.#closing = new AbortController();
+      this.#run = this.#stand().finally(() => {
+        this.#run = undefined;
+      });
+    }
+    return this.#run;
+  }
+
+  /**
+   * The work of this worker is done: the others stop. Resolves when that is marked. Does nothing unless the worker is at work.
+   *
+   * @param value for the `done` event of all workers: up to 4 KiB of JSON
+   */
+  async done(value?: unknown): Promise<void> {
+    if (this.#atWork === undefined) return;
+    this.#atWork.resolve(value);
+    await this.#run;
+  }
+
+  /**
+   * The attempt of this worker has failed: the next one tries; after a `NonRetryableError` none does. Resolves when that is told. Does
+   * nothing unless the worker is at work.
+   */
+  async fail(error: unknown = new Error('The worker has failed')): Promise<void> {
+    if (this.#atWork === undefined) return;
+    this.#atWork.reject(error);
+    await this.#run;
+  }
+
+  /** Stands by no longer; an attempt that is under way fails, and the next worker tries. Resolves when that is told. */
+  async close(): Promise<void> {
+    const reason = new Error('The worker was closed');
+    this.#closing.abort(reason);
+    this.#atWork?.reject(reason);
+    await this.#run;
+  }
+
+  async #stand(): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      let result = await this.#ask(0);
+      if (result.outcome === 'busy') {
+        this.#say('somebody else is at it: standing by');
+        this.emit('locked');
+      }
+      while (result.outcome === 'busy') result = await this.#ask(STAND_BY);
+      this.#tell(result);
+    } catch (error) {
+      if (signal.aborted) this.#say('closed');
+      else {
+        this.#say('the attempt failed');
+        if (this.listenerCount('error') === 0) throw error;
+        this.emit('error', error);
+      }
+    }
+  }
+
+  #ask(wait: Duration): Promise<RunOnceResult<unknown>> {
+    const { lockKey, lockTimeout, maxAttempts, keepDone } = this.#options;
+    const options = {
+      wait,
+      keepValue: true,
+      signal: this.#closing.signal,
+      ...(lockTimeout !== undefined && { ttl: lockTimeout }),
+      ...(maxAttempts !== undefined && { attempts: maxAttempts }),
+      ...(keepDone !== undefined && { keepDone }),
+    };
+    return this.#locks.runOnce(lockKey, options, (attempt) => this.#work(attempt));
+  }
+
+  async #work({ attempt, isLastAttempt, signal }: OnceAttempt): Promise<unknown> {
+    signal.throwIfAborted();
+    this.#signal = signal;
+    const work = new Promise((resolve, reject) => {
+      this.#atWork = { resolve, reject };
+    });
+    try {
+      this.#say(`acquired, attempt ${String(attempt)}`);
+      this.emit('acquired', attempt, isLastAttempt);
+      return await work;
+    } finally {
+      this.#atWork = undefined;
+      this.#signal = undefined;
+    }
+  }
+
+  #tell({ outcome, attempts, value }: RunOnceResult<unknown>): void {
+    if (outcome === 'superseded') {
+      this.#say('another attempt has begun');
+      throw new Error('The lock was lost, and another worker has taken over');
+    }
+    const isDone = outcome === 'completed' || outcome === 'done-elsewhere';
+    this.#say(`${isDone ? 'done' : 'exhausted'}, in attempt ${String(attempts)}`);
+    if (isDone) this.emit('done', value);
+    else this.emit('exhausted');
+  }
+
+  #say(text: string): void {
+    this.emit('status', text);
+  }
+}

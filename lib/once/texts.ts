@@ -1,0 +1,46 @@
+import { redact } from '../options/redact.js';
+
+/** Redis is no place for large values: of JSON, in bytes of UTF-8. */
+const LONGEST_VALUE = 4_096;
+
+/** Of an error's message, in characters. */
+const LONGEST_ERROR = 200;
+
+/** A value as it is kept for others, or why it is not. */
+export function valueAsJson(value: unknown): {
+  readonly json?: string | undefined;
+  readonly problem?: string;
+} {
+  let json: unknown;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    return { problem: `it is no JSON (${errorText(error)})` };
+  }
+  if (typeof json !== 'string') return {}; // of undefined there is none
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= LONGEST_VALUE) return { json };
+  return {
+    problem: `as JSON it has ${String(bytes)} bytes, more than ${String(LONGEST_VALUE)}`,
+  };
+}
+
+/** The value that was kept, if one was. */
+export function valueOfJson(json: string | undefined): { readonly value?: unknown } {
+  if (json === undefined) return {};
+  try {
+    return { value: JSON.parse(json) as unknown };
+  } catch {
+    return {}; // not of ours
+  }
+}
+
+/** The message of an error, short and without secrets. Anything can be thrown, also what has no text. */
+export function errorText(error: unknown): string {
+  try {
+    const text = redact(String(error instanceof Error ? error.message : error));
+    return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR - 1)}…` : text;
+  } catch {
+    return 'an error without text';
+  }
+}

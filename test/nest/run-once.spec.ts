@@ -1,0 +1,327 @@
+import 'reflect-metadata';
+import { Controller, Injectable, Param, ParseIntPipe, Post } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  LockConfigurationError,
+  LockLostError,
+  LockModule,
+  LockNotAcquiredError,
+  LockNotBoundError,
+  LockReentrancyError,
+  LockReturnKindError,
+  LockService,
+  lockKey,
+  NonRetryableError,
+  RunOnce,
+  WithLock,
+  WorkExhaustedError,
+  type LockStore,
+  MemoryLockStore,
+} from 'nestjs-holdfast';
+import { of } from 'rxjs';
+import { closeApps, startApp } from '../module/start-app.js';
+import { RedisServer } from '../support/redis-server.js';
+import { closeHttpApps, startHttpApp } from './http-app.js';
+import { Gate } from './gate.js';
+
+interface Email {
+  readonly id: number;
+}
+
+@Injectable()
+class Mailer {
+  readonly sent: string[] = [];
+  gate: Gate | undefined;
+  failures = 0;
+
+  constructor(readonly locks: LockService) {}
+
+  @RunOnce('email:<id>', { keepValue: true, attempts: 2, wait: '20s' })
+  async send(id: number): Promise<string | undefined> {
+    await this.gate?.pass();
+    if (this.failures-- > 0) throw new Error('smtp is down');
+    const { attempt, isLastAttempt, lock, signal } = this.locks.currentAttempt() ?? {};
+    this.sent.push([lock?.keys, attempt, isLastAttempt, signal?.aborted].map(String).join(' '));
+    return `receipt ${String(id)}`;
+  }
+
+  @RunOnce((email: Email) => lockKey`mail:${email.id}`, { ttl: '250ms', autoExtend: false })
+  async slow(_email: Email): Promise<void> {
+    const attempt = this.locks.currentAttempt()?.attempt;
+    this.sent.push(`begun ${String(attempt)}`);
+    if (attempt === 1) await this.gate?.pass();
+  }
+
+  @RunOnce('final', { attempts: 5 })
+  async final(): Promise<void> {
+    throw new NonRetryableError('no such address');
+  }
+
+  @RunOnce('impatient', { wait: 0 })
+  async impatient(): Promise<void> {
+    await this.gate?.pass();
+  }
+
+  @RunOnce('stream')
+  async stream(): Promise<unknown> {
+    return of(1);
+  }
+
+  @WithLock('email:<id>')
+  async nested(id: number): Promise<void> {
+    await this.send(id);
+  }
+}
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+beforeEach(async () => {
+  await server.command('FLUSHALL');
+});
+
+afterEach(async () => {
+  await closeApps();
+  await closeHttpApps();
+});
+
+afterAll(() => server.stop());
+
+/** Of an application of its own. */
+async function newMailer(): Promise<Mailer> {
+  const imports = [LockModule.forRoot({ redis: server.url })];
+  const { app } = await startApp({ imports, providers: [Mailer] });
+  return app.get(Mailer);
+}
+
+const twoMailers = async (): Promise<[Mailer, Mailer]> => [await newMailer(), await newMailer()];
+
+describe('@RunOnce', () => {
+  it('runs the method in one application, and answers its value in all', async () => {
+    const [one, other] = await twoMailers();
+    const calls = [one.send(42), other.send(42), one.send(42)];
+    expect(await Promise.all(calls)).toEqual(Array(3).fill('receipt 42'));
+    expect([...one.sent, ...other.sent]).toEqual(['email:42 1 false false']);
+    expect(await other.send(43)).toBe('receipt 43');
+    expect(one.locks.currentAttempt()).toBeUndefined();
+  });
+
+  it('rejects with what the method throws, and lets the next call try', async () => {
+    const [one, other] = await twoMailers();
+    one.failures = 1;
+    await expect(one.send(42)).rejects.toThrow('smtp is down');
+    expect(await other.send(42)).toBe('receipt 42');
+    expect(other.sent).toEqual(['email:42 2 true false']);
+  });
+
+  it('rejects with WorkExhaustedError after the last attempt', async () => {
+    const [one, other] = await twoMailers();
+    one.failures = 2;
+    await expect(one.send(42)).rejects.toThrow('smtp is down');
+    await expect(one.send(42)).rejects.toThrow('smtp is down');
+    const error: unknown = await other.send(42).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(WorkExhaustedError);
+    expect(error).toMatchObject({
+      keys: ['email:42'],
+      attempts: 2,
+      lastError: 'smtp is down',
+      message:
+        'The work "email:42" is not tried any more, after 2 attempts. The last one ended with: smtp is down',
+    });
+  });
+
+  it('rejects with WorkExhaustedError after a NonRetryableError', async () => {
+    const [one, other] = await twoMailers();
+    await expect(one.final()).rejects.toBeInstanceOf(NonRetryableError);
+    await expect(other.final()).rejects.toMatchObject({ code: 'WORK_EXHAUSTED', attempts: 1 });
+  });
+
+  it('rejects with LockNotAcquiredError when somebody else was at it for as long as it waited', async () => {
+    const [one, other] = await twoMailers();
+    one.gate = new Gate();
+    const working = one.impatient();
+    await one.gate.reached;
+    await expect(other.impatient()).rejects.toBeInstanceOf(LockNotAcquiredError);
+    one.gate.open();
+    await working;
+  });
+
+  it('rejects with LockLostError when another attempt began while it ran', async () => {
+    const [one, other] = await twoMailers();
+    one.gate = new Gate();
+    const slow = one.slow({ id: 7 });
+    await one.gate.reached;
+    await other.slow({ id: 7 });
+    one.gate.open();
+    await expect(slow).rejects.toBeInstanceOf(LockLostError);
+    expect(other.sent).toEqual(['begun 2']);
+  });
+
+  it('refuses to be called inside a section that holds its key', async () => {
+    const mailer = await newMailer();
+    await expect(mailer.nested(42)).rejects.toBeInstanceOf(LockReentrancyError);
+    expect(mailer.sent).toEqual([]);
+    expect(await mailer.send(42)).toBe('receipt 42');
+  });
+
+  it('refuses a stream, which would go on when the work is marked as done', async () => {
+    const mailer = await newMailer();
+    await expect(mailer.stream()).rejects.toBeInstanceOf(LockReturnKindError);
+    await expect(mailer.stream()).rejects.toThrow(
+      'Mailer.stream did not return a Promise of a value. It gave an Observable: consume it inside the method.',
+    );
+  });
+
+  it('does not run the method of an object that has no service', async () => {
+    const mailer = new Mailer(undefined as never);
+    const refusal: unknown = await mailer.send(42).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(LockNotBoundError);
+    expect((refusal as Error).message).toMatch(/^Mailer\.send has @RunOnce, but/);
+    expect(mailer.sent).toEqual([]);
+  });
+
+  it('says at the start which override has lost it', async () => {
+    class Special extends Mailer {
+      override async final(): Promise<void> {}
+    }
+    const { warnings } = await startApp({
+      imports: [LockModule.forRoot({ redis: server.url })],
+      providers: [
+        {
+          provide: Mailer,
+          useFactory: (locks: LockService) => new Special(locks),
+          inject: [LockService],
+        },
+      ],
+    });
+    expect(warnings).toEqual([
+      'Special.final overrides Mailer.final, which has @RunOnce, without a lock of its own. Repeat @RunOnce there if the override needs the lock.',
+    ]);
+  });
+
+  it('does not run on a store that keeps no account of such work', async () => {
+    const memory = new MemoryLockStore();
+    const store: LockStore = new Proxy(memory, {
+      get(target, name) {
+        if (name === 'once') return undefined;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const { app } = await startApp({
+      imports: [LockModule.forRoot({ store })],
+      providers: [Mailer],
+    });
+    const mailer = app.get(Mailer);
+    await expect(mailer.send(42)).rejects.toThrow(
+      'a LockStore of your own needs the property "once"',
+    );
+    await expect(mailer.locks.runOnce('a', () => 1)).rejects.toBeInstanceOf(LockConfigurationError);
+    expect(mailer.sent).toEqual([]);
+    expect(await mailer.locks.run('a', () => 'locks work')).toBe('locks work');
+  });
+});
+
+describe('@RunOnce on a class', () => {
+  const define =
+    (decorate: () => MethodDecorator, method: unknown = async () => undefined) =>
+    () => {
+      class Jobs {}
+      Object.defineProperty(Jobs.prototype, 'work', { value: method, configurable: true });
+      const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'work')!;
+      decorate()(Jobs.prototype, 'work', descriptor);
+    };
+  const once = (key: unknown, options?: object): (() => MethodDecorator) =>
+    (() => RunOnce(key as string, options as never)) as unknown as () => MethodDecorator;
+
+  it.each([
+    [
+      'a misspelt option',
+      once('a', { attempt: 1 }),
+      '@RunOnce on Jobs.work has no option "attempt". Its options are ttl, wait, autoExtend, maxHold, instance, attempts, keepDone, keepValue.',
+    ],
+    ['reentrant', once('a', { reentrant: true }), 'has no option "reentrant"'],
+    [
+      'no attempts',
+      once('a', { attempts: 0 }),
+      '@RunOnce on Jobs.work: Option "attempts" must be a whole number from 1',
+    ],
+    ['a wrong ttl', once('a', { ttl: 1 }), '@RunOnce on Jobs.work: Option "ttl"'],
+    ['several keys', once(['a', 'b']), '@RunOnce on Jobs.work needs one key'],
+    ['an empty key', once(''), '@RunOnce on Jobs.work: the key "" is empty'],
+    ['an unknown parameter', once('a:<b>'), '@RunOnce on Jobs.work: the key "a:<b>"'],
+  ])('is refused with %s when the class is defined', (_, decorate, message) => {
+    expect(define(decorate)).toThrow(LockConfigurationError);
+    expect(define(decorate)).toThrow(message);
+  });
+
+  it('is refused on a generator, on what is no method, and beside another lock', () => {
+    expect(define(once('a'), async function* () {})).toThrow('a generator cannot be done once');
+    expect(define(once('a'), 7)).toThrow('@RunOnce goes on methods only');
+    expect(() => {
+      class Twice {
+        @WithLock('b')
+        @RunOnce('a')
+        async work(): Promise<void> {}
+      }
+      return Twice;
+    }).toThrow('Twice.work has @RunOnce and @WithLock');
+  });
+});
+
+describe('@RunOnce on a handler', () => {
+  const attempts: number[] = [];
+
+  @Controller('emails')
+  class Emails {
+    constructor(private readonly locks: LockService) {}
+
+    @Post(':id/raw')
+    @RunOnce('email:<params.id>', { attempts: 1, keepValue: true })
+    async byRequest(@Param('id') id: string): Promise<object | undefined> {
+      return this.#work(Number(id));
+    }
+
+    @Post(':id')
+    @RunOnce('email:<id>', { attempts: 1, keepValue: true })
+    async byArgument(@Param('id', ParseIntPipe) id: number): Promise<object | undefined> {
+      return this.#work(id);
+    }
+
+    async #work(id: number): Promise<object> {
+      attempts.push(this.locks.currentAttempt()?.attempt ?? NaN);
+      if (id > 10) throw new Error('cannot be sent');
+      return { sent: id };
+    }
+  }
+
+  it.each(['/emails/1', '/emails/2/raw'])('answers POST %s with the one value', async (path) => {
+    attempts.length = 0;
+    const http = await startHttpApp({ controllers: [Emails] });
+    const answers = await Promise.all([http.post(path), http.post(path)]);
+    const id = Number(/\d/.exec(path));
+    expect(answers.map(({ status, body }) => ({ status, body }))).toEqual(
+      Array(2).fill({ status: 201, body: { sent: id } }),
+    );
+    expect(attempts).toEqual([1]);
+  });
+
+  it('answers 409 without Retry-After for work that is not tried any more', async () => {
+    const http = await startHttpApp({ controllers: [Emails] });
+    expect((await http.post('/emails/11')).status).toBe(500);
+    const { status, body, retryAfter } = await http.post('/emails/11');
+    expect({ status, body }).toEqual({
+      status: 409,
+      body: {
+        statusCode: 409,
+        message: 'This has been tried without success, and is not tried again.',
+        error: 'Conflict',
+        code: 'WORK_EXHAUSTED',
+      },
+    });
+    expect(retryAfter).toBeNull();
+  });
+});
