@@ -17,7 +17,7 @@ import type {
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
-import { isOwnToken, newOwnerToken, type HoldMode } from '../store/owner-token.js';
+import { holdModeOf, isOwnToken, newOwnerToken, type HoldMode } from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
 import {
   contendedPauseMs,
@@ -57,8 +57,8 @@ const CONTENDED_TRIES = 4;
 export class LockQueue {
   readonly #deps: Dependencies;
   readonly #shared: LineDependencies;
-  /** Callers so far who would share their lock. */
-  #sharing = 0;
+  /** Callers so far who share their lock. */
+  #readers = 0;
   readonly #lines = new Map<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
@@ -119,7 +119,8 @@ export class LockQueue {
    */
   passOn(lease: Lease): boolean {
     if (this.#state !== 'open') return false;
-    return this.#lines.get(idOf(lease.keys))?.passOn(lease) ?? false;
+    const line = this.#lines.get(nameOf(lease.keys, holdModeOf(lease.token)));
+    return line?.passOn(lease) ?? false;
   }
 
   wakeAll(): void {
@@ -169,9 +170,10 @@ export class LockQueue {
 
   #wait(request: LockRequest): Promise<Lease> {
     const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
-    // Who shares a lock with others waits for nobody of this process: each stands in the store's line.
-    const name =
-      idOf(request.keys) + (request.mode === 'exclusive' ? '' : `\0${String(++this.#sharing)}`);
+    const { keys, mode } = request;
+    // Readers wait for nobody of this process: each stands in the store's line.
+    const own = mode === 'shared' ? String(++this.#readers) : '';
+    const name = nameOf(keys, mode) + own;
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, request.keys, caller);
@@ -271,8 +273,11 @@ export class LockQueue {
   }
 }
 
-const idOf = (keys: readonly string[]): string =>
-  keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
+/** What the line of those who want the same is called. */
+function nameOf(keys: readonly string[], mode: HoldMode): string {
+  const name = keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
+  return mode === 'exclusive' ? name : `${name}\0\0${mode}`;
+}
 
 /** What a refusal by the store is called. */
 function refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {

@@ -168,8 +168,9 @@ export class WaitingLine {
       const outcome = await this.#deps.attempt(request, place, this.#token);
       if (outcome.status === 'granted') {
         this.#granted(request, outcome.grant);
-        // Our own process holds it now and will wake us; asking the store would only be refused.
-        if (this.#callers.size > 0) await this.#sleep(outcome.grant.ttlMs);
+        // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
+        if (this.#callers.size > 0 && request.mode === 'exclusive')
+          await this.#sleep(outcome.grant.ttlMs);
       } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
       else await this.#unavailable(outcome);
     }

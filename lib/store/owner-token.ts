@@ -21,9 +21,9 @@ export function holdModeOf(token: string): HoldMode {
   return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
 }
 
-/** Of so many fencing tokens how many are reserved with a lease: turns are taken only under one that nobody shares. */
+/** Of so many fencing tokens how many are reserved with a lease: readers take no turns, or a writer would wait for all of them. */
 export const turnsOf = (token: string, turns: number): number =>
-  holdModeOf(token) === 'exclusive' ? turns : 1;
+  holdModeOf(token) === 'shared' ? 1 : turns;
 
 /** Whether a token was made for this maker. */
 export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);

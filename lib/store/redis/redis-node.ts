@@ -8,7 +8,7 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
-import { isOwnerToken, turnsOf } from '../owner-token.js';
+import { holdModeOf, isOwnerToken, turnsOf } from '../owner-token.js';
 import {
   AcknowledgedWrites,
   type AcknowledgedReply,
@@ -493,10 +493,12 @@ export class RedisNode {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves, group);
     const keepMs = this.#putsBack ? fenceKeepMs : '';
+    // Of those who hold it together, another one may have used a larger one.
+    const used = holdModeOf(lease.token) === 'exclusive' ? lastToken : undefined;
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group.names),
-      trimmed([lease.token, this.#lineMode, lastToken ?? '', keepMs, member, quiet ? 1 : '']),
+      trimmed([lease.token, this.#lineMode, used ?? '', keepMs, member, quiet ? 1 : '']),
       nodeTimeoutMs,
     );
     if (reply.status === 'unavailable') return reply;

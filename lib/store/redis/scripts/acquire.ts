@@ -32,17 +32,16 @@ local function fencing_token(highest, joined)
   return first
 end
 
-local function raise(fence, first)
+local function raise(fence, last)
   -- The fence must outlive the lease by as much as it is ahead of this server's clock.
-  local life = ttl + keep + math.ceil((first + turns - now) / 1000)
-  redis.call('SET', fence, first + turns - 1, 'PX', life)
+  redis.call('SET', fence, last, 'PX', ttl + keep + math.ceil((last + 1 - now) / 1000))
 end
 
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
 local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
 if #KEYS == 4 and alone and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local first = fencing_token(tonumber(redis.call('GET', KEYS[2]) or 0))
-  raise(KEYS[2], first)
+  raise(KEYS[2], first + turns - 1)
   redis.call('SET', KEYS[1], token, 'PX', ttl)
   return { 1, now, first, 0 }
 end
@@ -113,7 +112,7 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
-for i = 1, last, 4 do raise(KEYS[i + 1], math.max(first, joined and highest or 0)) end
+for i = 1, last, 4 do raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0)) end
 for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
 return { 1, now, first, others }
 `);
