@@ -14,6 +14,7 @@ import { holderKilled } from './scenarios/holder-killed.mjs';
 import { idleWaiters } from './scenarios/idle-waiters.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
+import { limited, limitedSection, once, shared } from './scenarios/together.mjs';
 import { manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';
@@ -35,6 +36,10 @@ const scenarios = [
   manyLeases,
   decorator,
   slowNode,
+  limited,
+  limitedSection,
+  shared,
+  once,
 ];
 const resultsFolder = new URL('../results/', import.meta.url);
 

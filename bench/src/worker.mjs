@@ -4,7 +4,7 @@ import { openEntrant } from './libraries/index.mjs';
 import { holdLeases } from './support/leases.mjs';
 
 const opened = new Map();
-const held = new Map();
+const holding = new Map();
 
 const offers = {
   /** Connects, so that it is not part of what is measured. */
@@ -13,7 +13,7 @@ const offers = {
   },
 
   /** Callers who acquire, do something for `sectionMs` and release, again and again, for `ms`. */
-  async loop({ entrant, urls, keys, callers, sectionMs = 0, ttl = 30_000, startAt = 0, ms }) {
+  async loop({ entrant, urls, keys, callers, sectionMs = 0, ttl = 30_000, held, startAt = 0, ms }) {
     const client = await clientOf(entrant, urls);
     await sleep(Math.max(0, startAt - Date.now()));
     const cpu = process.cpuUsage();
@@ -29,7 +29,7 @@ const offers = {
         for (let asked = start; asked < end; asked = performance.now()) {
           let release;
           try {
-            release = await client.acquire(key, { ttl, wait: 60_000 });
+            release = await client.acquire(key, { ttl, wait: 60_000, ...held });
           } catch {
             failed += 1;
             await sleep(1);
@@ -57,6 +57,27 @@ const offers = {
     };
   },
 
+  /** Callers who have work done once, piece after piece. */
+  async once({ entrant, urls, keys, ms }) {
+    const { locks } = await clientOf(entrant, urls);
+    const waits = [];
+    const end = performance.now() + ms;
+    const counts = await Promise.all(
+      keys.map(async (key) => {
+        let count = 0;
+        for (let asked = performance.now(); asked < end; asked = performance.now()) {
+          const piece = `${key}:${String(asked)}:${String(count)}`;
+          await locks.runOnce(piece, { keepDone: '1s' }, () => {
+            waits.push(performance.now() - asked);
+          });
+          count += 1;
+        }
+        return count;
+      }),
+    );
+    return { counts, failed: 0, waits: Float64Array.from(waits) };
+  },
+
   /** Callers who wait for one key and release it at once; resolves when all have had it. */
   async queue({ entrant, urls, key, callers, ttl = 30_000 }) {
     const client = await clientOf(entrant, urls);
@@ -70,12 +91,12 @@ const offers = {
 
   async acquire({ entrant, urls, key, ttl }) {
     const client = await clientOf(entrant, urls);
-    held.set(key, await client.acquire(key, { ttl, wait: 60_000 }));
+    holding.set(key, await client.acquire(key, { ttl, wait: 60_000 }));
   },
 
   async release({ key }) {
-    await held.get(key)();
-    held.delete(key);
+    await holding.get(key)();
+    holding.delete(key);
   },
 
   /** How long `acquire` takes, one after the other, each with a key of its own. */

@@ -9,10 +9,11 @@ export async function open(urls, { waits = true } = {}) {
   const locks = new LockService({ redis: urls.length === 1 ? urls[0] : urls });
   await locks.open();
   return {
-    async acquire(key, { ttl, wait }) {
+    locks,
+    async acquire(key, { wait, ...options }) {
       const lock = waits
-        ? await locks.acquire(key, { ttl, wait })
-        : await locks.tryAcquire(key, { ttl });
+        ? await locks.acquire(key, { wait, ...options })
+        : await locks.tryAcquire(key, options);
       if (lock === null) throw new Error(`${key} is held`);
       return () => lock.release();
     },
