@@ -87,6 +87,7 @@ export type {
   OnceReference,
   OnceStore,
 } from './store/once-store.js';
+export { holdModeOf, type HoldMode } from './store/owner-token.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { RedisLocation } from './store/redis/redis-source.js';
 export { getLockServiceToken, InjectLockService } from './tokens.js';

@@ -44,6 +44,7 @@ describe('the exports', () => {
       'WithLock',
       'WorkExhaustedError',
       'getLockServiceToken',
+      'holdModeOf',
       'lockKey',
       'setRetryAfter',
     ]);

@@ -5,7 +5,10 @@ import type { OnceStore } from './once-store.js';
 export interface LeaseReference {
   /** Sorted, without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
-  /** Owner token: unguessable, fresh for every attempt. */
+  /**
+   * Owner token: unguessable, fresh for every attempt. It says whether it holds the keys alone or together with others: `holdModeOf`. A
+   * store that takes every lock for an exclusive one is safe, only slower.
+   */
   readonly token: string;
 }
 
