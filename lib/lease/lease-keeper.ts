@@ -57,17 +57,20 @@ export class LeaseKeeper {
   }
 
   adopt(grant: Grant, options: HoldingOptions): Lease {
-    const lease = new Lease(grant, options, this.#deps.clock, this.#deps.clockDrift);
+    const { clock, clockDrift } = this.#deps;
+    const now = clock.now();
+    const lease = new Lease(grant, options, clock, clockDrift, now);
     this.#leases.set(lease.token, lease);
-    this.#plan(lease, renewalDelayMs(lease.ttlMs));
+    this.#plan(lease, renewalDelayMs(lease.ttlMs), now);
     return lease;
   }
 
   /** The next turn under a lease whose holder has given it back. */
   takeTurn(lease: Lease, options: HoldingOptions): Lease {
-    const turn = lease.passOn(options);
+    const now = this.#deps.clock.now();
+    const turn = lease.passOn(options, now);
     this.#leases.set(turn.token, turn);
-    this.#plan(turn, renewalDelayMs(turn.ttlMs) - turn.sinceSentMs);
+    this.#plan(turn, renewalDelayMs(turn.ttlMs) - turn.sinceSentMs(now), now);
     return turn;
   }
 
@@ -145,11 +148,13 @@ export class LeaseKeeper {
 
   #release(lease: Lease): Promise<boolean> {
     if (lease.state.status === 'lost') return Promise.resolve(false);
-    if (lease.lostReason !== undefined) {
-      this.#lose(lease, lease.lostReason);
+    const now = this.#deps.clock.now();
+    const lostReason = lease.lostReasonAt(now);
+    if (lostReason !== undefined) {
+      this.#lose(lease, lostReason);
       return Promise.resolve(false);
     }
-    const heldMs = Math.round(lease.heldForMs);
+    const heldMs = Math.round(lease.heldForMs(now));
     const isSure = lease.state.status === 'held';
     this.#end(lease, 'released');
     if (!isSure || !this.#deps.passOn(lease))
@@ -187,19 +192,20 @@ export class LeaseKeeper {
     throw error;
   }
 
-  #plan(lease: Lease, delayMs: number): void {
-    const now = this.#deps.clock.now();
+  #plan(lease: Lease, delayMs: number, now = this.#deps.clock.now()): void {
     let dueMs = lease.endsInMs(now);
     if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
     lease.appointment?.cancel();
-    lease.appointment = this.#deps.agenda.schedule(dueMs, () => {
+    const attend = (): void => {
       this.#attend(lease);
-    });
+    };
+    lease.appointment = this.#deps.agenda.schedule(dueMs, attend, now);
   }
 
   #attend(lease: Lease): void {
     lease.appointment = undefined;
-    if (lease.options.maxHoldMs - lease.heldForMs <= SLOT_MS) this.#lose(lease, 'max-hold');
+    if (lease.options.maxHoldMs - lease.heldForMs(this.#deps.clock.now()) <= SLOT_MS)
+      this.#lose(lease, 'max-hold');
     else if (lease.validForMs <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
       this.#lose(lease, silent ? 'store-unavailable' : 'expired');

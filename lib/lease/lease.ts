@@ -93,13 +93,14 @@ export class Lease implements LeaseReference {
     options: HoldingOptions,
     clock: Clock,
     clockDrift: number,
+    now: Instant,
     previous?: Lease,
   ) {
     this.keys = grant.keys;
     this.token = grant.token;
     this.fencingToken = grant.fencingToken;
-    this.heldSince = previous === undefined ? grant.sentAt : clock.now();
-    this.tenure = previous?.tenure ?? new Tenure(this, grant, clock.now());
+    this.heldSince = previous === undefined ? grant.sentAt : now;
+    this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
     this.options = options;
     this.#ttlMs = grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
@@ -110,7 +111,7 @@ export class Lease implements LeaseReference {
   }
 
   /** The next turn: a lock of its own, with what is left of the validity. */
-  passOn(options: HoldingOptions): Lease {
+  passOn(options: HoldingOptions, now: Instant): Lease {
     const { keys, token, tenure } = this;
     const turn = new Lease(
       {
@@ -123,6 +124,7 @@ export class Lease implements LeaseReference {
       options,
       this.#clock,
       this.#clockDrift,
+      now,
       this,
     );
     // From here on the renewal is the new turn's: nobody would take it from this lease any more.
@@ -133,8 +135,8 @@ export class Lease implements LeaseReference {
   }
 
   /** Since the request was sent that the validity counts from. */
-  get sinceSentMs(): number {
-    return elapsedMs(this.#sentAt, this.#clock.now());
+  sinceSentMs(now: Instant): number {
+    return elapsedMs(this.#sentAt, now);
   }
 
   get ttlMs(): number {
@@ -152,17 +154,23 @@ export class Lease implements LeaseReference {
 
   /** What is left of the validity by the clocks, whatever the state; may be negative. */
   get validForMs(): number {
-    return validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, this.#clock.now());
+    return this.validForMsAt(this.#clock.now());
+  }
+
+  validForMsAt(now: Instant): number {
+    return validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, now);
   }
 
   /** Until it is over unless it is renewed, or has been held for long enough. */
   endsInMs(now: Instant): number {
-    const validForMs = validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, now);
-    return Math.min(validForMs, this.options.maxHoldMs - elapsedMs(this.heldSince, now));
+    return Math.min(
+      this.validForMsAt(now),
+      this.options.maxHoldMs - elapsedMs(this.heldSince, now),
+    );
   }
 
-  get heldForMs(): number {
-    return elapsedMs(this.heldSince, this.#clock.now());
+  heldForMs(now: Instant): number {
+    return elapsedMs(this.heldSince, now);
   }
 
   /** Created when first asked for: most locks never need one. */
@@ -175,8 +183,12 @@ export class Lease implements LeaseReference {
 
   /** Why this lease protects nothing any more, by state or by the clocks; `undefined` while it is held. */
   get lostReason(): LockLostReason | undefined {
+    return this.lostReasonAt(this.#clock.now());
+  }
+
+  lostReasonAt(now: Instant): LockLostReason | undefined {
     if (this.#state.status === 'lost') return this.#state.reason;
-    if (this.validForMs > 0) return undefined;
+    if (this.validForMsAt(now) > 0) return undefined;
     return this.#state.status === 'jeopardy' ? 'store-unavailable' : 'expired';
   }
 

@@ -67,13 +67,13 @@ export class Caller {
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;
-    const leftMs = this.request.waitMs - elapsedMs(this.#since, this.#clock.now());
-    if (leftMs <= 0) this.giveUp();
-    else {
-      this.#timeout = this.#agenda.schedule(leftMs + SLOT_MS, () => {
-        this.giveUp();
-      });
-    }
+    const now = this.#clock.now();
+    const leftMs = this.request.waitMs - elapsedMs(this.#since, now);
+    const giveUp = (): void => {
+      this.giveUp();
+    };
+    if (leftMs <= 0) giveUp();
+    else this.#timeout = this.#agenda.schedule(leftMs + SLOT_MS, giveUp, now);
   }
 
   /** The wait is over. */

@@ -12,7 +12,7 @@ import type {
 } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { SLOT_MS, type Agenda } from '../time/agenda.js';
-import { elapsedMs, type Clock } from '../time/clock.js';
+import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { Caller, LockRequest } from './caller.js';
 
 export type AttemptOutcome =
@@ -134,11 +134,11 @@ export class WaitingLine {
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease): boolean {
     const caller = this.#head();
-    if (caller === undefined || !this.#mayPass(lease, caller.request)) return false;
+    const now = this.#deps.clock.now();
+    if (caller === undefined || !this.#mayPass(lease, caller.request, now)) return false;
     this.#remove(caller);
     const turn = this.#deps.takeTurn(lease, caller.request);
     const { tenure } = turn;
-    const now = this.#deps.clock.now();
     if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
       caller.grant(turn);
       return true;
@@ -242,17 +242,17 @@ export class WaitingLine {
     await this.#deps.leave(lease, place);
   }
 
-  #mayPass(lease: Lease, request: LockRequest): boolean {
+  #mayPass(lease: Lease, request: LockRequest, now: Instant): boolean {
     const { tenure, ttlMs, options } = lease;
-    const { handoff, clock, clockDrift } = this.#deps;
+    const { handoff, clockDrift } = this.#deps;
     return (
       tenure.hasToken &&
       (!tenure.othersWait || tenure.turns < handoff.turns) &&
-      elapsedMs(tenure.since, clock.now()) < handoff.tenureMs &&
+      elapsedMs(tenure.since, now) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.
       isAlike({ ...options, ttlMs }, request) &&
       options.autoExtend &&
-      lease.validForMs > validityMs(ttlMs, clockDrift) / 2
+      lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
     );
   }
 

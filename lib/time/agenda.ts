@@ -25,8 +25,8 @@ export class Agenda {
   }
 
   /** Calls back in `delayMs`, or up to 5 ms before. */
-  schedule(delayMs: number, callback: () => void): Appointment {
-    const slot = Math.floor((this.#clock.now().monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
+  schedule(delayMs: number, callback: () => void, now = this.#clock.now()): Appointment {
+    const slot = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
     const entries = this.#slots.get(slot) ?? new Set();
     entries.add(callback);
     this.#slots.set(slot, entries);
