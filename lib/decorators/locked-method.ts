@@ -7,7 +7,7 @@ import {
 } from '../key/index.js';
 import { toMs } from '../options/duration.js';
 import { booleanOf, ttlToMs } from '../options/resolve-options.js';
-import type { RunOptions } from '../options/acquire-options.js';
+import { minHoldToMs, releaseOf, type RunOptions } from '../options/acquire-options.js';
 import { getLockServiceToken } from '../tokens.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey, WithLockOptions } from './with-lock.types.js';
@@ -98,6 +98,8 @@ const OPTIONS = {
   autoExtend: true,
   reentrant: true,
   maxHold: true,
+  minHold: true,
+  release: true,
   returns: true,
   onLocked: true,
   instance: true,
@@ -122,15 +124,18 @@ function onLockedOf(where: string, value: unknown): NonNullable<WithLockOptions[
 /** Only what was said: the rest are the service's defaults. A decorated call does not wait unless told. */
 function runOptionsOf(
   where: string,
-  { ttl, wait, autoExtend, reentrant, maxHold }: WithLockOptions,
+  { ttl, wait, autoExtend, reentrant, maxHold, minHold, release }: WithLockOptions,
 ): RunOptions {
   try {
+    const ttlMs = ttl === undefined ? undefined : ttlToMs(ttl);
     return {
       wait: toMs(wait ?? 0, 'wait'),
-      ...(ttl !== undefined && { ttl: ttlToMs(ttl) }),
+      ...(ttlMs !== undefined && { ttl: ttlMs }),
       ...(autoExtend !== undefined && { autoExtend: booleanOf(autoExtend, 'autoExtend') }),
       ...(reentrant !== undefined && { reentrant: booleanOf(reentrant, 'reentrant') }),
       ...(maxHold !== undefined && { maxHold: toMs(maxHold, 'maxHold', 1) }),
+      ...(minHold !== undefined && { minHold: minHoldToMs(minHold, ttlMs) }),
+      ...(release !== undefined && { release: releaseOf(release) }),
     };
   } catch (error) {
     throw error instanceof LockConfigurationError

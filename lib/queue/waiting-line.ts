@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Grant, Lease } from '../lease/lease.js';
-import { validityMs } from '../lease/lease.js';
+import { endsWhenDone, validityMs } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type {
   Held,
@@ -246,6 +246,8 @@ export class WaitingLine {
       elapsedMs(tenure.since, clock.now()) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.
       isAlike({ ...options, ttlMs }, request) &&
+      // What is left of this one need not cover it.
+      endsWhenDone(request) &&
       options.autoExtend &&
       lease.validForMs > validityMs(ttlMs, clockDrift) / 2
     );

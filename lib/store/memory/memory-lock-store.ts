@@ -79,11 +79,13 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve(leases.map((lease) => this.#extend(lease)));
   }
 
-  release(lease: LeaseReference): Promise<ReleaseOutcome> {
+  release(lease: LeaseReference, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     let all = true;
     for (const key of lease.keys) {
-      if (this.#valid(key)?.token === lease.token) this.#free(key);
-      else {
+      if (this.#valid(key)?.token === lease.token) {
+        if (keepMs > 0) this.#keep(key, lease.token, keepMs);
+        else this.#free(key);
+      } else {
         all = false;
         this.#give(key);
       }
@@ -144,6 +146,13 @@ export class MemoryLockStore implements LockStore {
   #free(key: string): void {
     this.#entries.delete(key);
     this.#give(key);
+  }
+
+  /** It is over for its holder, and stays taken for so long. */
+  #keep(key: string, token: string, keepMs: number): void {
+    this.#put({ keys: [key], token, ttlMs: keepMs });
+    const [first] = this.#lines.get(key) ?? [];
+    if (first !== undefined) this.#tell(key, { to: first.token, inMs: keepMs });
   }
 
   /** A key that is free goes to the first in line, unless that is the one who asks. */

@@ -69,6 +69,8 @@ export interface ReleaseManner {
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
   readonly leaves?: LinePlace;
+  /** For so long the keys stay taken. */
+  readonly keepMs?: number | undefined;
 }
 
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
@@ -463,15 +465,23 @@ export class RedisNode {
   async #releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { quiet = false, lastToken, leaves }: ReleaseManner = {},
+    { quiet = false, lastToken, leaves, keepMs = 0 }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves, group);
-    const keepMs = this.#putsBack ? fenceKeepMs : '';
+    const keepFence = this.#putsBack ? fenceKeepMs : '';
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group),
-      trimmed([lease.token, this.#lineMode, lastToken ?? '', keepMs, member, quiet ? 1 : '']),
+      trimmed([
+        lease.token,
+        this.#lineMode,
+        lastToken ?? '',
+        keepFence,
+        member,
+        quiet ? 1 : '',
+        keepMs > 0 ? Math.ceil(keepMs) : '',
+      ]),
       nodeTimeoutMs,
     );
     if (reply.status === 'unavailable') return reply;
