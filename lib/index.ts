@@ -9,6 +9,7 @@ export type {
 } from './decorators/with-lock.types.js';
 export {
   LockConfigurationError,
+  LockDeadlockError,
   LockError,
   LockKeyError,
   LockLostError,
