@@ -9,6 +9,7 @@ import { toMs } from '../options/duration.js';
 import { booleanOf, ttlToMs } from '../options/resolve-options.js';
 import { minHoldToMs, releaseOf, type RunOptions } from '../options/acquire-options.js';
 import { getLockServiceToken } from '../tokens.js';
+import { FireTime } from './fire-time.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey, WithLockOptions } from './with-lock.types.js';
 
@@ -57,10 +58,20 @@ export class LockedMethod {
         `${where} has no key. Name what to lock: @WithLock('order:<orderId>').`,
       );
     }
+    const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     this.#keys = templates.map((template) =>
-      parseKeyTemplate(template, { where, method, owner, name: propertyKey }),
+      parseKeyTemplate(template, { where, method, owner, name: propertyKey, fireTime }),
     );
     this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
+  }
+
+  /**
+   * For when the class is defined, with all of its decorators.
+   *
+   * @throws LockConfigurationError
+   */
+  check(): void {
+    if (typeof this.#keys !== 'function') for (const template of this.#keys) template.check();
   }
 
   /** Whether its calls stand in line. */
