@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import {
+  LockConfigurationError,
   LockLostError,
   LockNotAcquiredError,
   LockReturnKindError,
@@ -278,6 +279,20 @@ export class LockService {
     request: RequestValues | undefined,
   ): readonly string[] {
     return this.#checked(() => locked.resolve(args, request));
+  }
+
+  /**
+   * @internal Whether the options of decorated calls fit those of the service.
+   *
+   * @throws LockConfigurationError
+   */
+  checkOptions({ name, runOptions }: LockedMethod): void {
+    try {
+      resolveAcquireOptions(runOptions, this.#options);
+    } catch (error) {
+      if (!(error instanceof LockConfigurationError)) throw error;
+      throw new LockConfigurationError(`@WithLock on ${name}: ${error.message}`);
+    }
   }
 
   /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */

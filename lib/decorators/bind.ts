@@ -10,6 +10,8 @@ export function bindLockedMethods(instance: object, service: LockService): void 
   for (const locked of lockedMethodsOf(instance)) {
     const { slot } = locked;
     locked.check();
-    if (slot.serviceName === service.name) slot.bind(instance, service);
+    if (slot.serviceName !== service.name) continue;
+    service.checkOptions(locked);
+    slot.bind(instance, service);
   }
 }

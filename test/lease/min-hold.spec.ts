@@ -3,6 +3,7 @@ import {
   LockConfigurationError,
   LockService,
   MemoryLockStore,
+  WithLock,
   type AcquireOutcome,
   type AcquireRequest,
   type LeaseReference,
@@ -64,6 +65,52 @@ describe('the options', () => {
     await expect(lock.extend('4s')).rejects.toThrow(LockConfigurationError);
     expect(store.extended).toHaveLength(0);
     await lock.extend('5s');
+  });
+});
+
+describe('a decorated method', () => {
+  it('with a minHold that is longer than its ttl is an error when its class is defined', () => {
+    expect(() => {
+      class Jobs {
+        @WithLock('job', { minHold: '2m', ttl: '1m' })
+        async run(): Promise<void> {
+          // Never runs.
+        }
+      }
+      return Jobs;
+    }).toThrow('@WithLock on Jobs.run: "minHold" (120000 ms) is longer than the TTL');
+  });
+
+  it('with one that is longer than the ttl of its service is an error at the start', () => {
+    class Jobs {
+      @WithLock('job', { minHold: '2m' })
+      async run(): Promise<void> {
+        // Never runs.
+      }
+    }
+    const { locks } = scriptedService({ ttl: '1m' });
+    expect(() => locks.bind(new Jobs())).toThrow(
+      '@WithLock on Jobs.run: "minHold" (120000 ms) is longer than the TTL of the lock (60000 ms)',
+    );
+  });
+
+  it('keeps its lock as it says', async () => {
+    class Jobs {
+      @WithLock('job', { minHold: '2s' })
+      async hold(): Promise<void> {
+        // Done at once.
+      }
+
+      @WithLock('job', { release: 'on-expiry' })
+      async expire(): Promise<void> {
+        throw new Error('of the work');
+      }
+    }
+    const { locks, kept } = keepingService();
+    const jobs = locks.bind(new Jobs());
+    await jobs.hold();
+    await expect(jobs.expire()).rejects.toThrow('of the work');
+    expect(kept).toEqual([2_000, 10_000]);
   });
 });
 
