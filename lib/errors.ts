@@ -8,6 +8,7 @@ export type LockErrorCode =
   | 'LOCK_SERVICE_CLOSED'
   | 'LOCK_KEY_INVALID'
   | 'LOCK_REENTRANCY'
+  | 'LOCK_DEADLOCK'
   | 'LOCK_NOT_BOUND'
   | 'LOCK_RETURN_KIND'
   | 'WORK_EXHAUSTED';
@@ -272,6 +273,38 @@ export class LockKeyError extends LockError {
 export class LockReentrancyError extends LockError {
   constructor(facts: { readonly keys: readonly string[]; readonly problem: string }) {
     super({ code: 'LOCK_REENTRANCY', keys: facts.keys, body: INTERNAL, message: facts.problem });
+  }
+}
+
+/**
+ * The call waits, inside a section, for a key that is held by a section which waits, over others perhaps, for one that this call's own
+ * section holds (HTTP 409): it would wait for ever, or until one of them gives up. Told at once to the one that closes the circle; the
+ * others go on as soon as its section has ended. Seen within one process.
+ */
+export class LockDeadlockError extends LockError {
+  /** The key that was asked for, what its holder waits for, and so on; the last one is held around this call. */
+  readonly circle: readonly string[];
+
+  constructor(facts: { readonly keys: readonly string[]; readonly circle: readonly string[] }) {
+    const [first = '', ...others] = facts.circle;
+    const way = others.map(
+      (key, index) =>
+        `${index === 0 ? 'a call' : 'another one,'} which waits for ${quoted([key])}, held by `,
+    );
+    super({
+      code: 'LOCK_DEADLOCK',
+      keys: facts.keys,
+      body: {
+        statusCode: 409,
+        message: 'This operation and another one waited for each other. Try again later.',
+        error: 'Conflict',
+      },
+      message:
+        `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} not waited for, because that would never end: ${quoted([first])} is held by ` +
+        `${way.join('')}this call. ` +
+        'Take all of the keys in one call, or in the same order everywhere.',
+    });
+    this.circle = facts.circle;
   }
 }
 

@@ -11,6 +11,7 @@ export type {
 } from './decorators/with-lock.types.js';
 export {
   LockConfigurationError,
+  LockDeadlockError,
   LockError,
   LockKeyError,
   LockLostError,

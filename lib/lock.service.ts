@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import {
+  LockConfigurationError,
   LockLostError,
   LockNotAcquiredError,
   LockReturnKindError,
@@ -15,6 +16,7 @@ import { LeaseKeeper } from './lease/lease-keeper.js';
 import type { Lock } from './lease/lock.js';
 import { enterNested, Scope } from './lease/scope.js';
 import { Section } from './lease/section.js';
+import { WaitsFor } from './lease/waits-for.js';
 import { streamKindOf } from './lease/stream-kind.js';
 import { LockEventHub, type LockEventListener, type LockEventName } from './lock.events.js';
 import {
@@ -37,6 +39,9 @@ import type { StoreHealth } from './store/lock-store.js';
 
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
 const GIVE_BACK_MS = 1_000;
+
+/** Of all services of the process: what they wait for can close one circle. */
+const waitsFor = new WaitsFor();
 
 /** What `inspect` says of a key. */
 export type LockInspection =
@@ -155,7 +160,8 @@ export class LockService {
    * Runs `work` under the lock and gives back what it returns. A call from inside the work that asks for the same keys goes through
    * (same lease, same fencing token); one that is left running is waited for.
    *
-   * @throws what `acquire` throws; what `work` throws; LockLostError when the lock was lost while the work ran; LockReturnKindError
+   * @throws what `acquire` throws; LockDeadlockError when it would wait, inside another `run` or `@WithLock` method, for a lock whose holder
+   * waits for that one's; what `work` throws; LockLostError when the lock was lost while the work ran; LockReturnKindError
    * when the work returns an Observable or an async generator.
    */
   run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
@@ -324,6 +330,20 @@ export class LockService {
     return this.#checked(() => locked.resolve(args, request));
   }
 
+  /**
+   * @internal Whether the options of decorated calls fit those of the service.
+   *
+   * @throws LockConfigurationError
+   */
+  checkOptions({ name, runOptions }: LockedMethod): void {
+    try {
+      resolveAcquireOptions(runOptions, this.#options);
+    } catch (error) {
+      if (!(error instanceof LockConfigurationError)) throw error;
+      throw new LockConfigurationError(`@WithLock on ${name}: ${error.message}`);
+    }
+  }
+
   /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
   readonly present: <E>(error: E) => E;
 
@@ -357,6 +377,7 @@ export class LockService {
   ): Promise<Scope> {
     const canonical = this.#keys(keys);
     const resolved = resolveAcquireOptions(options, this.#options);
+    let waitIsOver = (): void => undefined;
     try {
       // Calls side by side in one section are one caller's: not to wait is not to wait for others.
       const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
@@ -368,10 +389,13 @@ export class LockService {
         parent,
       );
       if (nested !== undefined) return nested;
+      const sections = resolved.waitMs > 0 ? (parent?.enclosing() ?? []) : [];
+      if (sections.length > 0)
+        waitIsOver = waitsFor.begin({ owner: this, keys: canonical, sections });
     } catch (error) {
       throw this.present(error);
     }
-    const lock = await this.#acquire(canonical, resolved);
+    const lock = await this.#acquire(canonical, resolved).finally(waitIsOver);
     return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
   }
 

@@ -5,6 +5,7 @@ import {
   LockConfigurationError,
   LockError,
   LockKeyError,
+  LockDeadlockError,
   LockLostError,
   LockNotAcquiredError,
   LockNotBoundError,
@@ -23,6 +24,7 @@ describe('the exports', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
       'InjectLockService',
       'LockConfigurationError',
+      'LockDeadlockError',
       'LockError',
       'LockHandlerRunner',
       'LockInterceptor',
@@ -206,6 +208,19 @@ const cases: readonly Case[] = [
     body: { ...INTERNAL, code: 'LOCK_REENTRANCY' },
     message: 'holds only "a"',
     facts: { keys: ['a', 'b'] },
+  },
+  {
+    error: new LockDeadlockError({ keys: ['b', 'd'], circle: ['b', 'a'] }),
+    body: {
+      statusCode: 409,
+      message: 'This operation and another one waited for each other. Try again later.',
+      error: 'Conflict',
+      code: 'LOCK_DEADLOCK',
+    },
+    message:
+      'Locks "b", "d" were not waited for, because that would never end: "b" is held by a call which waits for "a", held by this call. ' +
+      'Take all of the keys in one call, or in the same order everywhere.',
+    facts: { keys: ['b', 'd'], circle: ['b', 'a'] },
   },
   {
     error: new LockNotBoundError('no LockService'),

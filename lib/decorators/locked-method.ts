@@ -7,8 +7,14 @@ import {
 } from '../key/index.js';
 import { toMs } from '../options/duration.js';
 import { booleanOf, ttlToMs } from '../options/resolve-options.js';
-import { holdModeFrom, type RunOptions } from '../options/acquire-options.js';
+import {
+  holdModeFrom,
+  minHoldToMs,
+  releaseOf,
+  type RunOptions,
+} from '../options/acquire-options.js';
 import { getLockServiceToken } from '../tokens.js';
+import { FireTime } from './fire-time.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey, WithLockOptions } from './with-lock.types.js';
 
@@ -73,10 +79,20 @@ export class LockedMethod {
         `${where} has no key. Name what to lock: ${decorator.called}('order:<orderId>').`,
       );
     }
+    const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     this.#keys = templates.map((template) =>
-      parseKeyTemplate(template, { where, method, owner, name: propertyKey }),
+      parseKeyTemplate(template, { where, method, owner, name: propertyKey, fireTime }),
     );
     this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
+  }
+
+  /**
+   * For when the class is defined, with all of its decorators.
+   *
+   * @throws LockConfigurationError
+   */
+  check(): void {
+    if (typeof this.#keys !== 'function') for (const template of this.#keys) template.check();
   }
 
   /** Whether its calls stand in line. */
@@ -116,6 +132,8 @@ const OPTIONS = {
   maxHold: true,
   mode: true,
   limit: true,
+  minHold: true,
+  release: true,
   returns: true,
   onLocked: true,
   instance: true,
@@ -147,20 +165,23 @@ function onLockedOf(where: string, value: unknown): NonNullable<WithLockOptions[
 /** Only what was said: the rest are the service's defaults. */
 function runOptionsOf(
   where: string,
-  { ttl, wait, autoExtend, reentrant, maxHold, mode, limit }: WithLockOptions,
+  { ttl, wait, autoExtend, reentrant, maxHold, minHold, release, mode, limit }: WithLockOptions,
   decorator: LockDecorator,
 ): RunOptions {
   const waits = wait ?? decorator.wait;
   try {
+    const ttlMs = ttl === undefined ? undefined : ttlToMs(ttl);
     holdModeFrom({ mode, limit });
     return {
       ...(waits !== undefined && { wait: toMs(waits, 'wait') }),
-      ...(ttl !== undefined && { ttl: ttlToMs(ttl) }),
+      ...(ttlMs !== undefined && { ttl: ttlMs }),
       ...(autoExtend !== undefined && { autoExtend: booleanOf(autoExtend, 'autoExtend') }),
       reentrant: booleanOf(reentrant ?? decorator.reentrant, 'reentrant'),
       ...(maxHold !== undefined && { maxHold: toMs(maxHold, 'maxHold', 1) }),
       ...(mode !== undefined && { mode }),
       ...(limit !== undefined && { limit }),
+      ...(minHold !== undefined && { minHold: minHoldToMs(minHold, ttlMs) }),
+      ...(release !== undefined && { release: releaseOf(release) }),
     };
   } catch (error) {
     throw error instanceof LockConfigurationError

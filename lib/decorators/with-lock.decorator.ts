@@ -12,7 +12,8 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
  *
  * @param key what to lock: a template such as `'order:<orderId>'`, a list of them (all or nothing), or a function of the method's
  *   own parameters. `<orderId>` and `<order.id>` name a parameter, `<0>` its position; in handlers `<params.id>`, `<body.id>`,
- *   `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw request.
+ *   `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw request. With `@Cron`, `<fireTime>` is the time that the run was
+ *   scheduled for (`20300101T120000Z`), the same in every process, however late it is.
  * @param options what is left out comes from the module, except `wait`: a decorated call does not wait unless told.
  *
  * The call rejects with `LockNotAcquiredError` (409) when somebody else holds the lock, `LockStoreUnavailableError` (503) when

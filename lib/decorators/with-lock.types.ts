@@ -41,6 +41,10 @@ export interface WithLockOptions {
   mode?: 'exclusive' | 'shared';
   /** So many calls may run at the same time; not over several masters. */
   limit?: number;
+  /** The shortest time that the keys stay taken, from when the lock was acquired, however short the work is. At most the `ttl`. */
+  minHold?: Duration;
+  /** When the keys are free: `'when-done'` (default), or `'on-expiry'`, a whole TTL later: at most one run in that time. */
+  release?: 'when-done' | 'on-expiry';
   /**
    * What the method returns. Default `'promise'`, which includes `async *` methods. The lock is held to the end of a stream.
    *

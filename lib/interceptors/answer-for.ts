@@ -1,5 +1,6 @@
 import { Logger, type ArgumentsHost } from '@nestjs/common';
 import {
+  LockDeadlockError,
   LockNotAcquiredError,
   LockServiceClosedError,
   LockStoreUnavailableError,
@@ -10,7 +11,7 @@ const logger = new Logger('Holdfast');
 
 /** Logs what is wrong in the application itself: the client is told nothing of it, and Nest logs no `HttpException`. */
 export function reportFault(error: LockError): void {
-  if (error.getStatus() === 500) logger.error(error);
+  if (error.getStatus() === 500 || error instanceof LockDeadlockError) logger.error(error);
 }
 
 /** A lock without TTL tells nothing; neither does an outage. */
@@ -23,7 +24,10 @@ export function retryAfterSeconds(error: LockError): number | undefined {
     return Number.isFinite(seconds) ? Math.max(1, seconds) : UNKNOWN_SECONDS;
   }
   const passes =
-    error instanceof LockStoreUnavailableError || error instanceof LockServiceClosedError;
+    error instanceof LockStoreUnavailableError ||
+    error instanceof LockServiceClosedError ||
+    // The other one goes on.
+    error instanceof LockDeadlockError;
   return passes ? UNKNOWN_SECONDS : undefined;
 }
 

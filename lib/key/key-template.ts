@@ -16,6 +16,14 @@ export interface KeyTemplateContext {
   /** The class that declares it. */
   readonly owner: SourceFunction | undefined;
   readonly name: PropertyKey;
+  readonly fireTime?: FireTimeSource;
+}
+
+/** When the run of a method was scheduled. */
+interface FireTimeSource {
+  /** Why it has none. */
+  readonly problem: string | undefined;
+  text(): string;
 }
 
 /** A template such as `order:<orderId>`, parsed. */
@@ -27,10 +35,16 @@ export interface KeyTemplate {
   /** Whether a placeholder reads the request. */
   readonly usesRequest: boolean;
   /**
+   * For when all decorators of the method have run.
+   *
+   * @throws LockConfigurationError when it asks for a fire time and the method has none
+   */
+  check(): void;
+  /**
    * The key of one call. Arguments are taken as they were passed: the default of a parameter is not seen.
    *
    * @param request the request that the method was called for, if there is one; its sender is then to blame for bad values
-   * @throws LockKeyError when a value is missing or cannot stand in a key
+   * @throws LockKeyError when a value is missing or cannot stand in a key; LockConfigurationError as `check`
    */
   resolve(args: readonly unknown[], request: RequestValues | undefined): string;
 }
@@ -39,13 +53,13 @@ export interface KeyTemplate {
  * Parses the template of a key, once, when the class is defined. Two calls whose values differ never get the same key.
  *
  * A placeholder is a path: `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its
- * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request. A parameter
- * that is called like a part of the request wins.
+ * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request. In a method with
+ * `@Cron`, `<fireTime>` is the time that its run was scheduled for. A parameter that is called like one of these wins.
  *
  * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values with nothing between them
  */
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
-  const { where, method, owner, name } = context;
+  const { where, method, owner, name, fireTime } = context;
   const wrong = (problem: string) =>
     new LockConfigurationError(`${where}: the key ${JSON.stringify(template)} ${problem}`);
 
@@ -76,19 +90,32 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const location = locate(path, sources, `${String(name)}()`);
     if ('problem' in location) throw wrong(location.problem);
     const what = `${where}: ${placeholder(path)}`;
+    if (location.from === 'fire-time') {
+      if (fireTime === undefined) throw wrong(location.otherwise);
+      return { what, location, read: () => fireTime.text(), textAfter: texts[index + 1] ?? '' };
+    }
     const read = pathReader(path, location, what);
-    return { what, from: location.from, read, textAfter: texts[index + 1] ?? '' };
+    return { what, location, read, textAfter: texts[index + 1] ?? '' };
   });
 
+  const scheduled = values
+    .map(({ location }) => location)
+    .find((location) => location.from === 'fire-time');
+  const check = (): void => {
+    const problem = scheduled && fireTime?.problem;
+    if (problem !== undefined) throw wrong(`${scheduled?.otherwise ?? ''} ${problem}`);
+  };
   const { reserved } = separation;
   const [textBefore = ''] = texts;
   const called = { reserved, fromRequest: false };
   const requested = { reserved, fromRequest: true };
   return {
     source: template,
-    usesArguments: values.some(({ from }) => from !== 'request'),
-    usesRequest: values.some(({ from }) => from === 'request'),
+    usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
+    usesRequest: values.some(({ location: { from } }) => from === 'request'),
+    check,
     resolve(args, request) {
+      if (scheduled !== undefined) check();
       const options = request === undefined ? called : requested;
       let key = textBefore;
       for (const { what, read, textAfter } of values)

@@ -7,7 +7,12 @@ export type Location =
   | { readonly from: 'argument'; readonly index: number }
   /** All arguments from `index` on. */
   | { readonly from: 'rest'; readonly index: number }
-  | { readonly from: 'request'; readonly root: RequestRoot };
+  | { readonly from: 'request'; readonly root: RequestRoot }
+  /** Of a method with `@Cron`, which may be said later; `otherwise` is the problem where it is not. */
+  | { readonly from: 'fire-time'; readonly otherwise: string };
+
+/** The placeholder that means the time a run was scheduled for, unless a parameter has its name. */
+const FIRE_TIME = 'fireTime';
 
 interface Problem {
   readonly problem: string;
@@ -97,6 +102,9 @@ export function locate(path: KeyPath, sources: Sources, method: string): Locatio
       : {
           problem: `has <${head}>, which is a list of arguments. Pick one (<${head}.0>) or use a key function.`,
         };
+  }
+  if (head === FIRE_TIME && segments.length === 0) {
+    return { from: 'fire-time', otherwise: notFound(path, sources, method).problem };
   }
   if (!isRequestRoot(head)) return notFound(path, sources, method);
   return segments.length > 0

@@ -3,11 +3,14 @@ import { describeValue } from './encode.js';
 import { placeholder, type KeyPath, type RequestRoot } from './key-path.js';
 import type { Location } from './locate.js';
 
+/** Where a path begins. */
+type Start = Exclude<Location, { readonly from: 'fire-time' }>;
+
 /** The parts of a request that templates read: raw, before pipes. */
 export type RequestValues = Readonly<Partial<Record<RequestRoot, unknown>>>;
 
 const start = (
-  location: Location,
+  location: Start,
   args: readonly unknown[],
   request: RequestValues | undefined,
 ): unknown => {
@@ -27,7 +30,7 @@ const start = (
  * @param path as its author wrote it
  * @param what the name of the placeholder in errors
  */
-export function pathReader(path: KeyPath, location: Location, what: string) {
+export function pathReader(path: KeyPath, location: Start, what: string) {
   // Node's HTTP parser lower-cases the names of headers.
   const segments =
     location.from === 'request' && location.root === 'headers'

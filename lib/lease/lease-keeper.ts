@@ -1,4 +1,8 @@
-import { LockStoreUnavailableError, type LockLostReason } from '../errors.js';
+import {
+  LockConfigurationError,
+  LockStoreUnavailableError,
+  type LockLostReason,
+} from '../errors.js';
 import type { LockEventHub } from '../lock.events.js';
 import type { Duration } from '../options/duration.js';
 import type { ExtendOutcome, LeaseReference, LockStore } from '../store/lock-store.js';
@@ -83,6 +87,7 @@ export class LeaseKeeper {
   async extend(lease: Lease, ttl?: Duration): Promise<void> {
     const ttlMs = ttl === undefined ? lease.ttlMs : this.#deps.ttlToMs(ttl);
     this.#throwIfLost(lease);
+    refuseBelowMinHold(lease, ttlMs);
     // One at a time: the answers of two could come in another order than the store did what they say.
     while (lease.renewing !== undefined) await lease.renewing;
     this.#throwIfLost(lease);
@@ -109,10 +114,12 @@ export class LeaseKeeper {
   /**
    * Removes what a request whose answer is unknown may have left, or may yet leave, in the store. Goes out at once, ahead of the
    * next attempt, and again, in the rounds of the clean-up, until the store says that it is not there or `ttlMs` have passed.
+   *
+   * @param keepMs for so long from now the keys are to stay taken
    */
-  discard(lease: LeaseReference, ttlMs: number): void {
+  discard(lease: LeaseReference, ttlMs: number, keepMs = 0): void {
     const { keys, token } = lease;
-    this.#cleanUp.add({ keys, token, ttlMs });
+    this.#cleanUp.add({ keys, token, ttlMs }, keepMs);
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -157,7 +164,7 @@ export class LeaseKeeper {
     const heldMs = Math.round(lease.heldForMs(now));
     const isSure = lease.state.status === 'held';
     this.#end(lease, 'released');
-    if (!isSure || !this.#deps.passOn(lease))
+    if (!isSure || lease.keepMs > 0 || !this.#deps.passOn(lease))
       return this.#endings.add(this.#giveBack(lease, heldMs));
     const { keys, fencingToken } = lease;
     this.#deps.events.emit('released', { keys, fencingToken, heldMs });
@@ -167,9 +174,9 @@ export class LeaseKeeper {
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
     const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
     const { store, events } = this.#deps;
-    let outcome = await store.release({ keys, token, ttlMs }, fencingToken);
+    let outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
     if (outcome.status === 'unavailable' && lease.validForMs > 0) {
-      outcome = await store.release({ keys, token, ttlMs }, fencingToken);
+      outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
       // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
       if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
     }
@@ -184,7 +191,7 @@ export class LeaseKeeper {
       events.emit('lost', { keys, fencingToken, reason: 'released-elsewhere' });
       return false;
     }
-    this.discard(lease, ttlMs);
+    this.discard(lease, ttlMs, lease.keepMs);
     const { nodes } = outcome;
     const failure = new LockStoreUnavailableError({ operation: 'release', keys, nodes });
     const error = this.#deps.present(failure);
@@ -278,7 +285,7 @@ export class LeaseKeeper {
     this.#end(lease, reason);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs);
+    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, lease.keepMs);
     const { keys, fencingToken } = lease;
     this.#deps.events.emit('lost', { keys, fencingToken, reason });
     this.#deps.onEnd(keys);
@@ -290,4 +297,13 @@ export class LeaseKeeper {
     if (this.#leases.size > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
+}
+
+/** A process that dies leaves the lock for its TTL: a shorter one would not cover what is left of `minHold`. */
+function refuseBelowMinHold({ options: { minHoldMs } }: Lease, ttlMs: number): void {
+  if (ttlMs >= minHoldMs) return;
+  throw new LockConfigurationError(
+    `extend(${String(ttlMs)}) is shorter than the lock's "minHold", ${String(minHoldMs)} ms: a process that dies leaves the lock for its ` +
+      'TTL, and that must cover it.',
+  );
 }

@@ -18,7 +18,17 @@ export interface Grant extends LeaseReference {
 export interface HoldingOptions {
   readonly autoExtend: boolean;
   readonly maxHoldMs: number;
+  /** For so long after it was acquired the keys stay taken, whenever it ends. */
+  readonly minHoldMs: number;
+  readonly release: 'when-done' | 'on-expiry';
 }
+
+/** Whether the keys may be given to somebody else as soon as the holder is done with them. */
+export const endsWhenDone = ({
+  minHoldMs,
+  release,
+}: Pick<HoldingOptions, 'minHoldMs' | 'release'>): boolean =>
+  minHoldMs === 0 && release === 'when-done';
 
 /**
  * How much of a TTL may be relied on: clocks of client and server run at different speeds. The fraction is an option, the
@@ -75,6 +85,7 @@ export class Lease implements LeaseReference {
   readonly tenure: Tenure;
   readonly #clock: Clock;
   readonly #clockDrift: number;
+  readonly #grantedAtMs: number;
   #ttlMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
@@ -101,6 +112,7 @@ export class Lease implements LeaseReference {
     this.fencingToken = grant.fencingToken;
     this.heldSince = previous === undefined ? grant.sentAt : now;
     this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
+    this.#grantedAtMs = now.monotonicMs;
     this.options = options;
     this.#ttlMs = grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
@@ -167,6 +179,17 @@ export class Lease implements LeaseReference {
       this.validForMsAt(now),
       this.options.maxHoldMs - elapsedMs(this.heldSince, now),
     );
+  }
+
+  /**
+   * For how long the store has to keep the keys taken if the lease ends now; 0: not at all. By the clock that nobody sets: a step
+   * forward must not shorten it.
+   */
+  get keepMs(): number {
+    const { minHoldMs, release } = this.options;
+    if (endsWhenDone(this.options)) return 0;
+    const leftMs = minHoldMs - (this.#clock.now().monotonicMs - this.#grantedAtMs);
+    return Math.ceil(Math.max(0, leftMs, release === 'on-expiry' ? this.#ttlMs : 0));
   }
 
   heldForMs(now: Instant): number {

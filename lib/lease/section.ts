@@ -56,9 +56,10 @@ export class Section {
     return current.run(this, work);
   }
 
-  /** From the innermost outwards: the open sections of an owner that this one stands in, itself included. */
-  enclosing(owner: object): readonly Section[] {
-    const sections: Section[] = this.isOpen && this.#owner === owner ? [this] : [];
+  /** From the innermost outwards: the open sections, of one owner or of all, that this one stands in, itself included. */
+  enclosing(owner?: object): readonly Section[] {
+    const isOwners = owner === undefined || this.#owner === owner;
+    const sections: Section[] = this.isOpen && isOwners ? [this] : [];
     // Work that outlives its section, and opens others, and so on, must not keep all of them in memory.
     while (this.#parent && !this.#parent.isOpen) this.#parent = this.#parent.#parent;
     return this.#parent === undefined ? sections : [...sections, ...this.#parent.enclosing(owner)];
@@ -66,6 +67,11 @@ export class Section {
 
   covers(keys: readonly string[]): boolean {
     return keys.every((key) => this.#keys.has(key));
+  }
+
+  /** Whether it keeps others of this owner from a key now. */
+  holds(owner: object, key: string): boolean {
+    return this.#owner === owner && this.#keys.has(key) && this.isOpen && this.lock.isHeld;
   }
 
   overlaps(keys: readonly string[]): boolean {

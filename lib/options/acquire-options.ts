@@ -27,6 +27,17 @@ export interface AcquireOptions {
    * same number; who names another one, or wants the keys alone, waits until they are done. Not over several masters.
    */
   limit?: number;
+  /**
+   * The shortest time, from when it was acquired, that the keys stay taken: a lock that ends before that, however it does, is over for
+   * its holder, and nobody else gets it until then. For short jobs on machines whose clocks differ. At most the `ttl`, for which a
+   * process that dies leaves it. Default: 0.
+   */
+  minHold?: Duration;
+  /**
+   * When the keys are free: `'when-done'` (default), as soon as the lock is released; `'on-expiry'`, a whole TTL after that, also when
+   * the work failed: at most one run in that time.
+   */
+  release?: 'when-done' | 'on-expiry';
 }
 
 export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
@@ -53,6 +64,8 @@ const NAMES = new Set([
   'signal',
   'autoExtend',
   'maxHold',
+  'minHold',
+  'release',
   'reentrant',
   'mode',
   'limit',
@@ -94,7 +107,7 @@ export function resolveAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {
-  const { ttl, wait, signal, autoExtend, maxHold, reentrant } = options;
+  const { ttl, wait, signal, autoExtend, maxHold, minHold, release, reentrant } = options;
   const mode = holdModeFrom(options);
   if (mode !== 'exclusive') refuseLimitOnQuorum(mode, defaults);
   for (const name of Object.keys(options)) {
@@ -108,13 +121,38 @@ export function resolveAcquireOptions(
       `Option "signal" must be an AbortSignal, received ${typeof signal}.`,
     );
   }
+  const ttlMs = ttl === undefined ? defaults.ttlMs : ttlToMs(ttl, defaults.restartGuard);
   return {
-    ttlMs: ttl === undefined ? defaults.ttlMs : ttlToMs(ttl, defaults.restartGuard),
+    ttlMs,
     waitMs: wait === undefined ? defaults.waitMs : toMs(wait, 'wait'),
     autoExtend: booleanOf(autoExtend ?? defaults.autoExtend, 'autoExtend'),
     maxHoldMs: maxHold === undefined ? Infinity : toMs(maxHold, 'maxHold', 1),
+    minHoldMs: minHold === undefined ? 0 : minHoldToMs(minHold, ttlMs),
+    release: releaseOf(release ?? 'when-done'),
     reentrant: booleanOf(reentrant ?? true, 'reentrant'),
     signal,
     mode,
   };
+}
+
+/**
+ * @param ttlMs of the same lock, where that is known
+ * @throws LockConfigurationError
+ */
+export function minHoldToMs(value: unknown, ttlMs = Infinity): number {
+  const minHoldMs = Math.ceil(toMs(value, 'minHold'));
+  if (minHoldMs <= ttlMs) return minHoldMs;
+  const [longest, ttl] = [String(minHoldMs), String(ttlMs)];
+  throw new LockConfigurationError(
+    `"minHold" (${longest} ms) is longer than the TTL of the lock (${ttl} ms): a process that dies leaves the lock for its TTL, and that ` +
+      `must cover it. Give a "ttl" of at least ${longest} ms; a lock that is released is not kept for longer than "minHold".`,
+  );
+}
+
+/** @throws LockConfigurationError */
+export function releaseOf(value: unknown): 'when-done' | 'on-expiry' {
+  if (value === 'when-done' || value === 'on-expiry') return value;
+  throw new LockConfigurationError(
+    `Option "release" must be 'when-done' or 'on-expiry', received ${describe(value)}.`,
+  );
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Grant, Lease } from '../lease/lease.js';
-import { validityMs } from '../lease/lease.js';
+import { endsWhenDone, validityMs } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type {
   Held,
@@ -251,6 +251,8 @@ export class WaitingLine {
       elapsedMs(tenure.since, now) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.
       isAlike({ ...options, ttlMs }, request) &&
+      // What is left of this one need not cover it.
+      endsWhenDone(request) &&
       options.autoExtend &&
       lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
     );

@@ -14,7 +14,9 @@ const AT_ONCE = 10;
 const CROWD = 1_000;
 
 interface Dependencies {
-  readonly store: { release(lease: LeaseRequest): Promise<ReleaseOutcome> };
+  readonly store: {
+    release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
+  };
   readonly clock: Clock;
   readonly agenda: Agenda;
   /** Told the keys of what was removed. */
@@ -25,6 +27,8 @@ interface Entry {
   /** Its `ttlMs`: how long, from `since`, the store may keep it at the most. */
   readonly lease: LeaseRequest;
   readonly since: Instant;
+  /** For so long, from `since`, the keys are to stay taken. */
+  readonly keepMs: number;
   /** When it may be asked for again, in ms from `since`. */
   dueMs: number;
   notHeld: number;
@@ -52,12 +56,16 @@ export class CleanUp {
     return this.#entries.size;
   }
 
-  /** The first request goes out at once, ahead of the next attempt on the same connection; in a crowd with the next round. */
-  add(lease: LeaseRequest): void {
+  /**
+   * The first request goes out at once, ahead of the next attempt on the same connection; in a crowd with the next round.
+   *
+   * @param keepMs for so long from now the keys are not removed, but stay taken
+   */
+  add(lease: LeaseRequest, keepMs = 0): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.clock.now();
-    const entry = { lease, since, dueMs: 0, notHeld: 0, asking: false };
+    const entry = { lease, since, keepMs, dueMs: 0, notHeld: 0, asking: false };
     this.#entries.set(lease.token, entry);
     if (crowded) this.#plan(this.#delayMs);
     else void this.#ask(entry);
@@ -82,7 +90,9 @@ export class CleanUp {
   async #ask(entry: Entry): Promise<ReleaseOutcome['status']> {
     const { lease } = entry;
     entry.asking = true;
-    const { status } = await this.#asking.add(this.#deps.store.release(lease));
+    const { status } = await this.#asking.add(
+      this.#deps.store.release(lease, undefined, this.#keepMsOf(entry)),
+    );
     entry.asking = false;
     if (status === 'released') this.#deps.onRemoved(lease.keys);
     if (status !== 'unavailable') this.#hasAnswered();
@@ -163,6 +173,13 @@ export class CleanUp {
   #cancel(): void {
     this.#next?.appointment.cancel();
     this.#next = undefined;
+  }
+
+  /** By the clock that nobody sets. */
+  #keepMsOf({ since, keepMs }: Entry): number {
+    if (keepMs === 0) return 0;
+    const passedMs = this.#deps.clock.now().monotonicMs - since.monotonicMs;
+    return Math.max(0, Math.ceil(keepMs - passedMs));
   }
 
   #ageOf(entry: Entry): number {

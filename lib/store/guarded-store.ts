@@ -67,8 +67,8 @@ export class GuardedStore implements LockStore {
     }
   }
 
-  release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
-    return guard(RELEASE, () => this.#store.release(lease, lastToken));
+  release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome> {
+    return guard(RELEASE, () => this.#store.release(lease, lastToken, keepMs));
   }
 
   inspect(key: string): Promise<InspectOutcome> {

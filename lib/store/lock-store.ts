@@ -150,8 +150,10 @@ export interface LockStore {
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
    * @param lastToken the last fencing token that was used under it, where that is known
+   * @param keepMs for so long from now the keys are not to be given to anybody: they keep the token, and this becomes their TTL. Who
+   * stands in line is told when that is over. 0, the default: they are free at once
    */
-  release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome>;
+  release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

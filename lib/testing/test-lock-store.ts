@@ -76,8 +76,14 @@ export class TestLockStore extends MemoryLockStore {
     return outcomes.map((outcome) => outcome ?? UNAVAILABLE);
   }
 
-  override release(lease: LeaseReference): Promise<ReleaseOutcome> {
-    return this.#fails(lease.keys) ? Promise.resolve(UNAVAILABLE) : super.release(lease);
+  override release(
+    lease: LeaseReference,
+    lastToken?: number,
+    keepMs?: number,
+  ): Promise<ReleaseOutcome> {
+    return this.#fails(lease.keys)
+      ? Promise.resolve(UNAVAILABLE)
+      : super.release(lease, lastToken, keepMs);
   }
 
   override inspect(key: string): Promise<InspectOutcome> {

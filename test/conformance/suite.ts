@@ -29,6 +29,9 @@ export interface Backend {
 /** Well above what a reply takes on a busy machine, well below the TTLs that it is set against. */
 const SOON_MS = 10_000;
 
+/** Longer than it takes, at a node that is far or silent, to see that a key is taken. */
+const MIN_HOLD_MS = 1_500;
+
 /** What every store must do, seen through the public API. `open` is called once; the tests use keys of their own. */
 export function describeStore(name: string, open: () => Promise<Backend>): void {
   describe(`a lock service on ${name}`, () => {
@@ -483,6 +486,79 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
         await expect(first).rejects.toMatchObject({ name: 'AbortError' });
         await lock.release();
         expect((await second).isHeld).toBe(true);
+      });
+    });
+
+    describe('minHold', () => {
+      it('keeps keys taken after a release that comes before it is over, and no longer', async () => {
+        const [first, second] = await twoServices();
+        const keys = [newKey(), newKey()];
+        const lock = await first.acquire(keys, { ttl: '20s', minHold: MIN_HOLD_MS });
+        const since = performance.now();
+        expect(await lock.release()).toBe(true);
+        expect(lock.isHeld).toBe(false);
+
+        for (const service of [first, second]) {
+          for (const key of keys) {
+            expect(await service.tryAcquire(key)).toBeNull();
+            const inspection = await service.inspect(key);
+            expect(inspection).toMatchObject({ held: true });
+            expect(inspection.held && inspection.remainingMs).toBeLessThanOrEqual(MIN_HOLD_MS);
+          }
+        }
+        const next = await second.acquire(keys, { wait: SOON_MS });
+        expect(performance.now() - since).toBeGreaterThan(MIN_HOLD_MS - 10);
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      });
+
+      it('that is over before the work is frees the key at once', async () => {
+        const service = await newService();
+        const key = newKey();
+        await service.run(key, { ttl: '20s', minHold: 20 }, () => sleep(60));
+        expect(await service.inspect(key)).toEqual({ held: false });
+      });
+
+      it('over, whoever is next in line gets the key, in whatever process, and not at the end of the TTL', async () => {
+        const [first, second] = await twoServices();
+        const third = await newService();
+        const key = newKey();
+        const lock = await first.acquire(key, { ttl: '60s', minHold: MIN_HOLD_MS });
+        const since = performance.now();
+        const order: number[] = [];
+        const waiting = [second, first, third].map(async (service, turn) => {
+          await service.run(key, { wait: '30s' }, () => {
+            order.push(turn);
+            return performance.now() - since;
+          });
+          return performance.now() - since;
+        });
+        await waitsInLine(second, key);
+        await lock.release();
+        const times = await Promise.all(waiting);
+        expect(Math.min(...times)).toBeGreaterThan(MIN_HOLD_MS - 10);
+        expect(Math.max(...times)).toBeLessThan(SOON_MS);
+        expect(order.sort()).toEqual([0, 1, 2]);
+      });
+    });
+
+    describe("release: 'on-expiry'", () => {
+      it('keeps a key for a TTL after the work, also when that throws', async () => {
+        const [first, second] = await twoServices();
+        const options = { ttl: MIN_HOLD_MS, release: 'on-expiry' } as const;
+        for (const fails of [false, true]) {
+          const key = newKey();
+          const running = first.run(key, options, async () => {
+            await sleep(MIN_HOLD_MS / 2);
+            if (fails) throw new Error('of the work');
+          });
+          await running.catch(() => undefined);
+          const since = performance.now();
+          expect(await second.tryRun(key, options, () => 'ran')).toMatchObject({ acquired: false });
+          expect(await first.tryAcquire(key)).toBeNull();
+          const next = await second.acquire(key, { wait: SOON_MS });
+          expect(performance.now() - since).toBeGreaterThan(MIN_HOLD_MS - 10);
+          await next.release();
+        }
       });
     });
 

@@ -23,6 +23,7 @@ import {
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
+  LockDeadlockError,
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
@@ -51,11 +52,18 @@ const ERRORS = {
   lost: () => new LockLostError({ keys, reason: 'stolen' }),
   down: () => new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: [node] }),
   closed: () => new LockServiceClosedError(keys),
+  circle: () => new LockDeadlockError({ keys, circle: [...keys, 'other'] }),
   ours: () => new LockKeyError({ problem: 'secret:42 is wrong' }),
   theirs: () => new LockKeyError({ problem: 'secret:42 is wrong', fromRequest: true }),
   other: () => new NotFoundException('no such order'),
 };
 type Name = keyof typeof ERRORS;
+
+/** What is wrong in the application itself. */
+const LOGGED: ReadonlyMap<Name, string> = new Map([
+  ['ours', 'secret:42 is wrong'],
+  ['circle', 'that would never end'],
+]);
 
 @Injectable()
 class Throwing implements CanActivate, PipeTransform, NestMiddleware {
@@ -221,6 +229,16 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       },
     ],
     [
+      'circle',
+      '1',
+      {
+        statusCode: 409,
+        message: 'This operation and another one waited for each other. Try again later.',
+        error: 'Conflict',
+        code: 'LOCK_DEADLOCK',
+      },
+    ],
+    [
       'theirs',
       null,
       {
@@ -249,7 +267,7 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       expect(answer.status).toBe(answer.body.statusCode);
       expect(answer.retryAfter).toBe(retryAfter);
       // Nobody would see what is wrong in the application.
-      expect(warnings.join()).toMatch(name === 'ours' ? 'secret:42 is wrong' : /^$/);
+      expect(warnings.join()).toMatch(LOGGED.get(name) ?? /^$/);
     },
   );
 

@@ -97,10 +97,11 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve(leases.map((lease) => this.#extend(lease)));
   }
 
-  release(lease: LeaseReference): Promise<ReleaseOutcome> {
+  release(lease: LeaseReference, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     let all = true;
     for (const key of lease.keys) {
-      if (this.#take(key, lease.token)) continue;
+      if (keepMs > 0 && this.#keep(key, lease.token, keepMs)) continue;
+      if (keepMs === 0 && this.#take(key, lease.token)) continue;
       all = false;
       this.#give(key);
     }
@@ -200,6 +201,15 @@ export class MemoryLockStore implements LockStore {
     if (entry?.holds.delete(token) !== true) return false;
     if (entry.holds.size === 0) this.#entries.delete(key);
     this.#give(key);
+    return true;
+  }
+
+  /** It is over for its holder, and stays taken for so long. */
+  #keep(key: string, token: string, keepMs: number): boolean {
+    if (this.#valid(key)?.holds.has(token) !== true) return false;
+    this.#put({ keys: [key], token, ttlMs: keepMs });
+    const [first] = this.#lines.get(key) ?? [];
+    if (first !== undefined) this.#tell(key, { to: first.token, inMs: keepMs });
     return true;
   }
 

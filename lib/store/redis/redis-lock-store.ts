@@ -96,7 +96,13 @@ export class RedisLockStore implements LockStore {
       for (const key of keys) this.#ears.tell(key);
     };
     this.#cleanUps = new Map(
-      this.#nodes.map((node) => [node, new CleanUp({ store: node, clock, agenda, onRemoved })]),
+      this.#nodes.map((node) => {
+        const store = {
+          release: (lease: LeaseRequest, lastToken?: number, keepMs?: number) =>
+            node.release(lease, { lastToken, keepMs }),
+        };
+        return [node, new CleanUp({ store, clock, agenda, onRemoved })];
+      }),
     );
   }
 
@@ -168,18 +174,20 @@ export class RedisLockStore implements LockStore {
     return outcome;
   }
 
-  async release(lease: LeaseRequest, lastToken?: number): Promise<ReleaseOutcome> {
+  async release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    const sentAt = performance.now();
     this.#held.delete(lease.token);
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.release(lease, { lastToken }),
+      (node) => node.release(lease, { lastToken, keepMs }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
     if (outcome.status !== 'unavailable' && this.#nodes.length > 1) {
       void complete.then((outcomes) => {
+        const leftMs = Math.max(0, keepMs - (performance.now() - sentAt));
         outcomes.forEach(({ status }, index) => {
-          if (status === 'unavailable') this.#cleanUp(index, lease);
+          if (status === 'unavailable') this.#cleanUp(index, lease, leftMs);
         });
       });
     }
@@ -403,9 +411,9 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  #cleanUp(index: number, { keys, token, ttlMs }: LeaseRequest): void {
+  #cleanUp(index: number, { keys, token, ttlMs }: LeaseRequest, keepMs = 0): void {
     const node = this.#nodes[index];
-    if (node !== undefined) this.#cleanUps.get(node)?.add({ keys, token, ttlMs });
+    if (node !== undefined) this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
   }
 }
 

@@ -71,6 +71,8 @@ export interface ReleaseManner {
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
   readonly leaves?: LinePlace;
+  /** For so long the keys stay taken. */
+  readonly keepMs?: number | undefined;
 }
 
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
@@ -488,17 +490,25 @@ export class RedisNode {
   async #releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { quiet = false, lastToken, leaves }: ReleaseManner = {},
+    { quiet = false, lastToken, leaves, keepMs = 0 }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves, group);
-    const keepMs = this.#putsBack ? fenceKeepMs : '';
+    const keepFence = this.#putsBack ? fenceKeepMs : '';
     // Of those who hold it together, another one may have used a larger one.
     const used = holdModeOf(lease.token) === 'exclusive' ? lastToken : undefined;
     const reply = await this.#connection.run(
       releaseScript,
       allNames(group.names),
-      trimmed([lease.token, this.#lineMode, used ?? '', keepMs, member, quiet ? 1 : '']),
+      trimmed([
+        lease.token,
+        this.#lineMode,
+        used ?? '',
+        keepFence,
+        member,
+        quiet ? 1 : '',
+        keepMs > 0 ? Math.ceil(keepMs) : '',
+      ]),
       nodeTimeoutMs,
     );
     if (reply.status === 'unavailable') return reply;

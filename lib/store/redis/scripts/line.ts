@@ -20,6 +20,9 @@ const MOST_HEARD = 100;
  * several may be frozen in a row. Nothing when the line is empty, when the key is held so that the first may not have it, or when that is
  * `mine`. Every script that finds or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
+ * `warn(main, queue, ms, step)`: tells the first in line, of different processes, to look again in `ms`, each by `step` later than the one
+ * before: for a key that is free then, or may be.
+ *
  * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
  *
  * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
@@ -47,6 +50,19 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
+local function warn(main, queue, ms, step, counts, seen)
+  local warned = 0
+  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
+    local token, _, channel = string.match(other, '^(%S+) (%d+) (.+)$')
+    if token and not seen[channel] and is_there(channel, counts) then
+      seen[channel] = true
+      call(channel, token .. ' ' .. string.format('%.0f', ms + warned * step) .. ' ' .. main)
+      warned = warned + 1
+      if warned == ${String(MOST_WARNED)} then break end
+    end
+  end
+end
+
 local function give(main, queue, holders, mine, counts)
   for _ = 1, ${String(MOST_PASSED)} do
     local first = members(queue, 1)[1]
@@ -62,16 +78,7 @@ local function give(main, queue, holders, mine, counts)
     if there then
       if not pcall(put, main, holders, token, claim, phase_of(main)) then return end
       call(channel, token .. ' 0 ' .. main)
-      local warned, seen = 0, { [channel] = true }
-      for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-        local next_token, _, next_channel = string.match(other, '^(%S+) (%d+) (.+)$')
-        if next_token and not seen[next_channel] and is_there(next_channel, counts) then
-          seen[next_channel] = true
-          warned = warned + 1
-          call(next_channel, next_token .. ' ' .. warned * claim .. ' ' .. main)
-          if warned == ${String(MOST_WARNED)} then break end
-        end
-      end
+      warn(main, queue, claim, claim, counts, { [channel] = true })
       if not mode_of(token) then return end
     end
   end

@@ -5,8 +5,8 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
  * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
- * was used, ms for which a fence outlives its lease ('' = put none up), member to take out of the line, '1' to tell nobody. Answers the
- * number of keys given back.
+ * was used, ms for which a fence outlives its lease ('' = put none up), member to take out of the line, '1' to tell nobody, ms for which
+ * keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
@@ -14,9 +14,10 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  */
 export const releaseScript = script(`
 local token, line, used, keep, member, quiet = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] == '1'
+local hold = tonumber(ARGV[7])
 
 -- It is ours and nobody waits, nearly always: none of what follows is needed then.
-if #KEYS == 4 and used and keep == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+if #KEYS == 4 and used and keep == '' and not hold and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
   redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
   return 1
@@ -43,6 +44,13 @@ local function take_by_force(main, holders)
   return true
 end
 
+local function stay(main, fence, holders)
+  if mode_of(token) then put(main, holders, token, hold, phase_of(main)) else redis.call('PEXPIRE', main, hold) end
+  -- The fence must outlive the key, also where that lasts longer than it would have.
+  local life = redis.pcall('PTTL', fence)
+  if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
+end
+
 local released = 0
 for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
@@ -50,14 +58,20 @@ for i = 1, #KEYS, 4 do
   local holder = redis.pcall('GET', main)
   if member ~= '' then redis.pcall('ZREM', queue, member) end
   if type(holder) ~= 'table' then
-    local taken
-    if token == '' then taken = take_by_force(main, holders) else taken = take(main, holders, token) end
+    local taken = false
+    if token == '' then taken = take_by_force(main, holders)
+    elseif not hold then taken = take(main, holders, token)
+    elseif holds(main, holders, token) then
+      taken = true
+      stay(main, fence, holders)
+    end
     holder = redis.pcall('GET', main)
     if taken then
       released = released + 1
       -- Those who hold it yet have the same fencing token.
-      if not holder then touch(fence) end
-      if not holder and line == 'many' and not quiet then tell_all(main, queue) end
+      if not holder or holder == token then touch(fence) end
+      if hold and line ~= 'many' then warn(main, queue, hold, 0, line == 'one', {}) end
+      if (hold or not holder) and line == 'many' and not quiet then tell_all(main, queue) end
     elseif not holder and keep ~= '' then
       local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
