@@ -335,12 +335,12 @@ export class LockService {
    *
    * @throws LockConfigurationError
    */
-  checkOptions({ name, runOptions }: LockedMethod): void {
+  checkOptions({ where, runOptions }: LockedMethod): void {
     try {
       resolveAcquireOptions(runOptions, this.#options);
     } catch (error) {
       if (!(error instanceof LockConfigurationError)) throw error;
-      throw new LockConfigurationError(`@WithLock on ${name}: ${error.message}`);
+      throw new LockConfigurationError(`${where}: ${error.message}`);
     }
   }
 

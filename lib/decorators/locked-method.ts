@@ -41,6 +41,8 @@ export class LockedMethod {
   readonly decorator: string;
   /** For messages: `OrdersService.pay`. */
   readonly name: string;
+  /** For messages about the decorator: `@WithLock on OrdersService.pay`. */
+  readonly where: string;
   readonly propertyKey: string | symbol;
   readonly kind: ReturnKind;
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
@@ -63,6 +65,7 @@ export class LockedMethod {
     this.propertyKey = propertyKey;
     this.decorator = decorator.called;
     const where = `${decorator.called} on ${this.name}`;
+    this.where = where;
     refuseUnknown(where, options, decorator);
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');
