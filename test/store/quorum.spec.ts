@@ -169,6 +169,33 @@ describe('a lease of a quorum', () => {
     await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]));
   });
 
+  it('that is kept by its release is kept by a node that was away at that moment, too', async () => {
+    const [first] = servers as [RedisServer, RedisServer, RedisServer];
+    const proxy = await TcpProxy.start(first.port);
+    ends.push(() => proxy.stop());
+    const others = servers.slice(1).map(({ url }) => url);
+    const { store } = await open([`redis://127.0.0.1:${String(proxy.port)}`, ...others]);
+    const lease = request('key', { ttlMs: 60_000 });
+    const outcome = await store.acquire(lease);
+    await eventually(async () => expect(await tokensAt()).not.toContain(null));
+    proxy.refuse();
+    proxy.cut();
+    expect(await store.release(lease, fencingTokenOf(outcome), 20_000)).toEqual({
+      status: 'released',
+    });
+    proxy.accept();
+    await eventually(
+      async () => {
+        for (const server of servers) {
+          const leftMs = Number(await server.command('PTTL', lockKey));
+          expect(leftMs).toBeGreaterThan(5_000);
+          expect(leftMs).toBeLessThanOrEqual(20_000);
+        }
+      },
+      { withinMs: 10_000 },
+    );
+  });
+
   it('is not put back by a renewal that the release has overtaken', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];
     const proxy = await TcpProxy.start(first.port);

@@ -64,6 +64,42 @@ const contents = async (): Promise<Record<string, string | null>> => {
   return Object.fromEntries(await Promise.all(entries)) as Record<string, string | null>;
 };
 
+describe('a release that keeps the keys', () => {
+  const KEPT_MS = 20_000;
+
+  it('makes that their TTL, longer or shorter, as often as it is sent; their fences outlive them', async () => {
+    for (const ttlMs of [1_000, 60_000]) {
+      const lease = request(`kept-${String(ttlMs)}`, { ttlMs });
+      const [main = '', fence = ''] = names(lease.keys[0] ?? '');
+      const outcome = await store.acquire(lease);
+      const last = outcome.status === 'granted' ? outcome.fencingToken : NaN;
+      // As if it had been granted long ago.
+      await redis.pexpire(fence, ttlMs);
+      for (const time of ['once', 'twice']) {
+        expect([time, await store.release(lease, last, KEPT_MS)]).toEqual([
+          time,
+          { status: 'released' },
+        ]);
+        expect(await redis.get(main)).toBe(lease.token);
+        const leftMs = await redis.pttl(main);
+        expect(leftMs).toBeGreaterThan(KEPT_MS / 2);
+        expect(leftMs).toBeLessThanOrEqual(KEPT_MS);
+        expect(await redis.pttl(fence)).toBeGreaterThanOrEqual(leftMs);
+        expect(Number(await redis.get(fence))).toBeGreaterThan(last);
+      }
+      expect(await store.release(lease, last)).toEqual({ status: 'released' });
+      expect(await redis.exists(main)).toBe(0);
+    }
+  });
+
+  it('leaves keys of others alone', async () => {
+    const lease = request('kept');
+    await redis.set('lock:kept', 'somebody', 'PX', 1_000);
+    expect(await store.release(lease, 1, KEPT_MS)).toEqual({ status: 'not-held' });
+    expect(await redis.pttl('lock:kept')).toBeLessThanOrEqual(1_000);
+  });
+});
+
 describe('a script that is sent twice', () => {
   it('acquires once: the keys hold it as before, with a fencing token that is larger', async () => {
     const [, , first] = (await acquire('mine', 'a', 'b')) as number[];
