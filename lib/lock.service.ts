@@ -391,7 +391,12 @@ export class LockService {
       if (nested !== undefined) return nested;
       const sections = resolved.waitMs > 0 ? (parent?.enclosing() ?? []) : [];
       if (sections.length > 0)
-        waitIsOver = waitsFor.begin({ owner: this, keys: canonical, sections });
+        waitIsOver = waitsFor.begin({
+          owner: this,
+          keys: canonical,
+          mode: resolved.mode,
+          sections,
+        });
     } catch (error) {
       throw this.present(error);
     }

@@ -1,4 +1,5 @@
 import { LockDeadlockError } from '../errors.js';
+import type { HoldMode } from '../store/owner-token.js';
 import type { Section } from './section.js';
 
 /** A call inside sections that waits for keys. */
@@ -6,6 +7,7 @@ interface Wait {
   /** The lock service. */
   readonly owner: object;
   readonly keys: readonly string[];
+  readonly mode: HoldMode;
   /** What it stands in: none of them ends before it does. */
   readonly sections: readonly Section[];
 }
@@ -34,9 +36,9 @@ export class WaitsFor {
   /** The keys on the way from what `wait` wants to what `mine` holds: each but the last is held by whoever waits for the next. */
   #circle(mine: Wait, wait: Wait, seen: Set<Wait>): readonly string[] | undefined {
     for (const key of wait.keys) {
-      if (wait !== mine && holds(mine, wait.owner, key)) return [key];
+      if (wait !== mine && blocks(mine, wait, key)) return [key];
       for (const next of this.#waits) {
-        if (seen.has(next) || !holds(next, wait.owner, key)) continue;
+        if (seen.has(next) || !blocks(next, wait, key)) continue;
         seen.add(next);
         const rest = this.#circle(mine, next, seen);
         if (rest !== undefined) return [key, ...rest];
@@ -46,5 +48,10 @@ export class WaitsFor {
   }
 }
 
-const holds = ({ sections }: Wait, owner: object, key: string): boolean =>
-  sections.some((section) => section.holds(owner, key));
+/** Whether one who waits holds a key so that another one cannot have it. */
+const blocks = ({ sections }: Wait, { owner, mode }: Wait, key: string): boolean =>
+  sections.some(
+    (section) =>
+      section.holds(owner, key) &&
+      (section.lock.mode === 'exclusive' || section.lock.mode !== mode),
+  );

@@ -16,11 +16,13 @@ afterAll(() => rejections.expectNone());
 
 let clock: VirtualClock;
 let locks: LockService;
+let store: MemoryLockStore;
 let log: string[];
 
 beforeEach(() => {
   clock = new VirtualClock();
-  locks = new LockService({ store: new MemoryLockStore(clock), ttl: '1m' }, { clock });
+  store = new MemoryLockStore(clock);
+  locks = new LockService({ store, ttl: '1m' }, { clock });
   log = [];
 });
 
@@ -254,4 +256,42 @@ describe('no circle is', () => {
     );
     expect(turns).toEqual([1, 2, 3]);
   });
+
+  it('readers who ask for what the other one reads', async () => {
+    const shared = { mode: 'shared', wait: '10s' } as const;
+    const elsewhere = new LockService({ store }, { clock });
+    // A writer in line keeps both from joining for a while.
+    const read = async (outer: string, inner: string): Promise<string> =>
+      locks.run(outer, shared, async () => {
+        await meet.arrive();
+        return locks.run(inner, shared, () => inner);
+      });
+    const meet = barrier(2);
+    const readers = [read('a', 'b'), read('b', 'a')];
+    await settled();
+    const writers = ['a', 'b'].map((key) => elsewhere.acquire(key, { wait: 200 }));
+    const refusals = writers.map((writer) => writer.catch(() => 'refused'));
+    await settled();
+    meet.open();
+    await clock.advance(1_000);
+    expect(await Promise.all(refusals)).toEqual(['refused', 'refused']);
+    expect(await Promise.all(readers)).toEqual(['b', 'a']);
+    await elsewhere.shutdown(0);
+  });
 });
+
+/** Where so many wait until it is opened. */
+function barrier(count: number) {
+  const all = deferred();
+  let arrived = 0;
+  return {
+    arrive: () => {
+      arrived += 1;
+      return all.promise;
+    },
+    open: () => {
+      expect(arrived).toBe(count);
+      all.resolve();
+    },
+  };
+}
