@@ -8,13 +8,20 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { fourProcesses, oneProcess, section } from './scenarios/contended.mjs';
+import {
+  fourProcesses,
+  limited,
+  limitedSection,
+  once,
+  oneProcess,
+  section,
+  shared,
+} from './scenarios/contended.mjs';
 import { decorator } from './scenarios/decorator.mjs';
 import { holderKilled } from './scenarios/holder-killed.mjs';
 import { idleWaiters } from './scenarios/idle-waiters.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
-import { limited, limitedSection, once, shared } from './scenarios/together.mjs';
 import { manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';

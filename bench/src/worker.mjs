@@ -75,7 +75,7 @@ const offers = {
         return count;
       }),
     );
-    return { counts, failed: 0, waits: Float64Array.from(waits) };
+    return { counts, failed: 0, waits: Float64Array.from(waits), sections: new Float64Array() };
   },
 
   /** Callers who wait for one key and release it at once; resolves when all have had it. */

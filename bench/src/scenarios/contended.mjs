@@ -1,4 +1,4 @@
-import { holdfast, onePerLibrary, waiting } from '../libraries/index.mjs';
+import { entrants, holdfast, onePerLibrary, waiting } from '../libraries/index.mjs';
 import { atLeast, atMost } from '../support/must.mjs';
 import { inRounds } from '../support/rounds.mjs';
 import { highest, jain, median, quantile, ratio, sum } from '../support/stats.mjs';
@@ -9,20 +9,37 @@ const WARM_UP_MS = 300;
 /** Until all processes have got the message. */
 const START_IN_MS = 30;
 
-const contended = ({ id, title, processes, callers, sectionMs = 0, musts }) => ({
+/**
+ * @param held how the lock is held
+ * @param keys one for all callers, or one for each
+ * @param ask what the worker is asked to do
+ * @param among who takes part, if not all
+ */
+const contended = ({
+  id,
+  title,
+  processes,
+  callers,
+  sectionMs = 0,
+  held = {},
+  keys = ['one key'],
+  ask = 'loop',
+  among,
+  musts,
+}) => ({
   id,
   title,
 
   async run({ redis, quick }) {
-    const all = quick ? onePerLibrary : waiting;
+    const all = among ?? (quick ? onePerLibrary : waiting);
     const ms = quick ? 600 : 1_500;
     const results = await withWorkers(processes, async (workers) => {
       const measure = async ({ id: entrant }, time) => {
-        const asked = { entrant, urls: [redis.url], keys: ['one key'], callers, sectionMs };
+        const asked = { entrant, urls: [redis.url], keys, callers, sectionMs, held };
         await Promise.all(workers.map((worker) => worker.ask('open', asked)));
         const startAt = Date.now() + START_IN_MS;
         const parts = await Promise.all(
-          workers.map((worker) => worker.ask('loop', { ...asked, ms: time, startAt })),
+          workers.map((worker) => worker.ask(ask, { ...asked, ms: time, startAt })),
         );
         const counts = parts.flatMap((part) => part.counts);
         const waits = parts.flatMap((part) => [...part.waits]);
@@ -123,4 +140,50 @@ export const section = contended({
     atMost('p99 wait / 32 sections', p99 / (32 * sectionMs), 1.25),
     atLeast("Jain's fairness index over the callers", fairness, 0.99),
   ],
+});
+
+/** The only peer that has it. */
+const semaphores = [holdfast, ...entrants.filter(({ module }) => module === 'redis-semaphore')];
+const isNoSlower = ({ toBestPeer }) => [atLeast('throughput / best peer', toBestPeer, 1)];
+
+export const limited = contended({
+  id: 'limited',
+  title: '64 callers, 8 at a time (`limit`), nothing to do meanwhile',
+  processes: 1,
+  callers: 64,
+  held: { limit: 8 },
+  among: semaphores,
+  musts: isNoSlower,
+});
+
+export const limitedSection = contended({
+  id: 'limited-5ms',
+  title: '64 callers, 8 at a time (`limit`), 5 ms of work',
+  processes: 1,
+  callers: 64,
+  held: { limit: 8 },
+  sectionMs: 5,
+  among: semaphores,
+  musts: isNoSlower,
+});
+
+export const shared = contended({
+  id: 'shared',
+  title: "64 readers of one key (`mode: 'shared'`), nothing to do meanwhile",
+  processes: 1,
+  callers: 64,
+  held: { mode: 'shared' },
+  among: [holdfast],
+  musts: () => [],
+});
+
+export const once = contended({
+  id: 'run-once',
+  title: '`runOnce`: 64 callers, each with work of its own, one piece after the other',
+  processes: 1,
+  callers: 64,
+  keys: Array.from({ length: 64 }, (_, caller) => `work:${caller}`),
+  ask: 'once',
+  among: [holdfast],
+  musts: () => [],
 });
