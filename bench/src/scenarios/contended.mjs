@@ -84,7 +84,7 @@ const contended = ({
         { name: 'p99', head: 'p99 wait, ms', digits: 1 },
         { name: 'longest', head: 'longest wait, ms', digits: 0 },
         { name: 'jain', head: "Jain's index", digits: 3 },
-        ...(sectionMs > 0
+        ...(sectionMs > 0 && held.limit === undefined
           ? [
               { name: 'sectionMs', head: 'section, ms', digits: 2 },
               { name: 'between', head: 'to the next section, ms', digits: 2 },
