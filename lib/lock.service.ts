@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import {
+  LockConfigurationError,
   LockLostError,
   LockNotAcquiredError,
   LockReturnKindError,
@@ -278,7 +279,11 @@ export class LockService {
     return this.#events.on(name, listener);
   }
 
-  /** Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods. */
+  /**
+   * Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods.
+   *
+   * @throws LockConfigurationError for options of theirs that this service cannot fulfil: `limit` over several masters
+   */
   bind<T extends object>(instance: T): T {
     bindLockedMethods(instance, this);
     return instance;
@@ -322,6 +327,20 @@ export class LockService {
     request: RequestValues | undefined,
   ): readonly string[] {
     return this.#checked(() => locked.resolve(args, request));
+  }
+
+  /**
+   * @internal What a decorator asks for, set against the options of this service.
+   *
+   * @throws LockConfigurationError
+   */
+  checkOptions({ decorator, name, runOptions }: LockedMethod): void {
+    try {
+      resolveAcquireOptions(runOptions, this.#options);
+    } catch (error) {
+      if (!(error instanceof LockConfigurationError)) throw error;
+      throw new LockConfigurationError(`${decorator} on ${name}: ${error.message}`);
+    }
   }
 
   /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */

@@ -1,9 +1,15 @@
 import type { LockService } from '../lock.service.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 
-/** Gives an object the service for those of its `@WithLock` methods that ask for a service of that name. */
+/**
+ * Gives an object the service for those of its `@WithLock` methods that ask for a service of that name.
+ *
+ * @throws LockConfigurationError for options that this service cannot fulfil
+ */
 export function bindLockedMethods(instance: object, service: LockService): void {
-  for (const { slot } of lockedMethodsOf(instance)) {
-    if (slot.serviceName === service.name) slot.bind(instance, service);
+  for (const locked of lockedMethodsOf(instance)) {
+    if (locked.slot.serviceName !== service.name) continue;
+    service.checkOptions(locked);
+    locked.slot.bind(instance, service);
   }
 }
