@@ -284,7 +284,11 @@ export class LockService {
     return this.#events.on(name, listener);
   }
 
-  /** Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods. */
+  /**
+   * Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods.
+   *
+   * @throws LockConfigurationError for options of theirs that this service cannot fulfil: `limit` over several masters
+   */
   bind<T extends object>(instance: T): T {
     bindLockedMethods(instance, this);
     return instance;

@@ -10,7 +10,7 @@ import type {
   LinePlace,
   Unavailable,
 } from '../store/lock-store.js';
-import type { HoldMode } from '../store/owner-token.js';
+import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import { SLOT_MS, type Agenda } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { Caller, LockRequest } from './caller.js';
@@ -247,6 +247,8 @@ export class WaitingLine {
     const { handoff, clockDrift } = this.#deps;
     return (
       tenure.hasToken &&
+      // Of the keys' holders one may not pass on what is the others', too.
+      holdModeOf(lease.token) === request.mode &&
       (!tenure.othersWait || tenure.turns < handoff.turns) &&
       elapsedMs(tenure.since, now) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.

@@ -549,6 +549,15 @@ export class Options {
   })
   async all(): Promise<void> {}
 
+  @WithLock('k', { mode: 'shared' })
+  async read(): Promise<void> {}
+
+  @WithLock('k', { mode: 'exclusive' })
+  async write(): Promise<void> {}
+
+  @WithLock('k', { limit: 5, onLocked: 'skip' })
+  async limited(): Promise<void> {}
+
   @WithLock('k', {})
   async none(): Promise<void> {}
 
@@ -582,6 +591,14 @@ export class Options {
   // @ts-expect-error is not assignable to type
   @WithLock('k', { ttl: 'soon' })
   async notADuration(): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { mode: 'write' })
+  async notAMode(): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { limit: '5' })
+  async notANumber(): Promise<void> {}
 }
 
 @Injectable()

@@ -18,7 +18,7 @@ import type {
   StoreHealth,
   Unavailable,
 } from '../lock-store.js';
-import { turnsOf } from '../owner-token.js';
+import { holdModeOf, turnsOf } from '../owner-token.js';
 import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
 import { RedisOnceStore } from './once/redis-once-store.js';
@@ -365,14 +365,16 @@ export class RedisLockStore implements LockStore {
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
   async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
+    const quiet = holdModeOf(request.token) === 'exclusive';
     await Promise.all(
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
         if (vote?.status === 'refused') return;
-        // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again.
+        // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again. Unless it was one of several who
+        // would hold the key together, who look alike to the one refused.
         const isGone =
           vote?.status === 'granted' &&
-          (await node.release(request, { quiet: true })).status !== 'unavailable';
+          (await node.release(request, { quiet })).status !== 'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
         if (!isGone && !wasNeverSent) this.#cleanUp(index, request);
       }),

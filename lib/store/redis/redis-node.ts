@@ -8,7 +8,7 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
-import { holdModeOf, isOwnerToken, turnsOf } from '../owner-token.js';
+import { holdModeOf, isOwnerToken, MARK, turnsOf } from '../owner-token.js';
 import {
   AcknowledgedWrites,
   type AcknowledgedReply,
@@ -77,6 +77,9 @@ export interface ReleaseManner {
 
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
 const UNTOLD_CHECK_MS = 1_000;
+
+/** How the marker begins that stands for all who hold a key together. */
+const TOGETHER = `${MARK}:`;
 
 /** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
 const LONGEST_CLAIM_MS = 1_000;
@@ -278,15 +281,22 @@ export class RedisNode {
   }
 
   async inspect(key: string): Promise<Sight> {
-    const { main } = this.#places.names(key);
+    const { main, holders } = this.#places.names(key);
     const reply = await this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
       // What is no text is no lock of anybody's, but it is in the way of one.
-      Promise.all([client.pttl(main), client.get(main).catch(() => 'no lock')]),
+      Promise.all([
+        client.pttl(main),
+        client.get(main).catch(() => 'no lock'),
+        client.pttl(holders),
+      ]),
     );
     if (reply.status === 'unavailable') return reply;
-    const [pttl, holder] = listOf(reply.value);
+    const [pttl, holder, together] = listOf(reply.value);
     if (typeof pttl !== 'number' || (holder !== null && typeof holder !== 'string'))
       return this.#connection.malformed(reply.value);
+    // Those who hold it together are one holder to those who count votes; somebody may have deleted their marker.
+    if (Number(together) > 0 && (holder === null || holder.startsWith(TOGETHER)))
+      return { status: 'held', holder: TOGETHER, remainingMs: Number(together) };
     if (pttl === -2 || holder === null) return { status: 'free' };
     return { status: 'held', holder, remainingMs: pttl < 0 ? Infinity : pttl };
   }

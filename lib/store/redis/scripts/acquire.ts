@@ -32,16 +32,17 @@ local function fencing_token(highest, joined)
   return first
 end
 
-local function raise(fence, last)
-  -- The fence must outlive the lease by as much as it is ahead of this server's clock.
-  redis.call('SET', fence, last, 'PX', ttl + keep + math.ceil((last + 1 - now) / 1000))
+local function raise(fence, last, least)
+  -- The fence must outlive the lease by as much as it is ahead of this server's clock; that of a phase may be far behind it.
+  local life = ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000))
+  redis.call('SET', fence, last, 'PX', math.max(life, least))
 end
 
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
 local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
 if #KEYS == 4 and alone and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local first = fencing_token(tonumber(redis.call('GET', KEYS[2]) or 0))
-  raise(KEYS[2], first + turns - 1)
+  raise(KEYS[2], first + turns - 1, 0)
   redis.call('SET', KEYS[1], token, 'PX', ttl)
   return { 1, now, first, 0 }
 end
@@ -71,8 +72,13 @@ end
 local function must_queue(main, queue, holders)
   if not mode or holds(main, holders, token) then return false end
   if line == 'many' then
+    if live(holders) == 0 then return false end
+    local info = redis.pcall('INFO', 'cluster')
+    local counts = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
     for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-      if not string.find(other, ':' .. mode .. ' ', 1, true) and redis.pcall('EXISTS', holders) == 1 then return true end
+      local channel = not string.find(other, ':' .. mode .. ' ', 1, true) and string.match(other, '^%S+ %d+ (.+)$')
+      -- Who died keeps nobody waiting; a node of a Cluster does not know who listens at the others.
+      if channel and is_there(channel, counts) then return true end
     end
     return false
   end
@@ -112,7 +118,9 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
-for i = 1, last, 4 do raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0)) end
+for i = 1, last, 4 do
+  raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
+end
 for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
 return { 1, now, first, others }
 `);

@@ -48,28 +48,31 @@ for i = 1, last, 4 do
   local holder = redis.pcall('GET', main)
   local stored = redis.pcall('GET', fence_key)
   local fence = type(stored) == 'string' and tonumber(stored) or 0
+  local mode = mode_of(token)
   -- Whom those who hold it together do not exclude.
-  local is_open = not holder or type(holder) == 'string' and is_marker(holder) and mode_of(token) ~= nil
+  local may_join = not holder or mode ~= nil and type(holder) == 'string' and string.match(holder, '^%S+') == marker(mode)
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }
-  elseif holder == token or is_open and holds(main, holders, token) then answer = { 1 }
-  elseif not is_open then answer = { -1 }
+  elseif holder == token or may_join and holds(main, holders, token) then answer = { 1 }
+  elseif not may_join then answer = { -1 }
   else answer = { 0, text(fence) } end
 
   if answer[1] == 1 then
+    local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
+    -- First what Redis does not refuse when memory is full: after that it refuses nothing.
+    redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
     if holder == token then redis.call('PEXPIRE', main, ttl) else put(main, holders, token, ttl, phase_of(main)) end
-    redis.pcall('PEXPIRE', fence_key, text(ttl + keep + math.max(0, math.ceil((fence - now) / 1000))))
   elseif answer[1] > -2 and now < sure_until
-    and ((is_open and beside == fence)
+    and ((may_join and beside == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)
-    local life = text(ttl + keep + math.max(0, math.ceil((raised - now) / 1000)))
-    redis.call('SET', fence_key, text(raised), 'PX', life)
-    if not is_open then redis.call('DEL', main, holders) end
+    local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
+    redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
+    if not may_join then redis.call('DEL', main, holders) end
     put(main, holders, token, ttl, mine)
     answer = { 1 }
-  elseif is_open and line ~= 'many' then
+  elseif may_join and line ~= 'many' then
     pcall(give, main, queue, holders, '', line == 'one')
   end
   answers[#answers + 1] = answer

@@ -12,9 +12,11 @@ import { MARK } from '../../owner-token.js';
  * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
  * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
  * - `holds(main, holders, token)`, `put(main, holders, token, ttl, phase)` and `take(main, holders, token)`, which answers whether it did;
- * - `phase_of(main)`: the fencing token of those who hold it together, if it is known.
+ * - `phase_of(main)`: the fencing token of those who hold it together, if it is known;
+ * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
  *
- * Somebody may delete the marker: what counts is the holder set. Needs `CLOCK`.
+ * Somebody may delete the marker: what counts is the holder set. What other software put in its place since is left alone, and those in
+ * the holder set hold nothing any more. Needs `CLOCK`.
  */
 export const HOLDERS = `
 local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
@@ -29,10 +31,16 @@ end
 
 local function ms_until(entry) return math.ceil((tonumber(entry[2]) - now) / 1000) end
 
+-- A marker or nothing: the key is nobody's who wants it alone.
+local function is_open(main)
+  local holder = redis.pcall('GET', main)
+  return not holder or type(holder) == 'string' and is_marker(holder)
+end
+
 local function holds(main, holders, token)
   if not mode_of(token) then return redis.pcall('GET', main) == token end
   local ends = redis.pcall('ZSCORE', holders, token)
-  return type(ends) == 'string' and tonumber(ends) > now
+  return type(ends) == 'string' and tonumber(ends) > now and is_open(main)
 end
 
 local function in_the_way(main, holders, token)
@@ -60,6 +68,10 @@ local function phase_of(main)
   return tonumber(string.match(redis.call('GET', main) or '', '^${MARK}:%S+ (%d+)$'))
 end
 
+local function fence_life(fence, token, life)
+  return mode_of(token) and math.max(life, redis.call('PTTL', fence)) or life
+end
+
 local function mark(main, holders, mode, phase)
   local longest = ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
   redis.call('SET', main, phase and marker(mode) .. ' ' .. text(phase) or marker(mode), 'PX', longest)
@@ -78,8 +90,11 @@ local function put(main, holders, token, ttl, phase)
 end
 
 local function take(main, holders, token)
-  if not holds(main, holders, token) then return false end
   local mode = mode_of(token)
+  if not holds(main, holders, token) then
+    if mode and not is_open(main) then redis.pcall('ZREM', holders, token) end
+    return false
+  end
   if not mode then
     redis.call('DEL', main)
     return true

@@ -8,13 +8,13 @@ import { CLOCK, script } from './script.js';
  */
 export const raiseFenceScript = script(`${CLOCK}${HOLDERS}
 local token, fence = ARGV[1], tonumber(ARGV[2])
-local life = text(ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000)))
+local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
 for i = 1, #KEYS, 3 do
   local main, holders = KEYS[i], KEYS[i + 2]
   if holds(main, holders, token) then
     if tonumber(redis.call('GET', KEYS[i + 1]) or 0) < fence then
-      redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', life)
+      redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
     if mode_of(token) and (phase_of(main) or 0) < fence then mark(main, holders, mode_of(token), fence) end
     raised = raised + 1

@@ -56,7 +56,7 @@ for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', main)
-  if member ~= '' then redis.pcall('ZREM', queue, member) end
+  local left_line = member ~= '' and redis.pcall('ZREM', queue, member) == 1
   if type(holder) ~= 'table' then
     local taken = false
     if token == '' then taken = take_by_force(main, holders)
@@ -68,8 +68,8 @@ for i = 1, #KEYS, 4 do
     holder = redis.pcall('GET', main)
     if taken then
       released = released + 1
-      -- Those who hold it yet have the same fencing token.
-      if not holder or holder == token then touch(fence) end
+      -- Those who hold it yet have the same fencing token; one who also took other keys may have been given a larger one.
+      if not holder and mode_of(token) then raise(fence) elseif not holder or holder == token then touch(fence) end
       if hold and line ~= 'many' then warn(main, queue, hold, 0, line == 'one', {}) end
       if (hold or not holder) and line == 'many' and not quiet then tell_all(main, queue) end
     elseif not holder and keep ~= '' then
@@ -78,6 +78,8 @@ for i = 1, #KEYS, 4 do
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
       if not added and (used or token == '') then raise(fence) end
     end
+    -- Those who would hold it together may have stood behind this one.
+    if left_line and line == 'many' and holder and is_marker(holder) then tell_all(main, queue) end
     if line ~= 'many' then pcall(give, main, queue, holders, '', line == 'one') end
   end
 end

@@ -1,0 +1,154 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Injectable, type Provider, type Type } from '@nestjs/common';
+import {
+  LockConfigurationError,
+  LockModule,
+  LockService,
+  WithLock,
+  type AcquireOptions,
+  type LockModuleOptions,
+} from 'nestjs-holdfast';
+import { deferred } from '../support/eventually.js';
+import { closeApps, startApp, type StartedApp } from './start-app.js';
+
+afterEach(closeApps);
+
+/** Nothing listens there: what is refused is refused before anybody asks. */
+const NOBODY = ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:3'];
+
+const start = (
+  options: LockModuleOptions,
+  providers: Provider[],
+  controllers: Type[] = [],
+): Promise<StartedApp> =>
+  startApp({ imports: [LockModule.forRoot(options)], providers, controllers });
+
+describe('the options mode and limit', () => {
+  it.each<[string, object, string]>([
+    [
+      'another mode',
+      { mode: 'write' },
+      `Option "mode" must be 'exclusive' or 'shared', received "write".`,
+    ],
+    ['no mode', { mode: null }, `Option "mode" must be 'exclusive' or 'shared', received null.`],
+    [
+      'a limit of none',
+      { limit: 0 },
+      'Option "limit" must be a whole number from 1 on, received 0.',
+    ],
+    [
+      'half a place',
+      { limit: 1.5 },
+      'Option "limit" must be a whole number from 1 on, received 1.5.',
+    ],
+    ['a text', { limit: '3' }, 'Option "limit" must be a whole number from 1 on, received "3".'],
+    [
+      'both',
+      { mode: 'shared', limit: 3 },
+      `Option "limit" goes without "mode", which is 'shared': a lock is exclusive, shared, or limited.`,
+    ],
+  ])('refuse %s, at the call and of a decorated method', async (_, options, message) => {
+    const locks = new LockService({ store: 'memory' });
+    const refusal = new LockConfigurationError(message);
+    const wrong = options as AcquireOptions;
+    await expect(locks.acquire('key', wrong)).rejects.toThrow(refusal);
+    await expect(locks.tryAcquire('key', wrong)).rejects.toThrow(refusal);
+    await expect(locks.run('key', wrong, () => 'ran')).rejects.toThrow(refusal);
+    await expect(locks.tryRun('key', wrong, () => 'ran')).rejects.toThrow(refusal);
+    const decorating = (): unknown => {
+      class Jobs {
+        @WithLock('key', wrong as { limit?: number })
+        async work(): Promise<void> {}
+      }
+      return Jobs;
+    };
+    expect(decorating).toThrow(new LockConfigurationError(`@WithLock on Jobs.work: ${message}`));
+    await locks.shutdown();
+  });
+
+  it('of a decorated method let so many calls in', async () => {
+    @Injectable()
+    class Jobs {
+      readonly gate = deferred();
+
+      @WithLock('shared', { mode: 'shared' })
+      async read(): Promise<string> {
+        await this.gate.promise;
+        return 'read';
+      }
+
+      @WithLock('shared')
+      async write(): Promise<string> {
+        return 'written';
+      }
+
+      @WithLock('limited', { limit: 2, onLocked: 'skip' })
+      async work(): Promise<string | undefined> {
+        await this.gate.promise;
+        return 'worked';
+      }
+    }
+    const { app } = await start({ store: 'memory' }, [Jobs]);
+    const jobs = app.get(Jobs);
+    const calls = [jobs.read(), jobs.read(), jobs.work(), jobs.work(), jobs.work()];
+    await expect(jobs.write()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    expect(await calls[4]).toBeUndefined();
+    jobs.gate.resolve();
+    expect(await Promise.all(calls)).toEqual(['read', 'read', 'worked', 'worked', undefined]);
+    expect(await jobs.write()).toBe('written');
+  });
+});
+
+describe('a decorated method with a limit, over several masters', () => {
+  class Limited {
+    @WithLock('key', { limit: 3 })
+    async work(): Promise<void> {}
+  }
+  Injectable()(Limited);
+  const refusal = /^@WithLock on Limited\.work: Option "limit" works on one Redis, and .* lists 3/;
+
+  it('fails the start of a provider, of a controller, and of what a factory made', async () => {
+    @Controller()
+    class Handlers extends Limited {}
+    const made = { provide: 'made', useFactory: () => new Limited() };
+    for (const [providers, controllers] of [
+      [[Limited], []],
+      [[], [Handlers]],
+      [[made], []],
+    ] as [Provider[], Type[]][]) {
+      const failure: unknown = await start({ redis: NOBODY }, providers, controllers).catch(
+        (error: unknown) => error,
+      );
+      expect(failure).toBeInstanceOf(LockConfigurationError);
+      expect((failure as Error).message).toMatch(refusal);
+    }
+  });
+
+  it('fails bind()', async () => {
+    const locks = new LockService({ redis: NOBODY });
+    expect(() => locks.bind(new Limited())).toThrow(refusal);
+    await locks.shutdown();
+  });
+
+  it('is no business of a service by another name', async () => {
+    await start({ store: 'memory' }, [Limited]); // the one that it asks for
+    const locks = new LockService({ redis: NOBODY }, { name: 'jobs' });
+    expect(() => locks.bind(new Limited())).not.toThrow();
+    await locks.shutdown();
+  });
+});
+
+describe('a decorated method with a TTL that the restart guard forbids', () => {
+  it('fails the start', async () => {
+    @Injectable()
+    class Jobs {
+      @WithLock('key', { ttl: '6s' })
+      async work(): Promise<void> {}
+    }
+    const options = { redis: NOBODY, ttl: '5s', restartGuard: { maxTtl: '5s' } } as const;
+    await expect(start(options, [Jobs])).rejects.toThrow(
+      /^@WithLock on Jobs\.work: A TTL of 6000 ms is longer than "restartGuard\.maxTtl"/,
+    );
+  });
+});

@@ -1,0 +1,319 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import type { Script } from '../../lib/store/redis/scripts/script.js';
+import { ChildScript } from '../support/child-script.js';
+import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { openStore, request, type OpenStore } from './open-store.js';
+
+const PROCESS = new URL('modes-process.ts', import.meta.url);
+const KEEP_MS = 600_000;
+const [MAIN, FENCE, QUEUE, HOLDERS] = [
+  'lock:key',
+  '{lock:key}:fence',
+  '{lock:key}:queue',
+  '{lock:key}:holders',
+];
+
+let server: RedisServer;
+let redis: Redis;
+let store: OpenStore['store'];
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  server = await RedisServer.start();
+  redis = new Redis(server.url);
+  ({ store } = await openStore({ redis: server.url }));
+});
+
+beforeEach(async () => {
+  await redis.flushall();
+});
+
+afterEach(async () => {
+  await redis.config('SET', 'maxmemory', '0');
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await store.close();
+  await server.stop();
+});
+
+const namesOf = (key: string): string[] => [
+  `lock:${key}`,
+  ...['fence', 'queue', 'holders'].map((name) => `{lock:${key}}:${name}`),
+];
+const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promise<unknown> =>
+  redis.eval(lua, keys.length, ...keys, ...args);
+const acquire = (token: string, ttlMs = 30_000, keys = ['key'], keepMs = KEEP_MS) =>
+  call(acquireScript, keys.flatMap(namesOf), [token, ttlMs, keepMs, 1, 'one']) as Promise<number[]>;
+const extend = (token: string, ttlMs = 30_000): Promise<unknown> =>
+  call(extendScript, namesOf('key'), [KEEP_MS, '', 'one', token, ttlMs]);
+const release = (token: string, used: number | string = '', keys = ['key']): Promise<unknown> =>
+  call(releaseScript, keys.flatMap(namesOf), [token, 'one', used]);
+
+const tokens = (count: number, mode: HoldMode = 'shared'): string[] =>
+  Array.from({ length: count }, () => newOwnerToken('', mode));
+const oneToken = (mode: HoldMode = 'shared'): string => newOwnerToken('', mode);
+
+function serviceAt(options: Partial<LockModuleOptions> = {}): LockService {
+  const service = new LockService({ redis: server.url, ...options });
+  ends.push(() => service.shutdown(0));
+  return service;
+}
+
+function child(...args: readonly string[]): ChildScript {
+  const script = new ChildScript(PROCESS, args);
+  ends.push(() => script.kill());
+  return script;
+}
+
+/** Of a lease of so many ms, a moment after it was given. */
+const expectNear = (leftMs: number, ttlMs: number): void => {
+  expect(leftMs).toBeLessThanOrEqual(ttlMs + 10);
+  expect(leftMs).toBeGreaterThan(ttlMs - 5_000);
+};
+
+describe('the marker at the main key', () => {
+  it('stays as long as the longest lease, through acquire, renewal and release', async () => {
+    const [one, two] = tokens(2) as [string, string];
+    const [, , phase] = await acquire(one, 20_000);
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase)}`);
+    expectNear(await redis.pttl(MAIN), 20_000);
+    await acquire(two, 60_000);
+    for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 60_000);
+    await extend(one, 90_000);
+    for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 90_000);
+    await release(one, phase);
+    for (const key of [MAIN, HOLDERS]) expectNear(await redis.pttl(key), 60_000);
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase)}`);
+    await release(two, phase);
+    expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
+  });
+
+  it('keeps plain SET NX out, and as it was deleted the next renewal puts it back; nobody of ours gets in', async () => {
+    const [reader, other] = tokens(2) as [string, string];
+    await acquire(reader);
+    expect(await redis.set(MAIN, 'foreign', 'PX', 1_000, 'NX')).toBeNull();
+    await redis.del(MAIN);
+    expect(await acquire(oneToken('exclusive'))).toMatchObject({ 0: 0 });
+    expect(await acquire(oneToken('limit:2'))).toMatchObject({ 0: 0 });
+    expect(await store.inspect('key')).toMatchObject({ status: 'held' });
+    expect(await extend(reader)).toMatchObject({ 1: [1] });
+    expect(await redis.get(MAIN)).toBe('holdfast::shared');
+    expect(await acquire(other)).toMatchObject({ 0: 1 });
+  });
+
+  it('whose place other software has taken leaves the holders nothing: they are stolen from, and leave its lock alone', async () => {
+    const [reader, other] = tokens(2) as [string, string];
+    const [, , phase = 0] = await acquire(reader);
+    await acquire(other);
+    await redis.set(MAIN, 'foreign', 'PX', 60_000);
+    expect(await extend(reader)).toMatchObject({ 1: [-1] });
+    const keys = [MAIN, FENCE, HOLDERS];
+    expect(await call(raiseFenceScript, keys, [reader, phase + 5, 30_000, KEEP_MS])).toBe(0);
+    expect(await release(reader, phase)).toBe(0);
+    expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
+    expect(await release(other, phase)).toBe(0);
+    expect(await redis.get(MAIN)).toBe('foreign');
+    expect(await redis.exists(HOLDERS)).toBe(0);
+  });
+
+  it('of another mode is no key to join by renewing', async () => {
+    const [reader] = tokens(1) as [string];
+    await acquire(oneToken('limit:2'));
+    expect(await extend(reader)).toMatchObject({ 1: [-1] });
+  });
+});
+
+describe('the holder set', () => {
+  it('counts by the time of the server: who is over is dropped, and a place is free', async () => {
+    const [short, long, next] = tokens(3, 'limit:2') as [string, string, string];
+    await acquire(short, 100);
+    await acquire(long);
+    expect(await acquire(next)).toMatchObject({ 0: 0 });
+    await sleep(150);
+    expect(await redis.zcard(HOLDERS)).toBe(2);
+    expect(await acquire(next)).toMatchObject({ 0: 1 });
+    expect((await redis.zrange(HOLDERS, '0', '-1')).sort()).toEqual([long, next].sort());
+    expect(await release(short)).toBe(0);
+  });
+
+  it('counts a request that was sent twice once', async () => {
+    const [one, two, three] = tokens(3, 'limit:2') as [string, string, string];
+    const [, , phase] = await acquire(one);
+    expect(await acquire(one)).toMatchObject({ 0: 1, 2: phase });
+    expect(await acquire(two)).toMatchObject({ 0: 1 });
+    expect(await acquire(one)).toMatchObject({ 0: 1, 2: phase });
+    expect(await acquire(three)).toMatchObject({ 0: 0 });
+    await release(one, phase);
+    expect(await acquire(three)).toMatchObject({ 0: 1 });
+  });
+
+  it('of a phase that goes on for longer than fences are kept lets others join', async () => {
+    const [one, two] = tokens(2) as [string, string];
+    const [, , phase] = await acquire(one, 60_000, ['key'], 1);
+    await sleep(300);
+    expect(await acquire(two, 50, ['key'], 1)).toMatchObject({ 0: 1, 2: phase });
+  });
+
+  it('keeps its fence for as long as the longest lease asks for', async () => {
+    const [long, short] = tokens(2) as [string, string];
+    await acquire(long, 900_000);
+    await acquire(short, 1_000);
+    expectNear(await redis.pttl(FENCE), 900_000 + KEEP_MS);
+    await extend(short, 1_000);
+    expectNear(await redis.pttl(FENCE), 900_000 + KEEP_MS);
+  });
+
+  it('never lowers the fence, whatever order those leave in who also took other keys', async () => {
+    const [narrow, wide] = tokens(2) as [string, string];
+    const [, , first = 0] = await acquire(narrow);
+    const [, , second = 0] = await acquire(wide, 30_000, ['key', 'other']);
+    expect(second).toBeGreaterThan(first);
+    await release(wide, second, ['key', 'other']);
+    await release(narrow, first);
+    expect(Number(await redis.get(FENCE))).toBeGreaterThan(second);
+  });
+
+  it('gives later phases larger tokens, also after a writer that expired or was ended by force', async () => {
+    const steps = [
+      async (token: string, used: number) => release(token, used),
+      async () => sleep(150),
+      async () => store.forceRelease('key'),
+    ];
+    let last = 0;
+    for (const end of steps) {
+      for (const mode of ['shared', 'exclusive'] as const) {
+        const token = oneToken(mode);
+        const [granted, , fencing = 0] = await acquire(token, 100);
+        expect(granted).toBe(1);
+        expect(fencing).toBeGreaterThan(last);
+        last = fencing;
+        await end(token, fencing);
+      }
+    }
+  });
+});
+
+describe('a server whose memory is full', () => {
+  it('refuses those who would join, and still renews and releases', async () => {
+    const [one, two] = tokens(2);
+    const reader = request('key', { token: one });
+    expect((await store.acquire(reader)).status).toBe('granted');
+    await redis.config('SET', 'maxmemory', '1');
+    const before = await redis.zrange(HOLDERS, '0', '-1', 'WITHSCORES');
+    const refused = await store.acquire(request('key', { token: two }));
+    expect(refused.status).toBe('unavailable');
+    expect(await redis.zrange(HOLDERS, '0', '-1', 'WITHSCORES')).toEqual(before);
+    expect(await store.extend([reader])).toEqual([{ status: 'extended' }]);
+    await redis.config('SET', 'maxmemory', '1');
+    await redis.del(MAIN);
+    expect(await store.extend([reader])).toEqual([{ status: 'extended' }]);
+    expect(await redis.exists(MAIN)).toBe(1);
+    expect(await store.release(reader)).toEqual({ status: 'released' });
+    expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
+  });
+});
+
+describe('a process that is killed', () => {
+  it('has its place come back at the end of its lease', async () => {
+    const holder = child('hold', JSON.stringify({ limit: 2, ttl: 1_500 }), server.url);
+    await eventually(() => redis.get('child'), { withinMs: 20_000 });
+    const locks = serviceAt();
+    await locks.acquire('key', { limit: 2 });
+    await holder.kill();
+    expect(await locks.tryAcquire('key', { limit: 2 })).toBeNull();
+    const lock = await locks.acquire('key', { limit: 2, wait: '10s' });
+    expect(lock.isHeld).toBe(true);
+  }, 60_000);
+
+  it('while it waited to write keeps no reader waiting', async () => {
+    const locks = serviceAt();
+    await locks.acquire('key', { mode: 'shared', ttl: '2m' });
+    const writer = child('wait', '{}', server.url);
+    await eventually(() => redis.exists(QUEUE).then((there) => there === 1), { withinMs: 20_000 });
+    expect(await locks.tryAcquire('key', { mode: 'shared' })).toBeNull();
+    await writer.kill();
+    await eventually(() => locks.tryAcquire('key', { mode: 'shared' }));
+    expect(await redis.exists(QUEUE)).toBe(0);
+  }, 60_000);
+});
+
+describe('three masters', () => {
+  const startThree = async (): Promise<RedisServer[]> => {
+    const servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
+    ends.push(() => Promise.all(servers.map((each) => each.stop())));
+    return servers;
+  };
+
+  it('let readers in although a process died that waited to write', async () => {
+    const servers = await startThree();
+    const urls = servers.map(({ url }) => url);
+    const locks = serviceAt({ redis: urls });
+    await locks.acquire('key', { mode: 'shared', ttl: '2m' });
+    const writer = child('wait', '{}', ...urls);
+    for (const each of servers)
+      await eventually(async () => (await each.command('EXISTS', QUEUE)) === 1, {
+        withinMs: 20_000,
+      });
+    expect(await locks.tryAcquire('key', { mode: 'shared' })).toBeNull();
+    await writer.kill();
+    await eventually(() => locks.tryAcquire('key', { mode: 'shared' }));
+  }, 60_000);
+
+  it('of which one was restarted empty has the readers put back by their renewals', async () => {
+    const servers = await startThree();
+    const locks = serviceAt({ redis: servers.map(({ url }) => url) });
+    const held = [];
+    for (let count = 0; count < 2; count += 1)
+      held.push(await locks.acquire('key', { mode: 'shared', ttl: 1_500 }));
+    const [first, second] = servers as [RedisServer, RedisServer];
+    await first.kill();
+    await first.restart();
+    await eventually(async () => (await first.command('ZCARD', HOLDERS)) === 2, {
+      withinMs: 15_000,
+    });
+    await second.kill();
+    await sleep(2_000);
+    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    expect(await locks.tryAcquire('key')).toBeNull();
+    for (const lock of held) expect(await lock.release()).toBe(true);
+  }, 60_000);
+});
+
+describe('many processes', () => {
+  it.each([
+    ['one Redis', 1],
+    ['three masters', 3],
+  ])(
+    'never hold it against its mode: %s',
+    async (_, count) => {
+      const others = await Promise.all(
+        Array.from({ length: count - 1 }, () => RedisServer.start()),
+      );
+      ends.push(() => Promise.all(others.map((each) => each.stop())));
+      const urls = [server, ...others].map(({ url }) => url);
+      await Promise.all([1, 2, 3, 4].map(() => child('work', '{}', ...urls).output));
+      expect(await redis.lrange('wrong', 0, -1)).toEqual([]);
+      const done = await redis.hgetall('done');
+      for (const kind of count === 1 ? ['shared', 'exclusive', 'limit'] : ['shared', 'exclusive'])
+        expect(Number(done[kind])).toBeGreaterThan(3);
+      expect(Number(await redis.hget('most', 'shared'))).toBeGreaterThan(0);
+      for (const each of [server, ...others])
+        expect(await each.command('EXISTS', MAIN, QUEUE, HOLDERS)).toBe(0);
+    },
+    90_000,
+  );
+});
