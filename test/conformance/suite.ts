@@ -340,7 +340,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('is reported by the signal and by the event, and its release answers false', async () => {
         const [holder, operator] = await twoServices();
         const key = newKey();
-        const lock = await holder.acquire(key, { ttl: 300 });
+        const lock = await holder.acquire(key, { ttl: 1_000 });
         const lost = deferred<LockEvents['lost']>();
         holder.on('lost', lost.resolve);
         const aborted = until(listenable(lock.signal), 'abort');
@@ -364,7 +364,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('makes run fail, although the work itself succeeded', async () => {
         const [holder, operator] = await twoServices();
         const key = newKey();
-        const running = holder.run(key, { ttl: 300 }, async ({ signal }) => {
+        const running = holder.run(key, { ttl: 1_000 }, async ({ signal }) => {
           const aborted = until(listenable(signal), 'abort');
           await operator.forceRelease(key);
           await aborted;
