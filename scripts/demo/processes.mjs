@@ -1,4 +1,4 @@
-/** The processes that the demo starts: a Redis server and those of the shop. */
+/** The processes that the demo and the samples start: a Redis server, and programs that use it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -8,22 +8,26 @@ import { ensureRedisServer } from '../redis-server.mjs';
 const running = new Set();
 
 /** Starts a server that keeps its data in memory only, and resolves with its URL. */
-export async function startRedis() {
-  const program = ensureRedisServer((line) => console.log(`demo: ${line}`));
+export async function startRedis(log = (line) => console.log(`demo: ${line}`)) {
+  const program = ensureRedisServer(log);
   const port = await freePort();
-  console.log(`demo: starting a Redis server on port ${port}`);
+  log(`starting a Redis server on port ${port}`);
   const inMemory = ['--save', '', '--appendonly', 'no'];
   const server = start(program, ['--port', String(port), '--bind', '127.0.0.1', ...inMemory]);
   await firstMatch(server, /Ready to accept connections/);
   return `redis://127.0.0.1:${port}`;
 }
 
-/** Starts the program of a shop on a free port. Node gets the options that this process has: a test runs TypeScript. */
+/** Starts the program of a shop on a free port. */
 export async function startShop(program, env) {
-  const child = start(process.execPath, [...process.execArgv, program], { ...env, PORT: '0' });
+  const child = startProgram(program, { ...env, PORT: '0' });
   const [, url] = await firstMatch(child, /The shop is open on (\S+)/);
   return { url, stop: () => stop(child) };
 }
+
+/** Starts a program of Node, which gets the options that this process has: a test runs TypeScript. */
+export const startProgram = (program, env) =>
+  start(process.execPath, [...process.execArgv, program], env);
 
 /** For the end, whatever it is: does not wait. */
 export function killAll() {
