@@ -210,6 +210,30 @@ describe('the holder set', () => {
   });
 });
 
+describe('one release', () => {
+  it.each([
+    ['all readers at the head of the line', 'shared', 3, 3],
+    ['as many as there are places', 'limit:2', 3, 2],
+    ['one writer', 'exclusive', 2, 1],
+  ] as const)('lets in %s', async (_, mode, waiting, letIn) => {
+    const ear = new Redis(server.url);
+    ends.push(() => {
+      ear.disconnect();
+    });
+    await ear.subscribe('ear');
+    const writer = oneToken('exclusive');
+    const [, , fence = 0] = await acquire(writer);
+    const line = [...tokens(waiting, mode), oneToken('exclusive'), oneToken(mode)];
+    for (const [place, token] of line.entries())
+      await redis.zadd(QUEUE, place, `${token} 1000 ear`);
+    await release(writer, fence);
+    const inside =
+      mode === 'exclusive' ? [await redis.get(MAIN)] : await redis.zrange(HOLDERS, '0', '-1');
+    expect(inside.sort()).toEqual(line.slice(0, letIn).sort());
+    expect(await redis.zcard(QUEUE)).toBe(line.length - letIn);
+  });
+});
+
 describe('a server whose memory is full', () => {
   it('refuses those who would join, and still renews and releases', async () => {
     const [one, two] = tokens(2);
@@ -261,11 +285,12 @@ describe('a stream of readers', () => {
     let reads = 0;
     const read = async (service: LockService): Promise<void> => {
       while (!isOver) {
-        await service.run('key', { mode: 'shared', wait: '20s' }, () => sleep(15));
+        const holdMs = 5 + Math.random() * 20;
+        await service.run('key', { mode: 'shared', wait: '20s' }, () => sleep(holdMs));
         reads += 1;
       }
     };
-    const readers = services.flatMap((service) => [1, 2, 3, 4].map(() => read(service)));
+    const readers = services.flatMap((service) => Array.from({ length: 10 }, () => read(service)));
     try {
       await eventually(() => reads > 8);
       for (let writes = 0; writes < 5; writes += 1) {
