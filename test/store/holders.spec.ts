@@ -151,6 +151,14 @@ describe('the holder set', () => {
     expect(await release(short)).toBe(0);
   });
 
+  it('of one key is left by a claim when another of the keys is busy', async () => {
+    const [claim] = tokens(1) as [string];
+    await acquire(claim, 1_000);
+    await acquire(oneToken('exclusive'), 30_000, ['other']);
+    expect(await acquire(claim, 30_000, ['key', 'other'])).toMatchObject({ 0: 0, 2: 2 });
+    expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
+  });
+
   it('counts a request that was sent twice once', async () => {
     const [one, two, three] = tokens(3, 'limit:2') as [string, string, string];
     const [, , phase] = await acquire(one);
