@@ -12,7 +12,18 @@ import {
 import { deferred } from '../support/eventually.js';
 import { closeApps, startApp, type StartedApp } from './start-app.js';
 
-afterEach(closeApps);
+const services: LockService[] = [];
+
+afterEach(async () => {
+  await closeApps();
+  await Promise.all(services.splice(0).map((service) => service.shutdown(0)));
+});
+
+function serviceOf(...settings: ConstructorParameters<typeof LockService>): LockService {
+  const service = new LockService(...settings);
+  services.push(service);
+  return service;
+}
 
 /** Nothing listens there: what is refused is refused before anybody asks. */
 const NOBODY = ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:3'];
@@ -49,7 +60,7 @@ describe('the options mode and limit', () => {
       `Option "limit" goes without "mode", which is 'shared': a lock is exclusive, shared, or limited.`,
     ],
   ])('refuse %s, at the call and of a decorated method', async (_, options, message) => {
-    const locks = new LockService({ store: 'memory' });
+    const locks = serviceOf({ store: 'memory' });
     const refusal = new LockConfigurationError(message);
     const wrong = options as AcquireOptions;
     await expect(locks.acquire('key', wrong)).rejects.toThrow(refusal);
@@ -64,7 +75,6 @@ describe('the options mode and limit', () => {
       return Jobs;
     };
     expect(decorating).toThrow(new LockConfigurationError(`@WithLock on Jobs.work: ${message}`));
-    await locks.shutdown();
   });
 
   it('of a decorated method let so many calls in', async () => {
@@ -126,16 +136,14 @@ describe('a decorated method with a limit, over several masters', () => {
   });
 
   it('fails bind()', async () => {
-    const locks = new LockService({ redis: NOBODY });
+    const locks = serviceOf({ redis: NOBODY });
     expect(() => locks.bind(new Limited())).toThrow(refusal);
-    await locks.shutdown();
   });
 
   it('is no business of a service by another name', async () => {
     await start({ store: 'memory' }, [Limited]); // the one that it asks for
-    const locks = new LockService({ redis: NOBODY }, { name: 'jobs' });
+    const locks = serviceOf({ redis: NOBODY }, { name: 'jobs' });
     expect(() => locks.bind(new Limited())).not.toThrow();
-    await locks.shutdown();
   });
 });
 

@@ -93,6 +93,19 @@ async function comesFromTheStore(service: Service, waiting: Promise<Lock>): Prom
 }
 
 describe('callers of one process', () => {
+  it.each([{ mode: 'shared' }, { limit: 2 }] as const)(
+    'never take turns under a lease that others may have, too: %j',
+    async (options) => {
+      const service = turnsService();
+      const holder = await service.locks.acquire('key', options);
+      const waiting = service.locks.acquire('key');
+      await settled();
+      expect(await holder.release()).toBe(true);
+      service.store.reportReleased('key');
+      await comesFromTheStore(service, waiting);
+    },
+  );
+
   it('take turns under one lease, first in, first out, and ask the store for nothing in between', async () => {
     const service = turnsService();
     const { holder, waiting } = await holderAndLine(service, 5);

@@ -12,6 +12,7 @@ import type { Script } from '../../lib/store/redis/scripts/script.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { openStore, request, type OpenStore } from './open-store.js';
 
 const PROCESS = new URL('modes-process.ts', import.meta.url);
@@ -150,6 +151,14 @@ describe('the holder set', () => {
     expect(await release(short)).toBe(0);
   });
 
+  it('of one key is left by a claim when another of the keys is busy', async () => {
+    const [claim] = tokens(1) as [string];
+    await acquire(claim, 1_000);
+    await acquire(oneToken('exclusive'), 30_000, ['other']);
+    expect(await acquire(claim, 30_000, ['key', 'other'])).toMatchObject({ 0: 0, 2: 2 });
+    expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
+  });
+
   it('counts a request that was sent twice once', async () => {
     const [one, two, three] = tokens(3, 'limit:2') as [string, string, string];
     const [, , phase] = await acquire(one);
@@ -193,7 +202,9 @@ describe('the holder set', () => {
       async () => sleep(150),
       async () => store.forceRelease('key'),
     ];
-    let last = 0;
+    // Ahead of the clock, which alone would make them grow.
+    let last = (Date.now() + 3_600_000) * 1_000;
+    await redis.set(FENCE, last, 'PX', 5_000_000);
     for (const end of steps) {
       for (const mode of ['shared', 'exclusive'] as const) {
         const token = oneToken(mode);
@@ -204,6 +215,30 @@ describe('the holder set', () => {
         await end(token, fencing);
       }
     }
+  });
+});
+
+describe('one release', () => {
+  it.each([
+    ['all readers at the head of the line', 'shared', 3, 3],
+    ['as many as there are places', 'limit:2', 3, 2],
+    ['one writer', 'exclusive', 2, 1],
+  ] as const)('lets in %s', async (_, mode, waiting, letIn) => {
+    const ear = new Redis(server.url);
+    ends.push(() => {
+      ear.disconnect();
+    });
+    await ear.subscribe('ear');
+    const writer = oneToken('exclusive');
+    const [, , fence = 0] = await acquire(writer);
+    const line = [...tokens(waiting, mode), oneToken('exclusive'), oneToken(mode)];
+    for (const [place, token] of line.entries())
+      await redis.zadd(QUEUE, place, `${token} 1000 ear`);
+    await release(writer, fence);
+    const inside =
+      mode === 'exclusive' ? [await redis.get(MAIN)] : await redis.zrange(HOLDERS, '0', '-1');
+    expect(inside.sort()).toEqual(line.slice(0, letIn).sort());
+    expect(await redis.zcard(QUEUE)).toBe(line.length - letIn);
   });
 });
 
@@ -248,6 +283,74 @@ describe('a process that is killed', () => {
     await writer.kill();
     await eventually(() => locks.tryAcquire('key', { mode: 'shared' }));
     expect(await redis.exists(QUEUE)).toBe(0);
+  }, 60_000);
+});
+
+describe('a stream of readers', () => {
+  it('lets a writer in that waits, and goes on after it', async () => {
+    const services = [serviceAt(), serviceAt()];
+    let isOver = false;
+    let reads = 0;
+    const read = async (service: LockService): Promise<void> => {
+      while (!isOver) {
+        const holdMs = 5 + Math.random() * 20;
+        await service.run('key', { mode: 'shared', wait: '20s' }, () => sleep(holdMs));
+        reads += 1;
+      }
+    };
+    const readers = services.flatMap((service) => Array.from({ length: 10 }, () => read(service)));
+    try {
+      await eventually(() => reads > 8);
+      for (let writes = 0; writes < 5; writes += 1) {
+        await serviceAt().run('key', { wait: '10s' }, () => undefined);
+        const before = reads;
+        await eventually(() => reads > before);
+      }
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(readers);
+  }, 60_000);
+});
+
+describe('an outage', () => {
+  it('in which the answer was lost leaves nobody in the holder set', async () => {
+    const proxy = await TcpProxy.start(server.port);
+    ends.push(() => proxy.stop());
+    const locks = serviceAt({ redis: `redis://127.0.0.1:${String(proxy.port)}`, nodeTimeout: 300 });
+    await (await locks.acquire('key', { mode: 'shared' })).release();
+    proxy.pause('to-client');
+    await expect(locks.acquire('key', { mode: 'shared', wait: 0 })).rejects.toMatchObject({
+      code: 'LOCK_STORE_UNAVAILABLE',
+    });
+    proxy.resume('to-client');
+    await eventually(async () => (await redis.exists(MAIN, HOLDERS)) === 0, { withinMs: 20_000 });
+  }, 60_000);
+
+  it('in which a guarded server forgot everything has the readers put back, before anybody else gets in', async () => {
+    const own = await RedisServer.start();
+    ends.push(() => own.stop());
+    const guarded = {
+      redis: own.url,
+      ttl: '4s',
+      restartGuard: { maxTtl: '4s', bootstrap: true },
+    } as const;
+    const [one, two] = [serviceAt(guarded), serviceAt(guarded)];
+    await one.open();
+    const held = [
+      await one.acquire('key', { mode: 'shared' }),
+      await two.acquire('key', { mode: 'shared' }),
+    ];
+    await own.kill();
+    await own.restart();
+    await eventually(async () => (await own.command('ZCARD', HOLDERS)) === 2, { withinMs: 15_000 });
+    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    expect(await own.command('GET', MAIN)).toBe(
+      `holdfast::shared ${String(held[0]?.fencingToken)}`,
+    );
+    expect(await one.tryAcquire('key')).toBeNull();
+    for (const lock of held) expect(await lock.release()).toBe(true);
+    expect(await own.command('EXISTS', MAIN, HOLDERS)).toBe(0);
   }, 60_000);
 });
 
