@@ -81,7 +81,7 @@ export async function enterNested(
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
       if (!options.reentrant) {
-        const problem = `${list} is asked for with reentrant: false inside a section that holds it: waiting would never end.`;
+        const problem = `${list} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
       }
       const held = section.lock.mode;

@@ -92,7 +92,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
 
   /**
    * The attempt of this worker has failed: the next one tries; after a `NonRetryableError` none does. Resolves when that is told. Does
-   * nothing unless the worker is at work.
+   * nothing unless the worker is at work. Rejects, as `acquire()` does, with this error when nobody listens to `error`.
    */
   async fail(error: unknown = new Error('The worker has failed')): Promise<void> {
     if (this.#atWork === undefined) return;

@@ -17,6 +17,7 @@ import { UnderWay } from '../time/under-way.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
 import { NonRetryableError } from './non-retryable-error.js';
 import {
+  refuseUnknownOnce,
   resolveOnceOptions,
   type ResolvedOnceOptions,
   type RunOnceOptions,
@@ -89,10 +90,12 @@ export class OnceDesk {
    */
   async runOnce<T>(
     key: string,
-    { attempts, keepDone, keepValue, ...lockOptions }: RunOnceOptions,
+    given: RunOnceOptions,
     work: OnceWork<T>['work'],
     open: (key: string, options: RunOptions) => Promise<Holding>,
   ): Promise<RunOnceResult<T>> {
+    refuseUnknownOnce(given);
+    const { attempts, keepDone, keepValue, ...lockOptions } = given;
     const options = resolveOnceOptions({ attempts, keepDone, keepValue });
     this.assertPossible();
     let holding: Holding;

@@ -18,12 +18,33 @@ export interface OnceOptions {
 }
 
 /** Options of `runOnce`. What is left out of its lock's comes from the module's options. */
-export interface RunOnceOptions extends AcquireOptions, OnceOptions {}
+export interface RunOnceOptions
+  extends Omit<AcquireOptions, 'mode' | 'limit' | 'minHold' | 'release'>, OnceOptions {}
 
 export interface ResolvedOnceOptions {
   readonly attempts: number;
   readonly keepDoneMs: number;
   readonly keepValue: boolean;
+}
+
+const NAMES = {
+  attempts: true,
+  keepDone: true,
+  keepValue: true,
+  ttl: true,
+  wait: true,
+  signal: true,
+  autoExtend: true,
+  maxHold: true,
+} satisfies Record<keyof RunOnceOptions, true>;
+
+/** @throws LockConfigurationError for what is none: its lock is exclusive, and free when the attempt is over */
+export function refuseUnknownOnce(options: RunOnceOptions): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
+  if (unknown === undefined) return;
+  throw new LockConfigurationError(
+    `There is no option "${unknown}" of runOnce. The options are ${Object.keys(NAMES).join(', ')}.`,
+  );
 }
 
 /** The names of these options. */
