@@ -189,6 +189,29 @@ export function describeModes(
         expect(performance.now() - since).toBeLessThan(10_000);
       });
 
+      it('that end sooner than a writer was told let it in then', async () => {
+        const [first, second, third] = await setUp();
+        const kept = await first.acquire(key, { ...SHARED, ttl: '1m', minHold: 1_500 });
+        const longest = await second.acquire(key, { ...SHARED, ttl: '1m' });
+        await kept.release();
+        const writer = await wait(third, { ttl: '1m' });
+        await longest.release();
+        // Until the minHold is over, and not for the minute that the longest lease had left.
+        await (await writer.lock).release();
+      });
+
+      it('are all let in when the time is over for which the key was kept', async () => {
+        const [first, second, third] = await setUp();
+        const kept = await first.acquire(key, { ttl: '1m', minHold: 1_500 });
+        const readers = await Promise.all(
+          [second, second, second, third].map((service) => wait(service, { ...SHARED, ttl: '1m' })),
+        );
+        await kept.release();
+        // None of them gives it back before all have it.
+        const locks = await Promise.all(readers.map(({ lock }) => lock));
+        await Promise.all(locks.map((lock) => lock.release()));
+      });
+
       it('are all let in by one release', async () => {
         const [one, two, three] = await setUp();
         const writer = await one.acquire(key, { ttl: '1m' });

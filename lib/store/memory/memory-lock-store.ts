@@ -89,6 +89,8 @@ export class MemoryLockStore implements LockStore {
     }
     for (const key of keys) this.#forget(key, token);
     this.#put(request);
+    // Who was first in line until now may be followed by others who may hold the keys, too.
+    if (holdModeOf(token) !== 'exclusive') for (const key of keys) this.#give(key);
     this.#sweep();
     return Promise.resolve({ status: 'granted', fencingToken: this.#fencingToken(request) });
   }
@@ -147,6 +149,7 @@ export class MemoryLockStore implements LockStore {
         return { status: 'lost', reason: isOpen ? 'released-elsewhere' : 'stolen' };
     }
     this.#put(lease);
+    if (holdModeOf(lease.token) !== 'exclusive') for (const key of lease.keys) this.#warn(key);
     return { status: 'extended' };
   }
 
@@ -201,6 +204,7 @@ export class MemoryLockStore implements LockStore {
     if (entry?.holds.delete(token) !== true) return false;
     if (entry.holds.size === 0) this.#entries.delete(key);
     this.#give(key);
+    this.#warn(key);
     return true;
   }
 
@@ -208,9 +212,15 @@ export class MemoryLockStore implements LockStore {
   #keep(key: string, token: string, keepMs: number): boolean {
     if (this.#valid(key)?.holds.has(token) !== true) return false;
     this.#put({ keys: [key], token, ttlMs: keepMs });
-    const [first] = this.#lines.get(key) ?? [];
-    if (first !== undefined) this.#tell(key, { to: first.token, inMs: keepMs });
+    this.#warn(key);
     return true;
+  }
+
+  /** The first in line waits for an end that may be no longer true. */
+  #warn(key: string): void {
+    const [first] = this.#lines.get(key) ?? [];
+    if (first === undefined || this.#valid(key) === undefined) return;
+    this.#tell(key, { to: first.token, inMs: Math.ceil(this.#remaining(key, first.token)) });
   }
 
   /** A key goes to the first in line who may hold it, and to those behind who may hold it together with that one. */

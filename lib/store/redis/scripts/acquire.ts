@@ -122,5 +122,9 @@ for i = 1, last, 4 do
   raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
 for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
+-- Who was first in line until now may be followed by others who may hold the keys, too.
+if mode and others > 0 and line ~= 'many' then
+  for i = 1, last, 4 do give(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == 'one') end
+end
 return { 1, now, first, others }
 `);

@@ -62,7 +62,19 @@ for i = 1, last, 4 do
     local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
     -- First what Redis does not refuse when memory is full: after that it refuses nothing.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    if holder == token then redis.call('PEXPIRE', main, ttl) else put(main, holders, token, ttl, phase_of(main)) end
+    if holder == token then redis.call('PEXPIRE', main, ttl)
+    else
+      local lasted = redis.pcall('PTTL', main)
+      put(main, holders, token, ttl, phase_of(main))
+      local is_sooner = redis.pcall('PTTL', main) < lasted
+      if line == 'many' then
+        if is_sooner then tell_all(main, queue) end
+      elseif redis.pcall('EXISTS', queue) == 1 then
+        -- Nobody else may come by for as long as they hold it: one who died in line must not keep the others from joining.
+        pcall(give, main, queue, holders, '', line == 'one')
+        if is_sooner then warn(main, queue, holders, nil, 0, line == 'one', {}) end
+      end
+    end
   elseif answer[1] > -2 and now < sure_until
     and ((may_join and beside == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then

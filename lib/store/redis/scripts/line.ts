@@ -20,8 +20,8 @@ const MOST_HEARD = 100;
  * several may be frozen in a row. Nothing when the line is empty, when the key is held so that the first may not have it, or when that is
  * `mine`. Every script that finds or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
- * `warn(main, queue, ms, step)`: tells the first in line, of different processes, to look again in `ms`, each by `step` later than the one
- * before: for a key that is free then, or may be.
+ * `warn(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
+ * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
  *
  * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
  *
@@ -50,13 +50,14 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
-local function warn(main, queue, ms, step, counts, seen)
+local function warn(main, queue, holders, ms, step, counts, seen)
   local warned = 0
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
     local token, _, channel = string.match(other, '^(%S+) (%d+) (.+)$')
     if token and not seen[channel] and is_there(channel, counts) then
       seen[channel] = true
-      call(channel, token .. ' ' .. string.format('%.0f', ms + warned * step) .. ' ' .. main)
+      local in_ms = ms and ms + warned * step or math.max(0, left(main, holders, token))
+      call(channel, token .. ' ' .. text(in_ms) .. ' ' .. main)
       warned = warned + 1
       if warned == ${String(MOST_WARNED)} then break end
     end
@@ -78,7 +79,7 @@ local function give(main, queue, holders, mine, counts)
     if there then
       if not pcall(put, main, holders, token, claim, phase_of(main)) then return end
       call(channel, token .. ' 0 ' .. main)
-      warn(main, queue, claim, claim, counts, { [channel] = true })
+      warn(main, queue, holders, claim, claim, counts, { [channel] = true })
       if not mode_of(token) then return end
     end
   end

@@ -58,7 +58,7 @@ for i = 1, #KEYS, 4 do
   local holder = redis.pcall('GET', main)
   local left_line = member ~= '' and redis.pcall('ZREM', queue, member) == 1
   if type(holder) ~= 'table' then
-    local taken = false
+    local taken, lasted = false, redis.pcall('PTTL', main)
     if token == '' then taken = take_by_force(main, holders)
     elseif not hold then taken = take(main, holders, token)
     elseif holds(main, holders, token) then
@@ -70,8 +70,10 @@ for i = 1, #KEYS, 4 do
       released = released + 1
       -- Those who hold it yet have the same fencing token; one who also took other keys may have been given a larger one.
       if not holder and mode_of(token) then raise(fence) elseif not holder or holder == token then touch(fence) end
-      if hold and line ~= 'many' then warn(main, queue, hold, 0, line == 'one', {}) end
-      if (hold or not holder) and line == 'many' and not quiet then tell_all(main, queue) end
+      -- Those in line wait for an end that is no longer true.
+      local is_sooner = holder and (hold or redis.pcall('PTTL', main) < lasted)
+      if is_sooner and line ~= 'many' then warn(main, queue, holders, nil, 0, line == 'one', {}) end
+      if (is_sooner or not holder) and line == 'many' and not quiet then tell_all(main, queue) end
     elseif not holder and keep ~= '' then
       local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
