@@ -53,8 +53,8 @@ export function checkKey(key: unknown): string {
  * @throws LockKeyError when a key is not valid or there is none: an empty list would run unlocked
  */
 export function canonicalKeys(keys: string | readonly string[]): readonly string[] {
-  if (typeof keys === 'string') return Object.freeze([checkKey(keys)]);
   const list: readonly unknown[] = Array.isArray(keys) ? keys : [keys];
+  if (list.length === 1) return Object.freeze([checkKey(list[0])]);
   if (list.length === 0)
     throw new LockKeyError({
       problem:

@@ -185,7 +185,7 @@ describe('waiting, against a real Redis', () => {
     const looks = new Map<string, number>();
     for (const [name, sha, ...args] of commands) {
       if (name !== 'evalsha' || sha !== acquireScript.sha) continue;
-      const member = String(args[9]); // the keys with their number, and five arguments, come before it
+      const member = String(args[10]); // the keys with their number, and five arguments, come before it
       looks.set(member, (looks.get(member) ?? 0) + 1);
     }
     // The holder renews at a third of its TTL, so that a waiter is told of two thirds of it, or more.
