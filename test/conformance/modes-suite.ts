@@ -204,10 +204,10 @@ export function describeModes(
         const [first, second] = await setUp();
         const kept = await first.acquire(key, { ttl: '1m', minHold: 1_500 });
         const readers = await Promise.all(
-          [1, 2, 3].map(() => wait(second, { ...SHARED, ttl: '1m' })),
+          [1, 2, 3].map(() => wait(second, { ...SHARED, ttl: '1m', wait: '10s' })),
         );
         await kept.release();
-        // None of them gives it back before all have it.
+        // None of them gives it back before all have it, and none is renewed before their wait is over.
         const locks = await Promise.all(readers.map(({ lock }) => lock));
         await Promise.all(locks.map((lock) => lock.release()));
       });
