@@ -4,10 +4,9 @@
  *
  * DEMO_PAYMENTS is how many payments are tried, DEMO_PROCESSES how many processes the shop has, DEMO_APP another program of it.
  */
-import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { killAll, startRedis, startShop } from './demo/processes.mjs';
+import { runToTheEnd, startRedis, startShop } from './demo/processes.mjs';
 import { tableOf } from './demo/table.mjs';
 
 const PROCESSES = Number(process.env.DEMO_PROCESSES ?? 3);
@@ -131,18 +130,4 @@ function countBy(values) {
   return counts;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => {
-    killAll();
-    process.exit(128 + constants.signals[signal]);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`demo: ${error.message}`);
-  process.exitCode = 1;
-} finally {
-  killAll();
-}
+await runToTheEnd('demo', main);

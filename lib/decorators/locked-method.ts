@@ -64,8 +64,8 @@ export class LockedMethod {
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
     this.decorator = decorator.called;
-    const where = `${decorator.called} on ${this.name}`;
-    this.where = where;
+    this.where = `${decorator.called} on ${this.name}`;
+    const { where } = this;
     refuseUnknown(where, options, decorator);
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');

@@ -56,7 +56,8 @@ const CONTENDED_TRIES = 4;
  */
 export class LockQueue {
   readonly #deps: Dependencies;
-  readonly #shared: LineDependencies;
+  /** What all lines need. */
+  readonly #forLines: LineDependencies;
   /** Callers so far who share their lock. */
   #readers = 0;
   readonly #lines = new Map<string, WaitingLine>();
@@ -75,7 +76,7 @@ export class LockQueue {
     this.#deps = dependencies;
     const { store, adopt, discard, takeTurn, release } = dependencies;
     const { agenda, clock, clockDrift, handoff } = dependencies;
-    this.#shared = {
+    this.#forLines = {
       newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
       attempt: (request, place, token) => this.#attempt(request, place, token),
@@ -207,7 +208,7 @@ export class LockQueue {
   }
 
   #open(name: string, keys: readonly string[], first: Caller): void {
-    const line = new WaitingLine(name, keys, this.#shared);
+    const line = new WaitingLine(name, keys, this.#forLines);
     this.#lines.set(name, line);
     for (const key of keys) {
       const lines = this.#linesByKey.get(key) ?? new Set();

@@ -10,5 +10,5 @@ export declare function startProgram(
   env: Readonly<Record<string, string>>,
 ): ChildProcessByStdio<null, Readable, null>;
 
-/** Kills all of them. For the end, whatever it is: does not wait. */
-export declare function killAll(): void;
+/** Runs the program of this name and kills what it has started, however it ends. An error is told, and is exit code 1. */
+export declare function runToTheEnd(name: string, main: () => Promise<void>): Promise<void>;

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { ensureRedisServer } from '../redis-server.mjs';
 
@@ -29,8 +30,26 @@ export async function startShop(program, env) {
 export const startProgram = (program, env) =>
   start(process.execPath, [...process.execArgv, program], env);
 
-/** For the end, whatever it is: does not wait. */
-export function killAll() {
+/** Runs the program of this name and kills what it has started, however it ends. An error is told, and is exit code 1. */
+export async function runToTheEnd(name, main) {
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => {
+      killAll();
+      process.exit(128 + constants.signals[signal]);
+    });
+  }
+  try {
+    await main();
+  } catch (error) {
+    console.error(`${name}: ${error.message}`);
+    process.exitCode = 1;
+  } finally {
+    killAll();
+  }
+}
+
+/** Does not wait. */
+function killAll() {
   for (const child of running) child.kill('SIGKILL');
 }
 

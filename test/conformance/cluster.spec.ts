@@ -4,21 +4,10 @@ import { Cluster } from 'ioredis';
 import { LockService, LockStoreUnavailableError } from 'nestjs-holdfast';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
-import { storedKeys } from './stored-keys.js';
+import { threeMasterCluster } from './backends.js';
 import { describeStore } from './suite.js';
 
-describeStore('a Redis Cluster of three masters', async () => {
-  const cluster = await RedisCluster.start();
-  const client = new Cluster(cluster.startupNodes, { lazyConnect: true });
-  return {
-    options: { redis: client },
-    storedKeys: () => storedKeys(cluster.nodes),
-    close: async () => {
-      client.disconnect();
-      await cluster.stop();
-    },
-  };
-});
+describeStore('a Redis Cluster of three masters', threeMasterCluster);
 
 describe('a Redis Cluster', () => {
   let cluster: RedisCluster;

@@ -1,9 +1,4 @@
-import { MemoryLockStore } from 'nestjs-holdfast';
+import { memory } from './backends.js';
 import { describeStore } from './suite.js';
 
-describeStore('a memory store', () =>
-  Promise.resolve({
-    options: { store: new MemoryLockStore() },
-    close: () => Promise.resolve(),
-  }),
-);
+describeStore('a memory store', memory);

@@ -1,27 +1,9 @@
+import { masters, startServers, stopAll } from './backends.js';
 import { sendOnce } from '../support/own-connection.js';
-import { RedisServer } from '../support/redis-server.js';
+import type { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { storedKeys } from './stored-keys.js';
-import { describeStore, type Backend } from './suite.js';
-
-const startServers = (count: number): Promise<RedisServer[]> =>
-  Promise.all(Array.from({ length: count }, () => RedisServer.start()));
-
-const stopAll = async (servers: readonly RedisServer[]): Promise<void> => {
-  await Promise.all(servers.map((server) => server.stop()));
-};
-
-/** So many masters, the last of which have been dead since before the services start. */
-async function masters(count: number, dead = 0): Promise<Backend> {
-  const servers = await startServers(count);
-  const alive = servers.slice(0, count - dead);
-  await Promise.all(servers.slice(alive.length).map((server) => server.kill()));
-  return {
-    options: { redis: servers.map(({ url }) => url) },
-    storedKeys: () => storedKeys(alive),
-    close: () => stopAll(servers),
-  };
-}
+import { describeStore } from './suite.js';
 
 describeStore('three masters', () => masters(3));
 describeStore('one master in a list', () => masters(1));

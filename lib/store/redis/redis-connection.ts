@@ -122,7 +122,7 @@ export class RedisConnection {
       });
     });
     if (!isInTime) this.#heardNothing(startedAt);
-    if (this.client.status === 'ready') return this.#ask(startedAt, timeLimitMs, request);
+    else if (this.client.status === 'ready') return this.#ask(startedAt, timeLimitMs, request);
     const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
     return { ...this.#notConnected(problem), sent: false };
   }

@@ -6,10 +6,9 @@
  *
  * CRON_RUNS is how many fire times are watched.
  */
-import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { killAll, startProgram, startRedis } from '../../../scripts/demo/processes.mjs';
+import { runToTheEnd, startProgram, startRedis } from '../../../scripts/demo/processes.mjs';
 
 const INSTANCE = fileURLToPath(import.meta.resolve('./instance.js'));
 const RUNS = Number(process.env.CRON_RUNS ?? 5);
@@ -66,18 +65,4 @@ function watch(redisUrl: string): Promise<ReadonlyMap<string, Fire>> {
   });
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    killAll();
-    process.exit(128 + constants.signals[signal]);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`cron: ${String(error)}`);
-  process.exitCode = 1;
-} finally {
-  killAll();
-}
+await runToTheEnd('cron', main);

@@ -14,8 +14,7 @@
  *
  * WORKER_JOBS is how many jobs there are, WORKER_KILL_EVERY_MS how long it is between two kills.
  */
-import { constants } from 'node:os';
-import { killAll, startRedis } from '../../../scripts/demo/processes.mjs';
+import { runToTheEnd, startRedis } from '../../../scripts/demo/processes.mjs';
 import { Crew, type Stage } from './crew.js';
 import { Database, type Books } from './database.js';
 
@@ -73,18 +72,4 @@ function report(jobs: readonly string[], books: Books, killed: number): void {
   if (!once) process.exitCode = 1;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    killAll();
-    process.exit(128 + constants.signals[signal]);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`worker: ${String(error)}`);
-  process.exitCode = 1;
-} finally {
-  killAll();
-}
+await runToTheEnd('worker', main);

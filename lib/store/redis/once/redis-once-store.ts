@@ -56,14 +56,12 @@ export class RedisOnceStore implements OnceStore {
     const { outcome, complete } = await this.#ask((node) => node.once.finish(request));
     if (outcome.status === 'superseded' && this.#nodes.length > 1) {
       // A node that was not there when the next attempt began has believed it: what it says would count.
-      const undone = complete.then((votes) =>
-        Promise.all(
-          this.#nodes
-            .filter((_, index) => votes[index]?.status === 'accepted')
-            .map((node) => node.once.undo(request)),
-        ),
+      const votes = await complete;
+      await Promise.all(
+        this.#nodes
+          .filter((_, index) => votes[index]?.status === 'accepted')
+          .map((node) => node.once.undo(request)),
       );
-      await undone;
     }
     return outcome;
   }
