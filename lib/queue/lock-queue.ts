@@ -58,8 +58,6 @@ export class LockQueue {
   readonly #deps: Dependencies;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
-  /** Callers so far who share their lock. */
-  #readers = 0;
   readonly #lines = new Map<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
@@ -79,7 +77,7 @@ export class LockQueue {
     this.#forLines = {
       newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
-      attempt: (request, place, token) => this.#attempt(request, place, token),
+      attempt: (request, place, token, joins) => this.#attempt(request, place, token, joins),
       adopt,
       discard,
       takeTurn,
@@ -171,10 +169,7 @@ export class LockQueue {
 
   #wait(request: LockRequest): Promise<Lease> {
     const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
-    const { keys, mode } = request;
-    // Readers wait for nobody of this process: each stands in the store's line.
-    const own = mode === 'shared' ? String(++this.#readers) : '';
-    const name = nameOf(keys, mode) + own;
+    const name = nameOf(request.keys, request.mode);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, request.keys, caller);
@@ -186,10 +181,11 @@ export class LockQueue {
     request: LockRequest,
     line?: LinePlace,
     token = this.#newToken(request.mode),
+    joins?: number,
   ): Promise<AttemptOutcome> {
     const { keys, ttlMs } = request;
     const sentAt = this.#deps.clock.now();
-    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line });
+    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line, joins });
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) this.#deps.discard({ keys, token }, ttlMs);

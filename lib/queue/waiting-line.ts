@@ -20,6 +20,10 @@ export type AttemptOutcome =
 
 /** Where the store cannot tell us about releases, we look again this often at the least. */
 const POLL_MS = 500;
+/** Where it can, too: the store may have lost the line (`FLUSHALL`, eviction, fail-over), and then nobody is called. */
+const LOOK_AGAIN_MS = 5_000;
+/** Of those who are let in together, how many ask the store at once. */
+const FOLLOWERS_AT_ONCE = 32;
 /** During an outage: doubled from the first to the longest. */
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
@@ -45,6 +49,7 @@ export interface LineDependencies {
     request: LockRequest,
     place: LinePlace | undefined,
     token: string,
+    joins?: number,
   ) => Promise<AttemptOutcome>;
   readonly newToken: (mode: HoldMode) => string;
   /** Whether a token was made here. */
@@ -167,10 +172,12 @@ export class WaitingLine {
       if (!this.#standsInOrder()) this.#token = this.#deps.newToken(request.mode);
       const outcome = await this.#deps.attempt(request, place, this.#token);
       if (outcome.status === 'granted') {
+        const before = [...this.#callers];
         this.#granted(request, outcome.grant);
+        if (request.mode === 'shared') await this.#letFollow(before, outcome.grant.fencingToken);
         // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-        if (this.#callers.size > 0 && request.mode === 'exclusive')
-          await this.#sleep(outcome.grant.ttlMs);
+        else if (request.mode === 'exclusive' && this.#callers.size > 0)
+          await this.#sleep(this.#lookWithin(outcome.grant.ttlMs));
       } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
       else await this.#unavailable(outcome);
     }
@@ -189,13 +196,41 @@ export class WaitingLine {
       return;
     }
     this.#remove(caller);
-    this.#ticket = undefined;
+    // Of readers, those who came before the grant go in with it, or keep their place.
+    if (request.mode !== 'shared') this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
     caller.grant(this.#deps.adopt({ ...grant, othersWait }, caller.request));
     if (this.#callers.size === 0) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
+  }
+
+  /**
+   * Those who waited together with a reader that was let in: each gets a lease of its own, for as long as that phase lasts. Whoever comes
+   * later stands in line anew, or readers could keep writers out indefinitely.
+   */
+  async #letFollow(callers: readonly Caller[], phase: number): Promise<void> {
+    for (let next = 0; next < callers.length; next += FOLLOWERS_AT_ONCE) {
+      const batch = callers
+        .slice(next, next + FOLLOWERS_AT_ONCE)
+        .filter((caller) => this.#callers.has(caller));
+      const joined = await Promise.all(batch.map((caller) => this.#follow(caller, phase)));
+      if (joined.includes(false)) return;
+    }
+    this.#ticket = undefined;
+  }
+
+  /** Answers whether that phase lasts. */
+  async #follow(caller: Caller, phase: number): Promise<boolean> {
+    const { request } = caller;
+    const token = this.#deps.newToken(request.mode);
+    const outcome = await this.#deps.attempt(request, undefined, token, phase);
+    if (outcome.status !== 'granted') return false;
+    const { grant } = outcome;
+    if (this.#callers.delete(caller)) caller.grant(this.#deps.adopt(grant, request));
+    else this.#deps.discard(grant, grant.ttlMs);
+    return true;
   }
 
   async #held(outcome: Held, place: LinePlace | undefined, hearing: boolean): Promise<void> {
@@ -212,7 +247,8 @@ export class WaitingLine {
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
     // Not to be woken: those who asked at once would do so again.
     if (this.#contended > 0) await this.#pause(contendedPauseMs(this.#contended));
-    else await this.#sleep(Math.min(outcome.checkAgainMs, hearing ? Infinity : POLL_MS));
+    else if (hearing) await this.#sleep(this.#lookWithin(outcome.checkAgainMs));
+    else await this.#sleep(Math.min(outcome.checkAgainMs, POLL_MS));
   }
 
   async #unavailable(outcome: Unavailable): Promise<void> {
@@ -226,6 +262,12 @@ export class WaitingLine {
   /** Whether it stands in a line in which the first gets the lock. */
   #standsInOrder(): boolean {
     return this.#place?.ticket !== undefined;
+  }
+
+  /** However sure it is to be called: a place in a line that is lost is taken again, with its ticket, before others have waited long. */
+  #lookWithin(ms: number): number {
+    const ttlMs = this.#head()?.request.ttlMs ?? Infinity;
+    return Math.min(ms, LOOK_AGAIN_MS, ttlMs / 3);
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */

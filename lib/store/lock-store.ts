@@ -36,6 +36,11 @@ export interface LinePlace {
 export interface AcquireRequest extends LeaseRequest {
   /** Where to stand in line when refused, if at all. Only after `listen` has answered `'listening'`. */
   readonly line?: LinePlace | undefined;
+  /**
+   * The fencing token of those who hold the keys together, and whom this caller may join although others wait: it stood in line with one
+   * who was let in.
+   */
+  readonly joins?: number | undefined;
 }
 
 /** The store gave no answer, or one that cannot be trusted. */
@@ -50,7 +55,7 @@ export interface Unavailable {
 
 export interface Held {
   readonly status: 'held';
-  /** The first key that was busy; in line, the caller stands at this one. */
+  /** The first key that was busy. */
   readonly key: string;
   /** What is left of the holder's lease, in ms; `Infinity` for a lock without TTL that other software set. */
   readonly remainingMs: number;

@@ -35,16 +35,16 @@ async function holdBriefly(name: string, acquiring: Promise<Lock>, order: string
 
 describe('callers who wait in one process', () => {
   it('have one request in the store, however many they are', async () => {
-    const { clock, store, locks } = scriptedService();
+    const { clock, store, locks } = scriptedService({ ttl: '1m' });
     store.onAcquire = () => heldFor(60_000);
     const callers = Array.from({ length: 1_000 }, () => locks.acquire('key', { wait: 30_000 }));
     const outcomes = Promise.allSettled(callers);
-    await clock.advance(10_000);
+    await clock.advance(4_900);
     // The first look, and one in line once the ear is open.
     expect(store.acquired.map(({ line }) => line !== undefined)).toEqual([false, true]);
     expect(store.listened).toBe(1);
     expect(clock.timers).toBe(1);
-    await clock.advance(30_000);
+    await clock.advance(35_100);
     for (const outcome of await outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_NOT_ACQUIRED' } });
     }
@@ -52,8 +52,8 @@ describe('callers who wait in one process', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('look again as seldom as the store allows: at the end of the lease that they were told of', async () => {
-    const { clock, store, locks } = scriptedService();
+  it('look again at the end of the lease that they were told of, and at most three times a TTL', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '3s' });
     store.onAcquire = () => heldFor(1_000);
     const waiting = locks.acquire('key', { wait: 9_500 });
     const refusal = expect(waiting).rejects.toThrow(LockNotAcquiredError);
@@ -79,7 +79,7 @@ describe('callers who wait in one process', () => {
   });
 
   it('hear of releases again once that is possible', async () => {
-    const { clock, store, locks } = scriptedService();
+    const { clock, store, locks } = scriptedService({ ttl: '1m' });
     store.onAcquire = () => heldFor(60_000);
     store.onListen = () => 'polling';
     const waiting = locks.acquire('key', { wait: 60_000 });
@@ -87,8 +87,8 @@ describe('callers who wait in one process', () => {
     store.onListen = () => 'listening';
     await clock.advance(10_000);
     const looks = store.acquired.length;
-    await clock.advance(20_000);
-    expect(store.acquired).toHaveLength(looks);
+    await clock.advance(4_000);
+    expect(store.acquired.length - looks).toBeLessThan(2);
     store.onAcquire = () => ({ status: 'granted', fencingToken: 1 });
     store.reportReleased('key');
     await (await waiting).release();
@@ -136,8 +136,24 @@ describe('callers who wait in one process', () => {
     expect(clock.now().monotonicMs).toBe(10);
   });
 
-  it('wait for a holder in the same process without asking the store more than once a TTL', async () => {
-    const { clock, store, locks } = scriptedService();
+  it('I10-3 look every 5 s, or three times a TTL where that is shorter, however long the lease of the holder is', async () => {
+    for (const [ttl, atLeast, atMost] of [
+      ['1h', 12, 14],
+      ['3s', 55, 64],
+    ] as const) {
+      const { clock, store, locks } = scriptedService({ ttl });
+      store.onAcquire = () => heldFor(3_600_000);
+      const refusal = expect(locks.acquire('key', { wait: '61s' })).rejects.toThrow();
+      await clock.advance(60_500);
+      expect(store.acquired.length).toBeGreaterThanOrEqual(atLeast);
+      expect(store.acquired.length).toBeLessThanOrEqual(atMost);
+      await clock.advance(2_000);
+      await refusal;
+    }
+  });
+
+  it('wait for a holder in the same process without asking the store', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '3s' });
     let holders = 0;
     store.onAcquire = () =>
       (holders += 1) === 1 ? { status: 'granted', fencingToken: 1 } : heldFor(1_000);

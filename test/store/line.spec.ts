@@ -52,6 +52,10 @@ const lineAt = async (key: string): Promise<string[]> =>
     (member) => member.split(' ')[0] ?? '',
   );
 
+/** Who is the first in line. */
+const memberAt = async (key: string): Promise<string> =>
+  (await redis.zrange(`{lock:${key}}:queue`, '0', '0'))[0] ?? '';
+
 /** What the server's clock shows, in µs. */
 async function serverUs(): Promise<number> {
   const [seconds, micros] = (await redis.time()) as unknown as [string, string];
@@ -491,38 +495,101 @@ describe('who leaves the line', () => {
 });
 
 describe('who wants several keys', () => {
-  it.each([
-    ['given the first while the second is busy', 'a', 'b'],
-    ['given the second while the first is busy', 'b', 'a'],
-  ])(
-    '%s hands it on, and stands at the other with the ticket it had',
-    async (_what, given, busy) => {
-      const [both, holder, next, other, behind] = (await participants(5)) as [
-        Participant,
-        Participant,
-        Participant,
-        Participant,
-        Participant,
-      ];
-      await holder.ask(given);
-      await both.ask(['a', 'b']);
-      expect(await lineAt(given)).toEqual([both.token]);
-      expect(await lineAt(busy)).toEqual([]);
-      const { ticket } = both;
-      await next.ask(given);
-      await other.ask(busy);
-      await behind.ask(busy);
-      await holder.store.release(holder.lease(given));
-      expect(await holderOf(given)).toBe(both.token);
+  const three = () => participants(3) as Promise<[Participant, Participant, Participant]>;
+  /** Of the keys that a place in line is for. */
+  const places = (): Promise<string[]> => redis.keys('*:queue:*');
 
-      expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'held', key: busy, ticket });
-      expect(await holderOf(given)).toBe(next.token);
-      await next.hasBeenTold(given, 0);
-      // It came before the one who waits there.
-      expect(await lineAt(busy)).toEqual([both.token, behind.token]);
-      expect(await lineAt(given)).toEqual([]);
-    },
-  );
+  it('I10-6 stands in the line of each with one ticket, and is given all of them or none', async () => {
+    const [both, one, other] = await three();
+    await one.ask('a');
+    await other.ask('b');
+    expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'held', key: 'a' });
+    expect([await lineAt('a'), await lineAt('b')]).toEqual([[both.token], [both.token]]);
+    expect(await redis.zscore('{lock:a}:queue', await memberAt('a'))).toBe(String(both.ticket));
+    expect(await redis.zscore('{lock:b}:queue', await memberAt('a'))).toBe(String(both.ticket));
+
+    await one.store.release(one.lease('a'));
+    expect(await holderOf('a')).toBeNull();
+    expect(both.told).toEqual([]);
+    await other.store.release(other.lease('b'));
+    expect([await holderOf('a'), await holderOf('b')]).toEqual([both.token, both.token]);
+    await both.hasBeenTold('a', 0);
+    expect([await lineAt('a'), await lineAt('b'), await places()]).toEqual([[], [], []]);
+    expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'granted' });
+  });
+
+  it('is overtaken by those who can have all that they want', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    await both.ask(['a', 'b']);
+    expect(await other.ask('a')).toMatchObject({ status: 'granted' });
+    await one.store.release(one.lease('b'));
+    expect(await holderOf('b')).toBeNull();
+    await other.store.release(other.lease('a'));
+    expect([await holderOf('a'), await holderOf('b')]).toEqual([both.token, both.token]);
+  });
+
+  it('is not overtaken any more when it has waited for a second', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    both.ticket = (await serverUs()) - 1_001_000;
+    await both.ask(['a', 'b']);
+    const kept = { status: 'held', key: 'a', remainingMs: 1_000, checkAgainMs: 1_000 };
+    expect(await other.ask('a')).toMatchObject(kept);
+    await one.store.release(one.lease('b'));
+    expect([await holderOf('a'), await holderOf('b')]).toEqual([both.token, both.token]);
+    await both.ask(['a', 'b']);
+    await both.store.release(both.lease(['a', 'b']));
+    expect(await holderOf('a')).toBe(other.token);
+  });
+
+  it('keeps nothing from others when it looks no more, and comes back with its ticket', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    both.ticket = (await serverUs()) - 1_001_000;
+    await both.ask(['a', 'b']);
+    const [place] = await places();
+    expect(await redis.pttl(place ?? '')).toBeGreaterThan(10_000);
+    await redis.del(place ?? '');
+    expect(await other.ask('a')).toMatchObject({ status: 'granted' });
+    expect(await lineAt('a')).toEqual([]);
+    await both.ask(['a', 'b']);
+    expect(await redis.zscore('{lock:a}:queue', await memberAt('a'))).toBe(String(both.ticket));
+  });
+
+  it('is passed over where it has died, at each of its keys', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    both.ticket = (await serverUs()) - 1_001_000;
+    await both.ask(['a', 'b']);
+    await both.store.close();
+    await eventually(async () => (await redis.pubsub('CHANNELS', 'holdfast:*')).length === 2);
+    expect(await other.ask('a')).toMatchObject({ status: 'granted' });
+    await one.store.release(one.lease('b'));
+    expect([await lineAt('a'), await lineAt('b')]).toEqual([[], []]);
+  });
+
+  it('leaves the line of each, and those behind it get what it kept from them', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    both.ticket = (await serverUs()) - 1_001_000;
+    await both.ask(['a', 'b']);
+    await other.ask('a');
+    await both.leave(['a', 'b']);
+    expect(await holderOf('a')).toBe(other.token);
+    expect([await lineAt('b'), await places()]).toEqual([[], []]);
+  });
+
+  it('I10-3 stands in line again with its ticket where the lines were lost', async () => {
+    const [both, one, other] = await three();
+    await one.ask('b');
+    await both.ask(['a', 'b']);
+    await redis.flushall();
+    await one.ask('b');
+    await other.ask('b');
+    await both.ask(['a', 'b']);
+    expect(await lineAt('b')).toEqual([both.token, other.token]);
+  });
 
   it('given one of them is granted all, and stands nowhere any more', async () => {
     const [holder, both] = (await participants(2)) as [Participant, Participant];
@@ -560,39 +627,49 @@ describe('who wants several keys', () => {
 });
 
 describe('a line on a Cluster', () => {
-  it('hands a key of another slot on that it was given while one before it is busy', async () => {
-    const cluster = await RedisCluster.start({ masters: 2 });
-    const clients: Cluster[] = [];
-    const client = (): Cluster => {
-      const one = new Cluster(cluster.startupNodes, { lazyConnect: true });
-      clients.push(one);
-      return one;
-    };
-    const [both, holder, other, next] = (await Promise.all(
-      [1, 2, 3, 4].map(() => Participant.open(client())),
-    )) as [Participant, Participant, Participant, Participant];
-    const reader = client();
-    const keys = ['a', 'b'];
-    for (const [given, busy] of [
-      ['a', 'b'],
-      ['b', 'a'],
-    ] as const) {
-      await holder.ask(given);
-      await both.ask(keys);
-      await next.ask(given);
-      await other.ask(busy);
-      await holder.store.release(holder.lease(given));
-      expect(await reader.get(`lock:${given}`)).toBe(both.token);
+  it.each([
+    ['a', 'b'],
+    ['b', 'a'],
+  ])(
+    'I10-6 keeps the keys of all slots for whoever came first, and calls it when %s is free',
+    async (busy, free) => {
+      const cluster = await RedisCluster.start({ masters: 2 });
+      const clients: Cluster[] = [];
+      const client = (): Cluster => {
+        const one = new Cluster(cluster.startupNodes, { lazyConnect: true });
+        clients.push(one);
+        return one;
+      };
+      const [both, holder, other, frozen] = (await Promise.all(
+        [1, 2, 3, 4].map(() => Participant.open(client())),
+      )) as [Participant, Participant, Participant, Participant];
+      const reader = client();
+      const keys = ['a', 'b'];
+      await holder.ask(busy);
       expect(await both.ask(keys)).toMatchObject({ status: 'held', key: busy });
-      expect(await reader.get(`lock:${given}`)).toBe(next.token);
-      await both.leave(keys);
-      for (const participant of [next, other, both])
-        await participant.store.release(participant.lease(keys));
-    }
-    for (const close of closings.splice(0)) await close();
-    for (const one of clients) one.disconnect();
-    await cluster.stop();
-  }, 60_000);
+      expect(await other.ask(free)).toMatchObject({ status: 'held', remainingMs: 1_000 });
+      expect(await reader.get(`lock:${free}`)).toBeNull();
+      await holder.store.release(holder.lease(busy));
+      await both.hasBeenTold(busy, 0);
+      expect(await both.ask(keys)).toMatchObject({ status: 'granted', othersWait: true });
+      expect(await reader.zcard(`{lock:${busy}}:queue`)).toBe(0);
+      await both.store.release(both.lease(keys));
+      await other.hasBeenTold(free, 0);
+      expect(await other.ask(free)).toMatchObject({ status: 'granted' });
+
+      // One that is called and does not ask is passed over.
+      await frozen.ask(keys);
+      both.ticket = undefined;
+      await both.ask(free);
+      await other.store.release(other.lease(free));
+      await frozen.hasBeenTold(free, 0);
+      await eventually(async () => (await both.ask(free)).status === 'granted');
+      for (const close of closings.splice(0)) await close();
+      for (const one of clients) one.disconnect();
+      await cluster.stop();
+    },
+    60_000,
+  );
 
   it('does not know who listens to a plain channel at other nodes, and passes over nobody', async () => {
     const cluster = await RedisCluster.start({ masters: 2 });

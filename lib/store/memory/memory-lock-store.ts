@@ -19,8 +19,20 @@ import type { OnceStore } from '../once-store.js';
 /** How long a key waits for the one in line that it was given to. */
 const LONGEST_CLAIM_MS = 1_000;
 
+/** When to ask again for a key that is free, and kept for somebody who waits for others, too. */
+const KEPT_CHECK_MS = 1_000;
+
+/**
+ * For so long after it came, a caller of several keys lets others have those of its keys that are free, while it cannot have all of them.
+ * From then on they are kept for it. In µs, as tickets are.
+ */
+const PATIENCE_US = 1_000_000;
+
+/** A place in the lines of all its keys. */
 interface Waiter {
   readonly token: string;
+  readonly keys: readonly string[];
+  /** When it came, in µs of the monotonic clock; no two are the same. */
   readonly ticket: number;
   readonly claimMs: number;
 }
@@ -72,13 +84,14 @@ export class MemoryLockStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const { keys, token, line } = request;
-    for (const key of keys) {
-      this.#give(key, token);
-      if (!this.#isInTheWay(key, token) && !this.#mustQueue(key, token, line)) continue;
+    for (const key of keys) this.#give(key, { token, before: line?.ticket });
+    const key = keys.find((each) => !this.#mayHave(each, request));
+    if (key !== undefined) {
+      const isFree = this.#valid(key) === undefined;
+      const ticket = line && this.#stand(request, line);
       // Nobody holds one key while waiting for another.
-      for (const other of keys) this.#take(other, token);
-      const remainingMs = this.#remaining(key, token);
-      const ticket = line && this.#stand(key, token, line);
+      for (const each of keys) this.#take(each, token);
+      const remainingMs = isFree ? KEPT_CHECK_MS : this.#remaining(key, token);
       return Promise.resolve({
         status: 'held',
         key,
@@ -87,10 +100,10 @@ export class MemoryLockStore implements LockStore {
         ticket,
       });
     }
-    for (const key of keys) this.#forget(key, token);
+    this.#forget(keys, token);
     this.#put(request);
     // Who was first in line until now may be followed by others who may hold the keys, too.
-    if (holdModeOf(token) !== 'exclusive') for (const key of keys) this.#give(key);
+    if (holdModeOf(token) !== 'exclusive') for (const each of keys) this.#give(each);
     this.#sweep();
     return Promise.resolve({ status: 'granted', fencingToken: this.#fencingToken(request) });
   }
@@ -131,7 +144,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async leave(lease: LeaseReference): Promise<void> {
-    for (const key of lease.keys) this.#forget(key, lease.token);
+    this.#forget(lease.keys, lease.token);
     await this.release(lease);
   }
 
@@ -189,13 +202,27 @@ export class MemoryLockStore implements LockStore {
     return mode !== 'shared' && entry.holds.size >= Number(mode.slice('limit:'.length));
   }
 
-  /** Who holds a key together with others goes behind those who wait, or they would wait for ever. */
-  #mustQueue(key: string, token: string, line: LinePlace | undefined): boolean {
-    const [first] = this.#lines.get(key) ?? [];
-    if (first === undefined || first.token === token) return false;
-    if (holdModeOf(token) === 'exclusive' || this.#valid(key)?.holds.has(token) === true)
-      return false;
-    return line?.ticket === undefined || line.ticket >= first.ticket;
+  #mayHave(key: string, { token, line, joins }: AcquireRequest): boolean {
+    const entry = this.#valid(key);
+    if (entry?.holds.has(token) === true) return true;
+    if (this.#isInTheWay(key, token)) return false;
+    return (
+      (joins !== undefined && entry?.fencingToken === joins) ||
+      !this.#isKept(key, token, line?.ticket)
+    );
+  }
+
+  /** Whether somebody who came before keeps others from a key that this token could have. */
+  #isKept(key: string, mine: string, before = Infinity): boolean {
+    for (const { token, ticket, keys } of this.#lines.get(key) ?? []) {
+      if (token === mine || ticket >= before) return false;
+      if (keys.length === 1 || this.#isOutOfPatience(ticket)) return true;
+    }
+    return false;
+  }
+
+  #isOutOfPatience(ticket: number): boolean {
+    return this.#nowUs() - ticket > PATIENCE_US;
   }
 
   /** Ends one hold, if there is one. */
@@ -223,17 +250,33 @@ export class MemoryLockStore implements LockStore {
     this.#tell(key, { to: first.token, inMs: Math.ceil(this.#remaining(key, first.token)) });
   }
 
-  /** A key goes to the first in line who may hold it, and to those behind who may hold it together with that one. */
-  #give(key: string, asking?: string): void {
-    for (;;) {
-      const [first, second] = this.#lines.get(key) ?? [];
-      if (first === undefined || first.token === asking) return;
-      const { token, claimMs } = first;
+  /**
+   * A free key goes to the first in line who can have all keys that it wants, and to those behind it who may hold it together with that
+   * one: all or none, because callers who hand on what they cannot use yet could go round in a circle. No further than to whoever asks.
+   */
+  #give(
+    key: string,
+    asking?: { readonly token: string; readonly before: number | undefined },
+  ): void {
+    // Those who are let in leave the line.
+    for (const waiter of [...(this.#lines.get(key) ?? [])]) {
+      const { token, ticket, keys, claimMs } = waiter;
+      if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
       if (this.#isInTheWay(key, token)) return;
-      this.#forget(key, token);
-      this.#put({ keys: [key], token, ttlMs: claimMs });
+      const others = keys.filter((other) => other !== key);
+      if (
+        others.some((other) => this.#isInTheWay(other, token) || this.#isKept(other, token, ticket))
+      ) {
+        if (this.#isOutOfPatience(ticket)) return;
+        continue;
+      }
+      this.#forget(keys, token);
+      this.#put({ keys, token, ttlMs: claimMs });
       this.#tell(key, { to: token, inMs: 0 });
-      if (second !== undefined) this.#tell(key, { to: second.token, inMs: claimMs });
+      for (const each of keys) {
+        const [next] = this.#lines.get(each) ?? [];
+        if (next !== undefined) this.#tell(each, { to: next.token, inMs: claimMs });
+      }
       if (holdModeOf(token) === 'exclusive') return;
     }
   }
@@ -247,29 +290,38 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** In the place it had, or at the end. */
-  #stand(key: string, token: string, { ticket, ttlMs }: LinePlace): number {
-    const line = this.#lines.get(key) ?? [];
-    const known = line.find((waiter) => waiter.token === token);
+  #stand({ keys, token }: LeaseReference, { ticket, ttlMs }: LinePlace): number {
+    const known = this.#lines.get(keys[0] ?? '')?.find((waiter) => waiter.token === token);
     if (known !== undefined) return known.ticket;
-    this.#lastTicket += 1;
+    if (ticket === undefined) this.#lastTicket = Math.max(this.#lastTicket + 1, this.#nowUs());
     const waiter = {
       token,
+      keys,
       ticket: ticket ?? this.#lastTicket,
       claimMs: Math.min(ttlMs, LONGEST_CLAIM_MS),
     };
-    line.push(waiter);
-    this.#lines.set(
-      key,
-      line.sort((a, b) => a.ticket - b.ticket),
-    );
+    for (const key of keys) {
+      const line = this.#lines.get(key) ?? [];
+      line.push(waiter);
+      this.#lines.set(
+        key,
+        line.sort((a, b) => a.ticket - b.ticket),
+      );
+    }
     return waiter.ticket;
   }
 
-  #forget(key: string, token: string): void {
-    const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
-    if (line === undefined) return;
-    if (line.length === 0) this.#lines.delete(key);
-    else this.#lines.set(key, line);
+  #forget(keys: readonly string[], token: string): void {
+    for (const key of keys) {
+      const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
+      if (line === undefined) continue;
+      if (line.length === 0) this.#lines.delete(key);
+      else this.#lines.set(key, line);
+    }
+  }
+
+  #nowUs(): number {
+    return Math.floor(this.#clock.now().monotonicMs * 1_000);
   }
 
   #valid(key: string): Entry | undefined {

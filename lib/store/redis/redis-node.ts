@@ -75,7 +75,10 @@ export interface ReleaseManner {
   readonly keepMs?: number | undefined;
 }
 
-/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
+/**
+ * Nobody tells us of the release: the holder is software that knows nothing of inboxes, our place in line was refused, or the key is free
+ * and kept for somebody who waits for others, too.
+ */
 const UNTOLD_CHECK_MS = 1_000;
 
 /** How the marker begins that stands for all who hold a key together. */
@@ -362,22 +365,21 @@ export class RedisNode {
       : this.#acquireGroups(groups, request, proposal);
   }
 
-  /** Of several slots: one after the other. */
+  /** Of several slots: one after the other. Whoever is refused stands in line in all of them, and keeps nothing. */
   async #acquireGroups(
     groups: readonly Group[],
     request: AcquireRequest,
     proposal: number,
   ): Promise<Vote> {
     const granted: { readonly group: Group; readonly vote: Vote & { status: 'granted' } }[] = [];
-    for (const [index, group] of groups.entries()) {
+    for (const group of groups) {
       const vote = await this.#askGroup(group, request, proposal);
       if (vote.status !== 'granted') {
-        // Whoever stood in line may have been given a key of the groups that were not asked.
-        const given = request.line?.ticket === undefined ? [] : groups.slice(index + 1);
+        const others = groups.filter((other) => other !== group);
+        const stands = await this.#standAt(others, request, vote);
         const undone = await Promise.all(
-          [...granted.map((other) => other.group), ...given].map((other) =>
-            this.#releaseGroup(other, request),
-          ),
+          // Where it stands, they stay kept for it: whoever is next there is not called before it.
+          granted.map((other) => this.#releaseGroup(other.group, request, { quiet: stands })),
         );
         // What could not be given back is an outage: callers clean up after those, and not after a refusal.
         const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
@@ -392,11 +394,40 @@ export class RedisNode {
     );
     const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) {
+      void this.#leaveLines(groups, request);
       const othersWait = granted.some(({ vote }) => vote.othersWait);
       return { status: 'granted', fencingToken, othersWait };
     }
     await Promise.all(granted.map(({ group }) => this.#releaseGroup(group, request)));
     return afterGrant(failure);
+  }
+
+  /** Where no script sees all keys, each has to be kept for whoever came first: answers whether they are. */
+  async #standAt(groups: readonly Group[], request: AcquireRequest, vote: Vote): Promise<boolean> {
+    const { line } = request;
+    if (line === undefined || vote.status !== 'refused' || vote.ticket === undefined) return false;
+    const standing = { ...request, line: { ...line, ticket: vote.ticket } };
+    await Promise.all(
+      groups.map(async (group) => {
+        if (this.#inbox.channelAt(group.slot) === undefined)
+          await this.#inbox.listenAt(group.slot, hashTagOf(group.names[0]));
+        await this.#acquireGroup(group, standing, 0, 0);
+      }),
+    );
+    return true;
+  }
+
+  /** It has them all: nothing has to be kept for it any more. Never rejects. */
+  #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<unknown> {
+    if (request.line?.ticket === undefined) return Promise.resolve();
+    return this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
+      Promise.all(
+        groups.flatMap((group) => {
+          const member = this.#member(request, request.line, group);
+          return group.names.map(({ queue }) => client.zrem(queue, member));
+        }),
+      ),
+    );
   }
 
   /** Stands in line only where it is sure to be called. */
@@ -411,7 +442,13 @@ export class RedisNode {
     });
   }
 
-  async #acquireGroup(group: Group, request: AcquireRequest, proposal: number): Promise<Vote> {
+  /** @param ttlMs 0: takes nothing, and only stands in line */
+  async #acquireGroup(
+    group: Group,
+    request: AcquireRequest,
+    proposal: number,
+    ttlMs = request.ttlMs,
+  ): Promise<Vote> {
     const { fenceKeepMs, restartGuard } = this.#options;
     const member = this.#member(request, request.line, group);
     const sentAt = performance.now();
@@ -421,7 +458,7 @@ export class RedisNode {
       this.#guarded(allNames(group.names)),
       trimmed([
         request.token,
-        request.ttlMs,
+        ttlMs,
         fenceKeepMs,
         turnsOf(request.token, this.#options.turns),
         this.#lineMode,
@@ -429,6 +466,7 @@ export class RedisNode {
         request.line?.ticket ?? '',
         proposal || '',
         restartGuard?.maxTtlMs ?? '',
+        request.joins ?? '',
       ]),
       request.ttlMs,
     );
@@ -446,7 +484,8 @@ export class RedisNode {
     if (result === -1) return this.#inQuarantine(Number(first));
     const busy = group.names[Number(first) - 1];
     if (result !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
-    const remainingMs = Number(pttl) < 0 ? Infinity : Number(pttl);
+    const isKept = holder === '';
+    const remainingMs = isKept ? UNTOLD_CHECK_MS : Number(pttl) < 0 ? Infinity : Number(pttl);
     const stands = typeof ticket === 'string' && ticket !== '';
     const willBeTold = isOwnerToken(String(holder)) && (stands || member === '');
     return {
@@ -526,13 +565,15 @@ export class RedisNode {
     return { status: reply.value === group.names.length ? 'released' : 'not-held' };
   }
 
-  /** Who stands in line: the same for every request of one token, or over several nodes of one line. */
-  #member({ token }: LeaseReference, line: LinePlace | undefined, { slot }: Group): string {
-    const channel = this.#inbox.channelAt(slot);
+  /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
+  #member({ token }: LeaseReference, line: LinePlace | undefined, group: Group): string {
+    const channel = this.#inbox.channelAt(group.slot);
     if (line === undefined || channel === undefined) return '';
-    const claimMs = Math.min(line.ttlMs, LONGEST_CLAIM_MS);
-    const who = this.#lineMode === 'many' ? `${line.id} 0` : `${token} ${String(claimMs)}`;
-    return `${who} ${channel}`;
+    if (this.#lineMode === 'many') return `${line.id} 0 ${channel}`;
+    const claimMs = group.isAll ? Math.min(line.ttlMs, LONGEST_CLAIM_MS) : 0;
+    const place = `${token} ${String(claimMs)} ${channel}`;
+    const [{ queue }, second] = group.names;
+    return group.isAll && second === undefined ? place : `${place}\n${queue}`;
   }
 
   /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */

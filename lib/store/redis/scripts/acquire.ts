@@ -1,6 +1,6 @@
 import { MARK } from '../../owner-token.js';
 import { HOLDERS } from './holders.js';
-import { LINE, MOST_ASKED } from './line.js';
+import { LINE, MOST_ASKED, PLACE_LIFE_MS } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
@@ -9,12 +9,14 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * writes anything, because a script that fails in the middle keeps what it wrote; the first write is the one that Redis refuses when
  * memory is full.
  *
- * ARGV: token, ttl ms, ms for which a fence outlives its lease, number of fencing tokens to reserve, how the line is treated; then, as
- * far as there are any, member to stand in line as, ticket it had before, fencing token proposed by the client so that several servers
- * agree, longest TTL in ms of the restart guard; each of them may be ''.
+ * ARGV: token, ttl ms (0: takes nothing, and only stands in line), ms for which a fence outlives its lease, number of fencing tokens to
+ * reserve, how the line is treated; then, as far as there are any, place to stand in line at, ticket it had before, fencing token proposed
+ * by the client so that several servers agree, longest TTL in ms of the restart guard, fencing token of those who hold the keys together
+ * whom the caller may join whoever waits; each of them may be ''.
  *
  * Answers: {1, clock in µs, first fencing token, number of others in line}, or {0, clock, position of the busy key, holder's PTTL,
- * holder's token, ticket when standing in line there or ''}, or {-1, clock, µs of quarantine}.
+ * holder's token or '' for a key that is free and kept for somebody before us, ticket when standing in line or ''}, or {-1, clock, µs of
+ * quarantine}.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
@@ -22,6 +24,7 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 export const acquireScript = script(`${CLOCK}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
+local joins = tonumber(ARGV[10])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- Of those who hold a key together, the later ones join in the fencing token of the first.
@@ -40,72 +43,92 @@ end
 
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
 local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
-if #KEYS == 4 and alone and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
+if #KEYS == 4 and alone and ttl > 0 and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local first = fencing_token(tonumber(redis.call('GET', KEYS[2]) or 0))
   raise(KEYS[2], first + turns - 1, 0)
   redis.call('SET', KEYS[1], token, 'PX', ttl)
   return { 1, now, first, 0 }
 end
 ${QUARANTINE}${HOLDERS}${LINE}
-local mode = mode_of(token)
+local mode, counts, in_order = mode_of(token), line == 'one', line ~= 'many'
+local record = record_of(member)
 
-local function stand(queue, pttl)
+-- In the line of every key, with one ticket; over several masters only in that of the busy one, where no ticket counts.
+local function stand(busy, pttl)
   if member == '' then return '' end
+  local from, to = in_order and 1 or busy, in_order and last or busy
   if ticket == '' then
-    local top = redis.pcall('ZREVRANGE', queue, 0, 0, 'WITHSCORES')
-    ticket = text(math.max(now, (tonumber(top[2]) or 0) + 1))
+    ticket = now
+    for i = from, to, 4 do
+      local top = redis.pcall('ZREVRANGE', KEYS[i + 2], 0, 0, 'WITHSCORES')
+      ticket = math.max(ticket, (tonumber(top[2]) or 0) + 1)
+    end
+    ticket = text(ticket)
   end
-  -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
-  local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
-  redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
-  return type(added) == 'number' and ticket or ''
+  if record and redis.pcall('PEXPIRE', record, ${String(PLACE_LIFE_MS)}) ~= 1 then
+    for i = from, to, 4 do redis.pcall('RPUSH', record, KEYS[i], KEYS[i + 2], KEYS[i + 3]) end
+    redis.pcall('PEXPIRE', record, ${String(PLACE_LIFE_MS)})
+  end
+  for i = from, to, 4 do
+    local queue = KEYS[i + 2]
+    -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
+    local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
+    if type(added) ~= 'number' then return '' end
+    redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
+  end
+  return ticket
+end
+
+-- Over several masters: who holds a key together with others goes behind those who wait, or they would wait for ever.
+local function must_queue(queue, holders)
+  if not mode or live(holders) == 0 then return false end
+  local info = redis.pcall('INFO', 'cluster')
+  local is_alone = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
+  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
+    local id, _, channel = place_of(other)
+    -- Who died keeps nobody waiting; a node of a Cluster does not know who listens at the others.
+    if id and mode_of('${MARK}' .. id) ~= mode and is_there(channel, is_alone) then return true end
+  end
+  return false
 end
 
 -- Whoever was too late for what it was given comes back with its old ticket: it is still before those who came after it.
-local function is_before(queue)
-  if ticket == '' then return false end
-  local first = redis.pcall('ZRANGE', queue, 0, 0, 'WITHSCORES')
-  return first[2] and tonumber(ticket) < tonumber(first[2])
-end
+local before = tonumber(ticket)
 
--- Who holds a key together with others goes behind those who wait, or they would wait for ever.
-local function must_queue(main, queue, holders)
-  if not mode or holds(main, holders, token) then return false end
-  if line == 'many' then
-    if live(holders) == 0 then return false end
-    local info = redis.pcall('INFO', 'cluster')
-    local counts = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
-    for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-      local channel = not string.find(other, ':' .. mode .. ' ', 1, true) and string.match(other, '^%S+ %d+ (.+)$')
-      -- Who died keeps nobody waiting; a node of a Cluster does not know who listens at the others.
-      if channel and is_there(channel, counts) then return true end
-    end
-    return false
-  end
-  local first = members(queue, 1)[1]
-  return first ~= nil and string.sub(first, 1, #token + 1) ~= token .. ' ' and not is_before(queue)
+-- Who has a key so that it is not to be had: the holder, or '' while it is kept for those who came before.
+local function holder_of(main, queue, holders)
+  local has_line = redis.call('EXISTS', queue) == 1
+  if has_line and in_order then give(main, queue, holders, token, counts, before) end
+  if holds(main, holders, token) then return nil, has_line end
+  local holder = in_the_way(main, holders, token)
+  if holder or not has_line or joins and phase_of(main) == joins then return holder, has_line end
+  local kept
+  if in_order then kept = is_kept(queue, token, before, counts) else kept = must_queue(queue, holders) end
+  return kept and (redis.call('GET', main) or '') or nil, has_line
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
+local stays = record and select(2, place_of(member)) == '0'
 for i = 1, last, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local has_line = redis.call('EXISTS', queue) == 1
-  if has_line and line ~= 'many' and not is_before(queue) then give(main, queue, holders, token, line == 'one') end
-  local holder = in_the_way(main, holders, token)
-  if not holder and has_line and must_queue(main, queue, holders) then holder = redis.call('GET', main) or token end
+  local holder, has_line = nil, false
+  if ttl > 0 then holder, has_line = holder_of(main, queue, holders) else holder = '' end
   if holder then
     local pttl = left(main, holders, token)
+    local place = stand(i, pttl)
     for j = 1, last, 4 do
-      if j ~= i and take(KEYS[j], KEYS[j + 3], token) and line ~= 'many' then
-        give(KEYS[j], KEYS[j + 2], KEYS[j + 3], token, line == 'one')
+      if j ~= i and ttl > 0 and take(KEYS[j], KEYS[j + 3], token) and in_order then
+        give(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts)
       end
     end
-    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S+'), stand(queue, pttl) }
+    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
   end
   if has_line then
-    if member ~= '' then redis.pcall('ZREM', queue, member) end
+    -- In several slots it stays until it has the keys of all.
+    if member ~= '' and not stays then redis.pcall('ZREM', queue, member) end
     local waiting = redis.pcall('ZCARD', queue)
     if type(waiting) == 'number' then others = others + waiting end
+    if stays and redis.pcall('ZSCORE', queue, member) then others = others - 1 end
   end
   highest = math.max(highest, tonumber(redis.call('GET', fence) or 0))
   if joined then
@@ -113,7 +136,6 @@ for i = 1, last, 4 do
     joined = phase and (joined == math.huge or joined == phase) and phase or nil
   end
 end
-
 local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
@@ -122,9 +144,10 @@ for i = 1, last, 4 do
   raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
 for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
+if record and not stays then redis.pcall('DEL', record) end
 -- Who was first in line until now may be followed by others who may hold the keys, too.
-if mode and others > 0 and line ~= 'many' then
-  for i = 1, last, 4 do give(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == 'one') end
+if mode and others > 0 and in_order then
+  for i = 1, last, 4 do give(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
 return { 1, now, first, others }
 `);

@@ -7,18 +7,50 @@ const MOST_WARNED = 3;
 /** Of how many it asks, at the most, whether they are there, to find those. */
 export const MOST_ASKED = 10;
 
+/** How many callers of several keys may be overtaken in one script. */
+const MOST_OVERTAKEN = 100;
+
 /** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
 const MOST_HEARD = 100;
 
 /**
- * The line at a key: a sorted set of members `<token> <ms of a claim> <channel>`, by ticket; over several masters
- * `<id of the line in its process> 0 <channel>`. Gives a script
+ * For so long after it came, a caller of several keys lets others have those of its keys that are free, while it cannot have all of them.
+ * From then on its free keys are kept for it, or a stream of others could keep it waiting indefinitely. In µs.
+ */
+const PATIENCE_US = 1_000_000;
+
+/** A place for several keys counts for so long after its caller looked last. It looks every 5 s at least. In ms. */
+export const PLACE_LIFE_MS = 15_000;
+
+/** A caller of keys in several slots, told that it may have one of them, has so long to ask for all. In ms. */
+const CALLED_LIFE_MS = 1_000;
+
+/**
+ * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. One for several keys stands in
+ * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token is the list of
+ * its keys (`main, queue, holders` of each), which expires when nobody looks any more. Of keys in several slots the claim is `0`. Over
+ * several masters a place is `<id of the line in its process> 0 <channel>`, at one key.
  *
- * `give(main, queue, holders, mine, counts)`: a key goes to the first in line who is there, and to those behind it who may hold it
- * together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring with those tokens. Told are they,
- * and the next ones, of other processes, who have to look again if a claim is not used: each a claim later than the one before, so that
- * several may be frozen in a row. Nothing when the line is empty, when the key is held so that the first may not have it, or when that is
- * `mine`. Every script that finds or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
+ * Who gets a free key: the oldest ticket whose keys it can have all. Either all of them are given to it in this script, or none, so that
+ * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle for ever. One
+ * that cannot have all may be overtaken for `PATIENCE_US`; from then on nobody with a younger ticket gets a key of its. So the oldest
+ * ticket always gets on, as soon as the leases that it waits for end.
+ *
+ * No script sees keys in several slots. There a place is never overtaken: its keys are kept for it, it is called when it is the first at
+ * one of them, and asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first at each of its keys.
+ *
+ * Gives a script
+ *
+ * `give(main, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
+ * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
+ * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
+ * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
+ * first may not have it, and no further than to `mine` or the ticket `before`. Every script that finds or makes room at a key calls it,
+ * so that whoever does, the first in line gets it. Needs `HOLDERS`.
+ *
+ * `is_kept(queue, mine, before, counts)`: whether somebody with an older ticket than `before` keeps others from a key that is free.
+ *
+ * `record_of(member)`: the name of the list of its keys, or nil.
  *
  * `warn(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
  * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
@@ -34,11 +66,15 @@ const MOST_HEARD = 100;
 export const LINE = `
 local function is_sharded(channel) return string.find(channel, '{', 1, true) end
 
+local asked = {}
 local function is_there(channel, counts)
   local sharded = is_sharded(channel)
   if not counts and not sharded then return true end
-  local reply = redis.pcall('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-  return reply.err ~= nil or tonumber(reply[2]) > 0
+  if asked[channel] == nil then
+    local reply = redis.pcall('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+    asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0
+  end
+  return asked[channel]
 end
 
 local function call(channel, message)
@@ -50,10 +86,23 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
+local function place_of(member)
+  local token, claim, channel, first = string.match(member, '^(%S+) (%d+) ([^\\n]+)\\n?(.*)$')
+  return token, claim, channel, first and first ~= '' and first .. ':' .. token or nil
+end
+
+local function record_of(member) return select(4, place_of(member)) end
+
+-- main, queue, holders of each key; nil when its caller looks no more.
+local function keys_of(record)
+  local names = redis.pcall('LRANGE', record, 0, -1)
+  return not names.err and names[1] and names or nil
+end
+
 local function warn(main, queue, holders, ms, step, counts, seen)
   local warned = 0
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    local token, _, channel = string.match(other, '^(%S+) (%d+) (.+)$')
+    local token, _, channel = place_of(other)
     if token and not seen[channel] and is_there(channel, counts) then
       seen[channel] = true
       local in_ms = ms and ms + warned * step or math.max(0, left(main, holders, token))
@@ -64,35 +113,96 @@ local function warn(main, queue, holders, ms, step, counts, seen)
   end
 end
 
-local function give(main, queue, holders, mine, counts)
-  for _ = 1, ${String(MOST_PASSED)} do
-    local first = members(queue, 1)[1]
-    if not first then return end
-    local token, claim, channel = string.match(first, '^(%S+) (%d+) (.+)$')
-    if token and token == mine then return end
-    local blocked = token and in_the_way(main, holders, token)
-    if blocked and not is_marker(blocked) then return end
-    local there = token and is_there(channel, counts)
-    -- One who died keeps nobody from joining those who hold it together.
-    if blocked and there then return end
-    redis.pcall('ZREM', queue, first)
-    if there then
-      if not pcall(put, main, holders, token, claim, phase_of(main)) then return end
-      call(channel, token .. ' 0 ' .. main)
-      warn(main, queue, holders, claim, claim, counts, { [channel] = true })
-      if not mode_of(token) then return end
+local function is_kept(queue, mine, before, counts)
+  local list = redis.pcall('ZRANGE', queue, 0, ${String(MOST_OVERTAKEN - 1)}, 'WITHSCORES')
+  for i = 1, #list, 2 do
+    local ticket = tonumber(list[i + 1])
+    local token, claim, channel, record = place_of(list[i])
+    if token == mine or before and ticket >= before then return false end
+    if token and is_there(channel, counts) and (not record or redis.pcall('EXISTS', record) == 1) then
+      if not record or claim == '0' or now - ticket > ${String(PATIENCE_US)} then return true end
     end
   end
+  return false
+end
+
+local function is_free(main, holders, token)
+  local ok, holder = pcall(in_the_way, main, holders, token)
+  return ok and not holder
+end
+
+-- Whether it can have its other keys, too.
+local function can_have(names, main, token, ticket, counts)
+  for i = 1, #names, 3 do
+    if names[i] ~= main
+      and (not is_free(names[i], names[i + 2], token) or is_kept(names[i + 1], token, ticket, counts)) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Out of all lines first, for what follows may fail.
+local function claim_all(member, names, token, claim, channel, record, counts)
+  for i = 1, #names, 3 do redis.pcall('ZREM', names[i + 1], member) end
+  if record then redis.pcall('DEL', record) end
+  for i = 1, #names, 3 do
+    if not pcall(put, names[i], names[i + 2], token, claim, phase_of(names[i])) then return false end
+  end
+  call(channel, token .. ' 0 ' .. names[1])
+  for i = 1, #names, 3 do
+    warn(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
+  end
+  return true
+end
+
+-- It asks by itself. Who does not ask in time is passed over, and the next ones look then.
+local function call_first(main, queue, holders, token, channel, record, counts)
+  local left_ms = redis.pcall('PTTL', record)
+  if type(left_ms) ~= 'number' or left_ms <= ${String(CALLED_LIFE_MS)} then return end
+  redis.pcall('PEXPIRE', record, ${String(CALLED_LIFE_MS)})
+  call(channel, token .. ' 0 ' .. main)
+  warn(main, queue, holders, ${String(CALLED_LIFE_MS)}, ${String(CALLED_LIFE_MS)}, counts, { [channel] = true })
+end
+
+local function give(main, queue, holders, mine, counts, before)
+  local overtaken = 0
+  for _ = 1, ${String(MOST_PASSED)} do
+    local entry = redis.pcall('ZRANGE', queue, overtaken, overtaken, 'WITHSCORES')
+    if entry.err or not entry[1] then return end
+    local member, ticket = entry[1], tonumber(entry[2])
+    local token, claim, channel, record = place_of(member)
+    if token and token == mine or before and ticket >= before then return end
+    local blocked = token and in_the_way(main, holders, token)
+    if blocked and not is_marker(blocked) then return end
+    local names = token and is_there(channel, counts) and (not record and { main, queue, holders } or record and keys_of(record))
+    -- One who died keeps nobody from joining those who hold it together.
+    if not names then redis.pcall('ZREM', queue, member)
+    elseif blocked then return
+    elseif claim == '0' then
+      if mine == '' then call_first(main, queue, holders, token, channel, record, counts) end
+      return
+    elseif record and not can_have(names, main, token, ticket, counts) then
+      if now - ticket > ${String(PATIENCE_US)} or overtaken == ${String(MOST_OVERTAKEN)} then return end
+      overtaken = overtaken + 1
+    elseif not claim_all(member, names, token, claim, channel, record, counts) then return
+    elseif not mode_of(token) then return end
+  end
+  -- So many have died: those who are left look now, and the script that they run goes on from here.
+  warn(main, queue, holders, 0, 0, counts, {})
 end
 
 local function tell_all(main, queue)
-  local told, heard = 0, 0
+  local told, heard, count = 0, {}, 0
   for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
-    if heard == ${String(MOST_HEARD)} then break end
-    local id, _, channel = string.match(member, '^(%S+) (%d+) (.+)$')
+    if count == ${String(MOST_HEARD)} then break end
+    local id, _, channel = place_of(member)
     told = told + 1
     -- An error (forbidden) says nothing about who listens.
-    if id and redis.pcall('PUBLISH', channel, id .. ' 0 ' .. main) ~= 0 then heard = heard + 1 end
+    if id and redis.pcall('PUBLISH', channel, id .. ' 0 ' .. main) ~= 0 and not heard[channel] then
+      heard[channel] = true
+      count = count + 1
+    end
   end
   if told > 0 then redis.pcall('ZREMRANGEBYRANK', queue, 0, told - 1) end
 end

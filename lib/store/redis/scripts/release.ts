@@ -5,8 +5,11 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
  * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
- * was used, ms for which a fence outlives its lease ('' = put none up), member to take out of the line, '1' to tell nobody, ms for which
+ * was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, '1' to tell nobody, ms for which
  * keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
+ *
+ * '1': over several masters, votes that came to nothing; on one Redis, keys of several slots whose caller goes on standing in their lines,
+ * and which stay kept for it.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
@@ -51,6 +54,9 @@ local function stay(main, fence, holders)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
 end
 
+local record = record_of(member)
+if record then redis.pcall('DEL', record) end
+
 local released = 0
 for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
@@ -82,7 +88,7 @@ for i = 1, #KEYS, 4 do
     end
     -- Those who would hold it together may have stood behind this one.
     if left_line and line == 'many' and holder and is_marker(holder) then tell_all(main, queue) end
-    if line ~= 'many' then pcall(give, main, queue, holders, '', line == 'one') end
+    if line ~= 'many' then pcall(give, main, queue, holders, quiet and token or '', line == 'one') end
   end
 end
 return released
