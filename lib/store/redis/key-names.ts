@@ -4,13 +4,16 @@ export interface KeyNames {
   readonly main: string;
   /** A string: the last fencing token. */
   readonly fence: string;
-  /** A sorted set: the inboxes of processes that wait, by the time they came. */
+  /** A sorted set: the places of those who wait, by ticket. */
   readonly queue: string;
   /** A sorted set: the tokens of those who hold it together, by the time at which they end. */
   readonly holders: string;
   /** A hash: what has become of work that is to be done once. */
   readonly once: string;
 }
+
+/** The list of the keys that a place in line is for, where these are several; scripts name it so, too. It expires. */
+export const placeRecord = ({ queue }: KeyNames, token: string): string => `${queue}:${token}`;
 
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
 const HASH_TAG = /^[^{]*\{[^}]+\}/;

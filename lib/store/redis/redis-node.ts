@@ -15,7 +15,7 @@ import {
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
-import { hashTagOf, type KeyNames } from './key-names.js';
+import { hashTagOf, placeRecord, type KeyNames } from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -419,12 +419,14 @@ export class RedisNode {
 
   /** It has them all: nothing has to be kept for it any more. Never rejects. */
   #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<unknown> {
-    if (request.line?.ticket === undefined) return Promise.resolve();
+    const { line, token } = request;
+    if (line?.ticket === undefined) return Promise.resolve();
     return this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
       Promise.all(
         groups.flatMap((group) => {
-          const member = this.#member(request, request.line, group);
-          return group.names.map(({ queue }) => client.zrem(queue, member));
+          const member = this.#member(request, line, group);
+          const left = group.names.map(({ queue }) => client.zrem(queue, member));
+          return [...left, client.del(placeRecord(group.names[0], token))];
         }),
       ),
     );
