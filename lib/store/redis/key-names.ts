@@ -50,3 +50,19 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
 
 /** What decides on the Cluster slot of a key, and brings anything else that has it between braces into the same one. */
 export const hashTagOf = ({ queue }: KeyNames): string => /\{([^}]+)\}/.exec(queue)?.[1] ?? '';
+
+/** Names of this package's own keys beside those of locks. Keys have no braces, so no lock can be kept under them. */
+export interface InternalNames {
+  /** A string: the run of the server that keeps the restart guard's account. */
+  readonly epoch: string;
+  /** What a health check writes. */
+  readonly health: string;
+  /** Nothing is written here: a script needs a key that the Redis user may use. */
+  readonly probe: string;
+}
+
+export const internalNames = (prefix: string): InternalNames => ({
+  epoch: `${prefix}{epoch}`,
+  health: `${prefix}{health}`,
+  probe: `${prefix}{probe}`,
+});

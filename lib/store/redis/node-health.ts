@@ -6,7 +6,7 @@ import type { RedisConnection } from './redis-connection.js';
 
 interface Subject {
   readonly name: string;
-  /** A key that nobody locks. */
+  /** A name that no lock can have: it is overwritten. */
   readonly key: string;
   readonly epoch: string;
   /** The node that it is the same server as. */

@@ -20,7 +20,7 @@ export interface Findings {
 
 interface Subject {
   readonly name: string;
-  /** Any key that we may use: others may be forbidden. */
+  /** A name that our Redis user may use: others may be forbidden. */
   readonly key: string;
   readonly epoch: string;
   readonly clock: NodeClock;

@@ -15,7 +15,13 @@ import {
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
-import { hashTagOf, placeRecord, type KeyNames } from './key-names.js';
+import {
+  hashTagOf,
+  internalNames,
+  placeRecord,
+  type InternalNames,
+  type KeyNames,
+} from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -103,7 +109,7 @@ export class RedisNode {
   readonly #clock = new NodeClock();
   readonly #prefix: string;
   readonly #places: KeyPlaces;
-  readonly #epoch: string;
+  readonly #internal: InternalNames;
   readonly #lineMode: LineMode;
   /** Whether keys that it has lost may be put back by renewals. */
   readonly #putsBack: boolean;
@@ -137,7 +143,7 @@ export class RedisNode {
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
-    this.#epoch = `${this.#prefix}{epoch}`;
+    this.#internal = internalNames(this.#prefix);
     this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
     const isSharded = this.#lineMode === 'blind' && 'ssubscribe' in this.#connection.client;
@@ -323,8 +329,8 @@ export class RedisNode {
     const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = this.#options;
     return nodeHealth(this.#connection, {
       name: this.name,
-      key: this.#places.names('health').main,
-      epoch: this.#epoch,
+      key: this.#internal.health,
+      epoch: this.#internal.epoch,
       twin: this.#twin,
       timeLimitMs,
       restartGuard,
@@ -593,7 +599,7 @@ export class RedisNode {
   }
 
   #guarded(keys: readonly string[]): readonly string[] {
-    return this.#options.restartGuard === undefined ? keys : [...keys, this.#epoch];
+    return this.#options.restartGuard === undefined ? keys : [...keys, this.#internal.epoch];
   }
 
   #keyAnswer(reply: AcknowledgedReply, value: unknown): KeyAnswer {
@@ -635,8 +641,8 @@ export class RedisNode {
   async #look(isStart: boolean): Promise<boolean> {
     const { isThere, run } = await probe(this.#connection, {
       name: this.name,
-      key: this.#places.names('probe').main,
-      epoch: this.#epoch,
+      key: this.#internal.probe,
+      epoch: this.#internal.epoch,
       clock: this.#clock,
       situation: this.#quorum.situation,
       timeLimitMs: this.#options.nodeTimeoutMs,
