@@ -129,7 +129,7 @@ export class LockService {
   }
 
   /**
-   * Acquires one key, or several all or none, and waits for them: in line behind those who came before, woken by the release.
+   * Acquires one key, or several (up to 1,000) all or none, and waits for them: in line behind those who came before, woken by the release.
    *
    * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
    *

@@ -8,7 +8,7 @@ import { RedisLockStore } from './redis/redis-lock-store.js';
 /** A store that can say of itself how it is. */
 export type OpenStore = LockStore & Required<Pick<LockStore, 'open' | 'health'>>;
 
-/** The store that the options ask for. Any but our own is held to the port's contract. */
+/** The store that the options ask for, held to the port's contract. */
 export function createStore(
   options: ResolvedOptions,
   clock: Clock,
@@ -19,7 +19,7 @@ export function createStore(
   if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(clock));
   const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas, turns } = options;
   const { redis } = location;
-  return new RedisLockStore({
+  const store = new RedisLockStore({
     redis,
     keyPrefix,
     nodeTimeoutMs,
@@ -30,4 +30,5 @@ export function createStore(
     warn,
     clock,
   });
+  return new GuardedStore(store);
 }

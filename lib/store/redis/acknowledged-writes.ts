@@ -13,6 +13,9 @@ export type AcknowledgedReply = Reply & {
   readonly shortfall?: Unavailable | undefined;
 };
 
+/** How many writes go out together: all of them wait for the slowest. */
+const MOST_TOGETHER = 1_000;
+
 interface Write {
   readonly script: Script;
   readonly keys: readonly string[];
@@ -64,7 +67,7 @@ export class AcknowledgedWrites {
     while (line.length > 0) {
       await Promise.resolve(); // what is asked for in the same moment
       // Nobody waits for a request after its time: sent then, it would come after its own clean-up.
-      const batch = line.splice(0).filter(isInTime);
+      const batch = line.splice(0, MOST_TOGETHER).filter(isInTime);
       if (batch.length === 0) continue;
       const replies = await this.#send(batch);
       replies.forEach((reply, index) => batch[index]?.settle(reply));

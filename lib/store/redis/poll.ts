@@ -33,7 +33,7 @@ export function poll<Node extends Voter, Answer, Outcome>(
   const silent = nodes.filter(({ isSilent }) => isSilent).length;
   const waitsForAll = nodes.length - silent < needed;
   const awaited = new Set(nodes.filter(({ isSilent }) => waitsForAll || !isSilent));
-  return new Promise((decide) => {
+  return new Promise((decide, fail) => {
     const complete = Promise.all(
       nodes.map(async (node, index) => {
         const answer = await ask(node);
@@ -44,6 +44,8 @@ export function poll<Node extends Voter, Answer, Outcome>(
         return answer;
       }),
     );
+    // It never rejects, unless `ask` breaks its promise: then the caller has to learn of it, and the process must not end.
+    complete.catch(fail);
   });
 }
 

@@ -133,6 +133,15 @@ export class RedisConnection {
     request: (connection: this) => Promise<unknown>,
   ): Promise<Reply> {
     this.#gather();
+    let answer: Promise<unknown>;
+    try {
+      answer = request(this);
+    } catch (error) {
+      // The request cannot be sent, and a second try would not change that: it has too many arguments, for instance.
+      return Promise.resolve(
+        this.failure('error', `could not be sent: ${messageOf(error)}`, false),
+      );
+    }
     return new Promise((resolve) => {
       const leftMs = startedAt + timeLimitMs - performance.now();
       const limit = this.#timeLimits.schedule(leftMs + SLOT_MS, () => {
@@ -140,7 +149,7 @@ export class RedisConnection {
         resolve(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
       });
       // Late answers are heard, too.
-      request(this).then(
+      answer.then(
         (value) => {
           limit.cancel();
           this.#silentSince = undefined;
