@@ -289,8 +289,9 @@ export class WaitingLine {
     const { handoff, clockDrift } = this.#deps;
     return (
       tenure.hasToken &&
-      // Of the keys' holders one may not pass on what is the others', too.
-      holdModeOf(lease.token) === request.mode &&
+      // Of the keys' holders one may not pass on what is the others', too: only exclusive locks have turns.
+      request.mode === 'exclusive' &&
+      holdModeOf(lease.token) === 'exclusive' &&
       (!tenure.othersWait || tenure.turns < handoff.turns) &&
       elapsedMs(tenure.since, now) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.

@@ -21,9 +21,12 @@ export function holdModeOf(token: string): HoldMode {
   return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
 }
 
-/** Of so many fencing tokens how many are reserved with a lease: readers take no turns, or a writer would wait for all of them. */
+/**
+ * How many fencing tokens are reserved with a lease, of those that turns under it may use. Turns are taken under exclusive locks only:
+ * those who hold a key together would have a writer wait for all of them, and tokens that are reserved for nothing run ahead of the clock.
+ */
 export const turnsOf = (token: string, turns: number): number =>
-  holdModeOf(token) === 'shared' ? 1 : turns;
+  holdModeOf(token) === 'exclusive' ? turns : 1;
 
 /** Whether a token was made for this maker. */
 export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);

@@ -106,6 +106,19 @@ describe('callers of one process', () => {
     },
   );
 
+  it.each([{ mode: 'shared' }, { limit: 2 }] as const)(
+    'I10-8 take turns under exclusive locks only, whatever the store reserved: %j',
+    async (options) => {
+      const service = turnsService();
+      const holder = await service.locks.acquire('key', options);
+      const waiting = service.locks.acquire('key', options);
+      await settled();
+      expect(await holder.release()).toBe(true);
+      service.store.reportReleased('key');
+      await comesFromTheStore(service, waiting);
+    },
+  );
+
   it('take turns under one lease, first in, first out, and ask the store for nothing in between', async () => {
     const service = turnsService();
     const { holder, waiting } = await holderAndLine(service, 5);

@@ -212,6 +212,27 @@ describe('track record: Redis', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((one, other) => one - other));
   });
 
+  it.each([{ limit: 2 }, { mode: 'shared' }] as const)(
+    'I10-8 reserves one fencing token where no turns are taken, and none runs ahead of the clock: %j',
+    async (options) => {
+      const locks = await open({ redis: server.url });
+      const fence = async (): Promise<number> =>
+        Number(await server.command('GET', '{lock:key}:fence'));
+      let last = 0;
+      for (let phase = 0; phase < 5; phase += 1) {
+        const lock = await locks.acquire('key', options);
+        expect(await fence()).toBe(lock.fencingToken);
+        await lock.release();
+        expect(await fence()).toBe(lock.fencingToken + 1);
+        last = lock.fencingToken;
+      }
+      const [seconds, us] = (await server.command('TIME')) as string[];
+      expect(last).toBeLessThan(Number(seconds) * 1_000_000 + Number(us));
+      await server.command('FLUSHALL');
+      expect((await locks.acquire('key')).fencingToken).toBeGreaterThan(last);
+    },
+  );
+
   it('TR-57 re-entry keeps the fencing token, and writes none to the store', async () => {
     const locks = await open({ redis: server.url });
     await locks.run(['a', 'b'], async (outer) => {
