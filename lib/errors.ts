@@ -276,6 +276,9 @@ export class LockReentrancyError extends LockError {
   }
 }
 
+/** The most calls of a circle that an error tells of one by one. */
+const MOST_CALLS_NAMED = 10;
+
 /**
  * The call waits, inside a section, for a key that is held by a section which waits, over others perhaps, for one that this call's own
  * section holds (HTTP 409): it would wait for ever, or until one of them gives up. Told at once to the one that closes the circle; the
@@ -287,10 +290,15 @@ export class LockDeadlockError extends LockError {
 
   constructor(facts: { readonly keys: readonly string[]; readonly circle: readonly string[] }) {
     const [first = '', ...others] = facts.circle;
-    const way = others.map(
-      (key, index) =>
-        `${index === 0 ? 'a call' : 'another one,'} which waits for ${quoted([key])}, held by `,
-    );
+    const way = others
+      .slice(0, MOST_CALLS_NAMED)
+      .map(
+        (key, index) =>
+          `${index === 0 ? 'a call' : 'another one,'} which waits for ${quoted([key])}, held by `,
+      );
+    const unnamed = others.length - way.length;
+    if (unnamed > 0)
+      way.push(`${String(unnamed)} more calls that wait one for the other, the last one for `);
     super({
       code: 'LOCK_DEADLOCK',
       keys: facts.keys,

@@ -8,7 +8,8 @@ export class BorrowedLock implements SectionLock {
   readonly #lock: SectionLock;
 
   constructor(lock: SectionLock) {
-    this.#lock = lock;
+    // Of a handle that was borrowed itself, what that stands for: calls may be nested deeper than the stack is.
+    this.#lock = lock instanceof BorrowedLock ? lock.#lock : lock;
   }
 
   get lease(): LeaseRequest | undefined {

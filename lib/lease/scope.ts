@@ -1,4 +1,5 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
+import { anyOf } from '../queue/on-abort.js';
 import type { HoldMode } from '../store/owner-token.js';
 import type { Agenda } from '../time/agenda.js';
 import { BorrowedLock } from './borrowed-lock.js';
@@ -129,10 +130,11 @@ async function turnOf(
   const timeout = agenda.schedule(turnWithinMs, () => {
     limit.abort(refused());
   });
-  const signals = signal === undefined ? [] : [signal];
+  const ends = anyOf(signal === undefined ? [limit.signal] : [limit.signal, signal]);
   try {
-    return await section.takeTurn(AbortSignal.any([limit.signal, ...signals]));
+    return await section.takeTurn(ends.signal);
   } finally {
     timeout.cancel();
+    ends.unlink();
   }
 }

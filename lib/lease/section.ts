@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { HoldMode } from '../store/owner-token.js';
+import { onAbort } from '../queue/on-abort.js';
 import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lock } from './lock.js';
 
@@ -58,11 +59,16 @@ export class Section {
 
   /** From the innermost outwards: the open sections, of one owner or of all, that this one stands in, itself included. */
   enclosing(owner?: object): readonly Section[] {
-    const isOwners = owner === undefined || this.#owner === owner;
-    const sections: Section[] = this.isOpen && isOwners ? [this] : [];
-    // Work that outlives its section, and opens others, and so on, must not keep all of them in memory.
+    const sections: Section[] = this.isOpen ? [this] : [];
+    for (let outer = this.#openParent(); outer !== undefined; outer = outer.#openParent())
+      sections.push(outer);
+    return owner === undefined ? sections : sections.filter((section) => section.#owner === owner);
+  }
+
+  /** Work that outlives its section, and opens others, and so on, must not keep all of them in memory. */
+  #openParent(): Section | undefined {
     while (this.#parent && !this.#parent.isOpen) this.#parent = this.#parent.#parent;
-    return this.#parent === undefined ? sections : [...sections, ...this.#parent.enclosing(owner)];
+    return this.#parent;
   }
 
   covers(keys: readonly string[]): boolean {
@@ -110,12 +116,11 @@ export class Section {
 function unlessAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return turn;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
+    const ignore = onAbort(signal, () => {
       reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
+    });
     void turn.then(() => {
-      signal.removeEventListener('abort', onAbort);
+      ignore();
       resolve();
     });
   });

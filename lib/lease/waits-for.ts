@@ -12,12 +12,20 @@ interface Wait {
   readonly sections: readonly Section[];
 }
 
+/** A wait on the way from the one that begins, and how the way led there. */
+interface Step {
+  readonly wait: Wait;
+  /** The key that the wait of the step before wants, and this one's sections hold. */
+  readonly from?: { readonly step: Step; readonly key: string };
+}
+
 /**
  * What the sections of this process wait for. Of all who wait, it knows only those who hold something meanwhile: nobody else can be
  * part of a circle. A section is blocked while a call inside it waits; so a circle can only be closed by a wait that begins.
  */
 export class WaitsFor {
-  readonly #waits = new Set<Wait>();
+  /** Of each key: who waits inside a section that may hold it. */
+  readonly #waits = new Map<string, Set<Wait>>();
 
   /**
    * A wait begins. Answers how to say that it is over.
@@ -25,27 +33,49 @@ export class WaitsFor {
    * @throws LockDeadlockError when what it waits for is waiting for it
    */
   begin(wait: Wait): () => void {
-    const circle = this.#circle(wait, wait, new Set([wait]));
+    const circle = this.#circle(wait);
     if (circle !== undefined) throw new LockDeadlockError({ keys: wait.keys, circle });
-    this.#waits.add(wait);
+    const held = new Set(wait.sections.flatMap(({ lock }) => lock.keys));
+    for (const key of held) {
+      const waits = this.#waits.get(key) ?? new Set();
+      this.#waits.set(key, waits.add(wait));
+    }
     return () => {
-      this.#waits.delete(wait);
+      for (const key of held) {
+        const waits = this.#waits.get(key);
+        waits?.delete(wait);
+        if (waits?.size === 0) this.#waits.delete(key);
+      }
     };
   }
 
-  /** The keys on the way from what `wait` wants to what `mine` holds: each but the last is held by whoever waits for the next. */
-  #circle(mine: Wait, wait: Wait, seen: Set<Wait>): readonly string[] | undefined {
-    for (const key of wait.keys) {
-      if (wait !== mine && blocks(mine, wait, key)) return [key];
-      for (const next of this.#waits) {
-        if (seen.has(next) || !blocks(next, wait, key)) continue;
-        seen.add(next);
-        const rest = this.#circle(mine, next, seen);
-        if (rest !== undefined) return [key, ...rest];
+  /**
+   * The keys on the shortest way from what `mine` wants to what it holds: each but the last is held by whoever waits for the next. A loop,
+   * because the way may be longer than the stack is deep.
+   */
+  #circle(mine: Wait): readonly string[] | undefined {
+    const seen = new Set([mine]);
+    const steps: Step[] = [{ wait: mine }];
+    for (const step of steps) {
+      const { wait } = step;
+      for (const key of wait.keys) {
+        if (wait !== mine && blocks(mine, wait, key)) return [...keysTo(step), key];
+        for (const next of this.#waits.get(key) ?? []) {
+          if (seen.has(next) || !blocks(next, wait, key)) continue;
+          seen.add(next);
+          steps.push({ wait: next, from: { step, key } });
+        }
       }
     }
     return undefined;
   }
+}
+
+/** The keys that led to a step, the first one first. */
+function keysTo(last: Step): readonly string[] {
+  const keys: string[] = [];
+  for (let { from } = last; from !== undefined; { from } = from.step) keys.push(from.key);
+  return keys.reverse();
 }
 
 /** Whether one who waits holds a key so that another one cannot have it. */

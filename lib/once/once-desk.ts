@@ -8,6 +8,7 @@ import {
 import type { Holding } from '../decorators/holding.js';
 import type { Lock } from '../lease/lock.js';
 import type { Section, SectionLock } from '../lease/section.js';
+import { anyOf } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
@@ -186,12 +187,9 @@ export class OnceDesk {
     const { attempt } = begun;
     running.attempt = attempt;
     this.#keepAlive(running);
-    const context: OnceAttempt = {
-      attempt,
-      isLastAttempt: attempt >= options.attempts,
-      lock,
-      signal: signal === undefined ? lock.signal : AbortSignal.any([lock.signal, signal]),
-    };
+    const ends = anyOf(signal === undefined ? [lock.signal] : [lock.signal, signal]);
+    const isLastAttempt = attempt >= options.attempts;
+    const context: OnceAttempt = { attempt, isLastAttempt, lock, signal: ends.signal };
     this.#attempts.set(section, context);
 
     let value: T;
@@ -201,9 +199,11 @@ export class OnceDesk {
       await section.close();
       await this.#failed(running, lock, error);
       throw error;
+    } finally {
+      // What it has left running belongs to the work.
+      await section.close();
+      ends.unlink();
     }
-    // What it has left running belongs to the work.
-    await section.close();
     const counts = await this.#done(running, lock, value);
     return counts
       ? ({ outcome: 'completed', attempts: attempt, value } as const)

@@ -15,6 +15,35 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
+/** A signal that aborts with others for as long as it is linked to them. */
+export interface LinkedSignal {
+  readonly signal: AbortSignal;
+  /** For when nobody listens to it any more. */
+  unlink(): void;
+}
+
+/**
+ * Aborts with the first of `signals`, and with its reason. In place of `AbortSignal.any`, for calls that are given a signal which outlives
+ * them: in Node 20 that one keeps a reference for each call, for as long as it lives.
+ */
+export function anyOf(signals: readonly AbortSignal[]): LinkedSignal {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const links = signals.map((source) => {
+    const follow = (): void => {
+      controller.abort(source.reason);
+    };
+    if (source.aborted) follow();
+    return onAbort(source, follow);
+  });
+  return {
+    signal,
+    unlink: () => {
+      for (const ignore of links) ignore();
+    },
+  };
+}
+
 function watch(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>();
   listenersOf.set(signal, listeners);
