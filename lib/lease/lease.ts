@@ -1,5 +1,6 @@
 import { LockLostError, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
+import { holdModeOf } from '../store/owner-token.js';
 import type { Appointment } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
@@ -58,9 +59,11 @@ export class Tenure {
     this.lastToken = fencingToken + turns - 1;
   }
 
-  /** Whether one more turn has a fencing token. */
-  get hasToken(): boolean {
-    return this.current.fencingToken < this.lastToken;
+  /** The fencing token of one more turn, if there is one. Those who hold a key together have the same one, and so do their turns. */
+  get nextToken(): number | undefined {
+    const { token, fencingToken } = this.current;
+    if (holdModeOf(token) !== 'exclusive') return fencingToken;
+    return fencingToken < this.lastToken ? fencingToken + 1 : undefined;
   }
 }
 
@@ -129,7 +132,7 @@ export class Lease implements LeaseReference {
       {
         keys,
         token,
-        fencingToken: this.fencingToken + 1,
+        fencingToken: tenure.nextToken ?? this.fencingToken,
         ttlMs: this.#ttlMs,
         sentAt: this.#sentAt,
       },

@@ -288,10 +288,10 @@ export class WaitingLine {
     const { tenure, ttlMs, options } = lease;
     const { handoff, clockDrift } = this.#deps;
     return (
-      tenure.hasToken &&
-      // Of the keys' holders one may not pass on what is the others', too: only exclusive locks have turns.
-      request.mode === 'exclusive' &&
-      holdModeOf(lease.token) === 'exclusive' &&
+      tenure.nextToken !== undefined &&
+      // A place that is held passes to whoever waits for one; a reader has nothing to pass on that others could not have at once.
+      request.mode !== 'shared' &&
+      holdModeOf(lease.token) === request.mode &&
       (!tenure.othersWait || tenure.turns < handoff.turns) &&
       elapsedMs(tenure.since, now) < handoff.tenureMs &&
       // Who asks for another lease gets it from the store.

@@ -22,8 +22,8 @@ export function holdModeOf(token: string): HoldMode {
 }
 
 /**
- * How many fencing tokens are reserved with a lease, of those that turns under it may use. Turns are taken under exclusive locks only:
- * those who hold a key together would have a writer wait for all of them, and tokens that are reserved for nothing run ahead of the clock.
+ * How many fencing tokens are reserved with a lease, for turns under it. Under a lock that several hold together turns have the token of
+ * all: tokens that are reserved and never used would run ahead of the server's clock.
  */
 export const turnsOf = (token: string, turns: number): number =>
   holdModeOf(token) === 'exclusive' ? turns : 1;

@@ -106,18 +106,29 @@ describe('callers of one process', () => {
     },
   );
 
-  it.each([{ mode: 'shared' }, { limit: 2 }] as const)(
-    'I10-8 take turns under exclusive locks only, whatever the store reserved: %j',
-    async (options) => {
-      const service = turnsService();
-      const holder = await service.locks.acquire('key', options);
-      const waiting = service.locks.acquire('key', options);
-      await settled();
-      expect(await holder.release()).toBe(true);
-      service.store.reportReleased('key');
-      await comesFromTheStore(service, waiting);
-    },
-  );
+  it('take no turns as readers, whatever the store reserved', async () => {
+    const service = turnsService();
+    const holder = await service.locks.acquire('key', { mode: 'shared' });
+    const waiting = service.locks.acquire('key', { mode: 'shared' });
+    await settled();
+    expect(await holder.release()).toBe(true);
+    service.store.reportReleased('key');
+    await comesFromTheStore(service, waiting);
+  });
+
+  it('I10-8 take turns under a limited lock with the fencing token of all who hold it', async () => {
+    const { store, locks } = turnsService();
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 5, turns: 1 });
+    const holder = await locks.acquire('key', { limit: 2 });
+    store.onAcquire = () => heldFor(60_000);
+    const waiting = locks.acquire('key', { limit: 2 });
+    await settled();
+    expect(await holder.release()).toBe(true);
+    const next = await waiting;
+    expect(next.fencingToken).toBe(5);
+    await next.release();
+    expect(store.released).toHaveLength(1);
+  });
 
   it('take turns under one lease, first in, first out, and ask the store for nothing in between', async () => {
     const service = turnsService();
