@@ -1,4 +1,7 @@
 import type { Redis } from 'ioredis';
+import { Agenda } from '../../time/agenda.js';
+import { systemClock } from '../../time/clock.js';
+import { TimeLimit } from '../../time/time-limit.js';
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
 const PING_MS = 10_000;
@@ -19,6 +22,7 @@ interface SubscriberOptions {
 export class Subscriber {
   readonly #redis: Redis;
   readonly #options: SubscriberOptions;
+  readonly #timeLimits = new Agenda(systemClock);
   #isThere = false;
   #ping: NodeJS.Timeout | undefined;
 
@@ -78,13 +82,14 @@ export class Subscriber {
 
   /** What is under way when the time is up fails with the connection. */
   async #within<T>(step: Promise<T>): Promise<T> {
-    const limit = setTimeout(() => {
+    const limit = new TimeLimit(this.#timeLimits, this.#options.timeLimitMs);
+    limit.onOver = () => {
       this.end();
-    }, this.#options.timeLimitMs);
+    };
     try {
       return await step;
     } finally {
-      clearTimeout(limit);
+      limit.cancel();
     }
   }
 }

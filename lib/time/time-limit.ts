@@ -1,0 +1,63 @@
+import { SLOT_MS, type Agenda, type Appointment } from './agenda.js';
+
+/** A time limit passes in so many parts. */
+const PARTS = 4;
+
+/** A part that took longer than this was not over late: the event loop was blocked. */
+const LATE_MS = 2 * SLOT_MS;
+
+/**
+ * How long to wait for input. A blocked event loop is no silence: what has arrived meanwhile lies unread in the socket, and what was to be
+ * sent has not gone out. So a block uses up one part of the limit at the most, and input is read once more before the limit is over.
+ */
+export class TimeLimit {
+  /** Called when the limit is over, unless it was cancelled. */
+  onOver: () => void = () => undefined;
+  readonly #agenda: Agenda;
+  readonly #partMs: number;
+  #leftMs: number;
+  #next: Appointment | undefined;
+  #isOver = false;
+
+  constructor(agenda: Agenda, limitMs: number) {
+    this.#agenda = agenda;
+    this.#partMs = limitMs / PARTS;
+    this.#leftMs = limitMs;
+    this.#begin();
+  }
+
+  /** Nobody waits any longer. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  cancel(): void {
+    this.#next?.cancel();
+    this.#next = undefined;
+  }
+
+  #begin(): void {
+    const partMs = Math.min(this.#partMs, this.#leftMs);
+    const since = performance.now();
+    // Entries of the agenda come up in their slot or before, never after.
+    this.#next = this.#agenda.schedule(partMs + SLOT_MS, () => {
+      const elapsedMs = performance.now() - since;
+      this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
+      if (this.#leftMs > 0) this.#begin();
+      else this.#end();
+    });
+  }
+
+  /** Node reads input between its timers and its immediates. */
+  #end(): void {
+    const immediate = setImmediate(() => {
+      this.#isOver = true;
+      this.onOver();
+    });
+    this.#next = {
+      cancel: () => {
+        clearImmediate(immediate);
+      },
+    };
+  }
+}
