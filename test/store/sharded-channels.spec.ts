@@ -49,11 +49,12 @@ interface Parts {
 async function setUp(subscribeAt?: number): Promise<Parts> {
   const application = new Cluster(cluster.startupNodes, { lazyConnect: true });
   const source = redisSource(application);
-  const connection = new RedisConnection(
-    source,
-    () => undefined,
-    () => undefined,
-  );
+  const connection = new RedisConnection(source, {
+    readsRun: false,
+    onLost: () => undefined,
+    onThere: () => undefined,
+    onRefused: () => undefined,
+  });
   const gone = deferred();
   const channels = new ShardedChannels({
     source:
@@ -105,7 +106,7 @@ describe('channels of the slots of a Cluster', () => {
       asked += 1;
       return Promise.resolve({ status: 'answered', value: 0 });
     };
-    jest.spyOn(connection, 'ask').mockImplementation(nobody);
+    jest.spyOn(connection, 'look').mockImplementation(nobody);
     jest.advanceTimersByTime(10_000);
     await gone;
     expect(asked).toBe(1);
@@ -115,7 +116,7 @@ describe('channels of the slots of a Cluster', () => {
     jest.useFakeTimers(ONLY_INTERVALS);
     const { channels, connection, gone } = await setUp();
     await channels.open();
-    const asking = jest.spyOn(connection, 'ask');
+    const asking = jest.spyOn(connection, 'look');
     jest.advanceTimersByTime(10_000);
     expect(await asking.mock.results[0]?.value).toEqual({ status: 'answered', value: 1 });
     expect(await Promise.race([gone, cluster.nodes[0]?.command('PING')])).toBe('PONG');

@@ -16,7 +16,7 @@ export class TcpProxy {
   /** Connect here in place of the server's port. */
   readonly port: number;
   readonly #server: Server;
-  readonly #targetPort: number;
+  #targetPort: number;
   readonly #sockets = new Set<Socket>();
   readonly #toServer = new Network();
   readonly #toClient = new Network();
@@ -65,6 +65,11 @@ export class TcpProxy {
   /** Destroys every new connection at once; those that stand are left alone. */
   refuse(): void {
     this.#refuses = true;
+  }
+
+  /** New connections lead to `127.0.0.1:targetPort`; those that stand are left alone. */
+  leadTo(targetPort: number): void {
+    this.#targetPort = targetPort;
   }
 
   /** Accepts connections again. */

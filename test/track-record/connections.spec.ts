@@ -1,9 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Cluster } from 'ioredis';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import { Cluster, Redis } from 'ioredis';
+import {
+  LockConfigurationError,
+  LockService,
+  LockStoreUnavailableError,
+  type Lock,
+  type LockModuleOptions,
+} from 'nestjs-holdfast';
+import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 let ends: (() => unknown)[] = [];
 let logged: string[] = [];
@@ -31,6 +39,21 @@ async function open(options: LockModuleOptions): Promise<LockService> {
   ends.push(() => service.shutdown(0));
   await service.open();
   return service;
+}
+
+async function proxyOf(server: RedisServer): Promise<TcpProxy> {
+  const proxy = await TcpProxy.start(server.port);
+  ends.push(() => proxy.stop());
+  return proxy;
+}
+
+async function outageOf(promise: Promise<unknown>): Promise<LockStoreUnavailableError> {
+  const error: unknown = await promise.then(
+    (value) => value,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(LockStoreUnavailableError);
+  return error as LockStoreUnavailableError;
 }
 
 describe('track record: names of our own', () => {
@@ -63,4 +86,347 @@ describe('track record: names of our own', () => {
     for (const key of KEYS) expect(await other.tryAcquire(key)).toBeNull();
     expect(await lock.release()).toBe(true);
   }, 60_000);
+});
+
+describe('track record: the database that was asked for', () => {
+  let server: RedisServer;
+
+  beforeEach(async () => {
+    server = await start();
+  });
+
+  /** With all rights that locks need, but not the one to select a database. */
+  async function userWithoutSelect(): Promise<string> {
+    await server.command('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-select');
+    return `redis://app:secret@127.0.0.1:${String(server.port)}`;
+  }
+
+  const idsOf = async (user: string): Promise<string[]> => {
+    const clients = String(await server.command('CLIENT', 'LIST')).split('\n');
+    const own = clients.filter(
+      (line) => line.includes(` name=holdfast `) && line.includes(` user=${user} `),
+    );
+    return own.flatMap((line) => /^id=(\d+)/.exec(line)?.[1] ?? []);
+  };
+
+  /** Resolves when the connections of that user have been replaced. */
+  async function reconnected(user: string): Promise<void> {
+    const before = await idsOf(user);
+    expect(before).not.toEqual([]);
+    for (const id of before) await server.command('CLIENT', 'KILL', 'ID', id);
+    await eventually(async () => {
+      const now = await idsOf(user);
+      return now.length === before.length && !now.some((id) => before.includes(id));
+    });
+  }
+
+  const inDatabase = async (database: number, key: string): Promise<number> => {
+    const client = new Redis(server.url, { db: database });
+    try {
+      return await client.exists(key);
+    } finally {
+      client.disconnect();
+    }
+  };
+
+  it.each([
+    ['a user who must not select', 5, 'app', /cannot use database 5: NOPERM.*\+select/s],
+    [
+      'a server that has no such one',
+      99,
+      'default',
+      /cannot use database 99: ERR .*out of range.*has/s,
+    ],
+  ])('I10-1 is used or nothing is: %s', async (_why, database, user, reason) => {
+    const root = user === 'app' ? await userWithoutSelect() : server.url;
+    const locks = await open({ redis: `${root}/${String(database)}` });
+    const refusals = async (): Promise<void> => {
+      for (let call = 0; call < 3; call += 1) {
+        for (const attempt of [
+          locks.tryAcquire('key'),
+          locks.acquire('key', { wait: '20s' }),
+          locks.inspect('key'),
+        ]) {
+          const error = await outageOf(attempt);
+          expect(error.getStatus()).toBe(503);
+          expect(error.nodes).toMatchObject([{ kind: 'error' }]);
+          expect(error.message).toMatch(reason);
+        }
+        const { hasQuorum, nodes } = await locks.health();
+        expect(hasQuorum).toBe(false);
+        expect(nodes[0]?.problem).toMatch(reason);
+      }
+    };
+    await refusals();
+    for (let time = 0; time < 2; time += 1) {
+      await reconnected(user);
+      await refusals();
+    }
+    expect(await server.command('DBSIZE')).toBe(0);
+    expect(logged.join('\n')).toMatch(reason);
+    expect(logged.join('\n')).not.toMatch(/granted again|EVALSHA|secret/);
+    expect(logged).toHaveLength(1);
+  });
+
+  it('I10-1 is used once the user may, and by those who may in the meantime', async () => {
+    const locks = await open({ redis: `${await userWithoutSelect()}/5` });
+    const allowed = await open({ redis: `${server.url}/5` });
+    const held = await allowed.acquire('key', { ttl: '60s' });
+    await outageOf(locks.tryAcquire('key'));
+    await server.command('ACL', 'SETUSER', 'app', '+select');
+    expect(await locks.tryAcquire('key')).toBeNull();
+    expect(logged.at(-1)).toBe(
+      `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`,
+    );
+    await held.release();
+    await (await locks.acquire('key')).release();
+    expect(await server.command('DBSIZE')).toBe(0);
+    expect(await inDatabase(5, '{lock:key}:fence')).toBe(1);
+  });
+
+  it('I10-1 is asked for again after each reconnect, before anything else', async () => {
+    const redis = `${await userWithoutSelect()}/5`;
+    await server.command('ACL', 'SETUSER', 'app', '+select');
+    const locks = await open({ redis });
+    const lock = await locks.acquire('key', { ttl: '60s', autoExtend: false });
+    await server.command('ACL', 'SETUSER', 'app', '-select');
+    await lock.extend(); // what was selected before stays so
+    await reconnected('app');
+    await outageOf(lock.extend());
+    await outageOf(locks.tryAcquire('other'));
+    expect(lock.isHeld).toBe(true);
+    await server.command('ACL', 'SETUSER', 'app', '+select');
+    await lock.extend();
+    expect(await lock.release()).toBe(true);
+    expect(await server.command('DBSIZE')).toBe(0);
+  });
+
+  it('I10-1 is waited for by requests that are made while the connection is new', async () => {
+    const proxy = await proxyOf(server);
+    await userWithoutSelect();
+    await server.command('ACL', 'SETUSER', 'app', '+select');
+    const locks = await open({ redis: `redis://app:secret@127.0.0.1:${String(proxy.port)}/5` });
+    await locks.run('key', () => undefined);
+    proxy.delay(3);
+    await server.command('ACL', 'SETUSER', 'app', '-select');
+    proxy.cut();
+    const keys = Array.from({ length: 100 }, (_, index) => `key:${String(index)}`);
+    await Promise.all(keys.map((key) => outageOf(locks.acquire(key, { wait: '1s' }))));
+    await server.command('ACL', 'SETUSER', 'app', '+select');
+    proxy.cut();
+    await Promise.all(keys.map((key) => locks.run(key, { wait: '20s' }, () => key)));
+    expect(await server.command('DBSIZE')).toBe(0);
+  });
+
+  it.each([
+    ['a node in a URL', () => new Cluster(['redis://127.0.0.1:1/5'], { lazyConnect: true })],
+    [
+      'its options',
+      () => new Cluster([{ port: 1 }], { lazyConnect: true, redisOptions: { db: 5 } }),
+    ],
+  ])('I10-1 of a Cluster is 0, and another one in %s is refused', (_where, cluster) => {
+    expect(() => new LockService({ redis: cluster() })).toThrow(LockConfigurationError);
+    expect(() => new LockService({ redis: cluster() })).toThrow(/database 5.*Cluster/s);
+  });
+
+  it('I10-1 has to be a number', () => {
+    const client = new Redis({ db: NaN, lazyConnect: true });
+    for (const redis of [
+      'redis://127.0.0.1/first',
+      { port: 1, db: 1.5 },
+      { port: 1, db: -1 },
+      client,
+    ])
+      expect(() => new LockService({ redis })).toThrow(/database/);
+  });
+});
+
+describe('track record: a client that has selected a database', () => {
+  it.each([
+    ['connected', {}],
+    ['lazy', { lazyConnect: true }],
+    ['of another database', { db: 3 }],
+  ])('I10-2 is followed there when it is handed over: %s', async (_what, settings) => {
+    const server = await start();
+    const client = new Redis(server.url, settings);
+    ends.push(() => client.disconnect());
+    await client.select(7);
+    const locks = await open({ redis: client });
+    await client.select(0); // too late: locks do not move
+    for (let time = 0; time < 2; time += 1) {
+      const lock = await locks.acquire('key', { wait: '20s' });
+      expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=2,/);
+      await lock.release();
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
+    }
+  });
+
+  it('I10-2 is followed there while its own connection is broken', async () => {
+    const server = await start();
+    const proxy = await proxyOf(server);
+    const client = new Redis(proxy.port, { retryStrategy: () => 10 });
+    ends.push(() => client.disconnect());
+    client.on('error', () => undefined);
+    await client.select(7);
+    proxy.refuse();
+    proxy.cut();
+    await eventually(() => client.status === 'connect' || client.status === 'reconnecting');
+    const locks = await open({ redis: client, nodeTimeout: 100 });
+    proxy.accept();
+    await locks.acquire('key', { wait: '20s' });
+    expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=2,/);
+  });
+});
+
+describe('track record: one server, one vote', () => {
+  it('I10-16 a server that a second address leads to after a reconnect does not vote twice, not even once', async () => {
+    const [first, second, third] = [await start(), await start(), await start()];
+    const address = await proxyOf(second);
+    const locks = await open({
+      redis: [first.url, `redis://127.0.0.1:${String(address.port)}`, third.url],
+      nodeTimeout: 500,
+    });
+    await third.kill();
+    address.delay(5, 'to-client'); // the vote would arrive before the look at who votes
+    const held = await locks.acquire('held', { ttl: '120s', wait: '20s', autoExtend: false });
+    for (let round = 0; round < 3; round += 1) {
+      address.leadTo(first.port);
+      address.cut();
+      const keys = Array.from(
+        { length: 20 },
+        (_, index) => `key:${String(round)}:${String(index)}`,
+      );
+      const outages = keys.map((key) => outageOf(locks.acquire(key, { wait: '1s' })));
+      await eventually(async () => {
+        const { nodes, hasQuorum } = await locks.health();
+        expect(hasQuorum).toBe(false);
+        expect(nodes[1]).toMatchObject({
+          reachable: true,
+          problem: expect.stringContaining('same server'),
+        });
+      });
+      await Promise.all(outages);
+      await outageOf(held.extend());
+      await outageOf(locks.inspect('held'));
+      await outageOf(locks.tryAcquire('other'));
+      await outageOf(locks.runOnce('once', { wait: 0 }, () => undefined));
+
+      address.leadTo(second.port);
+      address.cut();
+      await (await locks.acquire('again', { wait: '20s' })).release();
+      await held.extend();
+    }
+  });
+
+  it('I10-16 whoever reached it first keeps the vote, whatever their order in the list', async () => {
+    const [first, second, third] = [await start(), await start(), await start()];
+    const address = await proxyOf(first);
+    const locks = await open({
+      redis: [`redis://127.0.0.1:${String(address.port)}`, second.url, third.url],
+    });
+    address.leadTo(second.port);
+    address.cut();
+    await eventually(async () => {
+      const { nodes, hasQuorum } = await locks.health();
+      expect(nodes.map(({ problem }) => problem)).toEqual([
+        `is the same server as 127.0.0.1:${String(second.port)}`,
+        undefined,
+        undefined,
+      ]);
+      expect(hasQuorum).toBe(true);
+    });
+    await (await locks.acquire('key')).release();
+    await third.kill();
+    await outageOf(locks.acquire('key', { wait: '300ms' }));
+  });
+});
+
+describe('track record: a blocked event loop', () => {
+  const BLOCK_MS = 1_200;
+  const NODE_TIMEOUT_MS = 1_000;
+  const NOBODY_WAKES = new Int32Array(new SharedArrayBuffer(4));
+
+  /** As a long computation would, but leaves the processor to the server. */
+  const block = (): unknown => Atomics.wait(NOBODY_WAKES, 0, 0, BLOCK_MS);
+
+  const sent = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
+  const calls: [string, (locks: LockService, lock: Lock) => Promise<unknown>][] = [
+    ['tryAcquire', (locks) => locks.tryAcquire('other')],
+    ['run with wait 0', (locks) => locks.run('other', { wait: 0 }, () => 'ran')],
+    ['inspect', (locks) => locks.inspect('key')],
+    ['extend', (_, lock) => lock.extend()],
+    ['release', (_, lock) => lock.release()],
+    ['forceRelease', (locks) => locks.forceRelease('key')],
+    ['runOnce', (locks) => locks.runOnce('once', { wait: 0 }, () => 'ran')],
+    ['health', async (locks) => expect(await locks.health()).toMatchObject({ hasQuorum: true })],
+  ];
+
+  it.each(calls)('I10-17 is no outage: %s', async (_what, call) => {
+    const server = await start();
+    const locks = await open({ redis: server.url, nodeTimeout: NODE_TIMEOUT_MS });
+    for (const until of [sent, () => undefined]) {
+      const lock = await locks.acquire('key', { ttl: '60s', autoExtend: false });
+      await server.command('SCRIPT', 'FLUSH'); // two answers are needed
+      const calling = call(locks, lock);
+      await until();
+      block();
+      await calling;
+      await server.command('FLUSHALL');
+    }
+  });
+
+  it('I10-17 is no outage of three masters, nor of acknowledged writes', async () => {
+    const [first, second, third] = [await start(), await start(), await start()];
+    const replica = await RedisServer.start({ replicaOf: first });
+    ends.push(() => replica.stop());
+    const nodeTimeout = NODE_TIMEOUT_MS;
+    for (const options of [
+      { redis: [first.url, second.url, third.url], nodeTimeout },
+      { redis: first.url, nodeTimeout, replicas: { ack: 1, timeout: 500 } },
+    ]) {
+      const locks = await open(options);
+      for (const until of [sent, () => undefined]) {
+        const acquiring = locks.acquire('key', { wait: 0, ttl: '60s' });
+        await until();
+        block();
+        await (await acquiring).release();
+      }
+      await locks.shutdown(0);
+    }
+  });
+
+  it('I10-17 is no outage while it connects, and begins to listen', async () => {
+    const server = await start();
+    const holder = await open({ redis: server.url });
+    const held = await holder.acquire('key', { ttl: '60s', autoExtend: false });
+    const locks = new LockService({ redis: `${server.url}/0`, nodeTimeout: NODE_TIMEOUT_MS });
+    ends.push(() => locks.shutdown(0));
+    const opening = locks.open();
+    await sent();
+    block();
+    await opening;
+    const waiting = locks.acquire('key', { wait: '20s' });
+    const connected = async (): Promise<boolean> =>
+      String(await server.command('CLIENT', 'LIST')).includes('sub=');
+    await connected();
+    block();
+    await eventually(async () => (await server.command('EXISTS', '{lock:key}:queue')) === 1);
+    await held.release();
+    await (await waiting).release();
+    expect(logged).toEqual([]);
+  });
+
+  it('I10-17 does not hide a server that is silent', async () => {
+    const server = await start();
+    const locks = await open({ redis: server.url, nodeTimeout: 400 });
+    server.freeze();
+    const since = performance.now();
+    const failing = outageOf(locks.tryAcquire('key'));
+    await sent();
+    block();
+    expect((await failing).nodes).toMatchObject([{ kind: 'timeout' }]);
+    expect(performance.now() - since).toBeLessThan(BLOCK_MS + 400 + 300);
+    server.thaw();
+  });
 });

@@ -165,6 +165,11 @@ describe('track record: Redis', () => {
       await eventually(async () => (await inFive.exists('{lock:key}:queue')) === 1);
       await lock.release();
       await (await waiting).release();
+      for (const type of ['normal', 'pubsub']) await server.command('CLIENT', 'KILL', 'TYPE', type);
+      const again = await holder.acquire('key', { wait: '20s' });
+      expect(await inFive.exists('lock:key')).toBe(1);
+      expect(await server.command('DBSIZE')).toBe(0);
+      await again.release();
     }
   });
 

@@ -1,3 +1,4 @@
+import type { TimeLimit } from '../../time/time-limit.js';
 import type { Unavailable } from '../lock-store.js';
 import type { RedisConnection, Reply } from './redis-connection.js';
 import type { Script } from './scripts/script.js';
@@ -21,7 +22,7 @@ interface Write {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly timeLimitMs: number;
-  readonly since: number;
+  readonly limit: TimeLimit;
   readonly settle: (reply: AcknowledgedReply) => void;
 }
 
@@ -49,10 +50,9 @@ export class AcknowledgedWrites {
   ): Promise<AcknowledgedReply> {
     const reply = await this.#connection.ask(
       timeLimitMs,
-      () =>
+      (_, limit) =>
         new Promise<AcknowledgedReply>((settle) => {
-          const since = performance.now();
-          const write = { script, keys, args, timeLimitMs, since, settle };
+          const write = { script, keys, args, timeLimitMs, limit, settle };
           const line = this.#lines.get(slot);
           if (line !== undefined) line.push(write);
           else void this.#workOff(slot, [write]);
@@ -156,8 +156,7 @@ interface Together {
   readonly problem: string | undefined;
 }
 
-const isInTime = ({ since, timeLimitMs }: Write): boolean =>
-  performance.now() - since < timeLimitMs;
+const isInTime = ({ limit }: Write): boolean => !limit.isOver;
 
 const isRedirection = (result: Result | undefined): boolean =>
   /^(MOVED|ASK) /.test(result?.[0]?.message ?? '');

@@ -39,7 +39,7 @@ export async function tryPublishing(
   channel: string,
   isSharded = false,
 ): Promise<void> {
-  const reply = await connection.ask(timeLimitMs, ({ client }) =>
+  const reply = await connection.look(timeLimitMs, ({ client }) =>
     isSharded ? client.spublish(channel, TRIAL) : client.publish(channel, TRIAL),
   );
   if (reply.status === 'unavailable') {

@@ -43,7 +43,7 @@ async function healthOf(
   const { name: node, key, twin, timeLimitMs, replicas } = subject;
   let latencyMs = 0;
   let clockOffsetMs = 0;
-  const reply = await connection.ask(timeLimitMs, async () => {
+  const reply = await connection.look(timeLimitMs, async () => {
     const sentAt = performance.now();
     // The keys of a Cluster belong to one of its masters each.
     const time: unknown = connection.client.isCluster
@@ -58,7 +58,7 @@ async function healthOf(
   }
   const [quarantine, replication] = await Promise.all([
     quarantineOf(connection, subject),
-    connection.ask(timeLimitMs, () => client.info('replication')),
+    connection.look(timeLimitMs, () => client.info('replication')),
   ]);
   const isTwin = twin && `is the same server as ${twin}`;
   return {

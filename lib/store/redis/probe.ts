@@ -12,12 +12,6 @@ export interface RestartGuard {
   readonly bootstrap: boolean;
 }
 
-export interface Findings {
-  readonly isThere: boolean;
-  /** The id of its present run, where it tells. */
-  readonly run?: string | undefined;
-}
-
 interface Subject {
   readonly name: string;
   /** A name that our Redis user may use: others may be forbidden. */
@@ -37,25 +31,26 @@ interface Subject {
 }
 
 /**
- * Looks at the server and says what the operator should know. A server that is not there yet is no reason not to start: until it is, it
- * answers `unavailable`.
+ * Looks at the server and says what the operator should know. Answers whether it is there. One that is not there yet is no reason not to
+ * start: until it is, it answers `unavailable`.
  *
  * @throws LockConfigurationError for what makes the restart guard impossible
  */
-export async function probe(connection: RedisConnection, subject: Subject): Promise<Findings> {
+export async function probe(connection: RedisConnection, subject: Subject): Promise<boolean> {
   const { name, key, clock, situation, timeLimitMs, restartGuard, replicas, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (scripting.status === 'unavailable') {
+    if (connection.isRefused) return false; // that was said
     const [failure] = scripting.nodes;
     const problem = (failure?.message ?? 'no answer').replace(/\.$/, '');
     const remedy =
       failure?.kind === 'error' ? ' Holdfast needs the commands EVAL and EVALSHA there.' : '';
     warn(`Redis at ${name} is not usable yet: ${problem}. ${situation()}${remedy}`);
-    return { isThere: false };
+    return false;
   }
-  const [memory, server, replication] = await Promise.all(
-    ['memory', 'server', 'replication'].map((section) =>
-      connection.ask(timeLimitMs, ({ client }) => client.info(section)),
+  const [memory, replication] = await Promise.all(
+    ['memory', 'replication'].map((section) =>
+      connection.look(timeLimitMs, ({ client }) => client.info(section)),
     ),
   );
   const policy = field(memory, 'maxmemory_policy');
@@ -76,7 +71,7 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
     );
   }
   if (restartGuard !== undefined) await lookAtGuard(connection, subject, restartGuard);
-  return { isThere: true, run: field(server, 'run_id') };
+  return true;
 }
 
 async function readTime(
@@ -85,7 +80,7 @@ async function readTime(
   clock: NodeClock,
   timeLimitMs: number,
 ): Promise<Reply> {
-  const reply = await connection.ask(timeLimitMs, async ({ client }) => {
+  const reply = await connection.look(timeLimitMs, async ({ client }) => {
     const sentAt = performance.now();
     const time: unknown = await client.eval(`return redis.call('TIME')`, 1, key);
     const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
@@ -125,11 +120,8 @@ export async function quarantinedForMs(
   timeLimitMs: number,
   { maxTtlMs, bootstrap }: RestartGuard,
 ): Promise<number | Exclude<Reply, { status: 'answered' }>> {
-  const reply = await connection.run(
-    quarantineScript,
-    [epoch],
-    [maxTtlMs, bootstrap ? 1 : 0],
-    timeLimitMs,
+  const reply = await connection.look(timeLimitMs, ({ client }) =>
+    client.eval(quarantineScript.lua, 1, epoch, maxTtlMs, bootstrap ? 1 : 0),
   );
   if (reply.status === 'unavailable') return reply;
   return typeof reply.value === 'number' ? reply.value : connection.malformed(reply.value);

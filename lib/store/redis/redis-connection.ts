@@ -1,16 +1,15 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { NodeFailure } from '../../errors.js';
-import { Agenda, SLOT_MS } from '../../time/agenda.js';
+import { Agenda } from '../../time/agenda.js';
 import { systemClock } from '../../time/clock.js';
+import { TimeLimit } from '../../time/time-limit.js';
 import type { Unavailable } from '../lock-store.js';
 import type { RedisSource } from './redis-source.js';
+import { isPassing, isReply, messageOf } from './reply-errors.js';
 import type { Script } from './scripts/script.js';
+import { DatabaseRefusal, verifyConnection, type Verification } from './verify-connection.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
-
-/** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
-const PASSING =
-  /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
 
 /** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
 const LONGEST_SILENCE_MS = 5_000;
@@ -18,15 +17,53 @@ const LONGEST_SILENCE_MS = 5_000;
 /** How many requests of one moment go out in one packet. */
 const MOST_GATHERED = 16;
 
+/** What the owner of a connection is told of it. */
+export interface ConnectionEvents {
+  /** It is gone; once for each time. */
+  readonly onLost: () => void;
+  /**
+   * It is verified. Called before any request goes over it.
+   *
+   * @param run the id of the server's present run, if that was read
+   * @param wasSaid whether `onLost` or `onRefused` was called since it was there last
+   */
+  readonly onThere: (run: string | undefined, wasSaid: boolean) => void;
+  /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
+  readonly onRefused: (problem: string) => void;
+}
+
+/** What a request is for. What counts as the node's vote is refused while the node is set aside. */
+type Purpose = 'vote' | 'look';
+
+/** @param limit tells whether the request is still waited for */
+type Request = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
+
+/** A request and what it is worth waiting for. */
+interface Pending {
+  readonly request: Request;
+  readonly purpose: Purpose;
+  readonly timeLimitMs: number;
+  readonly limit: TimeLimit;
+}
+
 /** Our connection for commands: runs scripts, each within a time limit, and names what went wrong. */
 export class RedisConnection {
   readonly client: Redis | Cluster;
   readonly #source: RedisSource;
+  readonly #verification: Verification;
+  readonly #events: ConnectionEvents;
   #whenReady: Promise<void> | undefined;
+  /** Under way. */
+  #verifying: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
   #lastError: string | undefined;
-  /** What the log was told last: an outage is said once, and its end. */
+  /** Why the server that is there is not used; `undefined` while it is not there or was not asked. */
+  #refusal: Unavailable | undefined;
+  /** Why the node has no vote. */
+  #aside: Unavailable | undefined;
+  /** `there`: verified. An outage is said once, and its end. */
   #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
+  #refusalWasSaid = false;
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
   /** Requests of this moment that have not gone out. */
@@ -34,28 +71,27 @@ export class RedisConnection {
   /** Of all requests: one timer. */
   readonly #timeLimits = new Agenda(systemClock);
 
-  /**
-   * @param onLost told that the connection is gone, once for each time
-   * @param onThere told that it is there, and whether it was lost before
-   */
-  constructor(source: RedisSource, onLost: () => void, onThere: (wasLost: boolean) => void) {
+  /** @param readsRun whether the server has to be told from others before it is used */
+  constructor(
+    source: RedisSource,
+    { readsRun, ...events }: ConnectionEvents & { readonly readsRun: boolean },
+  ) {
     this.#source = source;
+    this.#verification = { database: source.database, readsRun };
+    this.#events = events;
     this.client = source.connect();
     this.client.on('error', (error: Error) => {
-      this.#lastError = source.redact(error.message);
+      if (!isOfSelect(error)) this.#lastError = source.redact(error.message);
     });
     this.client.on('ready', () => {
       this.#lastError = undefined;
-      this.#silentSince = undefined;
-      const wasGone = this.#state === 'gone';
-      if (this.#state === 'closed') return;
-      this.#state = 'there';
-      onThere(wasGone);
+      void this.#verify();
     });
     this.client.on('close', () => {
+      this.#refusal = undefined;
       if (this.#state !== 'there') return;
       this.#state = 'gone';
-      onLost();
+      events.onLost();
     });
   }
 
@@ -68,32 +104,39 @@ export class RedisConnection {
     return this.#silentSince !== undefined;
   }
 
+  /** The server answers, and will not let us use it; its owner was told why. */
+  get isRefused(): boolean {
+    return this.#refusalWasSaid;
+  }
+
+  /** @param why the node has no vote; `undefined` where it has one */
+  setAside(why: string | undefined): void {
+    this.#aside = why === undefined ? undefined : this.failure('error', why, false);
+  }
+
   run(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
     timeLimitMs: number,
   ): Promise<Reply> {
-    const startedAt = performance.now();
-    const { client } = this;
-    return this.ask(timeLimitMs, () =>
+    return this.ask(timeLimitMs, ({ client }, limit) =>
       client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
         // Nobody waits for it after its time: sent now, it would come after its own clean-up.
-        const tooLate = performance.now() - startedAt >= timeLimitMs;
-        if (tooLate || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+        if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
         return client.eval(script.lua, keys.length, ...keys, ...args);
       }),
     );
   }
 
-  /** Any request, within a time limit. Never rejects. */
-  ask(timeLimitMs: number, request: (connection: this) => Promise<unknown>): Promise<Reply> {
-    const startedAt = performance.now();
-    if (this.#state === 'closed')
-      return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
-    return this.client.status === 'ready'
-      ? this.#ask(startedAt, timeLimitMs, request)
-      : this.#askWhenReady(startedAt, timeLimitMs, request);
+  /** Any request that counts as the node's vote, within a time limit. Never rejects. */
+  ask(timeLimitMs: number, request: Request): Promise<Reply> {
+    return this.#request('vote', timeLimitMs, request);
+  }
+
+  /** As `ask`, of a node that may have no vote: how it is, and what reaches it. */
+  look(timeLimitMs: number, request: Request): Promise<Reply> {
+    return this.#request('look', timeLimitMs, request);
   }
 
   /** An answer that was not what the script gives. */
@@ -107,53 +150,64 @@ export class RedisConnection {
     this.client.disconnect();
   }
 
-  async #askWhenReady(
-    startedAt: number,
-    timeLimitMs: number,
-    request: (connection: this) => Promise<unknown>,
-  ): Promise<Reply> {
+  #request(purpose: Purpose, timeLimitMs: number, request: Request): Promise<Reply> {
+    if (this.#state === 'closed')
+      return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
+    const limit = new TimeLimit(this.#timeLimits, timeLimitMs);
+    const pending = { request, purpose, timeLimitMs, limit };
+    return this.#isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
+  }
+
+  /** Ready is not enough: it has to be verified, too. */
+  get #isUsable(): boolean {
+    return this.#state === 'there' && this.client.status === 'ready';
+  }
+
+  async #sendWhenUsable(pending: Pending): Promise<Reply> {
+    const { limit, timeLimitMs } = pending;
     const isInTime = await new Promise<boolean>((resolve) => {
-      const limit = this.#timeLimits.schedule(timeLimitMs + SLOT_MS, () => {
+      limit.onOver = () => {
         resolve(false);
-      });
-      void this.#connected().then(() => {
-        limit.cancel();
+      };
+      void this.#becomesUsable().then(() => {
         resolve(true);
       });
     });
-    if (!isInTime) this.#heardNothing(startedAt);
-    else if (this.client.status === 'ready') return this.#ask(startedAt, timeLimitMs, request);
-    const problem = this.#lastError ?? `not connected within ${String(timeLimitMs)} ms`;
-    return { ...this.#notConnected(problem), sent: false };
+    if (isInTime && this.#isUsable) return this.#send(pending);
+    limit.cancel();
+    if (!isInTime) this.#heardNothing(timeLimitMs);
+    return { ...this.#notUsable(isInTime, timeLimitMs), sent: false };
   }
 
-  #ask(
-    startedAt: number,
-    timeLimitMs: number,
-    request: (connection: this) => Promise<unknown>,
-  ): Promise<Reply> {
+  #send({ request, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
+    if (purpose === 'vote' && this.#aside !== undefined) {
+      limit.cancel();
+      return Promise.resolve({ ...this.#aside, sent: false });
+    }
     this.#gather();
     let answer: Promise<unknown>;
     try {
-      answer = request(this);
+      answer = request(this, limit);
     } catch (error) {
+      limit.cancel();
       // The request cannot be sent, and a second try would not change that: it has too many arguments, for instance.
       return Promise.resolve(
         this.failure('error', `could not be sent: ${messageOf(error)}`, false),
       );
     }
     return new Promise((resolve) => {
-      const leftMs = startedAt + timeLimitMs - performance.now();
-      const limit = this.#timeLimits.schedule(leftMs + SLOT_MS, () => {
-        this.#heardNothing(startedAt);
+      limit.onOver = () => {
+        this.#heardNothing(timeLimitMs);
         resolve(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
-      });
+      };
       // Late answers are heard, too.
       answer.then(
         (value) => {
           limit.cancel();
           this.#silentSince = undefined;
-          resolve({ status: 'answered', value });
+          // It may have been set aside while the request was on its way.
+          const aside = purpose === 'vote' ? this.#aside : undefined;
+          resolve(aside ?? { status: 'answered', value });
         },
         (error: unknown) => {
           limit.cancel();
@@ -166,29 +220,79 @@ export class RedisConnection {
 
   #failed(error: unknown): Unavailable {
     const message = messageOf(error);
-    if (isReply(error)) return this.failure('error', message, PASSING.test(message));
+    if (isReply(error)) return this.failure('error', message, isPassing(error));
     const broken = error instanceof Error && error.name === 'MaxRetriesPerRequestError'; // the client's word for it, with a number that is ours
     return this.failure('connection', broken ? CLOSED : message);
+  }
+
+  /** Until it is usable, or a try to make it so has failed. */
+  async #becomesUsable(): Promise<void> {
+    await this.#connected();
+    if (this.client.status === 'ready' && this.#state !== 'there') await this.#verify();
   }
 
   /** Until ready, or until a try to connect has failed. */
   #connected(): Promise<void> {
     const { client } = this;
     if (client.status === 'wait') client.connect().catch(() => undefined); // told by the 'error' event
-    if (client.status === 'end' || this.#lastError !== undefined) return Promise.resolve();
+    if (client.status === 'ready' || client.status === 'end' || this.#lastError !== undefined)
+      return Promise.resolve();
     this.#whenReady ??= new Promise((resolve) => {
       const done = (): void => {
         client.off('ready', done);
-        client.off('error', done);
+        client.off('error', failed);
         client.off('end', done);
         this.#whenReady = undefined;
         resolve();
       };
-      client.once('ready', done);
-      client.once('error', done);
-      client.once('end', done);
+      const failed = (error: Error): void => {
+        if (!isOfSelect(error)) done();
+      };
+      client.on('ready', done);
+      client.on('error', failed);
+      client.on('end', done);
     });
     return this.#whenReady;
+  }
+
+  /** Once for each connection, and again when somebody asks for anything after it has failed: a setting may have been changed. */
+  #verify(): Promise<void> {
+    this.#verifying ??= this.#tryVerifying().finally(() => {
+      this.#verifying = undefined;
+    });
+    return this.#verifying;
+  }
+
+  /** Never rejects. Where nothing is to be asked, it is there when this returns. */
+  async #tryVerifying(): Promise<void> {
+    const { client } = this;
+    const { database, readsRun } = this.#verification;
+    let run: string | undefined;
+    try {
+      if (!client.isCluster && (database !== 0 || readsRun))
+        run = await verifyConnection(client as Redis, this.#verification);
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    if (client.status !== 'ready' || this.#state === 'closed') return;
+    const wasSaid = this.#state === 'gone' || this.#refusalWasSaid;
+    this.#state = 'there';
+    this.#refusal = undefined;
+    this.#refusalWasSaid = false;
+    this.#silentSince = undefined;
+    this.#events.onThere(run, wasSaid);
+  }
+
+  #refuse(error: unknown): void {
+    const isFinal = error instanceof DatabaseRefusal;
+    if (!isFinal && !isReply(error)) return; // the connection broke, and that is told by its events
+    this.#silentSince = undefined;
+    const problem = messageOf(error);
+    this.#refusal = this.failure('error', problem, !isFinal);
+    if (!isFinal || this.#refusalWasSaid || this.#state === 'closed') return;
+    this.#refusalWasSaid = true;
+    this.#events.onRefused(this.#source.redact(problem));
   }
 
   /**
@@ -214,9 +318,9 @@ export class RedisConnection {
     });
   }
 
-  #heardNothing(since: number): void {
+  #heardNothing(timeLimitMs: number): void {
     const { client } = this;
-    this.#silentSince ??= since;
+    this.#silentSince ??= performance.now() - timeLimitMs;
     if (client.isCluster) {
       // The node that hangs may have been replaced; the others know.
       if (client.status === 'ready') (client as Cluster).refreshSlotsCache();
@@ -228,7 +332,11 @@ export class RedisConnection {
     if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
   }
 
-  #notConnected(problem: string): Unavailable {
+  #notUsable(isInTime: boolean, timeLimitMs: number): Unavailable {
+    const limit = `${String(timeLimitMs)} ms`;
+    if (this.client.status === 'ready')
+      return this.#refusal ?? this.failure('timeout', `no answer within ${limit}`);
+    const problem = this.#lastError ?? (isInTime ? CLOSED : `not connected within ${limit}`);
     // It is there, and will not let us in until somebody changes a password.
     const isRefused = /WRONGPASS|NOAUTH|invalid password/.test(problem);
     return isRefused ? this.failure('error', problem, false) : this.failure('connection', problem);
@@ -245,14 +353,8 @@ export class RedisConnection {
   }
 }
 
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
-
-/** The server said no, as opposed to: the connection failed. */
-const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
-
-/** The server said no, and will until somebody changes a setting. */
-export const isRefusal = (error: unknown): boolean =>
-  isReply(error) && !PASSING.test(messageOf(error));
+/** ioredis selects a database by itself, reports the refusal as if the connection had failed, and goes on. We ask again. */
+const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
+  isReply(error) && error.command?.name === 'select';
 
 const CLOSED = 'the connection closed before the answer came';

@@ -1,8 +1,9 @@
 import type { Channels, ChannelsOptions } from './channels.js';
 import { TRIAL } from './channels.js';
 import { PlainChannel } from './plain-channel.js';
-import { isRefusal, type RedisConnection } from './redis-connection.js';
+import type { RedisConnection } from './redis-connection.js';
 import type { RedisSource } from './redis-source.js';
+import { isRefusal } from './reply-errors.js';
 import { ShardedChannels } from './sharded-channels.js';
 
 const FIRST_RETRY_MS = 50;

@@ -65,6 +65,8 @@ export class RedisLockStore implements LockStore {
   readonly #warn: (message: string) => void;
   readonly #agenda: Agenda;
   readonly #ears: Ears;
+  /** Which node votes for a server, by the run of the server. */
+  readonly #voters = new Map<string, RedisNode>();
   /** Of each node: what requests that were decided without its answer may have left there. */
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
   /** Tokens of leases that were granted and not given back; with one node, which puts nothing back, none. */
@@ -269,12 +271,17 @@ export class RedisLockStore implements LockStore {
       : `${left}: locks are refused (503) until there are ${String(this.#quorum)}.`;
   }
 
-  /** A server that was not there at the start, or has another name by now, may be one that is listed already. It has one vote. */
+  /**
+   * A server that was not there at the start, or is at another address by now, may be one that is listed already. It has one vote: that of
+   * the node that reached it first, for requests of that one may have been answered.
+   */
   #setTwinsAside(): void {
-    const twins = new Map(
-      twinsOf(this.#nodes, ({ run }) => run).map(([first, second]) => [second, first.name]),
-    );
-    for (const node of this.#nodes) node.setAside(twins.get(node));
+    for (const [run, node] of this.#voters) if (node.run !== run) this.#voters.delete(run);
+    for (const node of this.#nodes) {
+      const voter = (node.run === undefined ? undefined : this.#voters.get(node.run)) ?? node;
+      if (node.run !== undefined) this.#voters.set(node.run, voter);
+      node.setAside(voter === node ? undefined : voter.name);
+    }
   }
 
   /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */

@@ -65,7 +65,7 @@ export interface QuorumOfNode {
   readonly isOnly: boolean;
   /** What the nodes that are there mean for locks. */
   readonly situation: () => string;
-  /** Told that the node has found out what is there now. */
+  /** Told that the node has found out which server is there now, before it asks that for anything else. */
   readonly onLook: () => void;
 }
 
@@ -119,7 +119,7 @@ export class RedisNode {
   #opening: Promise<unknown> | undefined;
   /** It was not there at the start. */
   #wasMissing = false;
-  /** The id of the server's present run, where it tells. */
+  /** The id of the run that its server was in when it was connected to last, where it tells. */
   #run: string | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
@@ -131,15 +131,21 @@ export class RedisNode {
     this.#options = options;
     this.#quorum = quorum;
     this.#source = redisSource(location);
-    this.#connection = new RedisConnection(
-      this.#source,
-      () => {
+    this.#connection = new RedisConnection(this.#source, {
+      // Of several, no server may have two votes, not even for the moment until it is found out.
+      readsRun: !quorum.isOnly,
+      onLost: () => {
         warn(`The connection to Redis at ${this.name} was lost. ${quorum.situation()}`);
       },
-      (wasLost) => {
-        if (wasLost || this.#wasMissing) void this.#isBack();
+      onThere: (run, wasSaid) => {
+        this.#run = run;
+        quorum.onLook();
+        if (wasSaid || this.#wasMissing) void this.#isBack();
       },
-    );
+      onRefused: (problem) => {
+        warn(`Redis at ${this.name} is not usable: ${problem}. ${quorum.situation()}`);
+      },
+    });
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
@@ -163,7 +169,7 @@ export class RedisNode {
     return this.#connection.isThere;
   }
 
-  /** The id of the server's present run, where it tells. */
+  /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
   get run(): string | undefined {
     return this.#run;
   }
@@ -176,6 +182,7 @@ export class RedisNode {
       );
     }
     this.#twin = twin;
+    this.#connection.setAside(twin && `is the same server as ${twin}`);
   }
 
   /** It owes an answer whose time is up. */
@@ -208,8 +215,6 @@ export class RedisNode {
       const again = (): Promise<Vote> => this.acquire(request, proposal);
       return this.#opening.then(again, again);
     }
-    const aside = this.#setAside();
-    if (aside !== undefined) return Promise.resolve(aside);
     const { token } = request;
     const acquiring = this.#acquire(request, proposal).then((vote) => {
       this.#acquiring.delete(token);
@@ -343,19 +348,11 @@ export class RedisNode {
     this.#connection.close();
   }
 
-  /** Why it has no vote, if it has none. */
-  #setAside(): Unavailable | undefined {
-    if (this.#twin === undefined) return undefined;
-    return this.#connection.failure('error', `is the same server as ${this.#twin}`, false);
-  }
-
-  async #runOnce(
+  #runOnce(
     key: string,
     args: readonly (string | number)[],
     isToStay: boolean,
   ): Promise<AcknowledgedReply> {
-    const aside = this.#setAside();
-    if (aside !== undefined) return aside;
     const { nodeTimeoutMs } = this.#options;
     const { main, once } = this.#places.names(key);
     return isToStay
@@ -638,8 +635,8 @@ export class RedisNode {
   }
 
   /** Answers whether it is there. */
-  async #look(isStart: boolean): Promise<boolean> {
-    const { isThere, run } = await probe(this.#connection, {
+  #look(isStart: boolean): Promise<boolean> {
+    return probe(this.#connection, {
       name: this.name,
       key: this.#internal.probe,
       epoch: this.#internal.epoch,
@@ -654,9 +651,6 @@ export class RedisNode {
         if (leftMs > 0) this.#inQuarantine(leftMs * 1_000);
       },
     });
-    this.#run = run;
-    if (isThere) this.#quorum.onLook();
-    return isThere;
   }
 }
 

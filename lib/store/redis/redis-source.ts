@@ -14,6 +14,8 @@ export interface RedisSource {
   /** The `keyPrefix` of the application's client: it becomes part of ours. */
   readonly keyPrefix: string;
   readonly isCluster: boolean;
+  /** The number of the database that locks go to. */
+  readonly database: number;
   connect(): Redis | Cluster;
   /**
    * A connection to where `client`'s messages can be heard: to itself, or to one master of its Cluster.
@@ -61,9 +63,10 @@ const OWN: RedisOptions = {
   reconnectOnError: (error) => error.message.includes('READONLY'),
 };
 
-/** The subscriber is replaced, not reconnected: see `Subscriber`. */
+/** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
 const OWN_SUBSCRIBER: RedisOptions = {
   ...OWN,
+  db: 0,
   retryStrategy: noRetry,
   sentinelRetryStrategy: noRetry,
 };
@@ -106,20 +109,50 @@ function fromUrl(url: string): Redis {
 function singleSource(template: Redis): RedisSource {
   const { options } = template;
   const secrets = secretsOf([options.password, options.sentinelPassword]);
+  const name = nameOf(options);
+  const database = databaseOf(template);
+  if (!Number.isInteger(database) || database < 0) {
+    throw new LockConfigurationError(
+      `Option "redis" names the database ${String(database)} of ${name}. Databases have numbers from 0 on: 'redis://localhost:6379/5'.`,
+    );
+  }
   return {
-    name: nameOf(options),
+    name,
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
-    connect: () => template.duplicate(OWN),
+    database,
+    connect: () => template.duplicate({ ...OWN, db: database }),
     connectSubscriber: () => template.duplicate(OWN_SUBSCRIBER),
     redact: (text) => redact(text, secrets),
   };
+}
+
+/** Private to ioredis, which remembers there what was selected since it connected. */
+interface Selected {
+  readonly condition?: { readonly select?: number } | null;
+  /** Of a connection that broke, until the next one is ready: ioredis then selects the same again. */
+  readonly prevCondition?: { readonly select?: number } | null;
+}
+
+/** What is selected now, which may be another one than its options say. */
+function databaseOf(client: Redis): number {
+  const { condition, prevCondition } = client as unknown as Selected;
+  return prevCondition?.select ?? condition?.select ?? client.options.db ?? 0;
 }
 
 function clusterSource(cluster: Cluster): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
   const nodes = startupNodesOf(cluster);
   const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
+  const name = `cluster ${nodes.map(nameOf).join(', ')}`;
+  // ioredis leaves it out, or goes on in database 0.
+  const database = [redisOptions as RedisOptions, ...nodes].find(({ db }) => (db ?? 0) !== 0);
+  if (database !== undefined) {
+    throw new LockConfigurationError(
+      `Option "redis" names the database ${String(database.db)} of the ${name}. A Cluster has database 0 only: leave the number out, and ` +
+        'tell applications apart by "keyPrefix".',
+    );
+  }
   const options: ClusterOptions = {
     lazyConnect: true,
     enableReadyCheck: true,
@@ -137,9 +170,10 @@ function clusterSource(cluster: Cluster): RedisSource {
     redisOptions: { ...redisOptions, ...OWN_NODE },
   };
   return {
-    name: `cluster ${nodes.map(nameOf).join(', ')}`,
+    name,
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
+    database: 0,
     connect: () => cluster.duplicate([], options),
     connectSubscriber: (client, address) => {
       const masters = (client as Cluster).nodes('master');

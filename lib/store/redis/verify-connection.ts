@@ -1,0 +1,59 @@
+import type { Redis } from 'ioredis';
+import { isRefusal } from './reply-errors.js';
+
+/** What a connection has to be before it is used. */
+export interface Verification {
+  /** The number of the database that its commands have to go to. */
+  readonly database: number;
+  /** Whether the server has to be told from others. */
+  readonly readsRun: boolean;
+}
+
+/**
+ * Makes sure that a new connection leads where it is meant to, before anything else is sent over it: ioredis goes on in database 0 when
+ * its own SELECT is refused, and an address may lead to another server than before. Resolves with the id of the server's present run, if
+ * that was to be read and the Redis user may read it.
+ *
+ * Rejects with the server's refusal of the database, or with what keeps it from answering.
+ */
+export async function verifyConnection(
+  client: Redis,
+  { database, readsRun }: Verification,
+): Promise<string | undefined> {
+  const [, run] = await Promise.all([
+    database === 0 ? undefined : select(client, database), // a new connection is in database 0
+    readsRun ? runOf(client) : undefined,
+  ]);
+  return run;
+}
+
+async function select(client: Redis, database: number): Promise<void> {
+  try {
+    await client.select(database);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    throw new DatabaseRefusal(database, error);
+  }
+}
+
+/** The server will not let us into the database until somebody changes a setting. */
+export class DatabaseRefusal extends Error {
+  constructor(database: number, cause: Error) {
+    const number = String(database);
+    super(
+      `cannot use database ${number}: ${cause.message.replace(/\.$/, '')}. Allow the Redis user the command SELECT ("+select"), ` +
+        'or name a database that the server has',
+      { cause },
+    );
+  }
+}
+
+async function runOf(client: Redis): Promise<string | undefined> {
+  try {
+    return /^run_id:(\w+)/m.exec(await client.info('server'))?.[1];
+  } catch (error) {
+    // INFO may be forbidden: then servers cannot be told apart.
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
