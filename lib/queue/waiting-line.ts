@@ -30,7 +30,7 @@ const LONGEST_RETRY_MS = 1_000;
 
 /** When votes were split: random, or the same callers meet again; the range is doubled from the first to the longest. */
 const FIRST_CONTENDED_MS = 10;
-const LONGEST_CONTENDED_MS = 1_000;
+const LONGEST_CONTENDED_MS = 250;
 
 /** A tenure lets the event loop go on this often at the least: a chain of callers without I/O would keep everything else from it. */
 const YIELD_MS = 10;

@@ -1,3 +1,5 @@
+import { MARK } from '../../owner-token.js';
+
 /** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
 const MOST_PASSED = 1_000;
 
@@ -12,6 +14,9 @@ const MOST_OVERTAKEN = 100;
 
 /** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
 const MOST_HEARD = 100;
+
+/** Over several masters: how long after the one before it each in line looks. All at once they would split the votes. In ms. */
+const TURN_MS = 10;
 
 /**
  * For so long after it came, a caller of several keys lets others have those of its keys that are free, while it cannot have all of them.
@@ -55,7 +60,8 @@ const CALLED_LIFE_MS = 1_000;
  * `warn(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
  * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
  *
- * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again.
+ * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again, one after the other, and
+ * those who would hold it together at once. Who hears nothing is taken out.
  *
  * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
  * Cluster a channel with a hash tag is heard where the key is, by sharded pub/sub, and counted there. Of one without, neither knows of
@@ -193,18 +199,23 @@ local function give(main, queue, holders, mine, counts, before)
 end
 
 local function tell_all(main, queue)
-  local told, heard, count = 0, {}, 0
+  local heard, count, in_ms, previous = {}, 0, 0, nil
   for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
     if count == ${String(MOST_HEARD)} then break end
     local id, _, channel = place_of(member)
-    told = told + 1
+    local mode = id and mode_of('${MARK}' .. id)
+    if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
     -- An error (forbidden) says nothing about who listens.
-    if id and redis.pcall('PUBLISH', channel, id .. ' 0 ' .. main) ~= 0 and not heard[channel] then
-      heard[channel] = true
-      count = count + 1
+    if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
+      redis.pcall('ZREM', queue, member)
+    else
+      previous = mode or 'exclusive'
+      if not heard[channel] then
+        heard[channel] = true
+        count = count + 1
+      end
     end
   end
-  if told > 0 then redis.pcall('ZREMRANGEBYRANK', queue, 0, told - 1) end
 end
 `;
 
