@@ -35,16 +35,27 @@ type Unit =
   | 'year'
   | 'years';
 
-/** Milliseconds, or a string as the `ms` package reads it: `'500ms'`, `'30s'`, `'5 minutes'`, `'45d'`. */
+/** Milliseconds, or a string as the `ms` package reads it: `'500ms'`, `'30s'`, `'5 minutes'`, `'45d'`. At most 100 years. */
 export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
-/** A duration in milliseconds. Refuses what is not finite or less than `atLeastMs`; the message names the option. */
+/**
+ * The longest duration: 100 years. A server's clock in µs, that much later, is still a safe integer, and Redis takes it for an expiry;
+ * with a longer one it would refuse the command, or worse, write the value and refuse its expiry.
+ */
+const LONGEST_MS = 100 * 365.25 * 86_400_000;
+
+/** A duration in milliseconds. Refuses what is not finite, less than `atLeastMs` or longer than 100 years; the message names the option. */
 export function toMs(value: unknown, option: string, atLeastMs = 0): number {
   const parsed = typeof value === 'string' ? parse(value) : value;
   if (typeof parsed !== 'number' || !Number.isFinite(parsed) || parsed < atLeastMs) {
     throw new LockConfigurationError(
       `Option "${option}" must be a duration of at least ${String(atLeastMs)} ms, received ${describe(value)}. ` +
         'Give milliseconds (30_000) or a string such as "500ms", "30s", "5m".',
+    );
+  }
+  if (parsed > LONGEST_MS) {
+    throw new LockConfigurationError(
+      `Option "${option}" must be a duration of at most 100 years, received ${describe(value)}. A number is a number of milliseconds.`,
     );
   }
   return parsed;

@@ -159,13 +159,13 @@ describe('a script that is sent twice', () => {
 
 describe('a script that fails', () => {
   it.each([
-    ['the lock itself', 'lock:b'],
-    ['the fence', '{lock:b}:fence'],
-  ])('because %s has the wrong type acquires nothing and changes nothing', async (_what, wrong) => {
+    ['the lock itself', 'lock:b', 'WRONGTYPE'],
+    ['the fence', '{lock:b}:fence', 'does not hold a fencing token'],
+  ])('because %s has the wrong type acquires nothing', async (_what, wrong, problem) => {
     await redis.hset(wrong, { field: 'value' });
     const outcome = await store.acquire(request(['a', 'b', 'c']));
     expect(outcome).toMatchObject({ status: 'unavailable', transient: false });
-    expect(JSON.stringify(outcome)).toContain('WRONGTYPE');
+    expect(JSON.stringify(outcome)).toContain(problem);
     expect(await redis.keys('*')).toEqual([wrong]);
   });
 

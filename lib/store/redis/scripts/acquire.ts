@@ -1,4 +1,5 @@
 import { MARK } from '../../owner-token.js';
+import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { LINE, MOST_ASKED, PLACE_LIFE_MS } from './line.js';
 import { QUARANTINE } from './quarantine.js';
@@ -21,7 +22,7 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
  */
-export const acquireScript = script(`${CLOCK}
+export const acquireScript = script(`${CLOCK}${FENCE}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
 local joins = tonumber(ARGV[10])
@@ -44,7 +45,9 @@ end
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
 local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
 if #KEYS == 4 and alone and ttl > 0 and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
-  local first = fencing_token(tonumber(redis.call('GET', KEYS[2]) or 0))
+  local stored, damaged = fence_at(KEYS[2])
+  if damaged then return damaged end
+  local first = fencing_token(stored)
   raise(KEYS[2], first + turns - 1, 0)
   redis.call('SET', KEYS[1], token, 'PX', ttl)
   return { 1, now, first, 0 }
@@ -130,7 +133,9 @@ for i = 1, last, 4 do
     if type(waiting) == 'number' then others = others + waiting end
     if stays and redis.pcall('ZSCORE', queue, member) then others = others - 1 end
   end
-  highest = math.max(highest, tonumber(redis.call('GET', fence) or 0))
+  local stored, damaged = fence_at(fence)
+  if damaged then return damaged end
+  highest = math.max(highest, stored)
   if joined then
     local phase = phase_of(main)
     joined = phase and (joined == math.huge or joined == phase) and phase or nil

@@ -1,3 +1,4 @@
+import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { LINE } from './line.js';
 import { QUARANTINE } from './quarantine.js';
@@ -21,7 +22,7 @@ import { CLOCK, script } from './script.js';
  * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
  * SET does not.
  */
-export const extendScript = script(`${CLOCK}${QUARANTINE}${HOLDERS}${LINE}
+export const extendScript = script(`${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
 local keep, max_ttl, line = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local last = max_ttl and #KEYS - 1 or #KEYS
 local stride = (line == 'many' or max_ttl) and 5 or 2
@@ -46,8 +47,9 @@ for i = 1, last, 4 do
     mine, sure_until, beside = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   end
   local holder = redis.pcall('GET', main)
-  local stored = redis.pcall('GET', fence_key)
-  local fence = type(stored) == 'string' and tonumber(stored) or 0
+  -- Where the fence is damaged nothing is put back: nobody knows who came after.
+  local stored, damaged = fence_at(fence_key)
+  local fence = stored or 0
   local mode = mode_of(token)
   -- Whom those who hold it together do not exclude.
   local may_join = not holder or mode ~= nil and type(holder) == 'string' and string.match(holder, '^%S+') == marker(mode)
@@ -75,7 +77,7 @@ for i = 1, last, 4 do
         if is_sooner then warn(main, queue, holders, nil, 0, line == 'one', {}) end
       end
     end
-  elseif answer[1] > -2 and now < sure_until
+  elseif answer[1] > -2 and now < sure_until and not damaged
     and ((may_join and beside == fence)
       or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)

@@ -1,4 +1,5 @@
 import { MARK } from '../../owner-token.js';
+import { LARGEST_FENCE } from './fence.js';
 
 /**
  * Who holds a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder set beside it, tokens by
@@ -65,7 +66,8 @@ local function left(main, holders, token)
 end
 
 local function phase_of(main)
-  return tonumber(string.match(redis.call('GET', main) or '', '^${MARK}:%S+ (%d+)$'))
+  local phase = tonumber(string.match(redis.call('GET', main) or '', '^${MARK}:%S+ (%d+)$'))
+  return phase and phase <= ${String(LARGEST_FENCE)} and phase or nil
 end
 
 local function fence_life(fence, token, life)
