@@ -40,6 +40,9 @@ import type { StoreHealth } from './store/lock-store.js';
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
 const GIVE_BACK_MS = 1_000;
 
+/** The same of a store that does answer, when there is very much to give back. */
+const LONGEST_GIVE_BACK_MS = 10_000;
+
 /** Of all services of the process: what they wait for can close one circle. */
 const waitsFor = new WaitsFor();
 
@@ -306,7 +309,7 @@ export class LockService {
 
   /**
    * Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. A silent
-   * store delays it by one second at the most.
+   * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
    */
   async shutdown(timeoutMs: number = this.#options.shutdownTimeoutMs): Promise<void> {
     const since = this.#clock.now();
@@ -316,7 +319,7 @@ export class LockService {
     // Holders are told before anything is waited for. Attempts go back ahead of their locks.
     this.once.giveBack();
     this.#keeper.endAll('shutdown');
-    await this.#within(
+    await this.#whileConfirmed(
       overtimeMs,
       Promise.all([this.once.settled(), this.#queue.settled().then(() => this.#keeper.finish())]),
     );
@@ -408,14 +411,29 @@ export class LockService {
     return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
   }
 
-  /** Resolves when the work has ended, or `ms` have. */
-  async #within(ms: number, work: Promise<unknown>): Promise<void> {
+  /** Resolves when the work has ended, or `ms` have; with whether it has ended. */
+  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
     let cancel = (): void => undefined;
-    const timeIsUp = new Promise<void>((resolve) => {
-      cancel = this.#clock.setTimer(resolve, ms);
+    const timeIsUp = new Promise<false>((resolve) => {
+      cancel = this.#clock.setTimer(() => {
+        resolve(false);
+      }, ms);
     });
-    await Promise.race([work, timeIsUp]);
+    const isOver = await Promise.race([work.then(() => true), timeIsUp]);
     cancel();
+    return isOver;
+  }
+
+  /** Resolves when everything is given back; or in `ms`, or later, when the store has confirmed nothing for a second. */
+  async #whileConfirmed(ms: number, givenBack: Promise<unknown>): Promise<void> {
+    const since = this.#clock.now();
+    let left = this.#keeper.unconfirmed;
+    let isOver = await this.#within(ms, givenBack);
+    while (!isOver && this.#keeper.unconfirmed < left) {
+      if (elapsedMs(since, this.#clock.now()) >= LONGEST_GIVE_BACK_MS) return;
+      left = this.#keeper.unconfirmed;
+      isOver = await this.#within(GIVE_BACK_MS, givenBack);
+    }
   }
 
   async #acquire(keys: readonly string[], options: ResolvedAcquireOptions): Promise<HeldLock> {

@@ -142,6 +142,11 @@ export class LeaseKeeper {
     for (const lease of [...this.#leases.values()]) this.#lose(lease, reason);
   }
 
+  /** Of how many leases that are over the store has not confirmed it yet. */
+  get unconfirmed(): number {
+    return this.#cleanUp.size;
+  }
+
   /** Resolves when no release is on its way and the last round of the clean-up is over. */
   async finish(): Promise<void> {
     await this.#endings.settled();

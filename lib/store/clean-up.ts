@@ -10,6 +10,8 @@ const LONGEST_DELAY_MS = 5_000;
 const ASK_AGAIN_MS: readonly number[] = [500, 5_000];
 /** Requests of a round that are on their way at once. */
 const AT_ONCE = 10;
+/** The same of the last round: nobody else asks the store any more, and what is not given back in time stays taken for its TTL. */
+const AT_ONCE_AT_LAST = 1_000;
 /** With so many entries pending, a new one has to wait for its round. */
 const CROWD = 1_000;
 
@@ -71,12 +73,12 @@ export class CleanUp {
     else void this.#ask(entry);
   }
 
-  /** One last round, and none after it. */
+  /** One last round, and none after it; one that is under way ends early. */
   async finish(): Promise<void> {
     this.#state = 'finishing';
     this.#cancel();
     await this.#asking.settled();
-    await this.#workOff([...this.#entries.values()]);
+    await this.#workOff([...this.#entries.values()], AT_ONCE_AT_LAST);
   }
 
   /** Forgets everything. */
@@ -138,7 +140,7 @@ export class CleanUp {
       // The agenda comes up to a slot early.
       else if (!entry.asking && entry.dueMs - age <= FIRST_DELAY_MS) due.push(entry);
     }
-    const complete = await this.#workOff(due);
+    const complete = await this.#workOff(due, AT_ONCE);
     this.#working = false;
     if (!complete) {
       this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
@@ -153,8 +155,9 @@ export class CleanUp {
   }
 
   /** Answers whether the store answered for all of them; goes no further where it did not. */
-  async #workOff(entries: readonly Entry[]): Promise<boolean> {
+  async #workOff(entries: readonly Entry[], atOnce: number): Promise<boolean> {
     const queue = entries.values();
+    const state = this.#state;
     let complete = true;
     const work = async (): Promise<void> => {
       for (const entry of queue) {
@@ -163,10 +166,10 @@ export class CleanUp {
           // To the end: one that always fails must not keep the others from their turn.
           if (this.#entries.delete(entry.lease.token)) this.#entries.set(entry.lease.token, entry);
         }
-        if (!complete || this.#state === 'closed') return;
+        if (!complete || this.#state !== state) return;
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: atOnce }, work));
     return complete;
   }
 
