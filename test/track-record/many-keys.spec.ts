@@ -124,7 +124,7 @@ describe('many keys in one call', () => {
       timeoutMs: 50,
     });
     const write = () => writes.run(0, script('return 1'), ['key'], [], 60_000);
-    const replies = await Promise.all(Array.from({ length: 130_000 }, write));
+    const replies = await Promise.all(Array.from({ length: 5_000 }, write));
     expect(replies.every(({ status }) => status === 'answered')).toBe(true);
     expect(Math.max(...sizes)).toBe(1_000);
   });
