@@ -42,7 +42,8 @@ export interface HandoffOptions {
 export interface LockModuleOptions {
   /**
    * Where Redis is: a URL, ioredis options (Sentinel too), or an ioredis `Redis` or `Cluster`, which is asked for its address only:
-   * Holdfast opens connections of its own and leaves yours alone.
+   * Holdfast opens connections of its own and leaves yours alone. Locks go to the database of the URL or the options, or to the one that
+   * the client has selected when it is handed over. Where the server refuses that database, calls fail with 503.
    *
    * A list makes a quorum of independent masters (Redlock): a lock is held by whoever has a majority of them. Take an odd number, three
    * or more, that fail independently of each other.
@@ -62,7 +63,8 @@ export interface LockModuleOptions {
   clockDrift?: number;
   /**
    * The longest time one request to one Redis may take. Default 1 s; never longer than the TTL asked for. Of several masters, those that
-   * do not answer in this time are done without, and not waited for again until they have answered.
+   * do not answer in this time are done without, and not waited for again until they have answered. While the event loop is blocked no
+   * answer can be read: a block uses up a quarter of this time at most.
    */
   nodeTimeout?: Duration;
   /**
