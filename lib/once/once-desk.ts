@@ -146,7 +146,7 @@ export class OnceDesk {
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
     const nobody = randomUUID();
-    const reference = { key, token: nobody, owner: nobody };
+    const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
     const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
     if (state.status === 'done') return doneElsewhere(state);
     if (state.status === 'exhausted') return exhausted(state);
@@ -336,7 +336,10 @@ export class OnceDesk {
   }
 }
 
-function attemptUnder({ keys, lease }: SectionLock, options: ResolvedOnceOptions): Running {
+function attemptUnder(
+  { keys, lease, fencingToken }: SectionLock,
+  options: ResolvedOnceOptions,
+): Running {
   const [key = ''] = keys;
   if (keys.length !== 1 || lease === undefined) {
     throw new LockConfigurationError(
@@ -345,7 +348,7 @@ function attemptUnder({ keys, lease }: SectionLock, options: ResolvedOnceOptions
   }
   const { token, ttlMs } = lease;
   return {
-    reference: { key, token, owner: randomUUID() },
+    reference: { key, token, owner: randomUUID(), fencingToken },
     options,
     ttlMs,
     lifeMs: LIFE_TTLS * ttlMs + options.keepDoneMs,

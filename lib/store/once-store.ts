@@ -8,6 +8,8 @@ export interface OnceReference {
   readonly token: string;
   /** Names this try. Not the token: callers of one process take turns under one token. */
   readonly owner: string;
+  /** Of that lock: a later attempt has a larger one. 0 of somebody who does not hold it, and only asks how the work is. */
+  readonly fencingToken: number;
 }
 
 export interface BeginRequest extends OnceReference {

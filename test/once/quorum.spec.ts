@@ -27,10 +27,14 @@ afterAll(async () => {
 
 const lease = request('work', { token: 'holdfast:me' });
 
+/** Of "me", which comes after everybody that these tests plant. */
+const FENCE = 10;
+
 const begin = (owner = 'me', attempts = 3): BeginRequest => ({
   key: 'work',
   token: lease.token,
   owner,
+  fencingToken: FENCE,
   attempts,
   lifeMs: 60_000,
   keepMs: 60_000,
@@ -40,6 +44,7 @@ const end = (how: FinishRequest['end'], owner = 'me', attempt = 1): FinishReques
   key: 'work',
   token: lease.token,
   owner,
+  fencingToken: owner === 'me' ? FENCE : 1,
   attempt,
   end: how,
   lifeMs: 60_000,
@@ -119,9 +124,9 @@ describe('an attempt on three masters', () => {
   });
 
   it('that is superseded leaves no mark, not even on a node that had not heard of the next one', async () => {
-    await know(0, { state: 'running', attempt: 1, owner: 'slow', end: '' });
-    await know(1, { state: 'running', attempt: 2, owner: 'next', end: '' });
-    await know(2, { state: 'running', attempt: 2, owner: 'next', end: '' });
+    await know(0, { state: 'running', attempt: 1, owner: 'slow', end: '', fence: 1 });
+    await know(1, { state: 'running', attempt: 2, owner: 'next', end: '', fence: 2 });
+    await know(2, { state: 'running', attempt: 2, owner: 'next', end: '', fence: 2 });
     expect(await store.once.finish(end('done', 'slow'))).toEqual({ status: 'superseded' });
     expect(await known('state')).toEqual(['failed', 'running', 'running']);
   });

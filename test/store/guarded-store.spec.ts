@@ -207,7 +207,7 @@ describe('a store that outlives its service', () => {
 });
 
 describe('GuardedStore and what a store knows of work that is to be done once', () => {
-  const reference = { key: 'work', token: 'token', owner: 'me' };
+  const reference = { key: 'work', token: 'token', owner: 'me', fencingToken: 1 };
   const begin = { ...reference, attempts: 3, lifeMs: 1_000, keepMs: 1_000 };
   const finish = { ...reference, attempt: 1, end: 'done' as const, lifeMs: 1_000 };
 

@@ -1,16 +1,15 @@
-import type { Unavailable } from '../../lock-store.js';
 import type {
   BeginOutcome,
   BeginRequest,
   FinishOutcome,
   FinishRequest,
   KeepRequest,
+  OnceReference,
   OnceStore,
 } from '../../once-store.js';
 import { poll, quorumOf } from '../poll.js';
-import { unavailable } from '../votes.js';
-import type { NodeOnce } from './node-once.js';
-import { beginOutcome, finishOutcome } from './once-votes.js';
+import type { BeginVote, NodeEnd, NodeOnce } from './node-once.js';
+import { beginDecision, finishOutcome } from './once-votes.js';
 
 /** One of the nodes that vote. */
 export interface OnceNode {
@@ -19,7 +18,13 @@ export interface OnceNode {
   readonly once: NodeOnce;
 }
 
-/** What a majority of nodes knows of work that is to be done once; with one node, a majority of one. */
+/**
+ * What a majority of nodes knows of work that is to be done once; with one node, a majority of one.
+ *
+ * Over several it is Paxos (Lamport, "Paxos made simple", 2001) for each attempt, with its fencing token as the ballot: to begin is the
+ * promise, and what is accepted is first that the attempt runs, then how it ended. Nobody works, and nobody is told that the work is
+ * over, before a majority has accepted that.
+ */
 export class RedisOnceStore implements OnceStore {
   readonly #nodes: readonly OnceNode[];
   readonly #quorum: number;
@@ -29,33 +34,39 @@ export class RedisOnceStore implements OnceStore {
     this.#quorum = quorumOf(nodes.length);
   }
 
-  async begin(request: BeginRequest): Promise<BeginOutcome> {
-    const { outcome, answers, complete } = await poll(
+  async begin(given: BeginRequest): Promise<BeginOutcome> {
+    const request = this.#ranked(given);
+    // Over several, none of them knows how many have begun.
+    const attempts = this.#isOne ? request.attempts : Number.MAX_SAFE_INTEGER;
+    const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.once.begin(request),
-      (votes, awaited) => beginOutcome(votes, awaited, this.#nodes),
+      (node) => node.once.begin({ ...request, attempts }),
+      (votes, awaited) => beginDecision(votes, awaited, this.#nodes),
     );
-    if (outcome.status === 'begun') return this.#agree(request, outcome.attempt, answers);
-    if (outcome.status === 'done' || outcome.status === 'exhausted') {
-      await this.#spread(request, outcome, answers);
-      const late = complete.then((votes) =>
-        votes.map((vote, index) => (answers[index] === undefined ? vote : undefined)),
-      );
-      void late.then((votes) => this.#spread(request, outcome, votes));
+    if (outcome.status === 'begun') return this.#confirm(request, outcome);
+    if (outcome.status !== 'over') return outcome;
+    const { end, standing } = outcome;
+    if (standing === 'known') {
+      // One that does not know it may be one of a majority that is asked for next.
+      if (request.fencingToken > 0)
+        void complete.then((votes) => this.#spread(request, end, votes));
+      return over(end);
     }
-    return outcome;
+    return this.#settle(standing === 'to-adopt' ? request : ownersOf(end, request), end);
   }
 
   async keep(request: KeepRequest): Promise<FinishOutcome> {
-    const { outcome } = await this.#ask((node) => node.once.keep(request));
+    const ranked = this.#ranked(request);
+    const { outcome } = await this.#ask((node) => node.once.keep(ranked));
     return outcome;
   }
 
-  async finish(request: FinishRequest): Promise<FinishOutcome> {
+  async finish(given: FinishRequest): Promise<FinishOutcome> {
+    const request = this.#ranked(given);
     const { outcome, complete } = await this.#ask((node) => node.once.finish(request));
-    if (outcome.status === 'superseded' && this.#nodes.length > 1) {
-      // A node that was not there when the next attempt began has believed it: what it says would count.
+    if (outcome.status === 'superseded' && !this.#isOne) {
+      // A node that was not there when the next attempt began has believed it: those who ask should not find that.
       const votes = await complete;
       await Promise.all(
         this.#nodes
@@ -66,55 +77,71 @@ export class RedisOnceStore implements OnceStore {
     return outcome;
   }
 
+  get #isOne(): boolean {
+    return this.#nodes.length === 1;
+  }
+
+  /** With one node nothing has to be ordered: whoever came last is the latest. */
+  #ranked<Request extends OnceReference>(request: Request): Request {
+    return this.#isOne ? { ...request, fencingToken: 0 } : request;
+  }
+
   #ask(ask: (node: OnceNode) => Promise<FinishOutcome>) {
     return poll(this.#nodes, this.#quorum, ask, (votes, awaited) =>
       finishOutcome(votes, awaited, this.#nodes),
     );
   }
 
-  /** The largest number counts once a majority has it: every later attempt is counted from there. */
-  async #agree(
+  /** Begins to work once a majority knows it, with the largest number of theirs: every later attempt is counted from there. */
+  async #confirm(
     request: BeginRequest,
-    attempt: number,
-    votes: readonly (BeginOutcome | undefined)[],
+    { attempt, lastError }: { readonly attempt: number; readonly lastError?: string | undefined },
   ): Promise<BeginOutcome> {
-    const numbers = votes.map((vote) => (vote?.status === 'begun' ? vote.attempt : undefined));
-    const missing = this.#quorum - numbers.filter((number) => number === attempt).length;
-    if (missing <= 0) return { status: 'begun', attempt };
-    const lower = this.#nodes.filter((_, index) => (numbers[index] ?? Infinity) < attempt);
-    const { outcome } = await poll<OnceNode, FinishOutcome, BeginOutcome>(
-      lower,
-      missing,
-      (node) => node.once.keep({ ...request, attempt }),
-      (answers, awaited) => {
-        const raised = answers.filter((answer) => answer?.status === 'accepted').length;
-        if (raised >= missing) return { status: 'begun', attempt };
-        if (raised + awaited >= missing) return undefined;
-        const failures: (Unavailable | undefined)[] = this.#nodes.map((node) => {
-          const answer = answers[lower.indexOf(node)];
-          return answer?.status === 'unavailable' ? answer : undefined;
-        });
-        return unavailable(failures, this.#nodes);
-      },
-    );
-    return outcome;
+    if (this.#isOne) return { status: 'begun', attempt };
+    if (attempt > request.attempts) {
+      const [attempts, leftMs] = [attempt - 1, request.keepMs];
+      return this.#settle(request, { status: 'exhausted', attempts, text: lastError, leftMs });
+    }
+    const { outcome } = await this.#ask((node) => node.once.keep({ ...request, attempt }));
+    if (outcome.status === 'accepted') return { status: 'begun', attempt };
+    return outcome.status === 'superseded' ? { status: 'lost', attempts: attempt } : outcome;
   }
 
-  /** Where this try has begun, although others know that it is over, that is told: they may not be there when it is asked for next. */
-  async #spread(
-    { key, token, owner, keepMs }: BeginRequest,
-    outcome: BeginOutcome & { readonly status: 'done' | 'exhausted' },
-    votes: readonly (BeginOutcome | undefined)[],
-  ): Promise<void> {
-    const [end, text] =
-      outcome.status === 'done'
-        ? (['done', outcome.value] as const)
-        : (['final', outcome.error] as const);
-    const request = { key, token, owner, attempt: outcome.attempts, end, text, lifeMs: keepMs };
+  /** That the work is over counts once a majority knows it. */
+  async #settle(by: OnceReference, end: End): Promise<BeginOutcome> {
+    const { outcome } = await this.#ask((node) => node.once.finish(endOf(by, end)));
+    if (outcome.status === 'accepted') return over(end);
+    // A later attempt has begun: that one decides.
+    return outcome.status === 'superseded' ? { status: 'lost', attempts: end.attempts } : outcome;
+  }
+
+  /** Tells those of it that did not know. */
+  async #spread(by: OnceReference, end: NodeEnd, votes: readonly BeginVote[]): Promise<void> {
+    const knows = (vote: BeginVote | undefined): boolean =>
+      vote?.status === end.status && vote.sure === end.sure;
     await Promise.all(
       this.#nodes
-        .filter((_, index) => votes[index]?.status === 'begun')
-        .map((node) => node.once.finish(request)),
+        .filter((_, index) => !knows(votes[index]))
+        .map((node) => node.once.finish(endOf(by, end))),
     );
   }
 }
+
+type End = Pick<NodeEnd, 'status' | 'attempts' | 'text' | 'leftMs'>;
+
+const over = ({ status, attempts, text }: End): BeginOutcome =>
+  status === 'done' ? { status, attempts, value: text } : { status, attempts, error: text };
+
+const endOf = ({ key, token, owner, fencingToken }: OnceReference, end: End): FinishRequest => ({
+  ...{ key, token, owner, fencingToken },
+  attempt: end.attempts,
+  end: end.status === 'done' ? 'done' : 'final',
+  text: end.text,
+  lifeMs: end.leftMs,
+});
+
+/** As whoever ended it asked, and would ask again. */
+const ownersOf = ({ owner, sure }: NodeEnd, { key, token }: OnceReference): OnceReference => ({
+  ...{ key, token, owner },
+  fencingToken: sure,
+});

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { BeginOutcome, FinishOutcome, OnceReference } from '../../lib/store/once-store.js';
+import type { AcknowledgedReply } from '../../lib/store/redis/acknowledged-writes.js';
+import { NodeOnce } from '../../lib/store/redis/once/node-once.js';
+import { RedisOnceStore } from '../../lib/store/redis/once/redis-once-store.js';
+import { onceScript } from '../../lib/store/redis/scripts/once.js';
+import { Random } from '../faults/random.js';
+import { RedisServer } from '../support/redis-server.js';
+
+const SEEDS = 150;
+const STEPS = 40;
+const MASTERS = [0, 1, 2];
+
+let server: RedisServer;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  redis = new Redis(server.url);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+const unavailable = { status: 'unavailable', nodes: [], transient: true } as const;
+
+interface Attempt extends OnceReference {
+  readonly attempt: number;
+  readonly end: 'done' | 'failed';
+  /** Of work that is done; else its error. */
+  readonly text: string;
+}
+
+/**
+ * One job on three masters, which are three pairs of keys on one server: the real script, and a network that loses requests and answers
+ * and delivers some of them late. The holders of the lock follow each other; each may die, or come back when it no longer holds it.
+ */
+class Job {
+  readonly #random: Random;
+  readonly #id: string;
+  readonly #late: (() => Promise<unknown>)[] = [];
+  readonly #store: RedisOnceStore;
+  readonly #working: Attempt[] = [];
+  readonly #log: string[] = [];
+  /** Values of attempts that a later one has followed before anybody knew of them. */
+  readonly #tooLate = new Set<string>();
+  #fencingToken = 0;
+  #sent = 0;
+  #value: string | undefined;
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+    this.#id = `job ${String(seed)}`;
+    this.#store = new RedisOnceStore(
+      MASTERS.map((index) => ({
+        name: String(index),
+        isSilent: false,
+        once: new NodeOnce({
+          run: (_, args) => this.#send(index, args),
+          malformed: (value) => {
+            throw new Error(`malformed: ${String(value)}`);
+          },
+        }),
+      })),
+    );
+  }
+
+  get story(): string {
+    return `${this.#id}\n${this.#log.join('\n')}`;
+  }
+
+  async step(): Promise<void> {
+    const chance = this.#random.fraction();
+    if (chance < 0.3) await this.#begin();
+    else if (chance < 0.7) await this.#end();
+    else if (chance < 0.85) await this.#look();
+    else await this.#late.splice(0, 1)[0]?.();
+    // What nobody waited for, and what follows from it: so that a seed always tells the same story.
+    do await nextTurn();
+    while (this.#sent > 0);
+  }
+
+  #send(index: number, args: readonly (string | number)[]): Promise<AcknowledgedReply> {
+    this.#sent += 1;
+    return this.#deliver(index, args).finally(() => {
+      this.#sent -= 1;
+    });
+  }
+
+  async #deliver(index: number, args: readonly (string | number)[]): Promise<AcknowledgedReply> {
+    const keys = [`${this.#id} ${String(index)}`, `${this.#id} ${String(index)} once`];
+    const run = (): Promise<unknown> => redis.eval(onceScript.lua, 2, ...keys, ...args);
+    const chance = this.#random.fraction();
+    if (chance < 0.15) return unavailable;
+    if (chance < 0.25) {
+      this.#late.push(run);
+      return unavailable;
+    }
+    const value = await run();
+    return chance < 0.35 ? unavailable : { status: 'answered', value, shortfall: undefined };
+  }
+
+  /** The next holder of the lock begins. */
+  async #begin(): Promise<void> {
+    this.#fencingToken += 1;
+    const name = `attempt ${String(this.#fencingToken)}`;
+    const reference = { key: 'job', token: name, owner: name, fencingToken: this.#fencingToken };
+    const missed = this.#random.chance(0.5) ? this.#random.pick(MASTERS) : undefined;
+    for (const index of MASTERS) {
+      if (index !== missed) await redis.set(`${this.#id} ${String(index)}`, name);
+    }
+    const request = { ...reference, attempts: 1_000, lifeMs: 60_000, keepMs: 60_000 };
+    let outcome = await this.#store.begin(request);
+    if (outcome.status === 'unavailable') outcome = await this.#store.begin(request);
+    this.#note(`${name} begins`, outcome);
+    if (outcome.status === 'done') this.#tell(outcome.value);
+    if (outcome.status === 'unavailable')
+      await this.#store.finish({ ...reference, attempt: 0, end: 'returned', lifeMs: 60_000 });
+    if (outcome.status !== 'begun') return;
+    expect([this.#value, this.story]).toEqual([undefined, this.story]);
+    for (const { text } of this.#working) this.#tooLate.add(text);
+    const end = this.#random.chance(0.3) ? 'failed' : 'done';
+    this.#working.push({ ...reference, attempt: outcome.attempt, end, text: `of ${name}` });
+  }
+
+  /** One that has begun, however long ago, ends; when there is no answer, now and then again. */
+  async #end(): Promise<void> {
+    if (this.#working.length === 0) return;
+    const attempt = this.#random.pick(this.#working);
+    const outcome = await this.#store.finish({ ...attempt, lifeMs: 60_000 });
+    this.#note(`${attempt.owner} ${attempt.end}`, outcome);
+    if (outcome.status === 'accepted' && attempt.end === 'done') this.#tell(attempt.text);
+    if (outcome.status !== 'unavailable') this.#working.splice(this.#working.indexOf(attempt), 1);
+  }
+
+  /** Somebody who does not hold the lock asks. */
+  async #look(): Promise<void> {
+    const nobody = { key: 'job', token: 'nobody', owner: 'nobody', fencingToken: 0 };
+    const outcome = await this.#store.begin({ ...nobody, attempts: 1, lifeMs: 1, keepMs: 1 });
+    this.#note('somebody asks', outcome);
+    if (outcome.status === 'done') this.#tell(outcome.value);
+  }
+
+  #tell(value: string | undefined): void {
+    this.#value ??= value;
+    expect([value, this.story]).toEqual([this.#value, this.story]);
+    expect([this.#tooLate.has(value ?? ''), this.story]).toEqual([false, this.story]);
+  }
+
+  #note(what: string, outcome: BeginOutcome | FinishOutcome): void {
+    this.#log.push(`${what}: ${JSON.stringify(outcome)}`);
+  }
+}
+
+it('I10-13 whatever the network does, a job has one value, nobody works after that is known, and none is of an attempt that another has followed', async () => {
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    const job = new Job(seed);
+    for (let step = 0; step < STEPS; step += 1) await job.step();
+  }
+}, 60_000);
