@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { LockService, type LockModuleOptions, type RunOnceResult } from 'nestjs-holdfast';
+import {
+  LockService,
+  LockStoreUnavailableError,
+  type LockModuleOptions,
+  type RunOnceResult,
+} from 'nestjs-holdfast';
+import { onceScript } from '../../lib/store/redis/scripts/once.js';
 import { deferred, eventually, type Deferred } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -152,5 +158,54 @@ describe('work that is to be done once, on three masters', () => {
     third.thaw();
     await services[0]?.shutdown(0);
     await ending.catch(() => undefined);
+  });
+});
+
+describe('work that is to be done once, on servers whose memory is full', () => {
+  const fill = async (): Promise<void> => {
+    for (const server of servers) await server.command('CONFIG', 'SET', 'maxmemory', '1');
+  };
+
+  it.each([1, 3])(
+    'I10-18 that it is done is kept, and it is not done twice: %i server(s)',
+    async (count) => {
+      const locks = await open(servers.slice(0, count));
+      const { ending, work } = await beginAt(locks);
+      await fill();
+      work.resolve('done');
+      expect(await ending).toMatchObject({ outcome: 'completed', attempts: 1 });
+      for (const server of servers) await server.command('CONFIG', 'SET', 'maxmemory', '0');
+      expect(await locks.runOnce('job', { keepValue: true }, () => 'again')).toEqual({
+        outcome: 'done-elsewhere',
+        attempts: 1,
+        value: 'done',
+      });
+    },
+  );
+
+  it('I10-18 so is how else an attempt ends, and that it goes on', async () => {
+    const [main, once, token] = ['lock:job', '{lock:job}:once', 'holdfast:me'];
+    const run: RedisServer['command'] = (...parts) => servers[0].command(...parts);
+    for (const what of ['keep', 'done', 'failed', 'final', 'returned', 'undo']) {
+      await run('FLUSHALL');
+      await run('SET', main, token);
+      const ask = (how: string, ...args: (string | number)[]): Promise<unknown> =>
+        run('EVAL', onceScript.lua, 2, main, once, how, token, 'me', ...args);
+      await ask('begin', 60_000, 3, 60_000, 1);
+      if (what === 'undo') await ask('done', 60_000, 1, 'value', 1);
+      await run('CONFIG', 'SET', 'maxmemory', '1');
+      expect([what, await ask(what, 60_000, 1, 'text', 1)]).toEqual([what, [1]]);
+      await run('CONFIG', 'SET', 'maxmemory', '0');
+    }
+  });
+
+  it('I10-18 no attempt begins', async () => {
+    const locks = await open(servers);
+    let works = 0;
+    await locks.runOnce('before', () => undefined); // the scripts are loaded
+    await fill();
+    const beginning = locks.runOnce('job', { wait: 0 }, () => (works += 1));
+    await expect(beginning).rejects.toBeInstanceOf(LockStoreUnavailableError);
+    expect(works).toBe(0);
   });
 });
