@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { check, SLACK_MS } from './checker.js';
+import { SLACK_MS } from './answers.js';
+import { check } from './checker.js';
 import type { History, HistoryEvent } from './history.js';
 import type { Plan, Step } from './plan.js';
 

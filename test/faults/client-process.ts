@@ -1,16 +1,22 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { ClientSettings } from './client.js';
 
 const HOOKS = fileURLToPath(new URL('../support/register-typescript.mjs', import.meta.url));
-const SCRIPT = fileURLToPath(new URL('./client.ts', import.meta.url));
+
+/** The part of a client's settings that its parent has to know. */
+export interface Named {
+  readonly name: string;
+}
 
 const READY_WITHIN_MS = 30_000;
 
 /** A client that has been told to finish has answered its last caller, and has shut down, after so long. */
 const FINISH_WITHIN_MS = 20_000;
 
-/** A client of the run, in a process of its own. */
+/**
+ * A client of the run, in a process of its own, which is told its settings as JSON. Says `ready` when its callers begin, finishes when
+ * told to.
+ */
 export class ClientProcess {
   readonly name: string;
   /** Resolves when its callers begin, or when it has ended before. */
@@ -20,9 +26,9 @@ export class ClientProcess {
   readonly #process: ChildProcess;
   #isKilled = false;
 
-  constructor(settings: ClientSettings) {
+  constructor(script: URL, settings: Named) {
     this.name = settings.name;
-    this.#process = fork(SCRIPT, [JSON.stringify(settings)], {
+    this.#process = fork(fileURLToPath(script), [JSON.stringify(settings)], {
       execArgv: ['--import', HOOKS],
       env: { ...process.env, NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -18,12 +18,17 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       readonly keys: readonly string[];
       /** After so long the caller wants an answer, whatever it is. */
       readonly waitMs: number;
+      /** Default: 'exclusive'. */
+      readonly mode?: string;
+      readonly minHoldMs?: number;
     }
   | {
       readonly type: 'granted';
       readonly ask: number;
       readonly keys: readonly string[];
       readonly fencingToken: number;
+      /** By how much the token was ahead of the clock. */
+      readonly aheadMs?: number;
     }
   /**
    * The lock said that it was held, and until when. `at` was read before it was asked: the process may be stopped between any two
@@ -36,8 +41,10 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
   | { readonly type: 'released'; readonly ask: number; readonly result: string }
   | { readonly type: 'refused'; readonly ask: number }
   | { readonly type: 'failed'; readonly ask: number; readonly error: string }
+  /** At even intervals, as far as its event loop is free. */
+  | { readonly type: 'beat' }
   /** Its service has shut down. */
-  | { readonly type: 'ended' }
+  | { readonly type: 'ended'; readonly longestBlockMs?: number }
 );
 
 /** What was done to servers and clients, and when it was over. */
@@ -47,6 +54,8 @@ export type RunEvent = { readonly at: number } & (
   | { readonly type: 'fault'; readonly step: number; readonly client?: string }
   /** After it was undone; of a client that was killed, when another has taken its place. */
   | { readonly type: 'healed'; readonly step: number }
+  /** A client was ended by SIGKILL. */
+  | { readonly type: 'killed'; readonly client: string }
 );
 
 export type HistoryEvent = ClientEvent | RunEvent;

@@ -21,6 +21,8 @@ import {
   type WayFault,
 } from './plan.js';
 
+const CLIENT = new URL('./client.ts', import.meta.url);
+
 /** After the last fault everybody goes on for so long. */
 const CALM_MS = 1_500;
 
@@ -207,7 +209,7 @@ class Stage {
       },
       sabotage: this.#sabotage,
     };
-    const client = new ClientProcess(settings);
+    const client = new ClientProcess(CLIENT, settings);
     this.#recorder.record({ type: 'started', client: name });
     this.#clients[slot] = client;
     this.#everyClient.push(client);

@@ -1,0 +1,150 @@
+/** Whether holders excluded each other, and what their fencing tokens say. It knows nothing of the library. */
+import { byKey, type Grant, wasSeen } from './grants.js';
+
+/** The store lost data: for a time, two who exclude each other may hold what was granted before (docs/guarantees.md). */
+export interface Loss {
+  readonly from: number;
+  /** By then every holder knows, or its lease is over. */
+  readonly until: number;
+  /** Default: all. */
+  readonly keys?: readonly string[] | undefined;
+}
+
+/** Two holders of one key at the same moment who exclude each other. */
+export function overlaps(
+  grants: readonly Grant[],
+  losses: readonly Loss[] = [],
+): readonly string[] {
+  const violations: string[] = [];
+  for (const [key, ofKey] of byKey(grants)) {
+    let holding: Grant[] = [];
+    for (const grant of ofKey.filter(wasSeen).sort((a, b) => a.from - b.from)) {
+      holding = holding.filter(({ to }) => to >= grant.from);
+      const others = excludedBy(grant, holding);
+      for (const other of others) {
+        const until = Math.min(other.to, grant.to);
+        if (isForgiven(losses, key, [other, grant], until)) continue;
+        violations.push(
+          `overlap: key "${key}" was held by ${other.name} and ${grant.name} at once, from ${grant.from.toFixed(1)} on for ${(until - grant.from).toFixed(1)} ms`,
+        );
+      }
+      holding.push(grant);
+    }
+  }
+  return violations;
+}
+
+/** Those among the holders who should have kept this one out. */
+function excludedBy(grant: Grant, holding: readonly Grant[]): readonly Grant[] {
+  const fellows = holding.filter((other) => !exclude(grant, other));
+  const limit = Number(/^limit:(\d+)$/.exec(grant.mode)?.[1] ?? Infinity);
+  return fellows.length >= limit ? holding : holding.filter((other) => exclude(grant, other));
+}
+
+const exclude = (one: Grant, other: Grant): boolean =>
+  one.mode === 'exclusive' || one.mode !== other.mode;
+
+/** One of them may have been granted it before it was forgotten, and may believe to hold it for as long as that took. */
+function isForgiven(
+  losses: readonly Loss[],
+  key: string,
+  pair: readonly Grant[],
+  overlapEnds: number,
+): boolean {
+  return losses.some(
+    ({ from, until, keys }) =>
+      (keys?.includes(key) ?? true) &&
+      overlapEnds >= from &&
+      overlapEnds <= until &&
+      pair.some(({ askedAt }) => askedAt <= until),
+  );
+}
+
+/** Fencing tokens that were given twice, or that do not grow from a holder to one whom it excludes. */
+export function wrongTokens(grants: readonly Grant[]): readonly string[] {
+  const violations: string[] = [];
+  for (const [key, ofKey] of byKey(grants)) {
+    const owners = new Map<number, Grant>();
+    for (const grant of ofKey) {
+      const owner = owners.get(grant.fencingToken);
+      owners.set(grant.fencingToken, grant);
+      if (owner === undefined || !exclude(grant, owner)) continue;
+      violations.push(
+        `fencing: token ${grant.fencingToken} of key "${key}" was given to ${owner.name} and ${grant.name}`,
+      );
+    }
+    violations.push(...fallenTokens(key, ofKey));
+  }
+  return violations;
+}
+
+function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
+  const violations: string[] = [];
+  const seen = ofKey.filter(wasSeen);
+  const ended = [...seen].sort((a, b) => a.to - b.to);
+  /** Of each mode, the largest among those that were over. */
+  const highest = new Map<string, Grant>();
+  for (const grant of seen.sort((a, b) => a.from - b.from)) {
+    while (ended[0] !== undefined && ended[0].to < grant.from) {
+      const before = ended.shift()!;
+      const top = highest.get(before.mode);
+      if (top === undefined || before.fencingToken > top.fencingToken)
+        highest.set(before.mode, before);
+    }
+    for (const before of highest.values()) {
+      if (!exclude(grant, before) || before.fencingToken < grant.fencingToken) continue;
+      violations.push(
+        `fencing: key "${key}" went from ${before.name} to ${grant.name}, and its token from ${before.fencingToken} to ${grant.fencingToken}`,
+      );
+    }
+  }
+  return violations;
+}
+
+/**
+ * Those who share one key at a time have one token. Who takes several keys, or joins after data were lost, may have a larger one: phases
+ * with such a reader are left out.
+ */
+export function tokensOfPhases(
+  grants: readonly Grant[],
+  losses: readonly Loss[],
+): readonly string[] {
+  const violations: string[] = [];
+  for (const [key, ofKey] of byKey(grants)) {
+    const readers = ofKey.filter((grant) => grant.mode === 'shared' && wasSeen(grant));
+    for (const phase of phasesOf(readers)) {
+      const tokens = new Set(phase.map(({ fencingToken }) => fencingToken));
+      const [first, last] = [phase[0]!, phase.at(-1)!];
+      const isPlain = phase.every(({ keys }) => keys.length === 1);
+      const isHarmed = losses.some(({ from, until }) => from < last.to && until > first.from);
+      if (tokens.size === 1 || !isPlain || isHarmed) continue;
+      violations.push(
+        `fencing: readers of one phase of key "${key}", from ${first.name} to ${last.name}, have the tokens ${[...tokens].join(', ')}`,
+      );
+    }
+  }
+  return violations;
+}
+
+/** Groups of readers of whom each overlaps with another one before it. */
+function phasesOf(readers: readonly Grant[]): readonly (readonly Grant[])[] {
+  const phases: Grant[][] = [];
+  let until = -Infinity;
+  for (const reader of [...readers].sort((a, b) => a.from - b.from)) {
+    if (reader.from <= until) phases.at(-1)!.push(reader);
+    else phases.push([reader]);
+    until = Math.max(until, reader.to);
+  }
+  return phases;
+}
+
+/** Tokens are numbers of a clock: one that is far ahead of it would be larger than those after a loss of data. */
+export function tokensAhead(grants: readonly Grant[], mostMs: number): readonly string[] {
+  const ahead = grants.filter(({ aheadMs }) => aheadMs > mostMs);
+  const [first] = ahead;
+  if (first === undefined) return [];
+  const farthest = Math.max(...ahead.map(({ aheadMs }) => aheadMs));
+  return [
+    `fencing: ${ahead.length} tokens were ahead of the clock by more than ${mostMs} ms, the first of ${first.name}, by up to ${farthest.toFixed(0)} ms`,
+  ];
+}
