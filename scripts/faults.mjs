@@ -1,7 +1,8 @@
 /**
  * `npm run test:faults -- --minutes 5`: rounds of random faults against real Redis servers, each with a fresh seed, until the time is
  * over or a lock breaks a promise (exit code 1). `--seed N` plays the plan of one seed in every round; `--nodes` is 1, 3 or 5;
- * `--sabotage ignores-loss` or `one-node` has the clients do wrong, which is to be found.
+ * `--sabotage ignores-loss` or `one-node` has the clients do wrong, which is to be found. With `--engine memory`, `one-redis`,
+ * `slow-redis`, `cluster`, `three-masters` or `all`: callers of all modes, of several keys, and whether they are served in time.
  */
 import { randomInt } from 'node:crypto';
 import { register } from 'node:module';
@@ -14,6 +15,11 @@ register('../test/support/typescript-hooks.mjs', import.meta.url);
 const { playRound } = await import('../test/faults/orchestrator.ts');
 const { planOf } = await import('../test/faults/plan.ts');
 const { reportOf, summaryOf } = await import('../test/faults/report.ts');
+const engine = {
+  ...(await import('../test/engine/plan.ts')),
+  ...(await import('../test/engine/report.ts')),
+  ...(await import('../test/engine/stage.ts')),
+};
 
 function settingsOf(args) {
   const { values } = parseArgs({
@@ -23,6 +29,7 @@ function settingsOf(args) {
       nodes: { type: 'string', default: '3' },
       seed: { type: 'string' },
       sabotage: { type: 'string' },
+      engine: { type: 'string' },
     },
   });
   const [minutes, nodes] = [Number(values.minutes), Number(values.nodes)];
@@ -33,22 +40,43 @@ function settingsOf(args) {
   if (![undefined, 'ignores-loss', 'one-node'].includes(values.sabotage)) {
     throw new Error('--sabotage is ignores-loss or one-node.');
   }
-  return { minutes, nodes, seed, sabotage: values.sabotage };
+  if (![undefined, 'all', ...engine.STORES].includes(values.engine)) {
+    throw new Error(`--engine is all, ${engine.STORES.join(', ')}.`);
+  }
+  return { minutes, nodes, seed, sabotage: values.sabotage, store: values.engine };
+}
+
+/** Rounds of faults, in one line and at length. */
+async function playFaults({ nodes, sabotage }, seed, lengthMs) {
+  const round = await playRound(planOf({ seed, nodes, lengthMs }), sabotage);
+  return [{ round, summary: summaryOf(round), report: () => reportOf(round) }];
+}
+
+/** A round of the engine test on each store that was asked for. */
+async function playEngine({ store }, seed, lengthMs) {
+  const rounds = [];
+  for (const each of store === 'all' ? engine.STORES : [store]) {
+    const round = await engine.playOnce(engine.planOf(seed, each, lengthMs));
+    const report = () => engine.reportOf(round);
+    rounds.push({ round, summary: engine.summaryOf(round), report });
+  }
+  return rounds;
 }
 
 /** Answers whether every round was as it should be. */
-async function play({ minutes, nodes, seed, sabotage }) {
+async function play(settings) {
+  const { minutes, seed, store } = settings;
   const lengthMs = Math.min(ROUND_MS, minutes * 60_000);
   const until = performance.now() + minutes * 60_000;
+  const playNext = store === undefined ? playFaults : playEngine;
   do {
-    const round = await playRound(
-      planOf({ seed: seed ?? randomInt(2 ** 31), nodes, lengthMs }),
-      sabotage,
-    );
-    console.log(`faults: ${summaryOf(round)}`);
-    if (round.violations.length === 0) continue;
-    console.error(reportOf(round));
-    return false;
+    const rounds = await playNext(settings, seed ?? randomInt(2 ** 31), lengthMs);
+    for (const { round, summary, report } of rounds) {
+      console.log(`faults: ${summary}`);
+      if (round.violations.length === 0) continue;
+      console.error(report());
+      return false;
+    }
   } while (performance.now() < until);
   return true;
 }

@@ -25,8 +25,10 @@ export class ClientProcess {
   readonly complaint: Promise<readonly string[]>;
   readonly #process: ChildProcess;
   #isKilled = false;
+  #diedOf: string | undefined;
 
-  constructor(script: URL, settings: Named) {
+  /** With a limit, a process that is ready and then says nothing for so long is ended: its event loop is dead. */
+  constructor(script: URL, settings: Named, longestSilenceMs?: number) {
     this.name = settings.name;
     this.#process = fork(fileURLToPath(script), [JSON.stringify(settings)], {
       execArgv: ['--import', HOOKS],
@@ -41,6 +43,12 @@ export class ClientProcess {
     this.ready = Promise.race([isReady, this.complaint.then(() => undefined)]).finally(() =>
       clearTimeout(timer),
     );
+    if (longestSilenceMs !== undefined) this.#watch(longestSilenceMs);
+  }
+
+  /** Whether it was ended by SIGKILL, or by its own silence. */
+  get wasKilled(): boolean {
+    return this.#isKilled || this.#diedOf !== undefined;
   }
 
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
@@ -54,11 +62,28 @@ export class ClientProcess {
     await this.complaint;
   }
 
+  /** For those that wait for it when they are ready. */
+  begin(): void {
+    if (this.#process.connected) this.#process.send('begin', () => undefined);
+  }
+
   /** Asks its callers to stop; `complaint` tells what came of it. */
   finish(): void {
     const timer = this.#endAfter(FINISH_WITHIN_MS);
     void this.complaint.then(() => clearTimeout(timer));
     if (this.#process.connected) this.#process.send('finish', () => undefined);
+  }
+
+  #watch(longestSilenceMs: number): void {
+    let timer: NodeJS.Timeout | undefined;
+    this.#process.on('message', () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        this.#diedOf = `was ended: its event loop stood still for ${longestSilenceMs} ms`;
+        this.#process.kill('SIGKILL');
+      }, longestSilenceMs);
+    });
+    void this.complaint.then(() => clearTimeout(timer));
   }
 
   #endAfter(ms: number): NodeJS.Timeout {
@@ -73,7 +98,7 @@ export class ClientProcess {
       this.#process.once('close', (code, signal) => {
         const asItShould = this.#isKilled || (code === 0 && errors === '');
         const how = `ended with ${String(code ?? signal)}: ${errors.trim().split('\n', 6).join(' | ')}`;
-        resolve(asItShould ? [] : [`client ${this.name} ${how}`]);
+        resolve(asItShould ? [] : [`client ${this.name} ${this.#diedOf ?? how}`]);
       });
     });
   }

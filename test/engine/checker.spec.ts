@@ -1,0 +1,224 @@
+import { describe, expect, it } from '@jest/globals';
+import type { HistoryEvent } from '../faults/history.js';
+import { checkEngine, type DoneFault, type EngineHistory } from './checker.js';
+import { BEAT_MS } from './liveness.js';
+import { type Crew, type EnginePlan, FAIR_WAIT_MS, type Fault } from './plan.js';
+
+const CREW: Crew = {
+  process: 0,
+  services: 1,
+  callers: 1,
+  keys: ['k'],
+  ttlsMs: [900],
+  waitsMs: [FAIR_WAIT_MS],
+  holdMs: [0, 0],
+  pauseMs: [0, 0],
+};
+
+const PLAN: EnginePlan = {
+  seed: 1,
+  store: 'one-redis',
+  lengthMs: 2_000,
+  crews: [CREW],
+  faults: [],
+};
+
+interface Hold {
+  readonly client?: string;
+  readonly ask: number;
+  readonly keys?: readonly string[];
+  readonly mode?: string;
+  readonly token?: number;
+  readonly aheadMs?: number;
+  /** Default: when it is granted. */
+  readonly askedAt?: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function holds({
+  client = 'p',
+  ask,
+  keys = ['k'],
+  mode = 'exclusive',
+  ...rest
+}: Hold): HistoryEvent[] {
+  const { from, to, askedAt = from, token: fencingToken = from, aheadMs = 0 } = rest;
+  const who = { client, ask };
+  return [
+    { ...who, type: 'ask', how: 'run', keys, mode, waitMs: FAIR_WAIT_MS, at: askedAt },
+    { ...who, type: 'granted', keys, fencingToken, aheadMs, at: from },
+    { ...who, type: 'held', until: to + 500, at: from },
+    { ...who, type: 'held', until: to + 500, at: to },
+    { ...who, type: 'releasing', at: to },
+    { ...who, type: 'released', result: 'true', at: to },
+  ];
+}
+
+/** Of a key of their own, so that the run is not vacuous. */
+const OTHERS = Array.from({ length: 20 }, (_, turn) =>
+  holds({ client: 'o', ask: turn + 1, keys: ['other'], from: turn * 10 + 1, to: turn * 10 + 5 }),
+).flat();
+
+const BEATS = Array.from({ length: PLAN.lengthMs / BEAT_MS }, (_, beat): HistoryEvent => ({
+  type: 'beat',
+  client: 'p',
+  at: beat * BEAT_MS,
+}));
+
+function violationsOf(
+  events: readonly HistoryEvent[],
+  { beats = BEATS, ...rest }: Partial<EngineHistory> & { beats?: readonly HistoryEvent[] } = {},
+): readonly string[] {
+  const all = [...beats, ...OTHERS, ...events].sort((a, b) => a.at - b.at);
+  return checkEngine({ plan: PLAN, events: all, faults: [], scripts: 0, ...rest });
+}
+
+/** A fault at 500 ms, and a run that goes on after it. */
+function withFault(fault: Fault, events: readonly HistoryEvent[]): readonly string[] {
+  const done: DoneFault = { fault, from: 500, to: 501 };
+  const after = holds({ client: 'o', ask: 99, keys: ['other'], from: 1_990, to: 1_991 });
+  const plan = { ...PLAN, faults: [fault] };
+  return violationsOf([...events, ...after], { plan, faults: [done] });
+}
+
+const FLUSHED: Fault = { kind: 'all-data-lost', atMs: 500 };
+const LINE_LOST: Fault = { kind: 'line-lost', key: 'k', atMs: 500 };
+
+describe('the checker of the engine', () => {
+  describe('of holders', () => {
+    const two = (mode: string, other: string, third?: string): readonly string[] =>
+      violationsOf([
+        ...holds({ ask: 1, mode, token: 1, from: 10, to: 50 }),
+        ...holds({ client: 'q', ask: 2, mode: other, token: 1, from: 20, to: 40 }),
+        ...(third ? holds({ client: 'r', ask: 3, mode: third, token: 1, from: 30, to: 35 }) : []),
+      ]);
+
+    it('lets readers hold a key together, and so many as a limit says', () => {
+      expect(two('shared', 'shared', 'shared')).toEqual([]);
+      expect(two('limit:2', 'limit:2')).toEqual([]);
+    });
+
+    it.each([
+      ['a reader and a writer', 'shared', 'exclusive', undefined],
+      ['a reader and one of two', 'shared', 'limit:2', undefined],
+      ['three of two', 'limit:2', 'limit:2', 'limit:2'],
+    ])('finds %s at once', (_who, one, other, third) => {
+      expect(two(one, other, third)).toContainEqual(expect.stringMatching(/^overlap: key "k"/));
+    });
+
+    it('allows for a TTL after data were lost, and no longer', () => {
+      const two = (to: number): HistoryEvent[] => [
+        ...holds({ ask: 1, from: 490, to }),
+        ...holds({ client: 'q', ask: 2, from: 510, to }),
+      ];
+      expect(withFault(FLUSHED, two(1_390))).toEqual([]);
+      expect(withFault(FLUSHED, two(1_450))).toEqual([expect.stringMatching(/^overlap/)]);
+      expect(withFault(LINE_LOST, two(1_390))).toEqual([expect.stringMatching(/^overlap/)]);
+    });
+  });
+
+  describe('of fencing tokens', () => {
+    it('finds two of one phase', () => {
+      const history = [
+        ...holds({ ask: 1, mode: 'shared', token: 7, from: 10, to: 50 }),
+        ...holds({ client: 'q', ask: 2, mode: 'shared', token: 8, from: 20, to: 60 }),
+      ];
+      expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: readers of one/)]);
+    });
+
+    it('finds a phase after a writer whose token is not larger', () => {
+      const history = [
+        ...holds({ ask: 1, token: 8, from: 10, to: 20 }),
+        ...holds({ client: 'q', ask: 2, mode: 'shared', token: 7, from: 30, to: 60 }),
+      ];
+      expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: key "k" went/)]);
+    });
+
+    it('finds one that is far ahead of the clock', () => {
+      const history = holds({ ask: 1, aheadMs: 1_000, from: 10, to: 20 });
+      expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: 1 tokens were/)]);
+    });
+  });
+
+  describe('of callers who wait', () => {
+    const late = (from: number, mode = 'exclusive'): HistoryEvent[] =>
+      holds({ client: 'q', ask: 2, mode, askedAt: 300, from, to: from + 10 });
+
+    it('finds one beside a free key', () => {
+      expect(violationsOf(late(540))).toEqual([]);
+      expect(violationsOf(late(700))).toEqual([expect.stringMatching(/^gap: for 400 ms/)]);
+    });
+
+    it('lets one wait for a key that is held', () => {
+      expect(violationsOf([...holds({ ask: 1, from: 10, to: 690 }), ...late(700)])).toEqual([]);
+    });
+
+    it('lets one wait for somebody older who waits for another key', () => {
+      const history = [
+        ...holds({ ask: 1, keys: ['l'], from: 10, to: 690 }),
+        ...holds({ ask: 2, keys: ['k', 'l'], askedAt: 200, from: 691, to: 695 }),
+        ...late(700),
+      ];
+      expect(violationsOf(history)).toEqual([]);
+    });
+
+    it('finds a reader beside readers, unless a writer waits before him', () => {
+      const readers = holds({ ask: 1, mode: 'shared', token: 7, from: 10, to: 1_000 });
+      const reader = late(700, 'shared').map((event) => ({ ...event, fencingToken: 7 }));
+      const writer = holds({ client: 'w', ask: 3, askedAt: 20, from: 1_010, to: 1_020 });
+      expect(violationsOf([...readers, ...reader])).toEqual([expect.stringMatching(/^gap/)]);
+      expect(violationsOf([...readers, ...reader, ...writer])).toEqual([]);
+    });
+
+    it('allows for a machine that is too busy', () => {
+      const beats = BEATS.filter(({ at }) => at < 350 || at > 600);
+      expect(violationsOf(late(700), { beats })).toEqual([]);
+    });
+
+    it('allows for the time in which those who wait notice that their line is lost, and no longer', () => {
+      const waits = (to: number): HistoryEvent[] => [
+        ...holds({ ask: 1, from: 10, to: 510 }),
+        ...late(to),
+      ];
+      expect(withFault(LINE_LOST, waits(1_000))).toEqual([]);
+      expect(withFault(LINE_LOST, waits(1_300))).toEqual([expect.stringMatching(/^gap/)]);
+    });
+
+    it('finds one who was patient, and was refused', () => {
+      const [ask] = holds({ ask: 1, from: 10, to: 20 });
+      const refused = { type: 'refused', client: 'p', ask: 1, at: 20 } as const;
+      expect(violationsOf([ask!, refused])).toEqual([expect.stringMatching(/^refused: 1/)]);
+    });
+  });
+
+  it('finds locks that were lost without any fault', () => {
+    const lost = { type: 'lost', client: 'p', ask: 1, reason: 'expired', at: 20 } as const;
+    const history = [...holds({ ask: 1, from: 10, to: 30 }), lost];
+    expect(violationsOf(history)).toEqual([expect.stringMatching(/^lost: 1/)]);
+    expect(withFault(FLUSHED, history)).toEqual([]);
+  });
+
+  it('finds errors that nobody expects', () => {
+    const [ask] = holds({ ask: 1, from: 10, to: 20 });
+    const failed = { type: 'failed', client: 'p', ask: 1, error: 'TypeError', at: 20 } as const;
+    expect(violationsOf([ask!, failed])).toEqual(['error: a caller was given a TypeError']);
+  });
+
+  it('finds that keys were handed round, by the number of scripts', () => {
+    expect(violationsOf([], { scripts: 20 * 30 })).toEqual([]);
+    expect(violationsOf([], { scripts: 20 * 31 })).toEqual([
+      expect.stringMatching(/^wasted: .*31/),
+    ]);
+  });
+
+  it('finds a run that proves nothing', () => {
+    expect(checkEngine({ plan: PLAN, events: [], faults: [], scripts: 0 })).toEqual([
+      'vacuous: 0 grants',
+    ]);
+    const plan = { ...PLAN, faults: [FLUSHED] };
+    expect(violationsOf([], { plan })).toEqual(['vacuous: 1 faults were not done']);
+    const faults = [{ fault: FLUSHED, from: 1_900, to: 1_901 }];
+    expect(violationsOf([], { plan, faults })).toEqual(['vacuous: no grant after the last fault']);
+  });
+});

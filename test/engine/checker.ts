@@ -1,0 +1,124 @@
+/** Says from the history of a run whether the engine kept its promises: safety, liveness and economy. */
+import { clientsThatDidNotEnd, lateAnswers } from '../faults/answers.js';
+import { type Grant, grantsOf } from '../faults/grants.js';
+import type { HistoryEvent } from '../faults/history.js';
+import { type Loss, overlaps, tokensAhead, tokensOfPhases, wrongTokens } from '../faults/safety.js';
+import { gaps, type Recovery, refusals } from './liveness.js';
+import type { EnginePlan, Fault } from './plan.js';
+
+/** For so long nobody holds anything while somebody waits. */
+const LONGEST_GAP_MS = 250;
+
+/** Whoever is in line looks again after so long, or a third of its TTL. */
+const LONGEST_SLEEP_MS = 5_000;
+
+/** Until a connection is made again, and until somebody whose claim died with a process is passed over. */
+const RECONNECTED_MS = 2_000;
+const LONGEST_CLAIM_MS = 1_000;
+
+/** Of fencing tokens: what is reserved for turns, 1 ms of them, and what is proposed so that several servers agree, 5 ms. */
+const MOST_AHEAD_MS = 20;
+
+/** Scripts that one server runs for one lock. In a circle of callers who hand keys on it is hundreds. */
+const MOST_SCRIPTS_A_GRANT = 30;
+
+const FEWEST_GRANTS = 20;
+
+/** Errors that a caller may see under faults. */
+const EXPECTED_ERRORS: ReadonlySet<string> = new Set(['AbortError', 'LockStoreUnavailableError']);
+
+/** A fault, as it was done. */
+export interface DoneFault {
+  readonly fault: Fault;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface EngineHistory {
+  readonly plan: EnginePlan;
+  readonly events: readonly HistoryEvent[];
+  readonly faults: readonly DoneFault[];
+  /** How many scripts the busiest server ran. */
+  readonly scripts: number;
+}
+
+/** All violations, in words; none if the run was as it should be. */
+export function checkEngine({ plan, events, faults, scripts }: EngineHistory): readonly string[] {
+  const killed = new Set(
+    events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
+  );
+  const fates = { killed, stops: new Map() };
+  const grants = grantsOf(events, killed);
+  const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));
+  const losses = faults.flatMap((done) => lossOf(done, ttlMs));
+  const recoveries = faults.map((done) => recoveryOf(done, ttlMs));
+  return [
+    ...overlaps(grants, losses),
+    ...wrongTokens(grants),
+    ...tokensOfPhases(grants, losses),
+    ...tokensAhead(grants, MOST_AHEAD_MS),
+    ...gaps(events, grants, recoveries, LONGEST_GAP_MS),
+    ...refusals(events),
+    ...lateAnswers(events, fates),
+    ...clientsThatDidNotEnd(events, fates),
+    ...strangeErrors(events),
+    ...(faults.length === 0 ? losts(events) : []),
+    ...wasted(scripts, grants),
+    ...vacuities(plan, grants, faults),
+  ];
+}
+
+function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
+  if (fault.kind === 'all-data-lost') return [{ from, until: to + ttlMs }];
+  if (fault.kind === 'key-lost') return [{ from, until: to + ttlMs, keys: [fault.key] }];
+  return [];
+}
+
+function recoveryOf({ fault, from, to }: DoneFault, ttlMs: number): Recovery {
+  switch (fault.kind) {
+    case 'connections-killed':
+      return { from, until: to + RECONNECTED_MS };
+    case 'process-killed':
+      return { from, until: to + LONGEST_CLAIM_MS };
+    default:
+      return { from, until: to + Math.min(LONGEST_SLEEP_MS, ttlMs / 3) };
+  }
+}
+
+function strangeErrors(events: readonly HistoryEvent[]): readonly string[] {
+  const strange = new Set(
+    events.flatMap((event) =>
+      event.type === 'failed' && !EXPECTED_ERRORS.has(event.error) ? [event.error] : [],
+    ),
+  );
+  return [...strange].map((error) => `error: a caller was given a ${error}`);
+}
+
+function losts(events: readonly HistoryEvent[]): readonly string[] {
+  const lost = events.filter((event) => event.type === 'lost' && event.reason !== 'released');
+  return lost.length === 0 ? [] : [`lost: ${lost.length} locks, without any fault`];
+}
+
+function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
+  const perGrant = scripts / Math.max(1, grants.length);
+  return perGrant <= MOST_SCRIPTS_A_GRANT
+    ? []
+    : [`wasted: one server ran ${perGrant.toFixed(0)} scripts for each of ${grants.length} grants`];
+}
+
+/** Reasons why a run without violations would prove nothing. */
+function vacuities(
+  { faults: planned }: EnginePlan,
+  grants: readonly Grant[],
+  faults: readonly DoneFault[],
+): readonly string[] {
+  const missing = planned.length - faults.length;
+  const last = Math.max(...faults.map(({ to }) => to));
+  return [
+    ...(grants.length >= FEWEST_GRANTS ? [] : [`vacuous: ${grants.length} grants`]),
+    ...(missing === 0 ? [] : [`vacuous: ${missing} faults were not done`]),
+    ...(faults.length === 0 || grants.some(({ grantedAt }) => grantedAt > last)
+      ? []
+      : ['vacuous: no grant after the last fault']),
+  ];
+}

@@ -1,0 +1,199 @@
+/** Whether callers were served: nobody waits while everything that those before him could want is free. */
+import type { Grant } from '../faults/grants.js';
+import { nameOf } from '../faults/grants.js';
+import type { HistoryEvent } from '../faults/history.js';
+import { FAIR_WAIT_MS } from './plan.js';
+
+/** A process that runs writes this often that it does. */
+export const BEAT_MS = 20;
+
+/** While a store recovers from a fault, callers may wait longer beside free keys. */
+export interface Recovery {
+  readonly from: number;
+  readonly until: number;
+}
+
+interface Waiter {
+  readonly name: string;
+  readonly client: string;
+  readonly keys: readonly string[];
+  readonly isReader: boolean;
+  /** Since when nothing that he wants is busy, and nobody was granted any of it. */
+  freeSince: number | undefined;
+}
+
+type Change = { readonly at: number } & (
+  | { readonly kind: 'wait'; readonly waiter: Waiter }
+  | { readonly kind: 'leave'; readonly name: string }
+  | { readonly kind: 'take' | 'free'; readonly keys: readonly string[]; readonly isReader: boolean }
+);
+
+/** How many hold a key. */
+interface Holders {
+  readers: number;
+  others: number;
+}
+
+/**
+ * Callers who waited for longer than that although every key was free that they, or anybody whom they could have to let go first,
+ * wanted. For readers a key that others read is free, unless somebody waits who does not. Time for which the machine was too busy does
+ * not count.
+ */
+export function gaps(
+  events: readonly HistoryEvent[],
+  grants: readonly Grant[],
+  recoveries: readonly Recovery[],
+  mostMs: number,
+): readonly string[] {
+  const beats = beatsOf(events);
+  const waiters = new Map<string, Waiter>();
+  const holders = new Map<string, Holders>();
+  const found = new Map<string, Waiter[]>();
+
+  const close = (waiter: Waiter, at: number): void => {
+    const from = waiter.freeSince;
+    waiter.freeSince = undefined;
+    if (from === undefined || at - from <= mostMs) return;
+    const gapMs = unexplainedMs(from, at, recoveries, beats);
+    if (gapMs <= mostMs) return;
+    const gap = `for ${gapMs.toFixed(0)} ms, from ${from.toFixed(1)} on`;
+    found.set(gap, [...(found.get(gap) ?? []), waiter]);
+  };
+
+  for (const change of changesOf(events, grants)) {
+    const { at } = change;
+    if (change.kind === 'wait') waiters.set(change.waiter.name, change.waiter);
+    else if (change.kind === 'leave') {
+      const waiter = waiters.get(change.name);
+      if (waiter === undefined) continue;
+      waiters.delete(change.name);
+      close(waiter, at);
+    } else count(holders, change);
+    const wants = wantsOf(waiters.values());
+    const busy = connected(busyKeys(holders, wants), wants);
+    const moved = change.kind === 'take' ? connected(change.keys, wants) : new Set();
+    for (const waiter of waiters.values()) {
+      const isBusy = waiter.keys.some((key) => busy.has(key));
+      if (isBusy || waiter.keys.some((key) => moved.has(key))) close(waiter, at);
+      if (!isBusy) waiter.freeSince ??= at;
+    }
+  }
+  for (const waiter of waiters.values()) close(waiter, events.at(-1)?.at ?? 0);
+  return [...found].map(([gap, [first, ...others]]) => {
+    const who = `${first!.name} (${first!.keys.join(', ')}) and ${others.length} others`;
+    return `gap: ${gap}, ${who} waited, and nobody was granted what was free`;
+  });
+}
+
+function count(
+  holders: Map<string, Holders>,
+  { kind, keys, isReader }: Change & { readonly kind: 'take' | 'free' },
+): void {
+  for (const key of keys) {
+    const ofKey = holders.get(key) ?? { readers: 0, others: 0 };
+    ofKey[isReader ? 'readers' : 'others'] += kind === 'take' ? 1 : -1;
+    holders.set(key, ofKey);
+  }
+}
+
+/** Whatever is wanted together, each once. */
+const wantsOf = (waiters: Iterable<Waiter>): readonly Waiter[] => [
+  ...new Map(
+    [...waiters].map((waiter) => [`${String(waiter.isReader)} ${waiter.keys.join(' ')}`, waiter]),
+  ).values(),
+];
+
+/** Keys that somebody has to wait for. */
+function busyKeys(
+  holders: ReadonlyMap<string, Holders>,
+  wants: readonly Waiter[],
+): readonly string[] {
+  const notRead = new Set(wants.flatMap(({ isReader, keys }) => (isReader ? [] : keys)));
+  return [...holders].flatMap(([key, { readers, others }]) =>
+    others > 0 || (readers > 0 && notRead.has(key)) ? [key] : [],
+  );
+}
+
+/** With these, all keys that are wanted together with one of them: who wants such a key may have to let somebody older go first. */
+function connected(keys: readonly string[], wants: readonly Waiter[]): ReadonlySet<string> {
+  const reached = new Set(keys);
+  for (let size = -1; size !== reached.size;) {
+    size = reached.size;
+    for (const { keys: wanted } of wants) {
+      if (wanted.some((key) => reached.has(key))) for (const key of wanted) reached.add(key);
+    }
+  }
+  return reached;
+}
+
+function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): readonly Change[] {
+  const changes: Change[] = [];
+  const killedAt = new Map<string, number>();
+  const endedAt = events.at(-1)?.at ?? 0;
+  for (const event of events) {
+    if (event.type === 'killed') killedAt.set(event.client, event.at);
+  }
+  for (const event of events) {
+    if (!('ask' in event)) continue;
+    const { at, client } = event;
+    const name = nameOf(event);
+    if (event.type === 'ask') {
+      if (event.waitMs === 0) continue;
+      const isReader = event.mode === 'shared';
+      const waiter = { name, client, keys: event.keys, isReader, freeSince: undefined };
+      changes.push({ at, kind: 'wait', waiter });
+      const diesAt = killedAt.get(client);
+      if (diesAt !== undefined) changes.push({ at: diesAt, kind: 'leave', name });
+    } else changes.push({ at, kind: 'leave', name });
+  }
+  for (const { keys, mode, grantedAt, endedAt: end, minHoldMs, promised } of grants) {
+    const isReader = mode === 'shared';
+    // Of one who was killed, the lease has to run out.
+    const over = Math.max(end ?? Math.max(promised, grantedAt), grantedAt + minHoldMs);
+    changes.push({ at: grantedAt, kind: 'take', keys, isReader });
+    if (over < endedAt) changes.push({ at: over, kind: 'free', keys, isReader });
+  }
+  return changes.sort((a, b) => a.at - b.at);
+}
+
+function beatsOf(events: readonly HistoryEvent[]): ReadonlyMap<string, readonly number[]> {
+  const beats = new Map<string, number[]>();
+  for (const event of events) {
+    if (event.type !== 'beat') continue;
+    const ofClient = beats.get(event.client);
+    if (ofClient === undefined) beats.set(event.client, [event.at]);
+    else ofClient.push(event.at);
+  }
+  return beats;
+}
+
+/** What is left of a gap without the time of recoveries, and without that for which a process did not run. */
+function unexplainedMs(
+  from: number,
+  to: number,
+  recoveries: readonly Recovery[],
+  beats: ReadonlyMap<string, readonly number[]>,
+): number {
+  const begin = recoveries.reduce(
+    (start, recovery) => (recovery.from <= to && recovery.until > start ? recovery.until : start),
+    from,
+  );
+  if (begin >= to) return 0;
+  const awakeMs = [...beats.values()]
+    .filter((ofClient) => ofClient[0]! <= begin && ofClient.at(-1)! >= to)
+    .map((ofClient) => ofClient.filter((at) => at > begin && at <= to).length * BEAT_MS);
+  return Math.min(to - begin, ...awakeMs);
+}
+
+/** Callers who were patient, and were sent away all the same. */
+export function refusals(events: readonly HistoryEvent[]): readonly string[] {
+  const patient = new Set<string>();
+  let refused = 0;
+  for (const event of events) {
+    if (event.type === 'ask' && event.waitMs >= FAIR_WAIT_MS) patient.add(nameOf(event));
+    if (event.type === 'refused' && patient.has(nameOf(event))) refused += 1;
+  }
+  return refused === 0
+    ? []
+    : [`refused: ${refused} callers, after a wait of ${FAIR_WAIT_MS} ms and more`];
+}

@@ -1,0 +1,122 @@
+/** What callers want of a store, and what is done to it meanwhile; all of it from one seed. */
+import type { How } from '../faults/recorded-calls.js';
+import { Random } from '../faults/random.js';
+
+export const STORES = ['memory', 'one-redis', 'slow-redis', 'cluster', 'three-masters'] as const;
+
+/** `slow-redis` is one Redis behind a network that takes 1 ms. */
+export type StoreKind = (typeof STORES)[number];
+
+type Range = readonly [least: number, most: number];
+
+/** Callers of one process who want alike. Each draws from what is listed, so a choice that is listed twice comes twice as often. */
+export interface Crew {
+  /** Index of the process that they are in. */
+  readonly process: number;
+  readonly services: number;
+  /** Of each service. */
+  readonly callers: number;
+  readonly startAtMs?: number;
+  /** So many locks for each caller. Default: until the run is over. */
+  readonly rounds?: number;
+  readonly keys: readonly string[];
+  /** How many of them at once. Default: one. */
+  readonly keysAtOnce?: Range;
+  /** 'exclusive', 'shared' or 'limit:<n>'. Default: exclusive. */
+  readonly modes?: readonly string[];
+  /** Default: `run`. */
+  readonly hows?: readonly How[];
+  readonly ttlsMs: readonly number[];
+  readonly waitsMs: readonly number[];
+  /** With this probability a caller gives up early. Default: 0. */
+  readonly impatience?: number;
+  /** With this probability a lock has a `minHold`. Default: 0. */
+  readonly minHold?: number;
+  readonly holdMs: Range;
+  readonly pauseMs: Range;
+  /** Who they are, and where they mean to be, on one Redis. Default: everybody's user, database 0. */
+  readonly user?: string;
+  readonly database?: number;
+}
+
+export type Fault = { readonly atMs: number } & (
+  | { readonly kind: 'all-data-lost' }
+  /** Everybody who waits for a key is forgotten, and nothing else. */
+  | { readonly kind: 'line-lost'; readonly key: string }
+  | { readonly kind: 'key-lost'; readonly key: string }
+  | { readonly kind: 'connections-killed' }
+  | { readonly kind: 'process-killed'; readonly process: number }
+);
+
+export interface EnginePlan {
+  readonly seed: number;
+  readonly store: StoreKind;
+  readonly lengthMs: number;
+  readonly crews: readonly Crew[];
+  readonly faults: readonly Fault[];
+}
+
+/** Longer than any fair mix lets anybody wait. */
+export const FAIR_WAIT_MS = 10_000;
+
+const KEYS = ['a', 'b', 'c', 'd'] as const;
+const TTLS_MS = [900, 1_500] as const;
+export const LONGEST_TTL_MS = 1_500;
+
+/** The second process holds nothing for long, and is killed while it waits. */
+const DOOMED = 1;
+
+/** Before the first fault, after each and after the last one. */
+const CALM_MS = 1_000;
+
+/** The random test of one store: callers of all kinds, and, where others can reach its data, faults of all kinds. */
+export function planOf(seed: number, store: StoreKind, lengthMs: number): EnginePlan {
+  const random = new Random(seed);
+  const limited = store === 'three-masters' ? [] : ['limit:2'];
+  const everybody: Crew = {
+    process: 0,
+    services: random.between(3, 5),
+    callers: random.between(3, 6),
+    keys: random.sample(KEYS, random.between(3, KEYS.length)),
+    keysAtOnce: [1, 3],
+    modes: ['exclusive', 'exclusive', 'shared', 'shared', ...limited],
+    hows: ['run', 'run', 'acquire', 'acquire', 'tryAcquire'],
+    ttlsMs: TTLS_MS,
+    waitsMs: [FAIR_WAIT_MS, FAIR_WAIT_MS, FAIR_WAIT_MS, 100],
+    impatience: 0.1,
+    minHold: 0.03,
+    holdMs: [0, random.pick([2, 10, 40])],
+    pauseMs: [0, random.pick([1, 10, 40])],
+  };
+  if (store === 'memory') return { seed, store, lengthMs, crews: [everybody], faults: [] };
+  const doomed: Crew = {
+    ...everybody,
+    process: DOOMED,
+    services: 1,
+    callers: 20,
+    startAtMs: 200,
+    holdMs: [0, 1],
+    waitsMs: [FAIR_WAIT_MS],
+  };
+  const faults = drawFaults(random, everybody.keys, lengthMs);
+  return { seed, store, lengthMs, crews: [everybody, doomed], faults };
+}
+
+function drawFaults(random: Random, keys: readonly string[], lengthMs: number): readonly Fault[] {
+  const deck = (): readonly ((atMs: number) => Fault)[] =>
+    random.sample([
+      (atMs) => ({ atMs, kind: 'all-data-lost' }),
+      (atMs) => ({ atMs, kind: 'line-lost', key: random.pick(keys) }),
+      (atMs) => ({ atMs, kind: 'key-lost', key: random.pick(keys) }),
+      (atMs) => ({ atMs, kind: 'connections-killed' }),
+    ]);
+  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED }];
+  let [atMs, cards] = [2 * CALM_MS, deck()];
+  while (atMs + CALM_MS <= lengthMs) {
+    const [card, ...rest] = cards;
+    faults.push(card!(atMs));
+    cards = rest.length > 0 ? rest : deck();
+    atMs += CALM_MS + random.between(0, CALM_MS);
+  }
+  return faults;
+}

@@ -1,0 +1,41 @@
+import type { EngineRound } from './stage.js';
+
+/** A round in one line. */
+export function summaryOf({ plan, events, scripts, violations }: EngineRound): string {
+  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  const figures = {
+    faults: plan.faults.length,
+    grants: count('granted'),
+    refusals: count('refused'),
+    losses: count('lost'),
+    failures: count('failed'),
+    'scripts a grant': (scripts / Math.max(1, count('granted'))).toFixed(1),
+    violations: violations.length,
+  };
+  const list = Object.entries(figures).map(([name, figure]) => `${name} ${figure}`);
+  return `seed ${plan.seed}, ${plan.store}: ${list.join(', ')}`;
+}
+
+const MOST_SHOWN = 20;
+
+/** Everything that is needed to look into a round that failed. */
+export function reportOf(round: EngineRound): string {
+  const { plan, violations, folder } = round;
+  const more = violations.length - MOST_SHOWN;
+  const minutes = (plan.lengthMs / 60_000).toFixed(2);
+  return [
+    summaryOf(round),
+    'violations:',
+    ...violations.slice(0, MOST_SHOWN).map((violation) => `  ${violation}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    'faults:',
+    ...plan.faults.map(({ atMs, ...fault }) => `  ${atMs} ms: ${Object.values(fault).join(' ')}`),
+    `plan and history: ${folder}`,
+    `again: npm run test:faults -- --engine ${plan.store} --seed ${plan.seed} --minutes ${minutes}`,
+  ].join('\n');
+}
+
+/** @throws the report of a round with violations */
+export function expectSound(round: EngineRound): void {
+  if (round.violations.length > 0) throw new Error(reportOf(round));
+}
