@@ -61,7 +61,6 @@ export const FAIR_WAIT_MS = 10_000;
 
 const KEYS = ['a', 'b', 'c', 'd'] as const;
 const TTLS_MS = [900, 1_500] as const;
-export const LONGEST_TTL_MS = 1_500;
 
 /** The second process holds nothing for long, and is killed while it waits. */
 const DOOMED = 1;

@@ -9,12 +9,17 @@ export function summaryOf({ plan, events, scripts, violations }: EngineRound): s
     refusals: count('refused'),
     losses: count('lost'),
     failures: count('failed'),
+    'longest block': `${longestBlockMs(events).toFixed(0)} ms`,
     'scripts a grant': (scripts / Math.max(1, count('granted'))).toFixed(1),
     violations: violations.length,
   };
   const list = Object.entries(figures).map(([name, figure]) => `${name} ${figure}`);
   return `seed ${plan.seed}, ${plan.store}: ${list.join(', ')}`;
 }
+
+/** For so long the event loop of a process could not go on. */
+const longestBlockMs = (events: EngineRound['events']): number =>
+  Math.max(0, ...events.map((event) => (event.type === 'ended' ? (event.longestBlockMs ?? 0) : 0)));
 
 const MOST_SHOWN = 20;
 
