@@ -297,6 +297,13 @@ describe('track record: one server, one vote', () => {
         (_, index) => `key:${String(round)}:${String(index)}`,
       );
       const outages = keys.map((key) => outageOf(locks.acquire(key, { wait: '1s' })));
+      let isFound = false;
+      const asking = (async () => {
+        while (!isFound) {
+          await outageOf(locks.tryAcquire('now and then'));
+          await new Promise(setImmediate); // what is refused at once must not keep answers out
+        }
+      })();
       await eventually(async () => {
         const { nodes, hasQuorum } = await locks.health();
         expect(hasQuorum).toBe(false);
@@ -305,7 +312,8 @@ describe('track record: one server, one vote', () => {
           problem: expect.stringContaining('same server'),
         });
       });
-      await Promise.all(outages);
+      isFound = true;
+      await Promise.all([...outages, asking]);
       await outageOf(held.extend());
       await outageOf(locks.inspect('held'));
       await outageOf(locks.tryAcquire('other'));
@@ -426,7 +434,7 @@ describe('track record: a blocked event loop', () => {
     await sent();
     block();
     expect((await failing).nodes).toMatchObject([{ kind: 'timeout' }]);
-    expect(performance.now() - since).toBeLessThan(BLOCK_MS + 400 + 300);
+    expect(performance.now() - since).toBeLessThan(BLOCK_MS + 3_000);
     server.thaw();
   });
 });
