@@ -12,9 +12,6 @@ export interface KeyNames {
   readonly once: string;
 }
 
-/** The list of the keys that a place in line is for, where these are several; scripts name it so, too. It expires. */
-export const placeRecord = ({ queue }: KeyNames, token: string): string => `${queue}:${token}`;
-
 /** Redis' own rule: the first `{`, and the first `}` after it, with something in between (Cluster specification, "hash tags"). */
 const HASH_TAG = /^[^{]*\{[^}]+\}/;
 

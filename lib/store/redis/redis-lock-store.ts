@@ -23,7 +23,7 @@ import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
 import { RedisOnceStore } from './once/redis-once-store.js';
 import { poll, quorumOf } from './poll.js';
-import { RedisNode, type RedisNodeOptions } from './redis-node.js';
+import { RedisNode, type RedisNodeOptions, type ReleaseManner } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
 import {
   acquireOutcome,
@@ -372,7 +372,8 @@ export class RedisLockStore implements LockStore {
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
   async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
-    const quiet = holdModeOf(request.token) === 'exclusive';
+    const isAlone = holdModeOf(request.token) === 'exclusive';
+    const manner: ReleaseManner = isAlone ? { tells: 'nobody' } : {};
     await Promise.all(
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
@@ -381,7 +382,8 @@ export class RedisLockStore implements LockStore {
         // would hold the key together, who look alike to the one refused.
         const isGone =
           vote?.status === 'granted' &&
-          (await node.release(request, { quiet })).status !== 'unavailable';
+          (await node.release(request, { ...manner, lastToken: vote.fencingToken })).status !==
+            'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
         if (!isGone && !wasNeverSent) this.#cleanUp(index, request);
       }),

@@ -15,13 +15,7 @@ import {
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
-import {
-  hashTagOf,
-  internalNames,
-  placeRecord,
-  type InternalNames,
-  type KeyNames,
-} from './key-names.js';
+import { hashTagOf, internalNames, type InternalNames, type KeyNames } from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -71,8 +65,11 @@ export interface QuorumOfNode {
 
 /** How a lease is given back. */
 export interface ReleaseManner {
-  /** Tells nobody: whom this vote refused has a reason of its own to look again. */
-  readonly quiet?: boolean;
+  /**
+   * Who is told, if not whoever it may concern. Nobody: whom this vote refused has a reason of its own to look again. Only those who came
+   * before, because it goes on standing in line. Or nothing is given back, and only the line is left.
+   */
+  readonly tells?: 'nobody' | 'older' | 'line';
   /** The last fencing token that was used under it. */
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
@@ -382,7 +379,12 @@ export class RedisNode {
         const stands = await this.#standAt(others, request, vote);
         const undone = await Promise.all(
           // Where it stands, they stay kept for it: whoever is next there is not called before it.
-          granted.map((other) => this.#releaseGroup(other.group, request, { quiet: stands })),
+          granted.map((other) =>
+            this.#releaseGroup(other.group, request, {
+              lastToken: other.vote.fencingToken,
+              ...(stands && { tells: 'older' }),
+            }),
+          ),
         );
         // What could not be given back is an outage: callers clean up after those, and not after a refusal.
         const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
@@ -421,17 +423,11 @@ export class RedisNode {
   }
 
   /** It has them all: nothing has to be kept for it any more. Never rejects. */
-  #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<unknown> {
-    const { line, token } = request;
-    if (line?.ticket === undefined) return Promise.resolve();
-    return this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
-      Promise.all(
-        groups.flatMap((group) => {
-          const member = this.#member(request, line, group);
-          const left = group.names.map(({ queue }) => client.zrem(queue, member));
-          return [...left, client.del(placeRecord(group.names[0], token))];
-        }),
-      ),
+  async #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<void> {
+    const { line } = request;
+    if (line?.ticket === undefined) return;
+    await Promise.all(
+      groups.map((group) => this.#releaseGroup(group, request, { leaves: line, tells: 'line' })),
     );
   }
 
@@ -544,7 +540,7 @@ export class RedisNode {
   async #releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { quiet = false, lastToken, leaves, keepMs = 0 }: ReleaseManner = {},
+    { tells, lastToken, leaves, keepMs = 0 }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves, group);
@@ -560,7 +556,7 @@ export class RedisNode {
         used ?? '',
         keepFence,
         member,
-        quiet ? 1 : '',
+        tells ?? '',
         keepMs > 0 ? Math.ceil(keepMs) : '',
       ]),
       nodeTimeoutMs,

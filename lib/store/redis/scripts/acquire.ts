@@ -101,7 +101,7 @@ local before = tonumber(ticket)
 -- Who has a key so that it is not to be had: the holder, or '' while it is kept for those who came before.
 local function holder_of(main, queue, holders)
   local has_line = redis.call('EXISTS', queue) == 1
-  if has_line and in_order then give(main, queue, holders, token, counts, before) end
+  if has_line and in_order then give(main, queue, holders, token, counts, before or math.huge) end
   if holds(main, holders, token) then return nil, has_line end
   local holder = in_the_way(main, holders, token)
   if holder or not has_line or joins and phase_of(main) == joins then return holder, has_line end

@@ -50,12 +50,12 @@ const CALLED_LIFE_MS = 1_000;
  * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
  * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
  * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
- * first may not have it, and no further than to `mine` or the ticket `before`. Every script that finds or makes room at a key calls it,
+ * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds or makes room at a key calls it,
  * so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
  * `is_kept(queue, mine, before, counts)`: whether somebody with an older ticket than `before` keeps others from a key that is free.
  *
- * `record_of(member)`: the name of the list of its keys, or nil.
+ * `record_of(member)`: the name of the list of its keys, or nil. `leave(queue, member)`: takes it out of the line.
  *
  * `warn(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
  * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
@@ -98,6 +98,20 @@ local function place_of(member)
 end
 
 local function record_of(member) return select(4, place_of(member)) end
+
+-- Answers whether there was a place to leave. A process that was called for a place that it has forgotten knows no more than the token.
+local function leave(queue, member)
+  if redis.pcall('ZREM', queue, member) == 1 then return true end
+  local token = place_of(member)
+  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
+    if place_of(other) == token then
+      local record = record_of(other)
+      if record then redis.pcall('DEL', record) end
+      return redis.pcall('ZREM', queue, other) == 1
+    end
+  end
+  return false
+end
 
 -- main, queue, holders of each key; nil when its caller looks no more.
 local function keys_of(record)
@@ -162,10 +176,12 @@ local function claim_all(member, names, token, claim, channel, record, counts)
   return true
 end
 
--- It asks by itself. Who does not ask in time is passed over, and the next ones look then.
-local function call_first(main, queue, holders, token, channel, record, counts)
+-- It asks by itself. Who does not ask in time is passed over, and the next ones look then. Whoever asks for the key calls it as well, in
+-- case that nobody has, but not again and again.
+local function call_first(main, queue, holders, token, channel, record, counts, is_asked_for)
   local left_ms = redis.pcall('PTTL', record)
-  if type(left_ms) ~= 'number' or left_ms <= ${String(CALLED_LIFE_MS)} then return end
+  local most = is_asked_for and ${String(PLACE_LIFE_MS - CALLED_LIFE_MS)} or ${String(PLACE_LIFE_MS)}
+  if type(left_ms) ~= 'number' or left_ms <= ${String(CALLED_LIFE_MS)} or left_ms > most then return end
   redis.pcall('PEXPIRE', record, ${String(CALLED_LIFE_MS)})
   call(channel, token .. ' 0 ' .. main)
   warn(main, queue, holders, ${String(CALLED_LIFE_MS)}, ${String(CALLED_LIFE_MS)}, counts, { [channel] = true })
@@ -186,7 +202,7 @@ local function give(main, queue, holders, mine, counts, before)
     if not names then redis.pcall('ZREM', queue, member)
     elseif blocked then return
     elseif claim == '0' then
-      if mine == '' then call_first(main, queue, holders, token, channel, record, counts) end
+      call_first(main, queue, holders, token, channel, record, counts, before)
       return
     elseif record and not can_have(names, main, token, ticket, counts) then
       if now - ticket > ${String(PATIENCE_US)} or overtaken == ${String(MOST_OVERTAKEN)} then return end

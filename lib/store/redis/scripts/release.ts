@@ -5,18 +5,18 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
  * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
- * was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, '1' to tell nobody, ms for which
+ * was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, who else is told ('' = whoever it may concern), ms for which
  * keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
  *
- * '1': over several masters, votes that came to nothing; on one Redis, keys of several slots whose caller goes on standing in their lines,
- * and which stay kept for it.
+ * Told is 'nobody' of votes that came to nothing over several masters; 'older' of keys whose caller goes on standing in their lines, in
+ * several slots, because they stay kept for it. 'line': the keys are not given back, only the line is left.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
  * them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
 export const releaseScript = script(`
-local token, line, used, keep, member, quiet = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] == '1'
+local token, line, used, keep, member, tells = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
 -- It is ours and nobody waits, nearly always: none of what follows is needed then.
@@ -62,8 +62,9 @@ for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', main)
-  local left_line = member ~= '' and redis.pcall('ZREM', queue, member) == 1
-  if type(holder) ~= 'table' then
+  local left_line = member ~= '' and leave(queue, member)
+  if tells == 'line' then pcall(give, main, queue, holders, '', line == 'one')
+  elseif type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
     if token == '' then taken = take_by_force(main, holders)
     elseif not hold then taken = take(main, holders, token)
@@ -79,7 +80,7 @@ for i = 1, #KEYS, 4 do
       -- Those in line wait for an end that is no longer true.
       local is_sooner = holder and (hold or redis.pcall('PTTL', main) < lasted)
       if is_sooner and line ~= 'many' then warn(main, queue, holders, nil, 0, line == 'one', {}) end
-      if (is_sooner or not holder) and line == 'many' and not quiet then tell_all(main, queue) end
+      if (is_sooner or not holder) and line == 'many' and tells ~= 'nobody' then tell_all(main, queue) end
     elseif not holder and keep ~= '' then
       local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
@@ -88,7 +89,7 @@ for i = 1, #KEYS, 4 do
     end
     -- Those who would hold it together may have stood behind this one.
     if left_line and line == 'many' and holder and is_marker(holder) then tell_all(main, queue) end
-    if line ~= 'many' then pcall(give, main, queue, holders, quiet and token or '', line == 'one') end
+    if line ~= 'many' then pcall(give, main, queue, holders, tells == 'older' and token or '', line == 'one') end
   end
 end
 return released
