@@ -169,6 +169,49 @@ describe('a lease of a quorum', () => {
     await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]));
   });
 
+  /** A vote that nobody takes back: whoever asked for it has died. */
+  const strayVote = (server: RedisServer, lifeMs: number): Promise<unknown> =>
+    server.command('SET', lockKey, 'holdfast:dead', 'PX', lifeMs);
+
+  it('I10-11 is brought to the third node however long the vote of a dead contender stands there', async () => {
+    const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
+    await strayVote(third, 7_000);
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 60_000 });
+    expect((await store.acquire(lease)).status).toBe('granted');
+    await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(lease.token)), {
+      withinMs: 20_000,
+    });
+    await store.release(lease);
+    await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]));
+  }, 40_000);
+
+  it('I10-11 is brought to a node where a renewal finds such a vote', async () => {
+    const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 60_000 });
+    const outcome = await store.acquire(lease);
+    await eventually(async () => expect(await tokensAt()).not.toContain(null));
+    await strayVote(third, 60_000);
+    const renewal = { ...lease, fencingToken: fencingTokenOf(outcome) };
+    expect(await store.extend([renewal])).toEqual([{ status: 'extended' }]);
+    await third.command('DEL', lockKey);
+    await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(lease.token)));
+  });
+
+  it('I10-11 that is kept by its release is brought to a node that did not have it', async () => {
+    const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
+    await strayVote(third, 60_000);
+    const { store } = await open(servers.map(({ url }) => url));
+    const lease = request('key', { ttlMs: 60_000 });
+    const outcome = await store.acquire(lease);
+    const released = await store.release(lease, fencingTokenOf(outcome), 20_000);
+    expect(released).toEqual({ status: 'released' });
+    await third.command('DEL', lockKey);
+    await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(lease.token)));
+    expect(Number(await third.command('PTTL', lockKey))).toBeLessThanOrEqual(20_000);
+  });
+
   it('that is kept by its release is kept by a node that was away at that moment, too', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];
     const proxy = await TcpProxy.start(first.port);

@@ -40,8 +40,19 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
   readonly clock?: Clock;
 }
 
-/** A lease that not all nodes have is brought to the others after so long, and again; after that by its renewals. */
-const COMPLETE_AFTER_MS: readonly number[] = [50, 500, 2_000];
+/** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */
+const COMPLETE_AFTER_MS = [50, 500, 2_000] as const;
+
+/** A lease that a majority has, and that each node should have. */
+interface Standing {
+  readonly lease: LeaseRequest;
+  /** The last fencing token that is reserved with it, or was used under it. */
+  readonly lastToken: number;
+  /** By `performance.now()`: when it ends unless it is renewed. */
+  untilMs: number;
+  /** `'kept'`: it was released, and its keys stay taken until it ends. */
+  state: 'held' | 'kept' | 'over';
+}
 
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
@@ -69,8 +80,10 @@ export class RedisLockStore implements LockStore {
   readonly #voters = new Map<string, RedisNode>();
   /** Of each node: what requests that were decided without its answer may have left there. */
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
-  /** Tokens of leases that were granted and not given back; with one node, which puts nothing back, none. */
-  readonly #held = new Set<string>();
+  /** Leases that were granted and not given back, by token; with one node, which puts nothing back, none. */
+  readonly #held = new Map<string, Standing>();
+  /** Of each node: what is being brought to it. */
+  readonly #bringing: ReadonlyMap<RedisNode, Set<Standing>>;
   #closed = false;
 
   /** @throws LockConfigurationError when one server is listed twice */
@@ -89,6 +102,7 @@ export class RedisLockStore implements LockStore {
     const [twins] = twinsOf(this.#nodes, ({ name }) => name);
     if (twins !== undefined) throw listedTwice(twins);
     this.once = new RedisOnceStore(this.#nodes);
+    this.#bringing = new Map(this.#nodes.map((node) => [node, new Set()]));
     this.#warn = options.warn;
     this.#turns = options.turns;
     this.#ears = new Ears(this.#nodes);
@@ -132,6 +146,7 @@ export class RedisLockStore implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const proposal = this.#proposal();
+    const sentAt = performance.now();
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -141,10 +156,16 @@ export class RedisLockStore implements LockStore {
     if (outcome.status === 'granted') {
       const granted = { ...outcome, turns: turnsOf(request.token, this.#turns) };
       if (this.#nodes.length === 1) return granted;
-      this.#held.add(request.token);
-      void complete.then((votes) => this.#complete(request, outcome.fencingToken, votes));
+      const standing: Standing = {
+        lease: request,
+        lastToken: granted.fencingToken + granted.turns - 1,
+        untilMs: sentAt + request.ttlMs,
+        state: 'held',
+      };
+      this.#held.set(request.token, standing);
+      void complete.then((votes) => this.#complete(request, standing, votes));
       const agreed = await this.#agree(request, granted, answers);
-      if (agreed.status !== 'granted') this.#held.delete(request.token);
+      if (agreed.status !== 'granted') this.#isOver(request.token);
       return agreed;
     }
     // After an outage the caller removes what may be left on any of the nodes.
@@ -178,7 +199,7 @@ export class RedisLockStore implements LockStore {
 
   async release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     const sentAt = performance.now();
-    this.#held.delete(lease.token);
+    this.#isOver(lease.token);
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -190,6 +211,13 @@ export class RedisLockStore implements LockStore {
         const leftMs = Math.max(0, keepMs - (performance.now() - sentAt));
         outcomes.forEach(({ status }, index) => {
           if (status === 'unavailable') this.#cleanUp(index, lease, leftMs);
+        });
+        // One that does not have it would give the key away with the loss of one node more.
+        if (outcome.status !== 'released' || keepMs === 0) return;
+        const untilMs = sentAt + keepMs;
+        const kept: Standing = { lease, lastToken: lastToken ?? 0, untilMs, state: 'kept' };
+        outcomes.forEach(({ status }, index) => {
+          if (status === 'not-held') this.#bringTo(index, kept);
         });
       });
     }
@@ -334,40 +362,67 @@ export class RedisLockStore implements LockStore {
    */
   async #complete(
     request: AcquireRequest,
-    fencingToken: number,
+    standing: Standing,
     votes: readonly Vote[],
   ): Promise<void> {
-    const { line, keys, token, ttlMs } = request;
+    const { line } = request;
     if (line !== undefined) {
       const refused = this.#nodes.filter((_, index) => votes[index]?.status === 'refused');
       await Promise.all(refused.map((node) => node.leave(request, line)));
     }
-    const sentAt = performance.now();
-    const bringTo = (node: RedisNode, delays: readonly number[]): void => {
-      const [delayMs, ...later] = delays;
-      if (delayMs === undefined || this.#closed) return;
-      this.#agenda.schedule(delayMs * (1 + Math.random()), () => {
-        const validForMs = ttlMs - (performance.now() - sentAt);
-        if (!this.#held.has(token) || validForMs <= 0) return;
-        const lastToken = fencingToken + turnsOf(token, this.#turns) - 1;
-        const lease = { keys, token, ttlMs, fencingToken: lastToken, validForMs };
-        void this.#putOn(node, lease).then((isThere) => {
-          if (!isThere) bringTo(node, later);
-        });
-      });
-    };
-    this.#nodes.forEach((node, index) => {
-      if (votes[index]?.status !== 'granted') bringTo(node, COMPLETE_AFTER_MS);
+    votes.forEach(({ status }, index) => {
+      if (status !== 'granted') this.#bringTo(index, standing);
     });
   }
 
-  /** Of a lease that a majority has: answers whether this node has it, too. Others are not asked, for their TTL may be longer by now. */
-  async #putOn(node: RedisNode, lease: LeaseRenewal): Promise<boolean> {
+  /**
+   * Brings a lease to a node, again and again, until the node has it or the lease is over. One that is away gets it by a renewal when it
+   * is back.
+   */
+  #bringTo(index: number, standing: Standing): void {
+    const node = this.#nodes[index];
+    const bringing = node && this.#bringing.get(node);
+    if (node === undefined || bringing === undefined || bringing.has(standing)) return;
+    bringing.add(standing);
+    const again = (tries: number): void => {
+      const [, , last] = COMPLETE_AFTER_MS;
+      this.#agenda.schedule((COMPLETE_AFTER_MS[tries] ?? last) * (1 + Math.random()), () => {
+        void this.#putOn(node, standing).then((result) => {
+          const isAway = result === 'unavailable' && tries >= COMPLETE_AFTER_MS.length - 1;
+          if (result === 'settled' || isAway || this.#closed) bringing.delete(standing);
+          else again(tries + 1);
+        });
+      });
+    };
+    if (!this.#closed) again(0);
+  }
+
+  /** Of a lease that a majority has: whether nothing is left to do at this node. Others are not asked, for their TTL may be longer by now. */
+  async #putOn(node: RedisNode, standing: Standing): Promise<'settled' | 'taken' | 'unavailable'> {
+    const lease = this.#renewalOf(standing);
+    if (lease === undefined) return 'settled';
     const [vote] = await node.extend([lease]);
-    if (vote?.status !== 'gone') return vote?.status === 'extended';
-    if (!this.#held.has(lease.token) || this.#closed) return true;
-    const [restored] = await node.extend([{ ...lease, beside: vote.fences }]);
-    return restored?.status === 'extended';
+    if (vote?.status === 'stolen') return 'taken';
+    if (vote?.status !== 'gone') return vote?.status === 'extended' ? 'settled' : 'unavailable';
+    const still = this.#renewalOf(standing);
+    if (still === undefined) return 'settled';
+    const [restored] = await node.extend([{ ...still, beside: vote.fences }]);
+    return restored?.status === 'extended' ? 'settled' : 'taken';
+  }
+
+  /** What brings a lease to a node; `undefined` when it is over. */
+  #renewalOf({ lease, lastToken, untilMs, state }: Standing): LeaseRenewal | undefined {
+    const leftMs = Math.floor(untilMs - performance.now());
+    if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;
+    const { keys, token } = lease;
+    const ttlMs = state === 'kept' ? leftMs : lease.ttlMs;
+    return { keys, token, ttlMs, fencingToken: lastToken, validForMs: leftMs };
+  }
+
+  #isOver(token: string): void {
+    const standing = this.#held.get(token);
+    if (standing !== undefined) standing.state = 'over';
+    this.#held.delete(token);
   }
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
@@ -402,8 +457,11 @@ export class RedisLockStore implements LockStore {
     sentAt: number,
   ): Promise<void> {
     const elapsedMs = performance.now() - sentAt;
-    leases.forEach(({ token }, index) => {
-      if (outcomes[index]?.status === 'lost') this.#held.delete(token);
+    leases.forEach(({ token, ttlMs }, index) => {
+      const standing = this.#held.get(token);
+      if (outcomes[index]?.status === 'lost') this.#isOver(token);
+      else if (outcomes[index]?.status === 'extended' && standing !== undefined)
+        standing.untilMs = sentAt + ttlMs;
     });
     await Promise.all(
       this.#nodes.map(async (node, number) => {
@@ -412,7 +470,10 @@ export class RedisLockStore implements LockStore {
           const mayHaveIt = vote?.status === 'extended' || vote?.status === 'unavailable';
           if (outcomes[index]?.status === 'lost' && mayHaveIt) this.#cleanUp(number, lease);
           // Given back meanwhile: nothing may come after that.
-          if (!this.#held.has(lease.token)) return [];
+          const standing = this.#held.get(lease.token);
+          if (standing === undefined) return [];
+          // Mostly a vote of somebody who died while asking, or takes it back.
+          if (vote?.status === 'stolen') this.#bringTo(number, standing);
           if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
           const validForMs = lease.validForMs - elapsedMs;
           return validForMs > 0 ? [{ ...lease, validForMs, beside: vote.fences }] : [];
