@@ -2,7 +2,13 @@ import type { Held, LeaseRenewal, Unavailable } from '../lock-store.js';
 
 /** What one node says to a request for a lock. */
 export type Vote =
-  | { readonly status: 'granted'; readonly fencingToken: number; readonly othersWait: boolean }
+  | {
+      readonly status: 'granted';
+      readonly fencingToken: number;
+      readonly othersWait: boolean;
+      /** Others hold the key together, and the fencing token is theirs. */
+      readonly joined?: boolean;
+    }
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
 

@@ -151,7 +151,7 @@ export class RedisLockStore implements LockStore {
       this.#nodes,
       this.#quorum,
       (node) => node.acquire(request, proposal),
-      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, request.keys[0]),
     );
     if (outcome.status === 'granted') {
       const granted = { ...outcome, turns: turnsOf(request.token, this.#turns) };
@@ -370,8 +370,14 @@ export class RedisLockStore implements LockStore {
       const refused = this.#nodes.filter((_, index) => votes[index]?.status === 'refused');
       await Promise.all(refused.map((node) => node.leave(request, line)));
     }
-    votes.forEach(({ status }, index) => {
-      if (status !== 'granted') this.#bringTo(index, standing);
+    const isShared = holdModeOf(request.token) !== 'exclusive';
+    votes.forEach((vote, index) => {
+      if (vote.status !== 'granted') this.#bringTo(index, standing);
+      // Who joins has to find one fencing token on all of them.
+      else if (!isShared || standing.state === 'over') return;
+      else if (vote.fencingToken > standing.lastToken) this.#bringTo(index, standing);
+      else if (vote.fencingToken < standing.lastToken)
+        void this.#nodes[index]?.raiseFence(request, standing.lastToken);
     });
   }
 

@@ -473,6 +473,7 @@ export class RedisNode {
     );
     if (reply.status === 'unavailable') return reply;
     const [result, clock, first, pttl, holder, ticket] = listOf(reply.value);
+    const joined = holder === 1;
     this.#clock.learn(Number(clock), sentAt, performance.now());
     if (result === 1) {
       if (this.#isInQuarantine) {
@@ -480,7 +481,9 @@ export class RedisNode {
         this.#options.warn(`Redis at ${this.name} is out of quarantine and grants locks again.`);
       }
       const othersWait = Number(pttl) > 0;
-      return reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait };
+      return (
+        reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait, joined }
+      );
     }
     if (result === -1) return this.#inQuarantine(Number(first));
     const busy = group.names[Number(first) - 1];

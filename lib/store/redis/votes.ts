@@ -30,6 +30,7 @@ export function acquireOutcome(
   votes: Answers<Vote>,
   awaited: number,
   nodes: readonly Named[],
+  key = '',
 ): AcquireOutcome | undefined {
   // By far the most frequent of all answers.
   if (votes.length === 1 && votes[0]?.status === 'granted') return votes[0];
@@ -37,11 +38,13 @@ export function acquireOutcome(
   const mostMissing = votes.length - quorum;
   const yes = votes.filter((vote) => vote?.status === 'granted');
   if (yes.length >= quorum) {
-    return {
-      status: 'granted',
-      fencingToken: Math.max(...yes.map((vote) => vote.fencingToken)),
-      othersWait: yes.some((vote) => vote.othersWait),
-    };
+    const fencingToken = commonToken(yes, quorum);
+    if (fencingToken !== undefined) {
+      const othersWait = yes.some((vote) => vote.othersWait);
+      return { status: 'granted', fencingToken, othersWait };
+    }
+    if (awaited > 0) return undefined;
+    return contended(key);
   }
   const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
   const leader = leaderOf(votes);
@@ -60,14 +63,28 @@ export function acquireOutcome(
   // One token may have a majority, with the votes that nobody knows; or none has.
   if (leader.votes + unknown >= quorum)
     return { ...held(votes, leader.key, quorum), contended: true };
-  return {
-    status: 'held',
-    key: leader.key,
-    remainingMs: CONTENDED_MS,
-    checkAgainMs: CONTENDED_MS,
-    contended: true,
-  };
+  return contended(leader.key);
 }
+
+type Yes = Vote & { readonly status: 'granted' };
+
+/**
+ * The fencing token that the votes grant: the largest, which is written to a majority then. Whoever joins others has theirs, and a
+ * majority has to name the same one: else it is a phase that begins or ends on some of the nodes, or a vote of somebody who has died.
+ */
+function commonToken(yes: readonly Yes[], quorum: number): number | undefined {
+  const tokens = yes.map(({ fencingToken }) => fencingToken);
+  if (!yes.some(({ joined }) => joined)) return Math.max(...tokens);
+  return tokens.find((token) => tokens.filter((other) => other === token).length >= quorum);
+}
+
+const contended = (key: string): Held => ({
+  status: 'held',
+  key,
+  remainingMs: CONTENDED_MS,
+  checkAgainMs: CONTENDED_MS,
+  contended: true,
+});
 
 interface Leader {
   readonly key: string;

@@ -15,9 +15,9 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * by the client so that several servers agree, longest TTL in ms of the restart guard, fencing token of those who hold the keys together
  * whom the caller may join whoever waits; each of them may be ''.
  *
- * Answers: {1, clock in µs, first fencing token, number of others in line}, or {0, clock, position of the busy key, holder's PTTL,
- * holder's token or '' for a key that is free and kept for somebody before us, ticket when standing in line or ''}, or {-1, clock, µs of
- * quarantine}.
+ * Answers: {1, clock in µs, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}, or
+ * {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before us, ticket
+ * when standing in line or ''}, or {-1, clock, µs of quarantine}.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
@@ -154,5 +154,5 @@ if record and not stays then redis.pcall('DEL', record) end
 if mode and others > 0 and in_order then
   for i = 1, last, 4 do give(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
-return { 1, now, first, others }
+return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0 }
 `);

@@ -67,7 +67,10 @@ for i = 1, last, 4 do
     if holder == token then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
-      put(main, holders, token, ttl, phase_of(main))
+      -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
+      local phase = phase_of(main)
+      if mine > 0 then phase = math.min(phase or mine, mine) end
+      put(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
       if line == 'many' then
         if is_sooner then tell_all(main, queue) end
