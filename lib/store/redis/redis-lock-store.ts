@@ -60,7 +60,8 @@ const UNREF = { ref: false };
 
 /**
  * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
- * longer than it did before.
+ * longer than it did before. For so long, and the way, the clocks do not hold a token up: if every fence is lost meanwhile, a smaller one
+ * may follow.
  */
 const PROPOSAL_SLACK_US = 5_000;
 
