@@ -4,6 +4,7 @@ import type { ReplicaOptions } from '../store/redis/acknowledged-writes.js';
 import type { RestartGuard } from '../store/redis/probe.js';
 import { isRedisClient, type RedisLocation } from '../store/redis/redis-source.js';
 import type { LockStore } from '../store/lock-store.js';
+import { RESERVED_TOKENS } from '../store/owner-token.js';
 import { describe } from './describe.js';
 import { toMs } from './duration.js';
 import type {
@@ -20,9 +21,6 @@ export interface Handoff {
   readonly turns: number;
   readonly tenureMs: number;
 }
-
-/** With a lease so many fencing tokens are reserved: one for each turn. 1 µs each, so that they stay close to the server's clock. */
-const RESERVED_TOKENS = 1_024;
 
 /** Every option, checked, in the units of the library. */
 export interface ResolvedOptions {

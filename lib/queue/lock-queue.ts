@@ -13,7 +13,6 @@ import type {
   Held,
   LeaseReference,
   LineCall,
-  LinePlace,
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
@@ -23,6 +22,7 @@ import {
   contendedPauseMs,
   isContended,
   WaitingLine,
+  type AttemptManner,
   type AttemptOutcome,
   type LineDependencies,
 } from './waiting-line.js';
@@ -77,7 +77,7 @@ export class LockQueue {
     this.#forLines = {
       newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
-      attempt: (request, place, token, joins) => this.#attempt(request, place, token, joins),
+      attempt: (request, how) => this.#attempt(request, how),
       adopt,
       discard,
       takeTurn,
@@ -150,7 +150,7 @@ export class LockQueue {
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries));
       if (!this.#isOpenTo(request)) break;
-      outcome = await this.#attempt(request);
+      outcome = await this.#attempt(request, { isSplit: true });
     }
     if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
     if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
@@ -177,15 +177,11 @@ export class LockQueue {
   }
 
   /** One request to the store; nothing of it stays behind unless it is granted, or stands in line. */
-  async #attempt(
-    request: LockRequest,
-    line?: LinePlace,
-    token = this.#newToken(request.mode),
-    joins?: number,
-  ): Promise<AttemptOutcome> {
+  async #attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
+    const { token = this.#newToken(request.mode), line, joins, isSplit } = how;
     const { keys, ttlMs } = request;
     const sentAt = this.#deps.clock.now();
-    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line, joins });
+    const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line, joins, isSplit });
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) this.#deps.discard({ keys, token }, ttlMs);

@@ -3,6 +3,7 @@ import type { Grant, Lease } from '../lease/lease.js';
 import { endsWhenDone, validityMs } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type {
+  AcquireRequest,
   Held,
   LeaseReference,
   LeaseRequest,
@@ -43,14 +44,15 @@ export const isContended = (outcome: AttemptOutcome): boolean =>
 export const contendedPauseMs = (tries: number): number =>
   Math.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
 
+/** How the store is asked. */
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'isSplit'> & {
+  /** A new one, if not given. */
+  readonly token?: string;
+};
+
 /** What the lines of a service share. */
 export interface LineDependencies {
-  readonly attempt: (
-    request: LockRequest,
-    place: LinePlace | undefined,
-    token: string,
-    joins?: number,
-  ) => Promise<AttemptOutcome>;
+  readonly attempt: (request: LockRequest, how: AttemptManner) => Promise<AttemptOutcome>;
   readonly newToken: (mode: HoldMode) => string;
   /** Whether a token was made here. */
   readonly isOwn: (token: string) => boolean;
@@ -170,7 +172,11 @@ export class WaitingLine {
       // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
       const place = hearing || this.#place ? this.#placeFor(request) : undefined;
       if (!this.#standsInOrder()) this.#token = this.#deps.newToken(request.mode);
-      const outcome = await this.#deps.attempt(request, place, this.#token);
+      const outcome = await this.#deps.attempt(request, {
+        line: place,
+        token: this.#token,
+        isSplit: this.#contended > 0,
+      });
       if (outcome.status === 'granted') {
         const before = [...this.#callers];
         this.#granted(request, outcome.grant);
@@ -224,8 +230,7 @@ export class WaitingLine {
   /** Answers whether that phase lasts. */
   async #follow(caller: Caller, phase: number): Promise<boolean> {
     const { request } = caller;
-    const token = this.#deps.newToken(request.mode);
-    const outcome = await this.#deps.attempt(request, undefined, token, phase);
+    const outcome = await this.#deps.attempt(request, { joins: phase });
     if (outcome.status !== 'granted') return false;
     const { grant } = outcome;
     if (this.#callers.delete(caller)) caller.grant(this.#deps.adopt(grant, request));

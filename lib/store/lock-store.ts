@@ -41,6 +41,8 @@ export interface AcquireRequest extends LeaseRequest {
    * who was let in.
    */
   readonly joins?: number | undefined;
+  /** An earlier try was `contended`: votes are not to be split again. */
+  readonly isSplit?: boolean | undefined;
 }
 
 /** The store gave no answer, or one that cannot be trusted. */

@@ -21,6 +21,9 @@ export function holdModeOf(token: string): HoldMode {
   return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
 }
 
+/** So many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock. */
+export const RESERVED_TOKENS = 1_024;
+
 /**
  * How many fencing tokens are reserved with a lease, for turns under it. Under a lock that several hold together turns have the token of
  * all: tokens that are reserved and never used would run ahead of the server's clock.

@@ -60,7 +60,7 @@ const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promi
 const acquire = (token: string, ttlMs = 30_000, keys = ['key'], keepMs = KEEP_MS) =>
   call(acquireScript, keys.flatMap(namesOf), [token, ttlMs, keepMs, 1, 'one']) as Promise<number[]>;
 const extend = (token: string, ttlMs = 30_000): Promise<unknown> =>
-  call(extendScript, namesOf('key'), [KEEP_MS, '', 'one', token, ttlMs]);
+  call(extendScript, namesOf('key'), [KEEP_MS, '', 'one', 1, token, ttlMs]);
 const release = (token: string, used: number | string = '', keys = ['key']): Promise<unknown> =>
   call(releaseScript, keys.flatMap(namesOf), [token, 'one', used]);
 

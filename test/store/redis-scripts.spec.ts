@@ -126,7 +126,7 @@ describe('a script that is sent twice', () => {
     const [, , fence = 0] = (await acquire('mine', 'a')) as number[];
     const [main, fenceKey, , holders] = names('a') as [string, string, string, string];
     for (let time = 0; time < 2; time += 1) {
-      const renewal = [KEEP_MS, '', 'one', 'mine', 30_000, fence, 0, ''];
+      const renewal = [KEEP_MS, '', 'one', 1, 'mine', 30_000, fence, 0, ''];
       expect(await call(extendScript, names('a'), renewal)).toEqual([expect.any(Number), [1]]);
       const raise = [main, fenceKey, holders];
       expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);

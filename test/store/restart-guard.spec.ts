@@ -370,6 +370,8 @@ describe('a claim of a key by renewal', () => {
     readonly fence: number;
     readonly sureForMs?: number;
     readonly maxTtlMs?: number;
+    /** How many fencing tokens are reserved with a lease. */
+    readonly turns?: number;
   }
 
   /** Answers what the script says of the key. */
@@ -378,11 +380,22 @@ describe('a claim of a key by renewal', () => {
     fence,
     sureForMs = 10_000,
     maxTtlMs = MAX_TTL_MS,
+    turns = 1,
   }: Claim): Promise<unknown> {
     const [seconds, micros] = ((await server.command('TIME')) as string[]).map(Number);
     const sureUntil = Number(seconds) * 1_000_000 + Number(micros) + sureForMs * 1_000;
-    const args = [KEEP_MS, maxTtlMs, 'many', token, 30_000, fence, Math.round(sureUntil), ''];
-    const keys = [MAIN, FENCE, '{lock:key}:queue', EPOCH];
+    const args = [
+      KEEP_MS,
+      maxTtlMs,
+      'many',
+      turns,
+      token,
+      30_000,
+      fence,
+      Math.round(sureUntil),
+      '',
+    ];
+    const keys = [MAIN, FENCE, '{lock:key}:queue', '{lock:key}:holders', EPOCH];
     const [, answer] = (await server.command(
       'EVAL',
       extendScript.lua,
@@ -401,6 +414,22 @@ describe('a claim of a key by renewal', () => {
     expect(await server.command('GET', FENCE)).toBe('7');
     expect(Number(await server.command('PTTL', MAIN))).toBeGreaterThan(0);
   });
+
+  it.each(['the server has the key', 'the server has forgotten it'])(
+    'I10-19 is refused when it comes after the release of the lease: %s',
+    async (state) => {
+      const lease = { token: 'holdfast:mine', fence: 5_023, turns: 1_024 };
+      for (const used of [4_000, 4_500, 5_022, 5_023]) {
+        await server.command('FLUSHALL');
+        if (state === 'the server has the key') expect(await claim(lease)).toEqual([1]);
+        const keys = [MAIN, FENCE, '{lock:key}:queue', '{lock:key}:holders'];
+        const args = [lease.token, 'many', used, KEEP_MS];
+        await server.command('EVAL', releaseScript.lua, keys.length, ...keys, ...args);
+        expect(await claim(lease)).toEqual([0, expect.any(String)]);
+        expect(await holder()).toBeNull();
+      }
+    },
+  );
 
   it('of two in quarantine goes to the one with the larger fencing token, whoever came first', async () => {
     expect(await claim({ token: 'holdfast:older', fence: 7 })).toEqual([1]);

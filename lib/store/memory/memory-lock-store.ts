@@ -13,20 +13,12 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
 } from '../lock-store.js';
+import { keepsForMs } from '../overtaking.js';
 import { MemoryOnceStore } from './memory-once-store.js';
 import type { OnceStore } from '../once-store.js';
 
 /** How long a key waits for the one in line that it was given to. */
 const LONGEST_CLAIM_MS = 1_000;
-
-/** When to ask again for a key that is free, and kept for somebody who waits for others, too. */
-const KEPT_CHECK_MS = 1_000;
-
-/**
- * For so long after it came, a caller of several keys lets others have those of its keys that are free, while it cannot have all of them.
- * From then on they are kept for it. In µs, as tickets are.
- */
-const PATIENCE_US = 1_000_000;
 
 /** A place in the lines of all its keys. */
 interface Waiter {
@@ -87,11 +79,11 @@ export class MemoryLockStore implements LockStore {
     for (const key of keys) this.#give(key, { token, before: line?.ticket });
     const key = keys.find((each) => !this.#mayHave(each, request));
     if (key !== undefined) {
-      const isFree = this.#valid(key) === undefined;
+      const keptForMs = this.#valid(key) ? 0 : this.#keptForMs(key, token, line?.ticket);
       const ticket = line && this.#stand(request, line);
       // Nobody holds one key while waiting for another.
-      for (const each of keys) this.#take(each, token);
-      const remainingMs = isFree ? KEPT_CHECK_MS : this.#remaining(key, token);
+      for (const each of keys.filter((other) => this.#drop(other, token))) this.#handOn(each);
+      const remainingMs = keptForMs || this.#remaining(key, token);
       return Promise.resolve({
         status: 'held',
         key,
@@ -112,15 +104,13 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve(leases.map((lease) => this.#extend(lease)));
   }
 
-  release(lease: LeaseReference, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
-    let all = true;
-    for (const key of lease.keys) {
-      if (keepMs > 0 && this.#keep(key, lease.token, keepMs)) continue;
-      if (keepMs === 0 && this.#take(key, lease.token)) continue;
-      all = false;
-      this.#give(key);
-    }
-    return Promise.resolve({ status: all ? 'released' : 'not-held' });
+  release({ keys, token }: LeaseReference, _last?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    const given = keys.filter((key) =>
+      keepMs > 0 ? this.#keep(key, token, keepMs) : this.#drop(key, token),
+    );
+    // When all of them are free: whoever is next may want several.
+    if (keepMs === 0) for (const key of keys) this.#handOn(key);
+    return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
 
   inspect(key: string): Promise<InspectOutcome> {
@@ -208,31 +198,35 @@ export class MemoryLockStore implements LockStore {
     if (this.#isInTheWay(key, token)) return false;
     return (
       (joins !== undefined && entry?.fencingToken === joins) ||
-      !this.#isKept(key, token, line?.ticket)
+      this.#keptForMs(key, token, line?.ticket) === 0
     );
   }
 
-  /** Whether somebody who came before keeps others from a key that this token could have. */
-  #isKept(key: string, mine: string, before = Infinity): boolean {
-    for (const { token, ticket, keys } of this.#lines.get(key) ?? []) {
-      if (token === mine || ticket >= before) return false;
-      if (keys.length === 1 || this.#isOutOfPatience(ticket)) return true;
+  /** For how long yet somebody who came before keeps others from a key that this token could have. */
+  #keptForMs(key: string, mine: string, before = Infinity): number {
+    for (const waiter of this.#lines.get(key) ?? []) {
+      if (waiter.token === mine || waiter.ticket >= before) return 0;
+      const ms = waiter.keys.length === 1 ? LONGEST_CLAIM_MS : this.#keepsForMs(waiter);
+      if (ms > 0) return ms;
     }
-    return false;
+    return 0;
   }
 
-  #isOutOfPatience(ticket: number): boolean {
-    return this.#nowUs() - ticket > PATIENCE_US;
+  #keepsForMs({ ticket }: Waiter): number {
+    return keepsForMs((this.#nowUs() - ticket) / 1_000);
   }
 
   /** Ends one hold, if there is one. */
-  #take(key: string, token: string): boolean {
+  #drop(key: string, token: string): boolean {
     const entry = this.#valid(key);
     if (entry?.holds.delete(token) !== true) return false;
     if (entry.holds.size === 0) this.#entries.delete(key);
+    return true;
+  }
+
+  #handOn(key: string): void {
     this.#give(key);
     this.#warn(key);
-    return true;
   }
 
   /** It is over for its holder, and stays taken for so long. */
@@ -265,9 +259,11 @@ export class MemoryLockStore implements LockStore {
       if (this.#isInTheWay(key, token)) return;
       const others = keys.filter((other) => other !== key);
       if (
-        others.some((other) => this.#isInTheWay(other, token) || this.#isKept(other, token, ticket))
+        others.some(
+          (other) => this.#isInTheWay(other, token) || this.#keptForMs(other, token, ticket) > 0,
+        )
       ) {
-        if (this.#isOutOfPatience(ticket)) return;
+        if (this.#keepsForMs(waiter) > 0) return;
         continue;
       }
       this.#forget(keys, token);

@@ -29,6 +29,7 @@ import {
   acquireOutcome,
   extendOutcome,
   forcedOutcome,
+  heldAtFirst,
   releaseOutcome,
   sightOf,
   unavailable,
@@ -148,10 +149,13 @@ export class RedisLockStore implements LockStore {
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const proposal = this.#proposal();
     const sentAt = performance.now();
+    const first = await this.#askFirst(request, proposal);
+    if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.acquire(request, proposal),
+      (node) =>
+        node === first?.node ? Promise.resolve(first.vote) : node.acquire(request, proposal),
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, request.keys[0]),
     );
     if (outcome.status === 'granted') {
@@ -311,6 +315,19 @@ export class RedisLockStore implements LockStore {
       if (node.run !== undefined) this.#voters.set(node.run, voter);
       node.setAside(voter === node ? undefined : voter.name);
     }
+  }
+
+  /**
+   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and only whoever has its vote
+   * asks for more.
+   */
+  async #askFirst(
+    request: AcquireRequest,
+    proposal: number,
+  ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
+    if (request.isSplit !== true || this.#nodes.length === 1) return undefined;
+    const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
+    return node && { node, vote: await node.acquire(request, proposal) };
   }
 
   /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */

@@ -78,10 +78,7 @@ export interface ReleaseManner {
   readonly keepMs?: number | undefined;
 }
 
-/**
- * Nobody tells us of the release: the holder is software that knows nothing of inboxes, our place in line was refused, or the key is free
- * and kept for somebody who waits for others, too.
- */
+/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
 const UNTOLD_CHECK_MS = 1_000;
 
 /** How the marker begins that stands for all who hold a key together. */
@@ -255,7 +252,7 @@ export class RedisNode {
         extendScript,
         batch[0].slot,
         this.#guarded(keys),
-        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, ...args],
+        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, this.#options.turns, ...args],
         Math.max(...batch.map(({ lease }) => lease.ttlMs)),
       );
       const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
@@ -488,8 +485,7 @@ export class RedisNode {
     if (result === -1) return this.#inQuarantine(Number(first));
     const busy = group.names[Number(first) - 1];
     if (result !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
-    const isKept = holder === '';
-    const remainingMs = isKept ? UNTOLD_CHECK_MS : Number(pttl) < 0 ? Infinity : Number(pttl);
+    const remainingMs = Number(pttl) < 0 ? Infinity : Number(pttl);
     const stands = typeof ticket === 'string' && ticket !== '';
     const willBeTold = isOwnerToken(String(holder)) && (stands || member === '');
     return {

@@ -78,6 +78,14 @@ function commonToken(yes: readonly Yes[], quorum: number): number | undefined {
   return tokens.find((token) => tokens.filter((other) => other === token).length >= quorum);
 }
 
+/** Refused by the node that was asked first. Whether its vote comes to anything is seen soon. */
+export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held => ({
+  status: 'held',
+  key,
+  remainingMs: Math.max(remainingMs, CONTENDED_MS),
+  checkAgainMs: CONTENDED_MS,
+});
+
 const contended = (key: string): Held => ({
   status: 'held',
   key,

@@ -16,7 +16,7 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * whom the caller may join whoever waits; each of them may be ''.
  *
  * Answers: {1, clock in µs, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}, or
- * {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before us, ticket
+ * {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before us for so long, ticket
  * when standing in line or ''}, or {-1, clock, µs of quarantine}.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
@@ -98,31 +98,38 @@ end
 -- Whoever was too late for what it was given comes back with its old ticket: it is still before those who came after it.
 local before = tonumber(ticket)
 
--- Who has a key so that it is not to be had: the holder, or '' while it is kept for those who came before.
+-- Who has a key so that it is not to be had, and for how many ms: the holder, or '' while it is kept for those who came before.
 local function holder_of(main, queue, holders)
   local has_line = redis.call('EXISTS', queue) == 1
   if has_line and in_order then give(main, queue, holders, token, counts, before or math.huge) end
-  if holds(main, holders, token) then return nil, has_line end
+  if holds(main, holders, token) then return nil, nil, has_line end
   local holder = in_the_way(main, holders, token)
-  if holder or not has_line or joins and phase_of(main) == joins then return holder, has_line end
-  local kept
-  if in_order then kept = is_kept(queue, token, before, counts) else kept = must_queue(queue, holders) end
-  return kept and (redis.call('GET', main) or '') or nil, has_line
+  if holder then return holder, left(main, holders, token), has_line end
+  if not has_line or joins and phase_of(main) == joins then return nil, nil, has_line end
+  local together = redis.call('GET', main)
+  if not in_order then
+    if must_queue(queue, holders) then return together or '', left(main, holders, token), true end
+  else
+    local ms = kept_for(queue, token, before, counts)
+    if ms then return together or '', together and left(main, holders, token) or ms, true end
+  end
+  return nil, nil, true
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
 local stays = record and select(2, place_of(member)) == '0'
 for i = 1, last, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local holder, has_line = nil, false
-  if ttl > 0 then holder, has_line = holder_of(main, queue, holders) else holder = '' end
+  local holder, pttl, has_line = '', 0, false
+  if ttl > 0 then holder, pttl, has_line = holder_of(main, queue, holders) end
   if holder then
-    local pttl = left(main, holders, token)
     local place = stand(i, pttl)
+    local handed_on = {}
     for j = 1, last, 4 do
-      if j ~= i and ttl > 0 and take(KEYS[j], KEYS[j + 3], token) and in_order then
-        give(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts)
-      end
+      handed_on[j] = j ~= i and ttl > 0 and take(KEYS[j], KEYS[j + 3], token) and in_order
+    end
+    for j = 1, last, 4 do
+      if handed_on[j] then give(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
   end

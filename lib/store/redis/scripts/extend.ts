@@ -7,14 +7,16 @@ import { CLOCK, script } from './script.js';
 
 /**
  * Renews keys of many leases. KEYS: main, fence, queue, holders of each key; with a guard also its epoch key, last. ARGV: ms for which
- * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, then of each key its lease's token and ttl ms, and where
- * keys may be put back (over several masters, or with a guard) the lease's fencing token, the server's time in µs until which the holder
- * is sure of it, and the fence beside which it may be put back ('' = it may not).
+ * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, number of fencing tokens that
+ * are reserved with an exclusive lease, then of each key its lease's token and ttl ms, and where keys may be put back (over several
+ * masters, or with a guard) the last fencing token of the lease, the server's time in µs until which the holder is sure of it, and the
+ * fence beside which it may be put back ('' = it may not).
  * Answers the clock, and for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error.
  *
  * A key that is gone is put back
- * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good; of two that
- *   claim the key, the one with the larger fencing token was granted later. Other software's lock is left alone: it has no fence;
+ * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good, unless the lease was
+ *   released; of two that claim the key, the one with the larger fencing token was granted later. Other software's lock is left alone:
+ *   it has no fence;
  * - else only where the caller knows from a majority that the lease stands, and the fence has not been touched since the key was
  *   found gone: every grant and every release touches it.
  * Never after the holder's own deadline. Otherwise it goes to the next in line.
@@ -23,7 +25,7 @@ import { CLOCK, script } from './script.js';
  * SET does not.
  */
 export const extendScript = script(`${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
-local keep, max_ttl, line = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local keep, max_ttl, line, turns = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local last = max_ttl and #KEYS - 1 or #KEYS
 local stride = (line == 'many' or max_ttl) and 5 or 2
 
@@ -38,10 +40,15 @@ end
 
 local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length)}) == '${MARK}' end
 
+-- A release leaves the fence above the last token that was used, which may be any but the last of those that were reserved.
+local function is_untouched(fence, mine, mode)
+  return fence == mine or fence <= mine - (mode and 1 or turns)
+end
+
 local answers = { now }
 for i = 1, last, 4 do
   local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local a = (i - 1) / 4 * stride + 4
+  local a = (i - 1) / 4 * stride + 5
   local token, ttl, mine, sure_until, beside = ARGV[a], ARGV[a + 1], 0, 0, nil
   if stride == 5 then
     mine, sure_until, beside = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
@@ -82,7 +89,7 @@ for i = 1, last, 4 do
     end
   elseif answer[1] > -2 and now < sure_until and not damaged
     and ((may_join and beside == fence)
-      or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
+      or (max_ttl and is_untouched(fence, mine, mode) and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))

@@ -1,4 +1,5 @@
 import { MARK } from '../../owner-token.js';
+import { FIRST_KEPT_MS, LONGEST_KEPT_MS, OPEN_MS, PATIENCE_MS } from '../../overtaking.js';
 
 /** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
 const MOST_PASSED = 1_000;
@@ -9,7 +10,7 @@ const MOST_WARNED = 3;
 /** Of how many it asks, at the most, whether they are there, to find those. */
 export const MOST_ASKED = 10;
 
-/** How many callers of several keys may be overtaken in one script. */
+/** How many callers of several keys may be overtaken at a key in one script. */
 const MOST_OVERTAKEN = 100;
 
 /** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
@@ -18,11 +19,8 @@ const MOST_HEARD = 100;
 /** Over several masters: how long after the one before it each in line looks. All at once they would split the votes. In ms. */
 const TURN_MS = 10;
 
-/**
- * For so long after it came, a caller of several keys lets others have those of its keys that are free, while it cannot have all of them.
- * From then on its free keys are kept for it, or a stream of others could keep it waiting indefinitely. In µs.
- */
-const PATIENCE_US = 1_000_000;
+/** How many keys of others in line one script looks at. */
+const MOST_LOOKED_AT = 2_000;
 
 /** A place for several keys counts for so long after its caller looked last. It looks every 5 s at least. In ms. */
 export const PLACE_LIFE_MS = 15_000;
@@ -38,11 +36,10 @@ const CALLED_LIFE_MS = 1_000;
  *
  * Who gets a free key: the oldest ticket whose keys it can have all. Either all of them are given to it in this script, or none, so that
  * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle for ever. One
- * that cannot have all may be overtaken for `PATIENCE_US`; from then on nobody with a younger ticket gets a key of its. So the oldest
- * ticket always gets on, as soon as the leases that it waits for end.
+ * that cannot have all is overtaken at first; then its free keys are kept for it, in windows (`overtaking.ts`).
  *
- * No script sees keys in several slots. There a place is never overtaken: its keys are kept for it, it is called when it is the first at
- * one of them, and asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first at each of its keys.
+ * No script sees keys in several slots. There a place keeps its keys from the start: it is called when it is the first at one of them, and
+ * asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first at each of its keys.
  *
  * Gives a script
  *
@@ -53,7 +50,8 @@ const CALLED_LIFE_MS = 1_000;
  * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds or makes room at a key calls it,
  * so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
- * `is_kept(queue, mine, before, counts)`: whether somebody with an older ticket than `before` keeps others from a key that is free.
+ * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
+ * free; nil if nobody does.
  *
  * `record_of(member)`: the name of the list of its keys, or nil. `leave(queue, member)`: takes it out of the line.
  *
@@ -133,17 +131,41 @@ local function warn(main, queue, holders, ms, step, counts, seen)
   end
 end
 
-local function is_kept(queue, mine, before, counts)
+-- For how many ms yet a caller keeps its free keys from others: after a time of patience in windows that grow, with gaps in between.
+local function keeps_for(ticket, claim)
+  local age, window = (now - ticket) / 1000, ${String(FIRST_KEPT_MS)}
+  if claim ~= '0' then age = age - ${String(PATIENCE_MS)} end
+  while age >= window do
+    age, window = age - window - ${String(OPEN_MS)}, math.min(2 * window, ${String(LONGEST_KEPT_MS)})
+  end
+  return age >= 0 and math.ceil(window - age) or 0
+end
+
+-- Who keeps a key from others, of all in its line the first: looked for once.
+local keepers = {}
+local function keeper_at(queue, counts)
+  if keepers[queue] then return keepers[queue] end
+  local keeper = { ticket = math.huge }
   local list = redis.pcall('ZRANGE', queue, 0, ${String(MOST_OVERTAKEN - 1)}, 'WITHSCORES')
   for i = 1, #list, 2 do
-    local ticket = tonumber(list[i + 1])
     local token, claim, channel, record = place_of(list[i])
-    if token == mine or before and ticket >= before then return false end
+    local ticket = tonumber(list[i + 1])
     if token and is_there(channel, counts) and (not record or redis.pcall('EXISTS', record) == 1) then
-      if not record or claim == '0' or now - ticket > ${String(PATIENCE_US)} then return true end
+      local ms = record and keeps_for(ticket, claim) or ${String(CALLED_LIFE_MS)}
+      if ms > 0 then
+        keeper = { ticket = ticket, token = token, ms = ms }
+        break
+      end
     end
   end
-  return false
+  keepers[queue] = keeper
+  return keeper
+end
+
+local function kept_for(queue, mine, before, counts)
+  local keeper = keeper_at(queue, counts)
+  if keeper.token == mine or keeper.ticket >= (before or math.huge) then return nil end
+  return keeper.ms
 end
 
 local function is_free(main, holders, token)
@@ -151,11 +173,15 @@ local function is_free(main, holders, token)
   return ok and not holder
 end
 
--- Whether it can have its other keys, too.
+-- Whether it can have its other keys, too. Who cannot is not asked again in this script, which gives keys away and frees none meanwhile.
+local barred, looked_at = {}, 0
 local function can_have(names, main, token, ticket, counts)
+  if barred[token] then return false end
   for i = 1, #names, 3 do
+    looked_at = looked_at + 1
     if names[i] ~= main
-      and (not is_free(names[i], names[i + 2], token) or is_kept(names[i + 1], token, ticket, counts)) then
+      and (not is_free(names[i], names[i + 2], token) or kept_for(names[i + 1], token, ticket, counts)) then
+      barred[token] = true
       return false
     end
   end
@@ -197,15 +223,22 @@ local function give(main, queue, holders, mine, counts, before)
     if token and token == mine or before and ticket >= before then return end
     local blocked = token and in_the_way(main, holders, token)
     if blocked and not is_marker(blocked) then return end
-    local names = token and is_there(channel, counts) and (not record and { main, queue, holders } or record and keys_of(record))
-    -- One who died keeps nobody from joining those who hold it together.
-    if not names then redis.pcall('ZREM', queue, member)
-    elseif blocked then return
-    elseif claim == '0' then
+    local is_here = token and is_there(channel, counts) and (not record or redis.pcall('EXISTS', record) == 1)
+    local can = true
+    if is_here and claim == '0' and not blocked then
       call_first(main, queue, holders, token, channel, record, counts, before)
-      return
-    elseif record and not can_have(names, main, token, ticket, counts) then
-      if now - ticket > ${String(PATIENCE_US)} or overtaken == ${String(MOST_OVERTAKEN)} then return end
+      can = false
+    end
+    local names = is_here and { main, queue, holders }
+    if is_here and record and can and not blocked and not barred[token] then
+      names = keys_of(record) or names
+      can = can_have(names, main, token, ticket, counts)
+    end
+    -- One who died keeps nobody from joining those who hold it together.
+    if not is_here then redis.pcall('ZREM', queue, member)
+    elseif blocked then return
+    elseif not can or barred[token] then
+      if keeps_for(ticket, claim) > 0 or overtaken == ${String(MOST_OVERTAKEN)} or looked_at > ${String(MOST_LOOKED_AT)} then return end
       overtaken = overtaken + 1
     elseif not claim_all(member, names, token, claim, channel, record, counts) then return
     elseif not mode_of(token) then return end

@@ -1,3 +1,4 @@
+import { RESERVED_TOKENS } from '../../owner-token.js';
 import { HOLDERS } from './holders.js';
 import { LINE } from './line.js';
 import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
@@ -12,8 +13,8 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
  * several slots, because they stay kept for it. 'line': the keys are not given back, only the line is left.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
- * touched. Where there is none, because the server forgot it, one is put up: above the lease that ends if that is known, above all of
- * them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
+ * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
+ * all of them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
 export const releaseScript = script(`
 local token, line, used, keep, member, tells = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
@@ -63,8 +64,7 @@ for i = 1, #KEYS, 4 do
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', main)
   local left_line = member ~= '' and leave(queue, member)
-  if tells == 'line' then pcall(give, main, queue, holders, '', line == 'one')
-  elseif type(holder) ~= 'table' then
+  if tells ~= 'line' and type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
     if token == '' then taken = take_by_force(main, holders)
     elseif not hold then taken = take(main, holders, token)
@@ -82,15 +82,18 @@ for i = 1, #KEYS, 4 do
       if is_sooner and line ~= 'many' then warn(main, queue, holders, nil, 0, line == 'one', {}) end
       if (is_sooner or not holder) and line == 'many' and tells ~= 'nobody' then tell_all(main, queue) end
     elseif not holder and keep ~= '' then
-      local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or (used or 0) + 1
+      local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or used and used + ${String(RESERVED_TOKENS)} or 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
       if not added and (used or token == '') then raise(fence) end
     end
     -- Those who would hold it together may have stood behind this one.
     if left_line and line == 'many' and holder and is_marker(holder) then tell_all(main, queue) end
-    if line ~= 'many' then pcall(give, main, queue, holders, tells == 'older' and token or '', line == 'one') end
   end
+end
+-- When all of them are free: whoever is next may want several.
+if line ~= 'many' then
+  for i = 1, #KEYS, 4 do pcall(give, KEYS[i], KEYS[i + 2], KEYS[i + 3], tells == 'older' and token or '', line == 'one') end
 end
 return released
 `);

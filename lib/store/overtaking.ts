@@ -1,0 +1,25 @@
+/**
+ * A caller of several keys that cannot have all of them yet. Others may have those of its keys that are free, for so long after it came.
+ * From then on they are kept for it, or a stream of callers of single keys could keep it waiting indefinitely. In ms.
+ */
+export const PATIENCE_MS = 1_000;
+
+/**
+ * Its keys are not kept for ever: whoever it waits for may be waiting for one of them, in a section inside another one. After a window of
+ * this length others may overtake it, then comes a window of twice the length, and so on up to the longest. In ms.
+ */
+export const FIRST_KEPT_MS = 1_000;
+export const LONGEST_KEPT_MS = 4_000;
+
+/** For so long others may overtake it between two windows. In ms. */
+export const OPEN_MS = 250;
+
+/** For how many ms yet a caller that came `ageMs` ago keeps its free keys from others; 0 while it does not. The scripts have the same. */
+export function keepsForMs(ageMs: number): number {
+  let [sinceMs, windowMs] = [ageMs - PATIENCE_MS, FIRST_KEPT_MS];
+  while (sinceMs >= windowMs) {
+    sinceMs -= windowMs + OPEN_MS;
+    windowMs = Math.min(2 * windowMs, LONGEST_KEPT_MS);
+  }
+  return sinceMs >= 0 ? Math.ceil(windowMs - sinceMs) : 0;
+}
