@@ -9,7 +9,7 @@ const handles = watchHandles();
 afterAll(() => handles.expectNoneOpen());
 
 describe('the fencing tokens of limited locks', () => {
-  it('I10-8 stay close to the clock, however fast one lock follows another', async () => {
+  it('HF-8 stay close to the clock, however fast one lock follows another', async () => {
     const crew: Crew = {
       process: 0,
       services: 1,

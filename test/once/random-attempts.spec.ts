@@ -156,7 +156,7 @@ class Job {
   }
 }
 
-it('I10-13 whatever the network does, a job has one value, nobody works after that is known, and none is of an attempt that another has followed', async () => {
+it('HF-13 whatever the network does, a job has one value, nobody works after that is known, and none is of an attempt that another has followed', async () => {
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const job = new Job(seed);
     for (let step = 0; step < STEPS; step += 1) await job.step();

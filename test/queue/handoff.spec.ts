@@ -116,7 +116,7 @@ describe('callers of one process', () => {
     await comesFromTheStore(service, waiting);
   });
 
-  it('I10-8 take turns under a limited lock with the fencing token of all who hold it', async () => {
+  it('HF-8 take turns under a limited lock with the fencing token of all who hold it', async () => {
     const { store, locks } = turnsService();
     store.onAcquire = () => ({ status: 'granted', fencingToken: 5, turns: 1 });
     const holder = await locks.acquire('key', { limit: 2 });

@@ -10,7 +10,7 @@ afterAll(() => rejections.expectNone());
 const SHARED = { mode: 'shared', wait: '1m', ttl: '1m' } as const;
 
 describe('callers of one process who wait for a shared lock', () => {
-  it('I10-9 have one place in line, however many they are', async () => {
+  it('HF-9 have one place in line, however many they are', async () => {
     const { store, locks } = scriptedService();
     store.onAcquire = ({ line }) => ({ ...heldFor(60_000), ...(line && { ticket: 7 }) });
     const waiting = Array.from({ length: 1_000 }, () => locks.acquire('key', SHARED));
@@ -23,7 +23,7 @@ describe('callers of one process who wait for a shared lock', () => {
     await outcomes;
   });
 
-  it('I10-12 are let in together, each with a lease of its own, and no more than 32 ask at once', async () => {
+  it('HF-12 are let in together, each with a lease of its own, and no more than 32 ask at once', async () => {
     const { store, locks } = scriptedService();
     store.onAcquire = ({ line }) => ({ ...heldFor(60_000), ...(line && { ticket: 7 }) });
     const waiting = Array.from({ length: 100 }, () => locks.acquire('key', SHARED));

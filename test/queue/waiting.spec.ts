@@ -136,7 +136,7 @@ describe('callers who wait in one process', () => {
     expect(clock.now().monotonicMs).toBe(10);
   });
 
-  it('I10-3 look every 5 s, or three times a TTL where that is shorter, however long the lease of the holder is', async () => {
+  it('HF-3 look every 5 s, or three times a TTL where that is shorter, however long the lease of the holder is', async () => {
     for (const [ttl, atLeast, atMost] of [
       ['1h', 12, 14],
       ['3s', 55, 64],

@@ -499,7 +499,7 @@ describe('who wants several keys', () => {
   /** Of the keys that a place in line is for. */
   const places = (): Promise<string[]> => redis.keys('*:queue:*');
 
-  it('I10-6 stands in the line of each with one ticket, and is given all of them or none', async () => {
+  it('HF-6 stands in the line of each with one ticket, and is given all of them or none', async () => {
     const [both, one, other] = await three();
     await one.ask('a');
     await other.ask('b');
@@ -624,7 +624,7 @@ describe('who wants several keys', () => {
     expect([await lineAt('b'), await places()]).toEqual([[], []]);
   });
 
-  it('I10-3 stands in line again with its ticket where the lines were lost', async () => {
+  it('HF-3 stands in line again with its ticket where the lines were lost', async () => {
     const [both, one, other] = await three();
     await one.ask('b');
     await both.ask(['a', 'b']);
@@ -675,7 +675,7 @@ describe('a line on a Cluster', () => {
     ['a', 'b'],
     ['b', 'a'],
   ])(
-    'I10-6 keeps the keys of all slots for whoever came first, and calls it when %s is free',
+    'HF-6 keeps the keys of all slots for whoever came first, and calls it when %s is free',
     async (busy, free) => {
       const cluster = await RedisCluster.start({ masters: 2 });
       const clients: Cluster[] = [];
@@ -819,7 +819,7 @@ describe('lines at several masters', () => {
     expect(await redis.zrange('{lock:a}:queue', '0', '-1')).toEqual(living);
   });
 
-  it('I10-10 are called until 100 processes have heard it, and stay in line until they have the lock', async () => {
+  it('HF-10 are called until 100 processes have heard it, and stay in line until they have the lock', async () => {
     const ear = new Redis(server.url);
     closings.push(() => {
       ear.disconnect();

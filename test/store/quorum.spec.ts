@@ -174,7 +174,7 @@ describe('a lease of a quorum', () => {
   const strayVote = (server: RedisServer, lifeMs: number): Promise<unknown> =>
     server.command('SET', lockKey, 'holdfast:dead', 'PX', lifeMs);
 
-  it('I10-11 is brought to the third node however long the vote of a dead contender stands there', async () => {
+  it('HF-11 is brought to the third node however long the vote of a dead contender stands there', async () => {
     const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
     await strayVote(third, 7_000);
     const { store } = await open(servers.map(({ url }) => url));
@@ -187,7 +187,7 @@ describe('a lease of a quorum', () => {
     await eventually(async () => expect(await tokensAt()).toEqual([null, null, null]));
   }, 40_000);
 
-  it('I10-11 is brought to a node where a renewal finds such a vote', async () => {
+  it('HF-11 is brought to a node where a renewal finds such a vote', async () => {
     const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
     const { store } = await open(servers.map(({ url }) => url));
     const lease = request('key', { ttlMs: 60_000 });
@@ -200,7 +200,7 @@ describe('a lease of a quorum', () => {
     await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(lease.token)));
   });
 
-  it('I10-11 that is kept by its release is brought to a node that did not have it', async () => {
+  it('HF-11 that is kept by its release is brought to a node that did not have it', async () => {
     const [, , third] = servers as [RedisServer, RedisServer, RedisServer];
     await strayVote(third, 60_000);
     const { store } = await open(servers.map(({ url }) => url));
@@ -213,7 +213,7 @@ describe('a lease of a quorum', () => {
     expect(Number(await third.command('PTTL', lockKey))).toBeLessThanOrEqual(20_000);
   });
 
-  it('I10-4 readers of one phase have one fencing token, also while a master is dead and the others name different ones', async () => {
+  it('HF-4 readers of one phase have one fencing token, also while a master is dead and the others name different ones', async () => {
     const [, second, third] = servers as [RedisServer, RedisServer, RedisServer];
     await strayVote(second, 60_000);
     const { store } = await open(servers.map(({ url }) => url));

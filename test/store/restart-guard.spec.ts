@@ -416,7 +416,7 @@ describe('a claim of a key by renewal', () => {
   });
 
   it.each(['the server has the key', 'the server has forgotten it'])(
-    'I10-19 is refused when it comes after the release of the lease: %s',
+    'HF-19 is refused when it comes after the release of the lease: %s',
     async (state) => {
       const lease = { token: 'holdfast:mine', fence: 5_023, turns: 1_024 };
       for (const used of [4_000, 4_500, 5_022, 5_023]) {

@@ -580,7 +580,7 @@ describe('those who join others over several nodes', () => {
   const outcomeOf = (votes: Answers<Vote>, awaited = 0) =>
     acquireOutcome(votes, awaited, nodesOf(votes), 'key');
 
-  it('I10-4 have the fencing token that a majority names, or are contended', () => {
+  it('HF-4 have the fencing token that a majority names, or are contended', () => {
     expect(outcomeOf([joined(5), joined(5), granted(9)])).toMatchObject({ fencingToken: 5 });
     const contended = { status: 'held', key: 'key', contended: true };
     expect(outcomeOf([joined(5), granted(9), failure()])).toMatchObject(contended);
@@ -591,7 +591,7 @@ describe('those who join others over several nodes', () => {
     expect(outcomeOf([granted(5), granted(9), failure()])).toMatchObject({ fencingToken: 9 });
   });
 
-  it('I10-4 never have a token that only a minority names', () => {
+  it('HF-4 never have a token that only a minority names', () => {
     const someVote = fc.oneof(
       fc.integer({ min: 1, max: 3 }).map(joined),
       fc.integer({ min: 1, max: 3 }).map(granted),

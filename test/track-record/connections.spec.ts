@@ -60,7 +60,7 @@ describe('track record: names of our own', () => {
   const KEYS = ['epoch', 'health', 'probe'];
 
   it.each(['lock:', '{app}:', ''])(
-    'I10-7 with the prefix "%s", a start and a health check leave the locks of "health", "probe" and "epoch" alone',
+    'HF-7 with the prefix "%s", a start and a health check leave the locks of "health", "probe" and "epoch" alone',
     async (keyPrefix) => {
       const server = await start();
       const restartGuard = { maxTtl: 60_000, bootstrap: true };
@@ -76,7 +76,7 @@ describe('track record: names of our own', () => {
     },
   );
 
-  it('I10-7 on a Cluster, too', async () => {
+  it('HF-7 on a Cluster, too', async () => {
     const cluster = await RedisCluster.start();
     ends.push(() => cluster.stop());
     const redis = new Cluster(cluster.startupNodes, { lazyConnect: true });
@@ -137,7 +137,7 @@ describe('track record: the database that was asked for', () => {
       'default',
       /cannot use database 99: ERR .*out of range.*has/s,
     ],
-  ])('I10-1 is used or nothing is: %s', async (_why, database, user, reason) => {
+  ])('HF-1 is used or nothing is: %s', async (_why, database, user, reason) => {
     const root = user === 'app' ? await userWithoutSelect() : server.url;
     const locks = await open({ redis: `${root}/${String(database)}` });
     const refusals = async (): Promise<void> => {
@@ -168,7 +168,7 @@ describe('track record: the database that was asked for', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('I10-1 is used once the user may, and by those who may in the meantime', async () => {
+  it('HF-1 is used once the user may, and by those who may in the meantime', async () => {
     const locks = await open({ redis: `${await userWithoutSelect()}/5` });
     const allowed = await open({ redis: `${server.url}/5` });
     const held = await allowed.acquire('key', { ttl: '60s' });
@@ -184,7 +184,7 @@ describe('track record: the database that was asked for', () => {
     expect(await inDatabase(5, '{lock:key}:fence')).toBe(1);
   });
 
-  it('I10-1 is asked for again after each reconnect, before anything else', async () => {
+  it('HF-1 is asked for again after each reconnect, before anything else', async () => {
     const redis = `${await userWithoutSelect()}/5`;
     await server.command('ACL', 'SETUSER', 'app', '+select');
     const locks = await open({ redis });
@@ -201,7 +201,7 @@ describe('track record: the database that was asked for', () => {
     expect(await server.command('DBSIZE')).toBe(0);
   });
 
-  it('I10-1 is waited for by requests that are made while the connection is new', async () => {
+  it('HF-1 is waited for by requests that are made while the connection is new', async () => {
     const proxy = await proxyOf(server);
     await userWithoutSelect();
     await server.command('ACL', 'SETUSER', 'app', '+select');
@@ -224,12 +224,12 @@ describe('track record: the database that was asked for', () => {
       'its options',
       () => new Cluster([{ port: 1 }], { lazyConnect: true, redisOptions: { db: 5 } }),
     ],
-  ])('I10-1 of a Cluster is 0, and another one in %s is refused', (_where, cluster) => {
+  ])('HF-1 of a Cluster is 0, and another one in %s is refused', (_where, cluster) => {
     expect(() => new LockService({ redis: cluster() })).toThrow(LockConfigurationError);
     expect(() => new LockService({ redis: cluster() })).toThrow(/database 5.*Cluster/s);
   });
 
-  it('I10-1 has to be a number', () => {
+  it('HF-1 has to be a number', () => {
     const client = new Redis({ db: NaN, lazyConnect: true });
     for (const redis of [
       'redis://127.0.0.1/first',
@@ -246,7 +246,7 @@ describe('track record: a client that has selected a database', () => {
     ['connected', {}],
     ['lazy', { lazyConnect: true }],
     ['of another database', { db: 3 }],
-  ])('I10-2 is followed there when it is handed over: %s', async (_what, settings) => {
+  ])('HF-2 is followed there when it is handed over: %s', async (_what, settings) => {
     const server = await start();
     const client = new Redis(server.url, settings);
     ends.push(() => client.disconnect());
@@ -261,7 +261,7 @@ describe('track record: a client that has selected a database', () => {
     }
   });
 
-  it('I10-2 is followed there while its own connection is broken', async () => {
+  it('HF-2 is followed there while its own connection is broken', async () => {
     const server = await start();
     const proxy = await proxyOf(server);
     const client = new Redis(proxy.port, { retryStrategy: () => 10 });
@@ -279,7 +279,7 @@ describe('track record: a client that has selected a database', () => {
 });
 
 describe('track record: one server, one vote', () => {
-  it('I10-16 a server that a second address leads to after a reconnect does not vote twice, not even once', async () => {
+  it('HF-16 a server that a second address leads to after a reconnect does not vote twice, not even once', async () => {
     const [first, second, third] = [await start(), await start(), await start()];
     const address = await proxyOf(second);
     const locks = await open({
@@ -326,7 +326,7 @@ describe('track record: one server, one vote', () => {
     }
   });
 
-  it('I10-16 whoever reached it first keeps the vote, whatever their order in the list', async () => {
+  it('HF-16 whoever reached it first keeps the vote, whatever their order in the list', async () => {
     const [first, second, third] = [await start(), await start(), await start()];
     const address = await proxyOf(first);
     const locks = await open({
@@ -370,7 +370,7 @@ describe('track record: a blocked event loop', () => {
     ['health', async (locks) => expect(await locks.health()).toMatchObject({ hasQuorum: true })],
   ];
 
-  it.each(calls)('I10-17 is no outage: %s', async (_what, call) => {
+  it.each(calls)('HF-17 is no outage: %s', async (_what, call) => {
     const server = await start();
     const locks = await open({ redis: server.url, nodeTimeout: NODE_TIMEOUT_MS });
     for (const until of [sent, () => undefined]) {
@@ -384,7 +384,7 @@ describe('track record: a blocked event loop', () => {
     }
   });
 
-  it('I10-17 is no outage of three masters, nor of acknowledged writes', async () => {
+  it('HF-17 is no outage of three masters, nor of acknowledged writes', async () => {
     const [first, second, third] = [await start(), await start(), await start()];
     const replica = await RedisServer.start({ replicaOf: first });
     ends.push(() => replica.stop());
@@ -404,7 +404,7 @@ describe('track record: a blocked event loop', () => {
     }
   });
 
-  it('I10-17 is no outage while it connects, and begins to listen', async () => {
+  it('HF-17 is no outage while it connects, and begins to listen', async () => {
     const server = await start();
     const holder = await open({ redis: server.url });
     const held = await holder.acquire('key', { ttl: '60s', autoExtend: false });
@@ -425,7 +425,7 @@ describe('track record: a blocked event loop', () => {
     expect(logged).toEqual([]);
   });
 
-  it('I10-17 does not hide a server that is silent', async () => {
+  it('HF-17 does not hide a server that is silent', async () => {
     const server = await start();
     const locks = await open({ redis: server.url, nodeTimeout: 400 });
     server.freeze();

@@ -48,12 +48,12 @@ describe('durations that no Redis can keep', () => {
     ['handoff.tenure', { store: 'memory', handoff: { tenure: LONGER } }],
     ['restartGuard.maxTtl', { redis, restartGuard: { maxTtl: LONGER } }],
     ['replicas.timeout', { redis, replicas: { ack: 1, timeout: LONGER } }],
-  ])('I10-20 "%s" of the module is refused at the start', async (option, options) => {
+  ])('HF-20 "%s" of the module is refused at the start', async (option, options) => {
     await expectTooLong(option, () => new LockService(options));
   });
 
   it.each(['ttl', 'wait', 'maxHold', 'minHold'])(
-    'I10-20 "%s" of a call, and of a decorator, is refused',
+    'HF-20 "%s" of a call, and of a decorator, is refused',
     async (option) => {
       await expectTooLong(option, () => locks.acquire('key', { [option]: LONGER }));
       await expectTooLong(option, () => locks.run('key', { [option]: LONGER }, () => undefined));
@@ -61,7 +61,7 @@ describe('durations that no Redis can keep', () => {
     },
   );
 
-  it('I10-20 "keepDone" of work that is done once is refused, and "ttl" of extend', async () => {
+  it('HF-20 "keepDone" of work that is done once is refused, and "ttl" of extend', async () => {
     await expectTooLong('keepDone', () =>
       locks.runOnce('key', { keepDone: LONGER }, () => undefined),
     );

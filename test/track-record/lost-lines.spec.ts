@@ -58,7 +58,7 @@ const LOSSES: readonly (readonly [string, (holder: Lock) => Promise<unknown>])[]
 ];
 
 describe.each([1, 3])('whoever waits, when the line is lost (%d masters)', (count) => {
-  it.each(LOSSES)('I10-3 has the lock within a third of its TTL: %s', async (_what, lose) => {
+  it.each(LOSSES)('HF-3 has the lock within a third of its TTL: %s', async (_what, lose) => {
     servers = await Promise.all(Array.from({ length: count }, () => RedisServer.start()));
     const holder = await (await open({ ttl: '1h' })).acquire('key');
     const waiter = await open();

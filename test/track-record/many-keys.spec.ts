@@ -47,7 +47,7 @@ const TOO_MANY = keysOf(150_000);
 
 describe('many keys in one call', () => {
   it.each([1, 3])(
-    'I10-14 1,001 keys are refused with an error that says why and what to do (%d nodes)',
+    'HF-14 1,001 keys are refused with an error that says why and what to do (%d nodes)',
     async (nodes) => {
       const locks = await open({ redis: servers.slice(0, nodes).map(({ url }) => url) });
       const orders = locks.bind(new Orders());
@@ -76,7 +76,7 @@ describe('many keys in one call', () => {
   );
 
   it.each([1, 3])(
-    'I10-14 a request that cannot be sent is an outcome, for acquire and release (%d nodes)',
+    'HF-14 a request that cannot be sent is an outcome, for acquire and release (%d nodes)',
     async (nodes) => {
       const rejections = watchRejections();
       const { store } = await openStore({ redis: servers.slice(0, nodes).map(({ url }) => url) });
@@ -99,7 +99,7 @@ describe('many keys in one call', () => {
     },
   );
 
-  it('I10-14 writes for replicas go out a thousand at a time, however many there are', async () => {
+  it('HF-14 writes for replicas go out a thousand at a time, however many there are', async () => {
     const sizes: number[] = [];
     const pipeline = () => {
       const results: [null, unknown][] = [];

@@ -34,7 +34,7 @@ const failureOf = (promise: Promise<Lock | null>): Promise<unknown> =>
 
 describe('numbers that no fencing token and no expiry can have', () => {
   it.each(['1e20', '9007199254740993', '-5', '1.5', 'nan', 'inf', 'text', ''])(
-    'I10-20 a fence of "%s" is refused by an acquire, which names the key and leaves nothing behind',
+    'HF-20 a fence of "%s" is refused by an acquire, which names the key and leaves nothing behind',
     async (value) => {
       const before = await locks.acquire('other');
       await before.release();
@@ -60,20 +60,20 @@ describe('numbers that no fencing token and no expiry can have', () => {
     },
   );
 
-  it('I10-20 a fence of another type is refused as well', async () => {
+  it('HF-20 a fence of another type is refused as well', async () => {
     await server.command('LPUSH', '{lock:key}:fence', 'x');
     const error = await failureOf(locks.tryAcquire('key'));
     expect((error as Error).message).toContain('"{lock:key}:fence"');
   });
 
-  it('I10-20 a damaged fence ends no lock that is held: it is renewed and released', async () => {
+  it('HF-20 a damaged fence ends no lock that is held: it is renewed and released', async () => {
     const lock = await locks.acquire('key');
     await server.command('SET', '{lock:key}:fence', '1e20');
     await lock.extend('40s');
     expect(await lock.release()).toBe(true);
   });
 
-  it('I10-20 a damaged token behind the marker of readers is not taken over by who joins them', async () => {
+  it('HF-20 a damaged token behind the marker of readers is not taken over by who joins them', async () => {
     const reader = await locks.acquire('key', { mode: 'shared' });
     const marker = String(await server.command('GET', 'lock:key'));
     await server.command('SET', 'lock:key', marker.replace(/\d+$/, '9'.repeat(20)), 'KEEPTTL');
@@ -82,7 +82,7 @@ describe('numbers that no fencing token and no expiry can have', () => {
     expect(Number.isSafeInteger(other.fencingToken)).toBe(true);
   });
 
-  it('I10-20 a damaged fence on one of three masters is one vote less, and no token for whoever has the others', async () => {
+  it('HF-20 a damaged fence on one of three masters is one vote less, and no token for whoever has the others', async () => {
     const servers = [server, await RedisServer.start(), await RedisServer.start()];
     const { store } = await openStore({ redis: servers.map(({ url }) => url) });
     try {
@@ -95,7 +95,7 @@ describe('numbers that no fencing token and no expiry can have', () => {
       await Promise.all(servers.slice(1).map((other) => other.stop()));
     }
   });
-  it('I10-20 takes the longest duration that an option may have, in every script', async () => {
+  it('HF-20 takes the longest duration that an option may have, in every script', async () => {
     const longest = '100y';
     const service = new LockService({ redis: server.url, ttl: longest, maxClockStep: longest });
     await service.open();

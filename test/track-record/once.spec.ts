@@ -98,7 +98,7 @@ describe('work that is to be done once, on three masters', () => {
     return { first, second };
   }
 
-  it('I10-13 nobody believes a superseded attempt while the current one works, nor after it failed', async () => {
+  it('HF-13 nobody believes a superseded attempt while the current one works, nor after it failed', async () => {
     const { first, second } = await supersededIsBelieved();
     const others = await open(servers);
     expect(await others.runOnce('job', { wait: 0 }, () => 'never')).toEqual({
@@ -123,7 +123,7 @@ describe('work that is to be done once, on three masters', () => {
     });
   });
 
-  it('I10-13 there is one value, that of the current attempt, whichever two of them are asked', async () => {
+  it('HF-13 there is one value, that of the current attempt, whichever two of them are asked', async () => {
     const { second } = await supersededIsBelieved();
     second.work.resolve('of the second');
     expect(await second.ending).toMatchObject({ outcome: 'completed', attempts: 2 });
@@ -139,7 +139,7 @@ describe('work that is to be done once, on three masters', () => {
     }
   });
 
-  it('I10-13 an attempt that only one of them knows to be done is done, and a majority knows it before anybody is told', async () => {
+  it('HF-13 an attempt that only one of them knows to be done is done, and a majority knows it before anybody is told', async () => {
     const [first, second, third] = servers;
     const [toFirst, toSecond] = await gates();
     const { ending, work } = await beginAt(await open([toFirst, toSecond, third]));
@@ -167,7 +167,7 @@ describe('work that is to be done once, on servers whose memory is full', () => 
   };
 
   it.each([1, 3])(
-    'I10-18 that it is done is kept, and it is not done twice: %i server(s)',
+    'HF-18 that it is done is kept, and it is not done twice: %i server(s)',
     async (count) => {
       const locks = await open(servers.slice(0, count));
       const { ending, work } = await beginAt(locks);
@@ -183,7 +183,7 @@ describe('work that is to be done once, on servers whose memory is full', () => 
     },
   );
 
-  it('I10-18 so is how else an attempt ends, and that it goes on', async () => {
+  it('HF-18 so is how else an attempt ends, and that it goes on', async () => {
     const [main, once, token] = ['lock:job', '{lock:job}:once', 'holdfast:me'];
     const run: RedisServer['command'] = (...parts) => servers[0].command(...parts);
     for (const what of ['keep', 'done', 'failed', 'final', 'returned', 'undo']) {
@@ -199,7 +199,7 @@ describe('work that is to be done once, on servers whose memory is full', () => 
     }
   });
 
-  it('I10-18 no attempt begins', async () => {
+  it('HF-18 no attempt begins', async () => {
     const locks = await open(servers);
     let works = 0;
     await locks.runOnce('before', () => undefined); // the scripts are loaded

@@ -826,7 +826,7 @@ describe('a quorum: a node that lost its data', () => {
     for (let round = 0; round < 3; round += 1) {
       const token = await locks.run('key', ({ fencingToken }) => fencingToken);
       tokens.push(token);
-      // I10-5 it is ahead of the clocks by a few ms at the most, and until they have passed it nothing but the fences holds it up.
+      // HF-5 it is ahead of the clocks by a few ms at the most, and until they have passed it nothing but the fences holds it up.
       await eventually(async () => {
         for (const server of three()) {
           const [seconds, us] = (await server.command('TIME')) as string[];

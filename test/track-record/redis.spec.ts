@@ -218,7 +218,7 @@ describe('track record: Redis', () => {
   });
 
   it.each([{ limit: 2 }, { mode: 'shared' }] as const)(
-    'I10-8 reserves one fencing token where no turns are taken, and none runs ahead of the clock: %j',
+    'HF-8 reserves one fencing token where no turns are taken, and none runs ahead of the clock: %j',
     async (options) => {
       const locks = await open({ redis: server.url });
       const fence = async (): Promise<number> =>

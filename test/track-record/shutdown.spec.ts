@@ -27,7 +27,7 @@ const acquireMany = (locks: LockService, count: number): Promise<unknown> =>
   Promise.all(Array.from({ length: count }, (_, index) => locks.acquire(`key:${String(index)}`)));
 
 describe('a shutdown of a service that holds very many locks', () => {
-  it('I10-20 leaves none of 2,500 locks in a Redis 10 ms away', async () => {
+  it('HF-20 leaves none of 2,500 locks in a Redis 10 ms away', async () => {
     const proxy = await TcpProxy.start(server.port);
     const redis = `redis://127.0.0.1:${String(proxy.port)}`;
     const locks = new LockService({ redis, nodeTimeout: '10s', ttl: '1m' });
@@ -40,7 +40,7 @@ describe('a shutdown of a service that holds very many locks', () => {
     await proxy.stop();
   });
 
-  it('I10-20 goes on for as long as the store confirms releases, up to ten seconds', async () => {
+  it('HF-20 goes on for as long as the store confirms releases, up to ten seconds', async () => {
     const { clock, store, locks } = scriptedService({ ttl: '1h' });
     await acquireMany(locks, 3_000);
     const waiting: ((outcome: ReleaseOutcome) => void)[] = [];
@@ -58,7 +58,7 @@ describe('a shutdown of a service that holds very many locks', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('I10-20 waits a second for a store that is silent, and no longer', async () => {
+  it('HF-20 waits a second for a store that is silent, and no longer', async () => {
     const { clock, store, locks } = scriptedService({ ttl: '1h' });
     await acquireMany(locks, 3_000);
     store.onRelease = () => deferred<ReleaseOutcome>().promise;
@@ -68,7 +68,7 @@ describe('a shutdown of a service that holds very many locks', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('I10-20 ends a round of the clean-up that is under way, and has a thousand on their way at once', async () => {
+  it('HF-20 ends a round of the clean-up that is under way, and has a thousand on their way at once', async () => {
     const clock = new VirtualClock();
     const store = new ScriptedStore();
     const agenda = new Agenda(clock);

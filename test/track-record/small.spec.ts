@@ -33,7 +33,7 @@ beforeAll(() => {
 });
 
 describe('signals that outlive the calls they are given to', () => {
-  it('I10-20 keep nothing of nested calls that waited for their turn', async () => {
+  it('HF-20 keep nothing of nested calls that waited for their turn', async () => {
     const locks = new LockService({ store: new MemoryLockStore() });
     const { signal } = new AbortController();
     await locks.run('key', () =>
@@ -45,7 +45,7 @@ describe('signals that outlive the calls they are given to', () => {
     await locks.shutdown(0);
   });
 
-  it('I10-20 end the wait of a nested call for its turn, with their reason', async () => {
+  it('HF-20 end the wait of a nested call for its turn, with their reason', async () => {
     const locks = new LockService({ store: new MemoryLockStore() });
     const [during, before] = [new AbortController(), new AbortController()];
     const [tooLate, enough] = [new Error('too late'), new Error('enough')];
@@ -66,7 +66,7 @@ describe('signals that outlive the calls they are given to', () => {
     await locks.shutdown(0);
   });
 
-  it('I10-20 keep nothing of runOnce, and end its work', async () => {
+  it('HF-20 keep nothing of runOnce, and end its work', async () => {
     const locks = new LockService({ store: new MemoryLockStore() });
     const [controller, aborted] = [new AbortController(), new AbortController()];
     const { signal } = controller;
@@ -93,7 +93,7 @@ describe('signals that outlive the calls they are given to', () => {
     expect(keptBy(signal)).toBe(0);
   });
 
-  it('I10-20 are given one listener by the nested calls that wait with them', async () => {
+  it('HF-20 are given one listener by the nested calls that wait with them', async () => {
     const locks = new LockService({ store: new MemoryLockStore() });
     const { signal } = new AbortController();
     await locks.run('key', async () => {
@@ -111,7 +111,7 @@ describe('signals that outlive the calls they are given to', () => {
 });
 
 describe('circles of calls', () => {
-  it('I10-20 are found over a chain of 50,000 waits', () => {
+  it('HF-20 are found over a chain of 50,000 waits', () => {
     const length = 50_000;
     const owner = {};
     const waitsFor = new WaitsFor();
@@ -137,7 +137,7 @@ describe('circles of calls', () => {
     expect(message.length).toBeLessThan(2_000);
   });
 
-  it('I10-20 sections may stand in each other 50,000 deep', () => {
+  it('HF-20 sections may stand in each other 50,000 deep', () => {
     const owner = {};
     let section = new Section(owner, lockOf('outermost'), undefined);
     for (let depth = 1; depth < 50_000; depth += 1) {
