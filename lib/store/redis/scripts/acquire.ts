@@ -105,7 +105,7 @@ local function holder_of(main, queue, holders)
   if holds(main, holders, token) then return nil, nil, has_line end
   local holder = in_the_way(main, holders, token)
   if holder then return holder, left(main, holders, token), has_line end
-  if not has_line or joins and phase_of(main) == joins then return nil, nil, has_line end
+  if not has_line or joins and phase_of(main, holders, mode) == joins then return nil, nil, has_line end
   local together = redis.call('GET', main)
   if not in_order then
     if must_queue(queue, holders) then return together or '', left(main, holders, token), true end
@@ -144,7 +144,7 @@ for i = 1, last, 4 do
   if damaged then return damaged end
   highest = math.max(highest, stored)
   if joined then
-    local phase = phase_of(main)
+    local phase = phase_of(main, holders, mode)
     joined = phase and (joined == math.huge or joined == phase) and phase or nil
   end
 end

@@ -75,7 +75,7 @@ for i = 1, last, 4 do
     else
       local lasted = redis.pcall('PTTL', main)
       -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
-      local phase = phase_of(main)
+      local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
       put(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted

@@ -13,7 +13,7 @@ import { LARGEST_FENCE } from './fence.js';
  * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
  * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
  * - `holds(main, holders, token)`, `put(main, holders, token, ttl, phase)` and `take(main, holders, token)`, which answers whether it did;
- * - `phase_of(main)`: the fencing token of those who hold it together, if it is known;
+ * - `phase_of(main, holders, mode)`: the fencing token of those who hold it together in that mode, if it is known;
  * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
  *
  * Somebody may delete the marker: what counts is the holder set. What other software put in its place since is left alone, and those in
@@ -65,9 +65,13 @@ local function left(main, holders, token)
   return ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
 end
 
-local function phase_of(main)
-  local phase = tonumber(string.match(redis.call('GET', main) or '', '^${MARK}:%S+ (%d+)$'))
-  return phase and phase <= ${String(LARGEST_FENCE)} and phase or nil
+local function phase_of(main, holders, mode)
+  -- The marker may outlast those whom it stands for, by what its TTL was rounded up.
+  local first = one_of(holders)[1]
+  local marked, phase = string.match(redis.call('GET', main) or '', '^${MARK}:(%S+) (%d+)$')
+  if not phase or not first or marked ~= mode or mode_of(first) ~= mode then return nil end
+  phase = tonumber(phase)
+  return phase <= ${String(LARGEST_FENCE)} and phase or nil
 end
 
 local function fence_life(fence, token, life)
@@ -101,7 +105,7 @@ local function take(main, holders, token)
     redis.call('DEL', main)
     return true
   end
-  local phase = phase_of(main)
+  local phase = phase_of(main, holders, mode)
   redis.call('ZREM', holders, token)
   if live(holders) > 0 then mark(main, holders, mode, phase) else redis.call('DEL', main, holders) end
   return true

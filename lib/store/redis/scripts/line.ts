@@ -193,7 +193,7 @@ local function claim_all(member, names, token, claim, channel, record, counts)
   for i = 1, #names, 3 do redis.pcall('ZREM', names[i + 1], member) end
   if record then redis.pcall('DEL', record) end
   for i = 1, #names, 3 do
-    if not pcall(put, names[i], names[i + 2], token, claim, phase_of(names[i])) then return false end
+    if not pcall(put, names[i], names[i + 2], token, claim, phase_of(names[i], names[i + 2], mode_of(token))) then return false end
   end
   call(channel, token .. ' 0 ' .. names[1])
   for i = 1, #names, 3 do

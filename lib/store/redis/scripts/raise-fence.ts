@@ -19,7 +19,7 @@ for i = 1, #KEYS, 3 do
     if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
-    if mode_of(token) and (phase_of(main) or 0) < fence then mark(main, holders, mode_of(token), fence) end
+    if mode_of(token) and (phase_of(main, holders, mode_of(token)) or 0) < fence then mark(main, holders, mode_of(token), fence) end
     raised = raised + 1
   end
 end

@@ -49,7 +49,7 @@ local function take_by_force(main, holders)
 end
 
 local function stay(main, fence, holders)
-  if mode_of(token) then put(main, holders, token, hold, phase_of(main)) else redis.call('PEXPIRE', main, hold) end
+  if mode_of(token) then put(main, holders, token, hold, phase_of(main, holders, mode_of(token))) else redis.call('PEXPIRE', main, hold) end
   -- The fence must outlive the key, also where that lasts longer than it would have.
   local life = redis.pcall('PTTL', fence)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
