@@ -133,6 +133,7 @@ export class LockService {
 
   /**
    * Acquires one key, or several (up to 1,000) all or none, and waits for them: in line behind those who came before, woken by the release.
+   * While it waits for several, others may get some of them first for 1 s. Then those that are free are kept for it.
    *
    * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
    *

@@ -8,6 +8,9 @@ export interface Lock extends AsyncDisposable {
    * A safe integer that grows with every grant of each of the keys, also after the store lost its data. Send it along to the
    * resource, and let the resource refuse a smaller one than it has seen: that is what makes a lock safe against pauses
    * (Kleppmann 2016, "How to do distributed locking").
+   *
+   * Locks that hold a key together (`mode: 'shared'`, `limit`) have one fencing token, larger than those of all exclusive locks before
+   * them. One that also holds other keys may have a larger one. The limits are in docs/guarantees.md.
    */
   readonly fencingToken: number;
   /** Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, also when Redis is silent. */

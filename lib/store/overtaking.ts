@@ -5,7 +5,7 @@
 export const PATIENCE_MS = 1_000;
 
 /**
- * Its keys are not kept for ever: whoever it waits for may be waiting for one of them, in a section inside another one. After a window of
+ * Its keys are not kept indefinitely: whoever it waits for may be waiting for one of them, in a section inside another one. After a window of
  * this length others may overtake it, then comes a window of twice the length, and so on up to the longest. In ms.
  */
 export const FIRST_KEPT_MS = 1_000;

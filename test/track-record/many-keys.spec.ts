@@ -112,11 +112,11 @@ describe('many keys in one call', () => {
         },
       };
     };
-    const connection = {
+    const connection: object = {
       client: { pipeline },
-      ask: async (_: number, ask: () => Promise<unknown>) => ({
+      ask: async (_: number, ask: (connection: unknown, limit: unknown) => Promise<unknown>) => ({
         status: 'answered',
-        value: await ask(),
+        value: await ask(connection, { isOver: false }),
       }),
     };
     const writes = new AcknowledgedWrites(connection as unknown as RedisConnection, {

@@ -69,8 +69,9 @@ local function stand(busy, pttl)
     ticket = text(ticket)
   end
   if record and redis.pcall('PEXPIRE', record, ${String(PLACE_LIFE_MS)}) ~= 1 then
-    for i = from, to, 4 do redis.pcall('RPUSH', record, KEYS[i], KEYS[i + 2], KEYS[i + 3]) end
-    redis.pcall('PEXPIRE', record, ${String(PLACE_LIFE_MS)})
+    local names = {}
+    for i = from, to, 4 do names[#names + 1] = table.concat({ KEYS[i], KEYS[i + 2], KEYS[i + 3] }, '\\n') end
+    redis.pcall('SET', record, table.concat(names, '\\n'), 'PX', ${String(PLACE_LIFE_MS)})
   end
   for i = from, to, 4 do
     local queue = KEYS[i + 2]

@@ -6,7 +6,8 @@ import { LARGEST_FENCE } from './fence.js';
  * the server's time in µs at which they end; as long as there are any, a marker stands at the main key, with the longest TTL of them, so
  * that everybody who wants the key for himself is refused, other software too. How a token holds is written in the token.
  *
- * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one.
+ * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one, over several masters too. One
+ * who took several keys may have a larger one.
  *
  * Gives a script
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;

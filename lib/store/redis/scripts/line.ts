@@ -30,12 +30,12 @@ const CALLED_LIFE_MS = 1_000;
 
 /**
  * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. One for several keys stands in
- * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token is the list of
+ * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token stands the list of
  * its keys (`main, queue, holders` of each), which expires when nobody looks any more. Of keys in several slots the claim is `0`. Over
  * several masters a place is `<id of the line in its process> 0 <channel>`, at one key.
  *
  * Who gets a free key: the oldest ticket whose keys it can have all. Either all of them are given to it in this script, or none, so that
- * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle for ever. One
+ * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle indefinitely. One
  * that cannot have all is overtaken at first; then its free keys are kept for it, in windows (`overtaking.ts`).
  *
  * No script sees keys in several slots. There a place keeps its keys from the start: it is called when it is the first at one of them, and
@@ -47,8 +47,8 @@ const CALLED_LIFE_MS = 1_000;
  * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
  * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
  * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
- * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds or makes room at a key calls it,
- * so that whoever does, the first in line gets it. Needs `HOLDERS`.
+ * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds
+ * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
  *
  * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
  * free; nil if nobody does.
@@ -113,8 +113,10 @@ end
 
 -- main, queue, holders of each key; nil when its caller looks no more.
 local function keys_of(record)
-  local names = redis.pcall('LRANGE', record, 0, -1)
-  return not names.err and names[1] and names or nil
+  local list, names = redis.pcall('GET', record), {}
+  if type(list) ~= 'string' then return nil end
+  for name in string.gmatch(list, '[^\\n]+') do names[#names + 1] = name end
+  return names
 end
 
 local function warn(main, queue, holders, ms, step, counts, seen)
