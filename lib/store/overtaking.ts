@@ -5,8 +5,8 @@
 export const PATIENCE_MS = 1_000;
 
 /**
- * Its keys are not kept indefinitely: whoever it waits for may be waiting for one of them, in a section inside another one. After a window of
- * this length others may overtake it, then comes a window of twice the length, and so on up to the longest. In ms.
+ * Its keys are not kept indefinitely: the holder that it waits for may itself need one of them, in a section inside another one. After
+ * a window of this length others may overtake it. The next window is twice as long, up to the longest. In ms.
  */
 export const FIRST_KEPT_MS = 1_000;
 export const LONGEST_KEPT_MS = 4_000;

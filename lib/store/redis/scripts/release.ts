@@ -5,12 +5,12 @@ import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
 
 /**
  * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
- * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing token that
- * was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, who else is told ('' = whoever it may concern), ms for which
- * keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
+ * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing
+ * token that was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, who is notified ('' = all in
+ * line), ms for which keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
  *
- * Told is 'nobody' of votes that came to nothing over several masters; 'older' of keys whose caller goes on standing in their lines, in
- * several slots, because they stay kept for it. 'line': the keys are not given back, only the line is left.
+ * Notified is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
+ * several slots: the keys are kept for it. With 'line' the script gives no key back and only leaves the line.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
