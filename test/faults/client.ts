@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import { Recorder } from './history.js';
-import { KEYS, ttlOf } from './plan.js';
+import { KEYS, LONGEST_TTL_MS, ttlOf } from './plan.js';
 import { Random } from './random.js';
 import { type How, RecordedCalls } from './recorded-calls.js';
 
@@ -50,9 +50,19 @@ const finishing = new AbortController();
 async function call(caller: number): Promise<void> {
   const random = new Random(seed).fork(caller);
   while (!finishing.signal.aborted) {
-    await callOnce(random, caller === 0);
+    if (sabotage === 'ignores-loss' && caller === 0) await holdOwnKey();
+    else await callOnce(random, caller === 0);
     await sleep(random.between(0, 20));
   }
+}
+
+/** For longer than a process is stopped, and each process another key: whichever is stopped holds one that others want. */
+async function holdOwnKey(): Promise<void> {
+  const key = KEYS[slot % KEYS.length]!;
+  await calls.make(locks, {
+    ...{ how: 'acquire', keys: [key], waitMs: LONGEST_WAIT_MS, holdMs: 4 * LONGEST_TTL_MS },
+    options: { ttl: ttlOf(key), wait: LONGEST_WAIT_MS },
+  });
 }
 
 async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
