@@ -22,6 +22,7 @@ import { holderKilled } from './scenarios/holder-killed.mjs';
 import { idleWaiters } from './scenarios/idle-waiters.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
+import { transfers } from './scenarios/transfers.mjs';
 import { manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';
@@ -47,6 +48,7 @@ const scenarios = [
   limitedSection,
   shared,
   once,
+  transfers,
 ];
 const resultsFolder = new URL('../results/', import.meta.url);
 

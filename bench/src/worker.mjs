@@ -57,6 +57,39 @@ const offers = {
     };
   },
 
+  /** Callers who want two of the keys at once for 1 ms, again and again, for `ms`: who polls comes back within `pollMs`. */
+  async transfers({ entrant, urls, keys, callers, how, pollMs, ms }) {
+    const { locks } = await clientOf(entrant, urls);
+    const waits = [];
+    let refused = 0;
+    const end = performance.now() + ms;
+    const enter = async (pair) => {
+      if (how === 'wait') return locks.acquire(pair, { wait: '10s' }).catch(() => null);
+      const asked = performance.now();
+      for (;;) {
+        const lock = await locks.tryAcquire(pair);
+        if (lock !== null || performance.now() - asked > 10_000) return lock;
+        await sleep(pollMs * Math.random());
+      }
+    };
+    await Promise.all(
+      Array.from({ length: callers }, async () => {
+        for (let asked = performance.now(); asked < end; asked = performance.now()) {
+          const without = Math.floor(keys.length * Math.random());
+          const lock = await enter(keys.filter((_, index) => index !== without));
+          if (lock === null) {
+            refused += 1;
+            continue;
+          }
+          if (performance.now() < end) waits.push(performance.now() - asked);
+          await sleep(1);
+          await lock.release();
+        }
+      }),
+    );
+    return { waits: Float64Array.from(waits), refused };
+  },
+
   /** Callers who have work done once, piece after piece. */
   async once({ entrant, urls, keys, ms }) {
     const { locks } = await clientOf(entrant, urls);
