@@ -14,7 +14,7 @@ export const LONGEST_KEPT_MS = 4_000;
 /** For so long others may overtake it between two windows. In ms. */
 export const OPEN_MS = 250;
 
-/** For how many ms yet a caller that came `ageMs` ago keeps its free keys from others; 0 while it does not. The scripts have the same. */
+/** For how many ms yet a caller that came `ageMs` ago keeps its free keys from others; 0 while it does not. `KEEPS_FOR` says the same in Lua. */
 export function keepsForMs(ageMs: number): number {
   let [sinceMs, windowMs] = [ageMs - PATIENCE_MS, FIRST_KEPT_MS];
   while (sinceMs >= windowMs) {

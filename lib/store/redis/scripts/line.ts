@@ -28,6 +28,17 @@ export const PLACE_LIFE_MS = 15_000;
 /** A caller of keys in several slots, told that it may have one of them, has so long to ask for all. In ms. */
 const CALLED_LIFE_MS = 1_000;
 
+/** `keepsForMs` of `overtaking.ts` as the scripts need it: `keeps_for(ticket, claim)`, where a claim of `0` knows no patience. Needs `now`. */
+export const KEEPS_FOR = `-- For how many ms yet a caller keeps its free keys from others: after a time of patience in windows that grow, with gaps in between.
+local function keeps_for(ticket, claim)
+  local age, window = (now - ticket) / 1000, ${String(FIRST_KEPT_MS)}
+  if claim ~= '0' then age = age - ${String(PATIENCE_MS)} end
+  while age >= window do
+    age, window = age - window - ${String(OPEN_MS)}, math.min(2 * window, ${String(LONGEST_KEPT_MS)})
+  end
+  return age >= 0 and math.ceil(window - age) or 0
+end`;
+
 /**
  * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. One for several keys stands in
  * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token stands the list of
@@ -133,16 +144,7 @@ local function warn(main, queue, holders, ms, step, counts, seen)
   end
 end
 
--- For how many ms yet a caller keeps its free keys from others: after a time of patience in windows that grow, with gaps in between.
-local function keeps_for(ticket, claim)
-  local age, window = (now - ticket) / 1000, ${String(FIRST_KEPT_MS)}
-  if claim ~= '0' then age = age - ${String(PATIENCE_MS)} end
-  while age >= window do
-    age, window = age - window - ${String(OPEN_MS)}, math.min(2 * window, ${String(LONGEST_KEPT_MS)})
-  end
-  return age >= 0 and math.ceil(window - age) or 0
-end
-
+${KEEPS_FOR}
 -- Who keeps a key from others, of all in its line the first: looked for once.
 local keepers = {}
 local function keeper_at(queue, counts)
