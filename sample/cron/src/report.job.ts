@@ -12,13 +12,13 @@ export class ReportJob {
 
   /**
    * Every instance fires. `<fireTime>` is when the run was scheduled for, the same in all of them, so one of them has the lock, and the
-   * others skip. `minHold` keeps it taken after a job that is quicker than an instance may be late.
+   * others skip. `on-expiry` keeps it taken for a `ttl` after the job, which may be quicker than an instance is late.
    */
   @Cron('*/2 * * * * *')
-  @WithLock('report:<fireTime>', { onLocked: 'skip', minHold: '1s' })
+  @WithLock('report:<fireTime>', { ttl: '10s', release: 'on-expiry', onLocked: 'skip' })
   async write(): Promise<void> {
     const [key = ''] = this.locks.current()?.keys ?? [];
-    await sleep(20); // a quick report: without `minHold` an instance that is later than this writes it again
+    await sleep(20); // a quick report: without `on-expiry` an instance that is later than this writes it again
     console.log(`wrote ${key}`);
   }
 }

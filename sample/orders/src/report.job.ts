@@ -7,9 +7,9 @@ import { WithLock } from 'nestjs-holdfast';
 export class ReportJob {
   readonly #logger = new Logger(ReportJob.name);
 
-  /** Every process of the shop fires; one gets the lock and writes the report, the others skip. */
+  /** Every process of the shop fires. One of them writes the report of that time, the others skip. */
   @Cron(CronExpression.EVERY_30_SECONDS)
-  @WithLock('report', { onLocked: 'skip' })
+  @WithLock('report:<fireTime>', { release: 'on-expiry', onLocked: 'skip' })
   async write(): Promise<void> {
     await sleep(2_000);
     this.#logger.log('The report is written');
