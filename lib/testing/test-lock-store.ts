@@ -9,7 +9,7 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../store/lock-store.js';
-import type { OnceReference, OnceStore } from '../store/once-store.js';
+import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 
 const FAILURE: NodeFailure = {
@@ -25,6 +25,13 @@ const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
 /** The memory store, with an outage and somebody else at hand; an outage does not concern somebody else. */
 export class TestLockStore extends MemoryLockStore {
   #failing: 'nothing' | 'everything' | ReadonlySet<string> = 'nothing';
+  /** Of locks under which nothing was done, because the work is over: their fencing tokens. */
+  readonly #idle = new Set<number>();
+
+  /** Whether a lock was granted only to learn that the work is done, or exhausted. */
+  wasIdle(fencingToken: number): boolean {
+    return this.#idle.has(fencingToken);
+  }
 
   fail(keys?: readonly string[]): void {
     this.#failing = keys === undefined ? 'everything' : new Set(keys);
@@ -39,6 +46,22 @@ export class TestLockStore extends MemoryLockStore {
     return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
+  /** Somebody else, who holds the key, begins the work of its name. Answers what came of it: `begun`, or that it is over. */
+  async begin(key: string): Promise<BeginOutcome['status']> {
+    const { status } = await super.once.begin({
+      ...attemptOf(key),
+      attempts: Infinity,
+      lifeMs: HELD_FOR_MS,
+      keepMs: HELD_FOR_MS,
+    });
+    return status;
+  }
+
+  /** Somebody else ends the work that it has begun. */
+  async finish(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
+    await super.once.finish({ ...attemptOf(key), attempt: 1, end, text, lifeMs: HELD_FOR_MS });
+  }
+
   /** Somebody else lets go of a key. */
   async free(key: string): Promise<void> {
     await super.release(stranger(key));
@@ -49,6 +72,10 @@ export class TestLockStore extends MemoryLockStore {
     this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
+  override forgetWork(): void {
+    super.forgetWork();
+  }
+
   override get once(): OnceStore {
     const once = super.once;
     const unlessItFails = <Request extends OnceReference, Outcome>(
@@ -57,7 +84,12 @@ export class TestLockStore extends MemoryLockStore {
     ): Promise<Outcome | Unavailable> =>
       this.#fails([request.key]) ? Promise.resolve(UNAVAILABLE) : ask(request);
     return {
-      begin: (request) => unlessItFails(request, (asked) => once.begin(asked)),
+      begin: (request) =>
+        unlessItFails(request, async (asked) => {
+          const outcome = await once.begin(asked);
+          if (outcome.status !== 'begun') this.#idle.add(asked.fencingToken);
+          return outcome;
+        }),
       keep: (request) => unlessItFails(request, (asked) => once.keep(asked)),
       finish: (request) => unlessItFails(request, (asked) => once.finish(asked)),
     };
@@ -100,5 +132,11 @@ export class TestLockStore extends MemoryLockStore {
     return keys.some((key) => failing.has(key));
   }
 }
+
+const attemptOf = (key: string): OnceReference => ({
+  ...{ key, token: `stranger:${key}` },
+  owner: 'stranger',
+  fencingToken: 0,
+});
 
 const stranger = (key: string): LeaseReference => ({ keys: [key], token: `stranger:${key}` });

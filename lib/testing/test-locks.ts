@@ -1,6 +1,7 @@
 import { canonicalKeys } from '../key/index.js';
 import type { LockEventName, LockEvents } from '../lock.events.js';
 import type { LockService } from '../lock.service.js';
+import type { AttemptEnd } from '../store/once-store.js';
 import type { TestLockStore } from './test-lock-store.js';
 
 /** One thing that happened to a lock. */
@@ -31,10 +32,13 @@ export class TestLocks {
     return [...this.#history];
   }
 
-  /** The keys of every lock that was acquired, in order; several keys of one call are joined by a comma. */
+  /**
+   * The keys of every lock that was acquired, in order; several keys of one call are joined by a comma. Without those of `runOnce` that
+   * found the work done or exhausted: `history` has them.
+   */
   get acquired(): readonly string[] {
     return this.#history
-      .filter(({ event }) => event === 'acquired')
+      .filter((each) => each.event === 'acquired' && !this.#store.wasIdle(each.fencingToken))
       .map(({ keys }) => keys.join(','));
   }
 
@@ -70,6 +74,32 @@ export class TestLocks {
     this.#store.steal(key);
   }
 
+  /**
+   * Somebody else is at work that is to be done once (`runOnce`, `@RunOnce`): whoever asks for it stands by, and finds it `busy` when its
+   * wait is over. `free` ends that as if the other one had died; the next one takes over, with the next attempt.
+   */
+  async beginWork(key: string): Promise<void> {
+    await this.hold(key);
+    if ((await this.#store.begin(key)) === 'begun') return;
+    await this.free(key);
+    throw new Error(
+      `The work "${key}" is over: nobody can begin it. Call reset() or take another key.`,
+    );
+  }
+
+  /**
+   * Somebody else has done the work, now or since `beginWork`: whoever asks for it, or stands by, is told `done-elsewhere`, with the
+   * value, as JSON keeps it, if there is one.
+   */
+  async finishWork(key: string, value?: unknown): Promise<void> {
+    await this.#endWork(key, 'done', value === undefined ? undefined : JSON.stringify(value));
+  }
+
+  /** Others have tried the work as often as allowed, now or since `beginWork`: whoever asks for it is told `exhausted`. */
+  async exhaustWork(key: string, lastError?: string): Promise<void> {
+    await this.#endWork(key, 'final', lastError);
+  }
+
   /** The store stops answering: for the keys given, or altogether. */
   fail(...keys: readonly string[]): void {
     this.#store.fail(keys.length > 0 ? keys : undefined);
@@ -80,11 +110,18 @@ export class TestLocks {
     this.#store.recover();
   }
 
-  /** Forgets the history, ends outages, and frees what `hold` and `lose` hold: for the next test. */
+  /** Forgets the history and what has become of work, ends outages, and frees what `hold` and `lose` hold: for the next test. */
   async reset(): Promise<void> {
     this.recover();
     await this.free();
+    this.#store.forgetWork();
     this.#history.length = 0;
+  }
+
+  async #endWork(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
+    if (!this.#strangers.has(key)) await this.beginWork(key);
+    await this.#store.finish(key, end, text);
+    await this.free(key);
   }
 
   #record(happened: RecordedLockEvent): void {

@@ -51,7 +51,7 @@ const SMALLEST_SWEEP = 1_024;
  * and unit tests: other processes do not see these locks. Modules that are to exclude each other share one store object.
  */
 export class MemoryLockStore implements LockStore {
-  readonly #once: OnceStore;
+  readonly #once: MemoryOnceStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<ReleaseListener>();
@@ -72,6 +72,11 @@ export class MemoryLockStore implements LockStore {
 
   get once(): OnceStore {
     return this.#once;
+  }
+
+  /** Nothing is known any more of work that is to be done once. */
+  protected forgetWork(): void {
+    this.#once.forgetAll();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
@@ -279,7 +284,8 @@ export class MemoryLockStore implements LockStore {
 
   #tell(key: string, call: LineCall): void {
     for (const listener of this.#listeners) {
-      queueMicrotask(() => {
+      // No queueMicrotask: the fake timers of a test hold that back.
+      void Promise.resolve().then(() => {
         listener(key, call);
       });
     }

@@ -61,6 +61,10 @@ export class MemoryOnceStore implements OnceStore {
     return Promise.resolve({ status: 'accepted' });
   }
 
+  forgetAll(): void {
+    this.#entries.clear();
+  }
+
   #begin({ key, token, owner, attempts, lifeMs, keepMs }: BeginRequest): BeginOutcome {
     const known = this.#valid(key);
     const attempt = known?.attempt ?? 0;
