@@ -7,7 +7,7 @@ import {
   LockStoreUnavailableError,
 } from './errors.js';
 import { bindLockedMethods } from './decorators/bind.js';
-import type { LockedMethod } from './decorators/locked-method.js';
+import type { Invocation, LockedMethod } from './decorators/locked-method.js';
 import { canonicalKeys, checkKey, type RequestValues } from './key/index.js';
 import { Agenda } from './time/agenda.js';
 import { elapsedMs, systemClock, type Clock } from './time/clock.js';
@@ -332,10 +332,10 @@ export class LockService {
   /** @internal The keys of a decorated call. */
   keysOf(
     locked: LockedMethod,
-    args: readonly unknown[],
+    call: Invocation,
     request: RequestValues | undefined,
   ): readonly string[] {
-    return this.#checked(() => locked.resolve(args, request));
+    return this.#checked(() => locked.resolve(call, request));
   }
 
   /**

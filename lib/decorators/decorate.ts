@@ -43,7 +43,7 @@ export function decorate(
   // A Proxy keeps name, length and whatever else other decorators have put on the function.
   const wrapped = new Proxy(method, {
     apply: (_method, self: unknown, args: unknown[]) =>
-      run(new LockedCall(locked, method, self, args)),
+      run(new LockedCall(locked, method, { self, args })),
   });
   descriptor.value = wrapped;
   locked.slot.install(target);

@@ -5,7 +5,7 @@ import type { Scope } from '../lease/scope.js';
 import type { Section } from '../lease/section.js';
 import type { LockService } from '../lock.service.js';
 import type { Holding } from './holding.js';
-import type { LockedMethod } from './locked-method.js';
+import type { Invocation, LockedMethod } from './locked-method.js';
 
 /** What the runner knows about a call besides its keys. */
 interface HandlerFrameOptions {
@@ -14,6 +14,9 @@ interface HandlerFrameOptions {
   /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
   readonly watchClient?: (gone: (reason: Error) => void) => () => void;
 }
+
+/** Keys that need only the request are asked for before the method is called. */
+const BEFORE_THE_CALL: Invocation = { self: undefined, args: [] };
 
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
@@ -80,15 +83,15 @@ export class HandlerFrame {
   }
 
   /** Acquires the lock, unless it is held already. */
-  acquire(args: readonly unknown[] = []): Promise<Scope> {
-    this.#scope ??= this.#acquire(args);
+  acquire(call: Invocation = BEFORE_THE_CALL): Promise<Scope> {
+    this.#scope ??= this.#acquire(call);
     return this.#scope;
   }
 
   /** Opens the section of one call, nested in the frame's: calls take turns, and the lock is not given back before they have ended. */
-  async enter(args: readonly unknown[]): Promise<Holding> {
-    this.args = args;
-    const opening = this.#open(args);
+  async enter(call: Invocation): Promise<Holding> {
+    this.args = call.args;
+    const opening = this.#open(call);
     this.#calls.add(opening);
     const over = (): void => void this.#calls.delete(opening);
     try {
@@ -140,12 +143,12 @@ export class HandlerFrame {
       .catch(() => undefined);
   }
 
-  async #acquire(args: readonly unknown[]): Promise<Scope> {
+  async #acquire(call: Invocation): Promise<Scope> {
     const { locked, service, request } = this;
     const { signal } = this.#abandoned;
     let stopWatching: (() => void) | undefined;
     try {
-      const keys = service.keysOf(locked, args, request);
+      const keys = service.keysOf(locked, call, request);
       if (locked.waits) {
         stopWatching = this.#watchClient?.((reason) => {
           this.#abandoned.abort(reason);
@@ -162,11 +165,11 @@ export class HandlerFrame {
     }
   }
 
-  async #open(args: readonly unknown[]): Promise<Scope> {
+  async #open(call: Invocation): Promise<Scope> {
     const { locked, service, request } = this;
-    const { section, lock } = await this.acquire(args);
+    const { section, lock } = await this.acquire(call);
     this.#abandoned.signal.throwIfAborted();
-    const keys = locked.needsArguments ? service.keysOf(locked, args, request) : lock.keys;
+    const keys = locked.needsArguments ? service.keysOf(locked, call, request) : lock.keys;
     return service.openScope(keys, { ...locked.runOptions, reentrant: true }, section);
   }
 

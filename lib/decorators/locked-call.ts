@@ -3,7 +3,7 @@ import { Section } from '../lease/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
 import type { Holding } from './holding.js';
-import type { LockedMethod } from './locked-method.js';
+import type { Invocation, LockedMethod } from './locked-method.js';
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
@@ -14,22 +14,15 @@ export type Entry =
 export class LockedCall {
   readonly #locked: LockedMethod;
   readonly #original: (...args: unknown[]) => unknown;
-  readonly #self: unknown;
-  readonly #args: readonly unknown[];
+  readonly #call: Invocation;
   /** As of the call: a stream is subscribed to, or iterated, somewhere else. */
   readonly #frame: HandlerFrame | undefined;
   readonly #section = Section.current();
 
-  constructor(
-    locked: LockedMethod,
-    original: (...args: unknown[]) => unknown,
-    self: unknown,
-    args: readonly unknown[],
-  ) {
+  constructor(locked: LockedMethod, original: (...args: unknown[]) => unknown, call: Invocation) {
     this.#locked = locked;
     this.#original = original;
-    this.#self = self;
-    this.#args = args;
+    this.#call = call;
     const frame = HandlerFrame.current();
     this.#frame = frame?.locked === locked ? frame : undefined;
   }
@@ -45,7 +38,7 @@ export class LockedCall {
 
   /** @throws LockNotBoundError */
   get service(): LockService {
-    const service = this.#frame?.service ?? this.#locked.slot.get(this.#self);
+    const service = this.#frame?.service ?? this.#locked.slot.get(this.#call.self);
     if (service === undefined) throw notBound(this.#locked);
     return service;
   }
@@ -63,7 +56,7 @@ export class LockedCall {
   /** Runs the method's own code inside the section. */
   invoke(holding: Holding): unknown {
     return this.inside(holding, (): unknown =>
-      Reflect.apply(this.#original, this.#self, this.#args),
+      Reflect.apply(this.#original, this.#call.self, this.#call.args),
     );
   }
 
@@ -82,16 +75,16 @@ export class LockedCall {
     try {
       const holding =
         this.#frame?.fits(this.#locked) === true
-          ? await this.#frame.enter(this.#args)
+          ? await this.#frame.enter(this.#call)
           : await this.#ownScope(service, signal);
       return { status: 'entered', holding };
     } catch (error) {
-      return onLocked(this.#locked, this.#args, error);
+      return onLocked(this.#locked, this.#call.args, error);
     }
   }
 
   #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
-    const keys = service.keysOf(this.#locked, this.#args, this.#frame?.request);
+    const keys = service.keysOf(this.#locked, this.#call, this.#frame?.request);
     return service.openScope(keys, { ...this.#locked.runOptions, signal }, this.#section);
   }
 }

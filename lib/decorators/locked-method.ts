@@ -23,6 +23,13 @@ type Method = (...args: unknown[]) => unknown;
 /** The kinds of results that a locked method can give; a generator is seen by the kind of function. */
 export type ReturnKind = 'promise' | 'observable' | 'iterable';
 
+/** What a method was called with. */
+export interface Invocation {
+  /** The object of the call: `this` of a key function. */
+  readonly self: unknown;
+  readonly args: readonly unknown[];
+}
+
 /** What is different from one decorator to another. */
 export interface LockDecorator {
   /** `@WithLock` */
@@ -50,7 +57,7 @@ export class LockedMethod {
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
-  readonly #keys: readonly KeyTemplate[] | ((...args: never[]) => LockKeys);
+  readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor(
     target: object,
@@ -72,7 +79,7 @@ export class LockedMethod {
     this.runOptions = runOptionsOf(where, options, decorator);
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
-      this.#keys = key as (...args: never[]) => LockKeys;
+      this.#keys = key as (this: never, ...args: never[]) => LockKeys;
       this.needsArguments = true;
       return;
     }
@@ -109,12 +116,12 @@ export class LockedMethod {
    * @param request of a handler's call: whoever sent it is to blame for bad values
    * @throws LockKeyError
    */
-  resolve(args: readonly unknown[], request: RequestValues | undefined): readonly string[] {
+  resolve({ self, args }: Invocation, request: RequestValues | undefined): readonly string[] {
     if (typeof this.#keys !== 'function') {
       return canonicalKeys(this.#keys.map((template) => template.resolve(args, request)));
     }
     try {
-      return canonicalKeys(this.#keys(...(args as never[])));
+      return canonicalKeys(this.#keys.call(self as never, ...(args as never[])));
     } catch (error) {
       if (!(error instanceof LockKeyError)) throw error;
       const problem = `${this.decorator} on ${this.name}: ${error.problem}`;

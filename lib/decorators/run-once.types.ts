@@ -45,9 +45,9 @@ interface Say {
 type Problem<T, M, K> = T extends NewableFunction
   ? Say['static']
   : [M] extends [(...args: infer A) => infer R]
-    ? KeyProblem<K, A> extends never
+    ? KeyProblem<K, A, T> extends never
       ? ResultProblem<R>
-      : KeyProblem<K, A>
+      : KeyProblem<K, A, T>
     : Say['method'];
 
 /** Functions are compared, not results: a bare `T` of a generic class would leave the comparison open. */

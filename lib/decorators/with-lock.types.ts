@@ -7,7 +7,8 @@ export type LockKeys = string | readonly string[];
 
 /**
  * Computes the keys of a call from the method's arguments; it may take fewer of them. Write down its parameter types: the
- * compiler then compares them with the method's. Without `Args`: any key function (`never` accepts every parameter list).
+ * compiler then compares them with the method's. Without `Args`: any key function (`never` accepts every parameter list). A
+ * `function` has the object of the call as `this`, whose type it has to write down as well; an arrow has not.
  */
 export type KeyFunction<Args extends readonly unknown[] = never> = (...args: Args) => LockKeys;
 
@@ -97,7 +98,7 @@ interface Say {
   sayIterable: "This method returns an async iterable: add the option returns: 'iterable'.";
   observable: "returns: 'observable' is for methods that return an rxjs Observable: remove it, or return one.";
   iterable: "returns: 'iterable' is for methods that return an async iterable: remove it, or return one.";
-  key: "The key function does not fit the method: annotate its parameters with the types of the method's own.";
+  key: "The key function does not fit the method: annotate its parameters, and `this` if it has one, with the types of the method's own.";
   skip: "onLocked: 'skip' answers undefined: add undefined to the method's result, or give onLocked a function.";
   fallback: "The result of onLocked does not fit the method's result: return such a value (literals: as const).";
   vague: "The compiler must see returns and onLocked: declare the options with 'satisfies WithLockOptions'.";
@@ -109,7 +110,7 @@ type Problems<T, M, K, O> = [M] extends [(...args: infer A) => infer R]
       StaticProblem<T>,
       UnknownOption<keyof O>,
       VagueOption<O>,
-      KeyProblem<K, A>,
+      KeyProblem<K, A, T>,
       ReturnProblem<R, Option<O, 'returns', 'promise'>>,
       OnLockedProblem<R, Option<O, 'onLocked', 'throw'>>,
     ]
@@ -131,7 +132,8 @@ type VagueOption<O, Name = 'returns' | 'onLocked'> = Name extends keyof O
     : never
   : never;
 
-export type KeyProblem<K, A extends readonly unknown[]> = K extends LockKeys | KeyFunction<A>
+export type KeyProblem<K, A extends readonly unknown[], T> = K extends
+  LockKeys | ((this: T, ...args: A) => LockKeys)
   ? never
   : Say['key'];
 

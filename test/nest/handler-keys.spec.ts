@@ -50,6 +50,17 @@ class Keys {
     return id + shop;
   }
 
+  readonly shop = 'north';
+
+  @Post('this/:id')
+  @WithLock(function (this: Keys, id: number) {
+    return `${this.shop}:${id}`;
+  })
+  async byThis(@Param('id', ParseIntPipe) id: number): Promise<number> {
+    await gate.pass();
+    return id;
+  }
+
   @Post('function/:id')
   @WithLock((id: number) => `order:${id}`)
   async byFunction(@Param('id', ParseIntPipe) id: number): Promise<number> {
@@ -132,6 +143,15 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     const first = post('/function/42');
     await gate.reached;
     expect((await post('/function/042')).status).toBe(409);
+    gate.open();
+    expect((await first).status).toBe(201);
+  });
+
+  it('may be a function of the object as well', async () => {
+    const { post, locks } = await start();
+    const first = post('/this/42');
+    await gate.reached;
+    expect((await locks.inspect('north:42')).held).toBe(true);
     gate.open();
     expect((await first).status).toBe(201);
   });

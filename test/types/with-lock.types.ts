@@ -95,6 +95,12 @@ export class Keys {
   @WithLock((id) => `order:${String(id)}`)
   async notAnnotated(_id: string): Promise<void> {}
 
+  // @ts-expect-error does not fit the method
+  @WithLock(function (this: { readonly name: string }, id: string) {
+    return `${this.name}:${id}`;
+  })
+  async noSuchThis(_id: string): Promise<void> {}
+
   // @ts-expect-error Source has 0 element(s) but target requires 1
   @WithLock([])
   async emptyList(): Promise<void> {}
