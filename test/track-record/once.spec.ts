@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { readFile } from 'node:fs/promises';
 import {
   LockService,
   LockStoreUnavailableError,
@@ -46,6 +47,14 @@ async function open(
   services.push(service);
   await service.open();
   return service;
+}
+
+/** Where a server is, for a user with the rights that the README lists. */
+async function modestUserAt(server: RedisServer): Promise<string> {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const rights = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
+  await server.command('ACL', 'SETUSER', 'modest', 'reset', 'on', '>secret', ...rights);
+  return `redis://modest:secret@127.0.0.1:${String(server.port)}`;
 }
 
 async function gates(): Promise<readonly [TcpProxy, TcpProxy, TcpProxy]> {
@@ -158,6 +167,19 @@ describe('work that is to be done once, on three masters', () => {
     third.thaw();
     await services[0]?.shutdown(0);
     await ending.catch(() => undefined);
+  });
+
+  it('HF-21 a user with the rights that the README lists is told that it is done', async () => {
+    const redis = await Promise.all(servers.map(modestUserAt));
+    const locks = await open([], { redis });
+    for (const server of servers) await server.command('ACL', 'LOG', 'RESET');
+    await locks.runOnce('job', { keepValue: true }, () => 'done');
+    expect(await locks.runOnce('job', { keepValue: true }, () => 'again')).toEqual({
+      outcome: 'done-elsewhere',
+      attempts: 1,
+      value: 'done',
+    });
+    for (const server of servers) expect(await server.command('ACL', 'LOG')).toEqual([]);
   });
 });
 

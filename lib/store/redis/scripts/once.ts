@@ -41,13 +41,13 @@ end
 
 if what == 'begin' then
   if state == 'done' or state == 'exhausted' then
-    local may_promise = fence > 0 and fence >= promised
+    local may_promise, left = fence > 0 and fence >= promised, redis.call('PTTL', once)
     if may_promise then
-      -- Deletes nothing, but lets a full server write.
-      redis.call('HDEL', once, '')
+      -- Changes nothing, but lets a full server write.
+      if left > 0 then redis.call('PEXPIRE', once, left) end
       redis.call('HSET', once, 'fence', fence)
     end
-    return { state == 'done' and 2 or 3, attempt, text, sure, may_promise and 1 or 0, whose, redis.call('PTTL', once) }
+    return { state == 'done' and 2 or 3, attempt, text, sure, may_promise and 1 or 0, whose, left }
   end
   if not holds or fence < promised then return { 0, attempt, '', sure } end
   if whose == owner then
