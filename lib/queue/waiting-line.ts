@@ -165,31 +165,39 @@ export class WaitingLine {
 
   /** Serves one after the other. Resolves when everybody has gone and nothing is left in the store. */
   async serve(): Promise<void> {
-    for (let head = this.#head(); head !== undefined; head = this.#head()) {
-      this.#dirty = false;
-      const hearing = this.#deps.isHearing();
-      const { request } = head;
-      // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
-      const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-      if (!this.#standsInOrder()) this.#token = this.#deps.newToken(request.mode);
-      const outcome = await this.#deps.attempt(request, {
-        line: place,
-        token: this.#token,
-        isSplit: this.#contended > 0,
-      });
-      if (outcome.status === 'granted') {
-        const before = [...this.#callers];
-        this.#granted(request, outcome.grant);
-        if (request.mode === 'shared') await this.#letFollow(before, outcome.grant.fencingToken);
-        // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-        else if (request.mode === 'exclusive' && this.#callers.size > 0)
-          await this.#sleep(this.#lookWithin(outcome.grant.ttlMs));
-      } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
-      else await this.#unavailable(outcome);
+    try {
+      for (let head = this.#head(); head !== undefined; head = this.#head())
+        await this.#serveFirst(head.request);
+    } catch (error) {
+      // Nobody else asks for them: without an answer they would wait until their time is over, whoever holds the keys.
+      for (const caller of [...this.#callers]) caller.fail(error);
     }
     // From here on whoever comes opens another line.
     this.#deps.end(this);
     if (this.#place !== undefined) await this.#leave();
+  }
+
+  /** Asks the store once, and sleeps until it is time to ask again. */
+  async #serveFirst(request: LockRequest): Promise<void> {
+    this.#dirty = false;
+    const hearing = this.#deps.isHearing();
+    // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
+    const place = hearing || this.#place ? this.#placeFor(request) : undefined;
+    if (!this.#standsInOrder()) this.#token = this.#deps.newToken(request.mode);
+    const outcome = await this.#deps.attempt(request, {
+      line: place,
+      token: this.#token,
+      isSplit: this.#contended > 0,
+    });
+    if (outcome.status === 'granted') {
+      const before = [...this.#callers];
+      this.#granted(request, outcome.grant);
+      if (request.mode === 'shared') await this.#letFollow(before, outcome.grant.fencingToken);
+      // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
+      else if (request.mode === 'exclusive' && this.#callers.size > 0)
+        await this.#sleep(this.#lookWithin(outcome.grant.ttlMs));
+    } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
+    else await this.#unavailable(outcome);
   }
 
   #granted(request: LockRequest, grant: Grant): void {

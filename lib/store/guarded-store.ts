@@ -176,8 +176,9 @@ const ACQUIRE: Shapes<AcquireOutcome> = {
   ...UNAVAILABLE,
   granted: ({ fencingToken, turns = 1, othersWait = false }) =>
     isFencingToken(fencingToken) && isFencingToken(turns) && typeof othersWait === 'boolean',
-  held: ({ key, remainingMs, checkAgainMs, contended = true, ticket = 0 }) =>
+  held: ({ key, remainingMs, checkAgainMs, contended = true, ticket = 0, holder = '' }) =>
     isText(key) &&
+    isText(holder) &&
     isDuration(remainingMs) &&
     isDuration(checkAgainMs) &&
     contended === true &&

@@ -55,6 +55,7 @@ const MALFORMED: [keyof LockStore, string, unknown][] = [
   ['acquire', 'held without a key', { ...HELD, key: undefined }],
   ['acquire', 'held for NaN', { ...HELD, remainingMs: NaN }],
   ['acquire', 'held, to be looked at at NaN', { ...HELD, checkAgainMs: NaN }],
+  ['acquire', 'held by nobody', { ...HELD, holder: null }],
   ['acquire', 'held for less than nothing', { ...HELD, remainingMs: -1 }],
   ['acquire', 'released', { status: 'released' }],
   ['extend', 'lost without a reason', REASONLESS],
@@ -176,6 +177,34 @@ describe('callers of a store that answers nonsense', () => {
     const locks = new LockService({ store });
     await expect(locks.tryAcquire('key')).rejects.toThrow(LockStoreUnavailableError);
     await expect(locks.acquire('key', { wait: 500 })).rejects.toThrow(LockStoreUnavailableError);
+    await locks.shutdown(0);
+  });
+
+  it('HF-22 (held by no text) are told of an outage at once', async () => {
+    const store = faultyStore({ acquire: () => ({ ...HELD, holder: null }) });
+    const locks = new LockService({ store });
+    await expect(locks.acquire('key', { wait: '1h' })).rejects.toThrow(LockStoreUnavailableError);
+    await locks.shutdown(0);
+  });
+
+  it('HF-22 are told what went wrong when their line cannot go on, and the next caller opens another line', async () => {
+    let reads = 0;
+    const moody = {
+      ...HELD,
+      get holder() {
+        reads += 1;
+        if (reads > 1) throw new Error('read too often');
+        return 'somebody';
+      },
+    };
+    let answer: unknown = moody;
+    const locks = new LockService({ store: faultyStore({ acquire: () => answer }) });
+    const waiting = [locks.acquire('key', { wait: '1h' }), locks.acquire('key', { wait: '1h' })];
+    const outcomes = await Promise.allSettled(waiting);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(reads).toBe(2);
+    answer = { status: 'granted', fencingToken: 1 };
+    await (await locks.acquire('key', { wait: '1h' })).release();
     await locks.shutdown(0);
   });
 });
