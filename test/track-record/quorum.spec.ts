@@ -13,6 +13,8 @@ import {
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
@@ -24,6 +26,7 @@ import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { openStore, request } from '../store/open-store.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const MINUTE_MS = 60_000;
@@ -1001,4 +1004,36 @@ describe('a quorum: waiting', () => {
       expect(await at(all, 0).tryRun('key', () => 'ran')).toMatchObject({ acquired: true });
     },
   );
+});
+
+describe('leases that nobody gives back', () => {
+  it('HF-23 are forgotten after they have ended', async () => {
+    const { store } = await openStore({ redis: three().map(urlOf), nodeTimeoutMs: 300 });
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const grant = async (key: string, ttlMs: number): Promise<WeakRef<object>> => {
+      const lease = request(key, { ttlMs });
+      expect(await store.acquire(lease)).toMatchObject({ status: 'granted' });
+      return new WeakRef(lease);
+    };
+    const grantMany = async (name: string, ttlMs: number): Promise<readonly WeakRef<object>[]> => {
+      const granted: WeakRef<object>[] = [];
+      for (let number = 0; number < 600; number += 1) {
+        granted.push(await grant(`${name}:${String(number)}`, ttlMs));
+      }
+      return granted;
+    };
+    try {
+      const short = await grantMany('short', 300);
+      await eventually(async () => (await three()[0].command('EXISTS', 'lock:short:599')) === 0);
+      await sleep(700); // until every answer to a renewal, if one had been sent, would be over
+      await grantMany('long', MINUTE_MS);
+      await eventually(() => {
+        collectGarbage();
+        return short.every((lease) => lease.deref() === undefined);
+      });
+    } finally {
+      await store.close();
+    }
+  }, 30_000);
 });

@@ -55,6 +55,9 @@ interface Standing {
   state: 'held' | 'kept' | 'over';
 }
 
+/** With so many leases granted and not given back, those that have ended are forgotten; next time with twice as many as are left then. */
+const FIRST_CROWD = 1_000;
+
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
 const UNREF = { ref: false };
@@ -84,6 +87,9 @@ export class RedisLockStore implements LockStore {
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
   /** Leases that were granted and not given back, by token; with one node, which puts nothing back, none. */
   readonly #held = new Map<string, Standing>();
+  #crowd = FIRST_CROWD;
+  /** A renewal may prolong a lease here for so long after it would have ended: when all nodes have answered. */
+  readonly #answersWithinMs: number;
   /** Of each node: what is being brought to it. */
   readonly #bringing: ReadonlyMap<RedisNode, Set<Standing>>;
   #closed = false;
@@ -107,6 +113,7 @@ export class RedisLockStore implements LockStore {
     this.#bringing = new Map(this.#nodes.map((node) => [node, new Set()]));
     this.#warn = options.warn;
     this.#turns = options.turns;
+    this.#answersWithinMs = 2 * options.nodeTimeoutMs;
     this.#ears = new Ears(this.#nodes);
     const agenda = new Agenda(clock);
     this.#agenda = agenda;
@@ -167,7 +174,7 @@ export class RedisLockStore implements LockStore {
         untilMs: sentAt + request.ttlMs,
         state: 'held',
       };
-      this.#held.set(request.token, standing);
+      this.#remember(standing);
       void complete.then((votes) => this.#complete(request, standing, votes));
       const agreed = await this.#agree(request, granted, answers);
       if (agreed.status !== 'granted') this.#isOver(request.token);
@@ -441,6 +448,15 @@ export class RedisLockStore implements LockStore {
     const { keys, token } = lease;
     const ttlMs = state === 'kept' ? leftMs : lease.ttlMs;
     return { keys, token, ttlMs, fencingToken: lastToken, validForMs: leftMs };
+  }
+
+  /** Not all leases are given back: during a long outage callers give up. */
+  #remember(standing: Standing): void {
+    this.#held.set(standing.lease.token, standing);
+    if (this.#held.size < this.#crowd) return;
+    const endedBefore = performance.now() - this.#answersWithinMs;
+    for (const [token, { untilMs }] of this.#held) if (untilMs < endedBefore) this.#isOver(token);
+    this.#crowd = Math.max(FIRST_CROWD, 2 * this.#held.size);
   }
 
   #isOver(token: string): void {
