@@ -438,3 +438,39 @@ describe('track record: a blocked event loop', () => {
     server.thaw();
   });
 });
+
+describe('track record: an address that leads to another server', () => {
+  it('HF-24 waiters are called after a planned fail-over that closes no connection', async () => {
+    const [old, promoted] = [await start(), await start()];
+    await promoted.command('REPLICAOF', '127.0.0.1', old.port);
+    await eventually(async () =>
+      String(await promoted.command('INFO', 'replication')).includes('master_link_status:up'),
+    );
+    const address = await proxyOf(old);
+    const options = { redis: `redis://127.0.0.1:${String(address.port)}`, ttl: '60s' } as const;
+    const [holder, waiter] = [await open(options), await open(options)];
+    const handOverMs = async (server: RedisServer): Promise<number> => {
+      const lock = await holder.acquire('key');
+      const waiting = waiter.acquire('key', { wait: '30s' });
+      await eventually(async () => (await server.command('ZCARD', '{lock:key}:queue')) === 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      return performance.now() - since;
+    };
+    expect(await handOverMs(old)).toBeLessThan(2_000);
+
+    address.leadTo(promoted.port);
+    await promoted.command('REPLICAOF', 'NO', 'ONE');
+    await old.command('REPLICAOF', '127.0.0.1', promoted.port);
+    for (const locks of [holder, waiter]) {
+      await eventually(() =>
+        locks.acquire('another', { wait: 0 }).then(
+          (lock) => lock.release(),
+          () => false,
+        ),
+      );
+    }
+    expect(await handOverMs(promoted)).toBeLessThan(2_000);
+  });
+});

@@ -14,6 +14,8 @@ export interface Channels {
    * @param tag a hash tag that falls into the slot
    */
   add(slot: number, tag: string): Promise<void>;
+  /** Commands go over a new connection, perhaps to another server: what is heard no longer is told as gone. Never rejects. */
+  check(): Promise<void>;
   close(): void;
 }
 

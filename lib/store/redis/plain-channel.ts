@@ -20,6 +20,8 @@ export class PlainChannel implements Channels {
       await subscriber.connect();
       await subscriber.subscribe(this.#name);
       await tryPublishing(this.#options, this.#name);
+      if (!(await this.#isListenedTo()))
+        throw new Error('it is another server than commands go to');
     } catch (error) {
       subscriber.close();
       throw error;
@@ -34,7 +36,28 @@ export class PlainChannel implements Channels {
     return Promise.resolve();
   }
 
+  async check(): Promise<void> {
+    const subscriber = this.#subscriber;
+    if (!(await this.#isListenedTo())) subscriber?.end();
+  }
+
   close(): void {
     this.#subscriber?.close();
+  }
+
+  /**
+   * Whether the server that scripts run on counts us among its listeners. Where one address leads to another server after a fail-over, our
+   * subscriber may stay at the old master: messages come from there, too, but every script takes us for dead.
+   */
+  async #isListenedTo(): Promise<boolean> {
+    const { connection, timeLimitMs } = this.#options;
+    // Messages reach all nodes of a Cluster, and none counts the listeners of the others.
+    if (connection.client.isCluster) return true;
+    const reply = await connection.look(timeLimitMs, ({ client }) =>
+      client.pubsub('NUMSUB', this.#name),
+    );
+    // Where this is forbidden, scripts take everybody for alive.
+    const counts = reply.status === 'answered' && Array.isArray(reply.value) ? reply.value : [];
+    return counts.length < 2 || Number(counts[1]) > 0;
   }
 }

@@ -94,6 +94,11 @@ export class RedisInbox {
     }
   }
 
+  /** Commands go over a new connection, which may lead to another server than before. */
+  check(): void {
+    if (this.#hears) void this.#channels.check();
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#retry);

@@ -134,6 +134,7 @@ export class RedisNode {
       onThere: (run, wasSaid) => {
         this.#run = run;
         quorum.onLook();
+        this.#inbox.check();
         if (wasSaid || this.#wasMissing) void this.#isBack();
       },
       onRefused: (problem) => {

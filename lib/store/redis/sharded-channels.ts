@@ -54,6 +54,11 @@ export class ShardedChannels implements Channels {
     return adding;
   }
 
+  /** Each of them is checked in intervals. */
+  check(): Promise<void> {
+    return Promise.resolve();
+  }
+
   close(): void {
     this.#closed = true;
     for (const { subscriber } of this.#ears.values()) subscriber.close();
