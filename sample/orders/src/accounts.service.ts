@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import {
+  BadRequestException,
+  Injectable,
+  NotFoundException,
+  UnprocessableEntityException,
+} from '@nestjs/common';
 import { WithLock } from 'nestjs-holdfast';
 
 @Injectable()
@@ -12,7 +17,11 @@ export class AccountsService {
   /** Both accounts or none, in one order for everybody: transfers in both directions cannot wait for each other. */
   @WithLock(['account:<from>', 'account:<to>'], { wait: '5s' })
   async transfer(from: string, to: string, amount: number): Promise<Record<string, number>> {
-    const before = [this.#balances.get(from) ?? 0, this.#balances.get(to) ?? 0] as const;
+    if (from === to || amount <= 0)
+      throw new BadRequestException('Name two accounts and a positive amount.');
+    const before = [this.#balanceOf(from), this.#balanceOf(to)] as const;
+    if (before[0] < amount)
+      throw new UnprocessableEntityException(`${from} has ${before[0]} only.`);
     await sleep(200); // between reading and writing somebody else could get in
     this.#balances.set(from, before[0] - amount);
     this.#balances.set(to, before[1] + amount);
@@ -21,5 +30,11 @@ export class AccountsService {
 
   balances(): Record<string, number> {
     return Object.fromEntries(this.#balances);
+  }
+
+  #balanceOf(account: string): number {
+    const balance = this.#balances.get(account);
+    if (balance === undefined) throw new NotFoundException(`There is no account ${account}.`);
+    return balance;
   }
 }
