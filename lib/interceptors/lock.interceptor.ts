@@ -9,20 +9,20 @@ import type { Observable } from 'rxjs';
 import { lockedMethodOf } from '../decorators/locked-methods-of.js';
 import { LockHandlerRunner } from './lock-handler.runner.js';
 
+/** Nest prints it when it cannot inject: it says what to do. */
+const RUNNER = Symbol('what locks handlers: import a RedisLockModule in this application');
+
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. What it does is decided by
  * `LockHandlerRunner`, which an application can replace by token.
  */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
-  readonly #runner: LockHandlerRunner;
-
-  constructor(@Inject(LockHandlerRunner) runner: LockHandlerRunner) {
-    this.#runner = runner;
-  }
+  @Inject(LockHandlerRunner)
+  private readonly [RUNNER]!: LockHandlerRunner;
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
-    return locked === undefined ? next.handle() : this.#runner.run(locked, context, next);
+    return locked === undefined ? next.handle() : this[RUNNER].run(locked, context, next);
   }
 }

@@ -6,13 +6,14 @@ import {
   Injectable,
   Module,
   Param,
+  Post,
   Scope,
   type CallHandler,
   type ExecutionContext,
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { ContextIdFactory, ModuleRef } from '@nestjs/core';
+import { ContextIdFactory, ModuleRef, NestFactory } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   getLockServiceToken,
@@ -321,5 +322,22 @@ describe('LockHandlerRunner', () => {
     expect((await get('/in')).body).toBe('tenant:acme');
     expect((await get('/out')).status).toBe(400);
     expect(seen).toEqual(['Inside.work']);
+  });
+});
+
+describe('an application without the module', () => {
+  it('does not start, and says what is missing, also where only a handler is locked', async () => {
+    @Controller()
+    class Orders {
+      @Post('orders/:id/pay')
+      @WithLock('order:<params.id>')
+      async pay(): Promise<void> {}
+    }
+
+    @Module({ controllers: [Orders] })
+    class WithoutLocks {}
+
+    const start = NestFactory.create(WithoutLocks, { logger: false, abortOnError: false });
+    await expect(start).rejects.toThrow('import a RedisLockModule in this application');
   });
 });
