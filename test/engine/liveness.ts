@@ -15,16 +15,23 @@ export interface Recovery {
 
 interface Waiter {
   readonly name: string;
-  readonly client: string;
   readonly keys: readonly string[];
   readonly isReader: boolean;
-  /** Since when nothing that he wants is busy, and nobody was granted any of it. */
+  readonly since: number;
+}
+
+/** Those who want the same: what is busy for one of them is busy for all. */
+interface Want {
+  readonly keys: readonly string[];
+  readonly isReader: boolean;
+  readonly waiters: Map<string, Waiter>;
+  /** Since when nothing of it is busy, and nobody was granted any of it. */
   freeSince: number | undefined;
 }
 
 type Change = { readonly at: number } & (
   | { readonly kind: 'wait'; readonly waiter: Waiter }
-  | { readonly kind: 'leave'; readonly name: string }
+  | { readonly kind: 'leave'; readonly waiter: Waiter }
   | { readonly kind: 'take' | 'free'; readonly keys: readonly string[]; readonly isReader: boolean }
 );
 
@@ -46,39 +53,46 @@ export function gaps(
   mostMs: number,
 ): readonly string[] {
   const beats = beatsOf(events);
-  const waiters = new Map<string, Waiter>();
+  const wants = new Map<string, Want>();
   const holders = new Map<string, Holders>();
   const found = new Map<string, Waiter[]>();
 
-  const close = (waiter: Waiter, at: number): void => {
-    const from = waiter.freeSince;
-    waiter.freeSince = undefined;
-    if (from === undefined || at - from <= mostMs) return;
+  const close = (waiter: Waiter, freeSince: number | undefined, at: number): void => {
+    if (freeSince === undefined) return;
+    const from = Math.max(waiter.since, freeSince);
+    if (at - from <= mostMs) return;
     const gapMs = unexplainedMs(from, at, recoveries, beats);
     if (gapMs <= mostMs) return;
     const gap = `for ${gapMs.toFixed(0)} ms, from ${from.toFixed(1)} on`;
     found.set(gap, [...(found.get(gap) ?? []), waiter]);
   };
+  const closeAll = (want: Want, at: number): void => {
+    const { freeSince, waiters } = want;
+    want.freeSince = undefined;
+    if (freeSince === undefined || at - freeSince <= mostMs) return;
+    for (const waiter of waiters.values()) close(waiter, freeSince, at);
+  };
 
   for (const change of changesOf(events, grants)) {
     const { at } = change;
-    if (change.kind === 'wait') waiters.set(change.waiter.name, change.waiter);
+    if (change.kind === 'wait') join(wants, change.waiter);
     else if (change.kind === 'leave') {
-      const waiter = waiters.get(change.name);
-      if (waiter === undefined) continue;
-      waiters.delete(change.name);
-      close(waiter, at);
+      const want = wants.get(wantOf(change.waiter));
+      // Refused and dead, or granted and lost: whoever has left does not leave again.
+      if (want?.waiters.delete(change.waiter.name) !== true) continue;
+      close(change.waiter, want.freeSince, at);
+      if (want.waiters.size === 0) wants.delete(wantOf(change.waiter));
     } else count(holders, change);
-    const wants = wantsOf(waiters.values());
-    const busy = connected(busyKeys(holders, wants), wants);
-    const moved = change.kind === 'take' ? connected(change.keys, wants) : new Set();
-    for (const waiter of waiters.values()) {
-      const isBusy = waiter.keys.some((key) => busy.has(key));
-      if (isBusy || waiter.keys.some((key) => moved.has(key))) close(waiter, at);
-      if (!isBusy) waiter.freeSince ??= at;
+    const all = [...wants.values()];
+    const busy = connected(busyKeys(holders, all), all);
+    const moved = change.kind === 'take' ? connected(change.keys, all) : new Set();
+    for (const want of all) {
+      const isBusy = want.keys.some((key) => busy.has(key));
+      if (isBusy || want.keys.some((key) => moved.has(key))) closeAll(want, at);
+      if (!isBusy) want.freeSince ??= at;
     }
   }
-  for (const waiter of waiters.values()) close(waiter, events.at(-1)?.at ?? 0);
+  for (const want of wants.values()) closeAll(want, events.at(-1)?.at ?? 0);
   return [...found].map(([gap, [first, ...others]]) => {
     const who = `${first!.name} (${first!.keys.join(', ')}) and ${others.length} others`;
     return `gap: ${gap}, ${who} waited, and nobody was granted what was free`;
@@ -96,17 +110,20 @@ function count(
   }
 }
 
-/** Whatever is wanted together, each once. */
-const wantsOf = (waiters: Iterable<Waiter>): readonly Waiter[] => [
-  ...new Map(
-    [...waiters].map((waiter) => [`${String(waiter.isReader)} ${waiter.keys.join(' ')}`, waiter]),
-  ).values(),
-];
+const wantOf = ({ isReader, keys }: Waiter): string => `${String(isReader)} ${keys.join(' ')}`;
+
+function join(wants: Map<string, Want>, waiter: Waiter): void {
+  const { keys, isReader } = waiter;
+  const name = wantOf(waiter);
+  const want = wants.get(name) ?? { keys, isReader, waiters: new Map(), freeSince: undefined };
+  want.waiters.set(waiter.name, waiter);
+  wants.set(name, want);
+}
 
 /** Keys that somebody has to wait for. */
 function busyKeys(
   holders: ReadonlyMap<string, Holders>,
-  wants: readonly Waiter[],
+  wants: readonly Want[],
 ): readonly string[] {
   const notRead = new Set(wants.flatMap(({ isReader, keys }) => (isReader ? [] : keys)));
   return [...holders].flatMap(([key, { readers, others }]) =>
@@ -115,7 +132,7 @@ function busyKeys(
 }
 
 /** With these, all keys that are wanted together with one of them: who wants such a key may have to let somebody older go first. */
-function connected(keys: readonly string[], wants: readonly Waiter[]): ReadonlySet<string> {
+function connected(keys: readonly string[], wants: readonly Want[]): ReadonlySet<string> {
   const reached = new Set(keys);
   for (let size = -1; size !== reached.size;) {
     size = reached.size;
@@ -133,18 +150,24 @@ function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): r
   for (const event of events) {
     if (event.type === 'killed') killedAt.set(event.client, event.at);
   }
+  const waiters = new Map<string, Waiter>();
   for (const event of events) {
     if (!('ask' in event)) continue;
     const { at, client } = event;
     const name = nameOf(event);
     if (event.type === 'ask') {
       if (event.waitMs === 0) continue;
-      const isReader = event.mode === 'shared';
-      const waiter = { name, client, keys: event.keys, isReader, freeSince: undefined };
+      const waiter = { name, keys: event.keys, isReader: event.mode === 'shared', since: at };
+      waiters.set(name, waiter);
       changes.push({ at, kind: 'wait', waiter });
       const diesAt = killedAt.get(client);
-      if (diesAt !== undefined) changes.push({ at: diesAt, kind: 'leave', name });
-    } else changes.push({ at, kind: 'leave', name });
+      if (diesAt !== undefined) changes.push({ at: diesAt, kind: 'leave', waiter });
+      continue;
+    }
+    // Whatever comes next is its answer.
+    const waiter = waiters.get(name);
+    if (waiter !== undefined) changes.push({ at, kind: 'leave', waiter });
+    waiters.delete(name);
   }
   for (const { keys, mode, grantedAt, endedAt: end, minHoldMs, promised } of grants) {
     const isReader = mode === 'shared';
