@@ -22,7 +22,7 @@ const NO_REDIS = {
 
 /** What a folder must not import: data flows one way through the library. */
 const mustNotImport = (folders, ...patterns) => ({
-  files: folders.map((folder) => `lib/${folder}/**/*.ts`),
+  files: folders.map((folder) => `lib/${folder}/**/*.{ts,cts}`),
   rules: {
     'no-restricted-imports': ['error', { patterns: [NO_DEEP_NEST_IMPORTS, ...patterns] }],
   },
@@ -38,7 +38,7 @@ export default defineConfig(
     languageOptions: { globals: nodeGlobals },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,cts}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
@@ -66,9 +66,16 @@ export default defineConfig(
     },
   },
   {
-    files: ['lib/**/*.ts'],
+    files: ['lib/**/*.{ts,cts}'],
     rules: {
       'no-console': 'error',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'MetaProperty[meta.name="import"]',
+          message: 'Jest may compile the library to CommonJS, where import.meta is a syntax error.',
+        },
+      ],
       'no-restricted-imports': ['error', { patterns: [NO_DEEP_NEST_IMPORTS] }],
     },
   },

@@ -1,26 +1,28 @@
+/** How swc compiles TypeScript to modules of this type. */
+const swc = (type) => [
+  '@swc/jest',
+  {
+    jsc: {
+      target: 'es2022',
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+      keepClassNames: true,
+    },
+    module: { type },
+    sourceMaps: 'inline',
+  },
+];
+
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
-  },
+  transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^\\./this-file\\.cjs$': '<rootDir>/lib/decorators/this-file.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
   },

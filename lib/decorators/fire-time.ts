@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { LockConfigurationError } from '../errors.js';
+import thisFile from './this-file.cjs';
 
 /** What @nestjs/schedule notes on a method; it is no dependency of ours. */
 const CRON = 'SCHEDULE_CRON_OPTIONS';
@@ -112,7 +113,7 @@ function zoneOf(minutes: number): string {
 /** Of the very package that fires the jobs. */
 function cronTimeClass(): CronTimeClass {
   try {
-    const schedule = createRequire(import.meta.url).resolve('@nestjs/schedule');
+    const schedule = createRequire(thisFile).resolve('@nestjs/schedule');
     return (createRequire(schedule)('cron') as { CronTime: CronTimeClass }).CronTime;
   } catch (error) {
     throw new LockConfigurationError(

@@ -1,11 +1,16 @@
-/** Module hooks of Node: finds the `.ts` file behind an import that ends in `.js`, and compiles it with swc. */
+/** Module hooks of Node: finds the `.ts` (`.cts`) file behind an import that ends in `.js` (`.cjs`), and compiles it with swc. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from '@swc/core';
 import jestConfig from '../../jest.config.js';
 
-const [, swcOptions] = Object.values(jestConfig.transform)[0];
+/** What jest compiles such a file to, and how. */
+const FORMATS = { '.ts': 'module', '.cts': 'commonjs' };
+const optionsFor = (url) =>
+  Object.entries(jestConfig.transform).find(([pattern]) => new RegExp(pattern).test(url))[1][1];
+
 const library = new URL('../../lib/', import.meta.url);
 const entryPoints = {
   'nestjs-holdfast': new URL('index.ts', library).href,
@@ -14,20 +19,21 @@ const entryPoints = {
 
 export async function resolve(specifier, context, nextResolve) {
   if (entryPoints[specifier]) return nextResolve(entryPoints[specifier], context);
-  if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL) {
-    const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
+  if (/^\..*\.c?js$/.test(specifier) && context.parentURL) {
+    const source = new URL(specifier.replace(/js$/, 'ts'), context.parentURL);
     if (existsSync(source)) return nextResolve(source.href, context);
   }
   return nextResolve(specifier, context);
 }
 
 export async function load(url, context, nextLoad) {
-  if (!url.startsWith('file:') || !url.endsWith('.ts')) return nextLoad(url, context);
+  const format = FORMATS[extname(url)];
+  if (!url.startsWith('file:') || format === undefined) return nextLoad(url, context);
   const filename = fileURLToPath(url);
   const { code } = await transform(await readFile(filename, 'utf8'), {
-    ...swcOptions,
+    ...optionsFor(url),
     filename,
     swcrc: false,
   });
-  return { format: 'module', shortCircuit: true, source: code };
+  return { format, shortCircuit: true, source: code };
 }
