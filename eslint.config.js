@@ -29,7 +29,7 @@ const mustNotImport = (folders, ...patterns) => ({
 });
 
 export default defineConfig(
-  globalIgnores(['**/dist/', '**/coverage/']),
+  globalIgnores(['**/dist/', '**/coverage/', 'test/apps/templates/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   { rules: { eqeqeq: ['error', 'always', { null: 'ignore' }] } },

@@ -26,6 +26,14 @@ export async function startShop(program, env) {
   return { url, stop: () => stop(child) };
 }
 
+/** Starts a Nest application that listens on the port that PORT names. */
+export async function startNest(program) {
+  const port = await freePort();
+  const child = startProgram(program, { PORT: String(port) });
+  await firstMatch(child, /Nest application successfully started/);
+  return { url: `http://127.0.0.1:${port}`, stop: () => stop(child) };
+}
+
 /** Starts a program of Node, which gets the options that this process has: a test runs TypeScript. */
 export const startProgram = (program, env) =>
   start(process.execPath, [...process.execArgv, program], env);

@@ -1,0 +1,110 @@
+/** Makes an application: the files of `nest new`, what README.md says, and a little of a user's own. */
+import { cp, readFile, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const templates = join(dirname(fileURLToPath(import.meta.url)), 'templates');
+
+/** What the README's examples call without saying where it comes from: see templates/added/src/shop.ts. */
+const SHOP = [
+  ...['Order', 'Receipt'],
+  ...['charge', 'ship', 'move', 'mergeOrders', 'countStock', 'writeReport'],
+];
+
+/** @param readme the blocks of README.md by name */
+export async function writeApplication(root, { folder, type }, readme, redisUrl) {
+  await cp(join(templates, folder), root, { recursive: true });
+  await cp(join(templates, 'added'), root, { recursive: true });
+  for (const name of ['orders.service', 'orders.controller', 'report.job'].map(sourceFile)) {
+    await writeFile(join(root, name), withShop(readme(name)));
+  }
+  const spec = 'src/orders.service.spec.ts';
+  await writeFile(join(root, spec), specOf(readme(spec)));
+  await edit(root, 'src/app.module.ts', (code) => moduleOf(code, readme, redisUrl));
+  await edit(root, 'src/main.ts', withShutdownHooks);
+  if (type === 'commonjs') {
+    await writeFile(join(root, 'tsconfig.spec.json'), readme('tsconfig.spec.json'));
+    await setUpJest(root, JSON.parse(readme('ts-jest')));
+  } else {
+    await nameExtensions(root);
+  }
+}
+
+/** Gives these settings to the unit tests and to the e2e tests. */
+export async function setUpJest(root, settings) {
+  await editJson(root, 'package.json', (manifest) => ({
+    ...manifest,
+    jest: { ...manifest.jest, ...settings },
+  }));
+  await editJson(root, 'test/jest-e2e.json', (config) => ({ ...config, ...settings }));
+}
+
+const sourceFile = (name) => `src/${name}.ts`;
+
+function withShop(code) {
+  const used = SHOP.filter((name) => new RegExp(`(?<![\\w.]|async )${name}\\b`).test(code));
+  return `import { ${used.join(', ')} } from './shop';\n${code}`;
+}
+
+/** A sample with `await` at its top level, as a test. */
+function specOf(code) {
+  const lines = code.split('\n');
+  const isImport = (line) => line.startsWith('import ');
+  const body = lines.filter((line) => !isImport(line)).join('\n');
+  return [
+    ...lines.filter(isImport),
+    "import { OrdersService } from './orders.service';",
+    `\nit('does what the README says', async () => {${body}});\n`,
+  ].join('\n');
+}
+
+/** The module of `nest new`, with the imports of the README's module. */
+function moduleOf(code, readme, redisUrl) {
+  const [, imports] = /imports: \[(.*)\],/.exec(readme('src/app.module.ts'));
+  const redis = imports.replace('redis://localhost:6379', redisUrl);
+  if (redis === imports) throw new Error(`README.md names no redis://localhost:6379 in ${imports}`);
+  const added = [
+    "import { ScheduleModule } from '@nestjs/schedule';",
+    "import { LockModule } from 'nestjs-holdfast';",
+    "import { OrdersController } from './orders.controller';",
+    "import { OrdersService } from './orders.service';",
+    "import { ReportJob } from './report.job';",
+    "import { ShopController } from './shop.controller';",
+    "import { TickJob } from './tick.job';",
+  ];
+  return replaced(`${added.join('\n')}\n${code}`, {
+    'imports: []': `imports: [${redis}, ScheduleModule.forRoot()]`,
+    'controllers: [AppController]':
+      'controllers: [AppController, OrdersController, ShopController]',
+    'providers: [AppService]': 'providers: [AppService, OrdersService, ReportJob, TickJob]',
+  });
+}
+
+const withShutdownHooks = (code) =>
+  replaced(code, { '  await app.listen': '  app.enableShutdownHooks();\n  await app.listen' });
+
+function replaced(code, replacements) {
+  return Object.entries(replacements).reduce((text, [from, to]) => {
+    if (!text.includes(from)) throw new Error(`The template has no "${from}"`);
+    return text.replace(from, to);
+  }, code);
+}
+
+/** ES modules name the file that they import. */
+async function nameExtensions(root) {
+  for (const folder of ['src', 'test']) {
+    for (const name of await readdir(join(root, folder))) {
+      await edit(root, join(folder, name), (code) =>
+        code.replaceAll(/(from '(?:\.[^']*|supertest\/types))(?<!\.js)'/g, "$1.js'"),
+      );
+    }
+  }
+}
+
+async function edit(root, name, change) {
+  const file = join(root, name);
+  await writeFile(file, change(await readFile(file, 'utf8')));
+}
+
+const editJson = (root, name, change) =>
+  edit(root, name, (text) => JSON.stringify(change(JSON.parse(text)), null, 2));
