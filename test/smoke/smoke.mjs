@@ -1,53 +1,25 @@
 /**
  * `npm run smoke`: packs the built library as npm would publish it and installs the tarball into two
- * applications. Each type-checks and compiles app.ts, runs it, and has to end by itself.
+ * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself.
+ * What the README and the declarations refer to has to be in the tarball.
  */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { install, pack, projectRoot, run, temporaryFolder } from '../support/consumer.mjs';
+import { missingFiles } from './named-files.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const projectRoot = dirname(dirname(here));
-const compiler = join(projectRoot, 'node_modules', 'typescript', 'bin', 'tsc');
+/** Of this project. */
+const compiler = join(projectRoot, 'node_modules', '.bin', 'tsc');
 
 const APPLICATIONS = [
   { folder: 'esm', type: 'module', nest: '^12.0.0', ioredis: '^6.0.0' },
   { folder: 'commonjs', type: 'commonjs', nest: '^11.0.0', ioredis: '^5.4.0' },
 ];
+const NEWEST_TYPESCRIPT = '7';
 
-const INSTALL_LIMIT_MS = 240_000;
 const RUN_LIMIT_MS = 30_000;
-
-const execute = promisify(execFile);
-
-/** Ends the program after `timeout`; what it wrote becomes part of the error. */
-async function run(program, args, cwd, timeout = INSTALL_LIMIT_MS) {
-  const env = { ...process.env };
-  delete env.NODE_OPTIONS; // an application runs without the flags of our tests
-  try {
-    const { stdout } = await execute(program, args, { cwd, env, timeout });
-    return stdout;
-  } catch (error) {
-    const reason = error.killed
-      ? `did not end within ${timeout} ms`
-      : `failed with ${error.code ?? error.signal}`;
-    const output = [error.stdout, error.stderr].filter(Boolean).join('\n');
-    throw new Error(`${[program, ...args].join(' ')} ${reason}\n${output}`, { cause: error });
-  }
-}
-
-async function pack(destination) {
-  if (!existsSync(join(projectRoot, 'dist', 'index.js'))) {
-    throw new Error('smoke: there is no dist/index.js to pack: run "npm run build" first');
-  }
-  await run('npm', ['pack', '--pack-destination', destination, '--loglevel=error'], projectRoot);
-  const tarball = (await readdir(destination)).find((name) => name.endsWith('.tgz'));
-  return join(destination, tarball);
-}
 
 async function writeApplication(root, tarball, { type, nest, ioredis }) {
   const { devDependencies } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
@@ -86,13 +58,35 @@ async function writeApplication(root, tarball, { type, nest, ioredis }) {
   await copyFile(join(here, 'app.ts'), join(root, 'app.ts'));
 }
 
-async function tryApplication(parent, tarball, application) {
+/** As the README states it: `5.8`. */
+async function oldestTypeScript() {
+  const readme = await readFile(join(projectRoot, 'README.md'), 'utf8');
+  const oldest = /TypeScript (\d+\.\d+) or later/.exec(readme)?.[1];
+  if (oldest === undefined)
+    throw new Error('README.md does not say which TypeScript is the oldest.');
+  return oldest;
+}
+
+/** Resolves with the path of the compiler. */
+async function installTypeScript(parent, version) {
+  const folder = join(parent, `typescript-${version}`);
+  await mkdir(folder);
+  await writeFile(join(folder, 'package.json'), '{}');
+  await install(folder, `typescript@${version}`);
+  return join(folder, 'node_modules', '.bin', 'tsc');
+}
+
+async function tryApplication(parent, tarball, compilers, application) {
   const { folder, type, nest, ioredis } = application;
   const root = join(parent, folder);
   await writeApplication(root, tarball, application);
-  const quietly = ['--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
-  await run('npm', ['install', '--prefer-offline', ...quietly], root);
-  await run(process.execPath, [compiler, '-p', 'tsconfig.json'], root);
+  await install(root);
+  const missing = await missingFiles(join(root, 'node_modules', 'nestjs-holdfast'));
+  if (missing.length > 0) {
+    throw new Error(`smoke: the package does not have files that it names:\n${missing.join('\n')}`);
+  }
+  for (const check of compilers) await run(check, ['-p', 'tsconfig.json', '--noEmit'], root);
+  await run(compiler, ['-p', 'tsconfig.json'], root);
   const output = await run(process.execPath, [join('dist', 'app.js')], root, RUN_LIMIT_MS);
   if (!output.includes('app: closed')) {
     throw new Error(`smoke: the ${type} application ended before its end:\n${output}`);
@@ -100,10 +94,16 @@ async function tryApplication(parent, tarball, application) {
   console.log(`smoke: ${type} application, Nest ${nest}, ioredis ${ioredis}: ok`);
 }
 
-const parent = await mkdtemp(join(tmpdir(), 'holdfast-smoke-'));
+const parent = temporaryFolder('smoke');
 try {
   const tarball = await pack(parent);
-  const attempts = APPLICATIONS.map((application) => tryApplication(parent, tarball, application));
+  const versions = [await oldestTypeScript(), NEWEST_TYPESCRIPT];
+  const compilers = await Promise.all(
+    versions.map((version) => installTypeScript(parent, version)),
+  );
+  const attempts = APPLICATIONS.map((application) =>
+    tryApplication(parent, tarball, compilers, application),
+  );
   for (const { reason } of await Promise.allSettled(attempts)) {
     if (reason === undefined) continue;
     console.error(reason.message);
@@ -112,6 +112,4 @@ try {
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
-} finally {
-  await rm(parent, { recursive: true, force: true });
 }
