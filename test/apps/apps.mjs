@@ -47,7 +47,9 @@ async function tryApplication(application, readme, tarball, redisUrl) {
   const root = join(parent, folder);
   const step = async (name, work) => {
     const start = performance.now();
-    await work();
+    await work().catch((error) => {
+      throw new Error(`${folder}: ${name}: ${error.message}`, { cause: error });
+    });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
     console.log(`apps: ${folder}: ${name}: ok (${seconds} s)`);
   };
