@@ -27,6 +27,7 @@ import {
   type TryAcquireOptions,
   type TryRunOptions,
 } from './options/acquire-options.js';
+import { optionsAndWork, optionsOf } from './options/call-arguments.js';
 import type { LockModuleOptions } from './options/lock-module-options.js';
 import { errorPresenter } from './options/present-errors.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from './options/resolve-options.js';
@@ -141,16 +142,18 @@ export class LockService {
    * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
    * when that aborts.
    */
-  async acquire(keys: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    return this.#acquire(this.#keys(keys), resolveAcquireOptions(options, this.#options));
+  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
+    const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#options);
+    return this.#acquire(this.#keys(keys), resolved);
   }
 
   /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
   async tryAcquire(
     keys: string | readonly string[],
-    options: TryAcquireOptions = {},
+    options?: TryAcquireOptions,
   ): Promise<Lock | null> {
-    const resolved = resolveAcquireOptions({ ...options, wait: 0 }, this.#options);
+    const given = optionsOf('tryAcquire', options);
+    const resolved = resolveAcquireOptions({ ...given, wait: 0 }, this.#options);
     const canonical = this.#keys(keys);
     try {
       return await this.#acquire(canonical, resolved);
@@ -175,7 +178,7 @@ export class LockService {
     work: (lock: Lock) => T | PromiseLike<T>,
   ): Promise<T>;
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
-    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options);
     return scope.run((lock) => this.#whole(work, lock));
   }
@@ -194,7 +197,7 @@ export class LockService {
     keys: string | readonly string[],
     ...rest: RunArguments<T>
   ): Promise<TryRunResult<T>> {
-    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    const [options, work] = optionsAndWork('tryRun', rest);
     let scope: Scope;
     try {
       scope = await this.#open(keys, { ...options, wait: 0 }, Section.current(), false);
@@ -225,7 +228,7 @@ export class LockService {
     work: (attempt: OnceAttempt) => T | PromiseLike<T>,
   ): Promise<RunOnceResult<T>>;
   async runOnce<T>(key: string, ...rest: RunOnceArguments<T>): Promise<RunOnceResult<T>> {
-    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    const [options, work] = optionsAndWork('runOnce', rest);
     return this.once.runOnce(
       key,
       options,

@@ -26,6 +26,7 @@ export function decorate(
   descriptor: PropertyDescriptor | undefined,
   read: (method: Method) => Decorated,
 ): void {
+  refuseStandardDecorator(called, propertyKey);
   const original: unknown = descriptor?.value;
   if (descriptor === undefined || typeof original !== 'function') {
     throw new LockConfigurationError(
@@ -52,6 +53,38 @@ export function decorate(
   carryMetadata(method, wrapped);
   markLocked(wrapped, locked);
 }
+
+/**
+ * The decorator without its parentheses: then it is called with what decorates, in place of its own arguments.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseBare(called: string, first: unknown, second: unknown): void {
+  const isPrototype = typeof first === 'object' && first !== null && !Array.isArray(first);
+  const isOlder = isPrototype && (typeof second === 'string' || typeof second === 'symbol');
+  const name = isOlder ? second : nameOfStandard(second);
+  if (name === undefined) return;
+  const owner = isPrototype ? `${first.constructor.name}.` : '';
+  throw new LockConfigurationError(
+    `${called} on ${owner}${String(name)} needs parentheses, and a key in them: ${called}('order:<orderId>').`,
+  );
+}
+
+/** Compilers call decorators in two ways, and Nest knows the older one. */
+function refuseStandardDecorator(called: string, propertyKey: unknown): void {
+  const name = nameOfStandard(propertyKey);
+  if (name === undefined) return;
+  throw new LockConfigurationError(
+    `${called} on ${String(name)} was compiled as a standard decorator, and Nest needs the older ones: set ` +
+      '"experimentalDecorators": true in tsconfig.json, or version "legacy" of the decorators plugin of Babel.',
+  );
+}
+
+/** Of the context object that a standard decorator gets as its second argument. */
+const nameOfStandard = (context: unknown): string | symbol | undefined =>
+  typeof context === 'object' && context !== null && 'addInitializer' in context
+    ? (context as unknown as { readonly name: string | symbol }).name
+    : undefined;
 
 function refuseSecond(called: string, first: LockedMethod | undefined): void {
   if (first === undefined) return;

@@ -5,6 +5,7 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../key/index.js';
+import { describe } from '../options/describe.js';
 import { toMs } from '../options/duration.js';
 import { booleanOf, ttlToMs } from '../options/resolve-options.js';
 import {
@@ -13,6 +14,7 @@ import {
   releaseOf,
   type RunOptions,
 } from '../options/acquire-options.js';
+import { hintFor, LOCK_ELSEWHERE } from '../options/unknown-option.js';
 import { getLockServiceToken } from '../tokens.js';
 import { FireTime } from './fire-time.js';
 import { ServiceSlot } from './service-slot.js';
@@ -64,7 +66,7 @@ export class LockedMethod {
     propertyKey: string | symbol,
     method: Method,
     key: WithLockKey,
-    options: WithLockOptions,
+    given: WithLockOptions | undefined,
     decorator: LockDecorator = WITH_LOCK,
   ) {
     const owner = target.constructor;
@@ -73,6 +75,9 @@ export class LockedMethod {
     this.decorator = decorator.called;
     this.where = `${decorator.called} on ${this.name}`;
     const { where } = this;
+    refuseNoKey(where, key, decorator);
+    const options = given ?? {};
+    refuseNoOptions(where, options, decorator);
     refuseUnknown(where, options, decorator);
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');
@@ -84,11 +89,6 @@ export class LockedMethod {
       return;
     }
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
-    if (templates.length === 0) {
-      throw new LockConfigurationError(
-        `${where} has no key. Name what to lock: ${decorator.called}('order:<orderId>').`,
-      );
-    }
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     this.#keys = templates.map((template) =>
       parseKeyTemplate(template, { where, method, owner, name: propertyKey, fireTime }),
@@ -156,11 +156,43 @@ const WITH_LOCK: LockDecorator = {
   reentrant: true,
 };
 
+/** What TypeScript checks of the arguments: JavaScript passes anything. */
+function refuseNoKey(where: string, key: unknown, { called }: LockDecorator): void {
+  if (typeof key === 'function' || typeof key === 'string') return;
+  if (Array.isArray(key) && key.length > 0) {
+    const other = (key as unknown[]).find((each) => typeof each !== 'string');
+    if (other === undefined) return;
+    throw new LockConfigurationError(
+      `${where} has a list of keys with ${describe(other)} in it. A list holds templates; a function takes the place of the whole list.`,
+    );
+  }
+  if (key === undefined || Array.isArray(key)) {
+    throw new LockConfigurationError(
+      `${where} has no key. Name what to lock: ${called}('order:<orderId>').`,
+    );
+  }
+  throw new LockConfigurationError(
+    `${where} needs its key as the first argument, received ${describe(key)}. Options come second: ` +
+      `${called}('order:<orderId>', { wait: '5s' }).`,
+  );
+}
+
+function refuseNoOptions(where: string, options: unknown, { called }: LockDecorator): void {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  const several =
+    called === '@WithLock' ? ` Several keys are one list: ${called}(['a', 'b']).` : '';
+  throw new LockConfigurationError(
+    `${where} takes its options as an object, received ${describe(options)}. ` +
+      `Write ${called}('order:<orderId>', { wait: '5s' }).${typeof options === 'number' ? '' : several}`,
+  );
+}
+
 function refuseUnknown(where: string, options: object, { options: names }: LockDecorator): void {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
   if (unknown === undefined) return;
+  const list = Object.keys(names);
   throw new LockConfigurationError(
-    `${where} has no option "${unknown}". Its options are ${Object.keys(names).join(', ')}.`,
+    `${where} has no option "${unknown}".${hintFor(unknown, list, LOCK_ELSEWHERE)} Its options are ${list.join(', ')}.`,
   );
 }
 

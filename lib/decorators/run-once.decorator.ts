@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import { ONCE_OPTIONS, resolveOnceOptions } from '../once/once-options.js';
-import { decorate } from './decorate.js';
+import { decorate, refuseBare } from './decorate.js';
 import { LockedMethod, type LockDecorator } from './locked-method.js';
 import { oncePromise } from './once-promise.js';
 import type { RunOnce as RunOnceSignature, RunOnceMethodOptions } from './run-once.types.js';
@@ -32,12 +32,12 @@ const RUN_ONCE: LockDecorator = {
  * somebody else was at it for as long as it waited, `LockLostError` (409) when another attempt began while this one ran, and with what
  * `@WithLock` rejects with for the key, the store and the service. Inside: `locks.currentAttempt()`.
  */
-export const RunOnce: RunOnceSignature =
-  (key, options = {}) =>
-  (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
+export const RunOnce: RunOnceSignature = (key, options) => {
+  refuseBare('@RunOnce', key, options);
+  return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
     decorate('@RunOnce', target, propertyKey, descriptor, (method) => {
-      const { attempts, keepDone, keepValue, ...lockOptions } = options;
-      const locked = new LockedMethod(target, propertyKey, method, key, lockOptions, RUN_ONCE);
+      const locked = new LockedMethod(target, propertyKey, method, key, options, RUN_ONCE);
+      const { attempts, keepDone, keepValue } = options ?? {};
       const where = `@RunOnce on ${locked.name}`;
       if (typeof key !== 'string' && typeof key !== 'function') {
         throw new LockConfigurationError(
@@ -57,3 +57,4 @@ export const RunOnce: RunOnceSignature =
       }
     });
   };
+};

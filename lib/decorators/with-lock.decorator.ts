@@ -1,4 +1,4 @@
-import { decorate } from './decorate.js';
+import { decorate, refuseBare } from './decorate.js';
 import { lockedIterable } from './locked-iterable.js';
 import { LockedMethod } from './locked-method.js';
 import { lockedObservable } from './locked-observable.js';
@@ -20,11 +20,12 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
  * nobody knows, `LockKeyError` (400 or 500) when a value of the key is missing, and `LockLostError` (409) when the lock was lost
  * while the method ran. Without a `LockService` it rejects too: the method never runs unlocked.
  */
-export const WithLock: WithLockSignature =
-  (key, options) =>
-  (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
+export const WithLock: WithLockSignature = (key, options) => {
+  refuseBare('@WithLock', key, options);
+  return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
     decorate('@WithLock', target, propertyKey, descriptor, (method) => {
-      const locked = new LockedMethod(target, propertyKey, method, key, options ?? {});
+      const locked = new LockedMethod(target, propertyKey, method, key, options);
       return { locked, run: RUN[locked.kind] };
     });
   };
+};

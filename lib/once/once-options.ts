@@ -3,6 +3,7 @@ import type { AcquireOptions } from '../options/acquire-options.js';
 import { describe } from '../options/describe.js';
 import { toMs, type Duration } from '../options/duration.js';
 import { booleanOf } from '../options/resolve-options.js';
+import { hintFor, LOCK_ELSEWHERE, type Elsewhere } from '../options/unknown-option.js';
 
 /** What `runOnce` and `@RunOnce` say of the work, besides its lock. */
 export interface OnceOptions {
@@ -38,12 +39,22 @@ const NAMES = {
   maxHold: true,
 } satisfies Record<keyof RunOnceOptions, true>;
 
+const OF_ITS_LOCK = 'The lock of such work is exclusive, and free when the attempt is over.';
+const ELSEWHERE: Elsewhere = new Map([
+  ...LOCK_ELSEWHERE,
+  ['mode', OF_ITS_LOCK],
+  ['limit', OF_ITS_LOCK],
+  ['minHold', OF_ITS_LOCK],
+  ['release', OF_ITS_LOCK],
+]);
+
 /** @throws LockConfigurationError for what is none: its lock is exclusive, and free when the attempt is over */
 export function refuseUnknownOnce(options: RunOnceOptions): void {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
   if (unknown === undefined) return;
+  const list = Object.keys(NAMES);
   throw new LockConfigurationError(
-    `There is no option "${unknown}" of runOnce. The options are ${Object.keys(NAMES).join(', ')}.`,
+    `There is no option "${unknown}" of runOnce.${hintFor(unknown, list, ELSEWHERE)} The options are ${list.join(', ')}.`,
   );
 }
 

@@ -4,6 +4,7 @@ import type { HoldMode } from '../store/owner-token.js';
 import { describe } from './describe.js';
 import { toMs, type Duration } from './duration.js';
 import { booleanOf, ttlToMs, type ResolvedOptions } from './resolve-options.js';
+import { hintFor, LOCK_ELSEWHERE } from './unknown-option.js';
 
 /** Options of `acquire`. What is left out comes from the module's options. */
 export interface AcquireOptions {
@@ -113,7 +114,7 @@ export function resolveAcquireOptions(
   for (const name of Object.keys(options)) {
     if (!NAMES.has(name))
       throw new LockConfigurationError(
-        `There is no option "${name}" of a lock. The options are ${[...NAMES].join(', ')}.`,
+        `There is no option "${name}" of a lock.${hintFor(name, [...NAMES], LOCK_ELSEWHERE)} The options are ${[...NAMES].join(', ')}.`,
       );
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {

@@ -1,4 +1,3 @@
-import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
 import type { ReplicaOptions } from '../store/redis/acknowledged-writes.js';
 import type { RestartGuard } from '../store/redis/probe.js';
@@ -14,6 +13,7 @@ import type {
   ReplicaGuardOptions,
   RestartGuardOptions,
 } from './lock-module-options.js';
+import { hintFor, type Elsewhere } from './unknown-option.js';
 
 /** The bounds of a tenure. */
 export interface Handoff {
@@ -129,23 +129,20 @@ function refuseUnknown(options: object, names: object, what: string): void {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
   if (unknown === undefined) return;
   const list = Object.keys(names);
-  const near = closest(unknown, list);
-  const isTypo = distance(unknown, near) <= Math.min(3, near.length / 2);
-  const hint = isTypo ? ` Did you mean "${near}"?` : (ELSEWHERE.get(unknown) ?? '');
   throw new LockConfigurationError(
-    `${what} has no option "${unknown}".${hint} Its options are ${list.join(', ')}.`,
+    `${what} has no option "${unknown}".${hintFor(unknown, list, ELSEWHERE)} Its options are ${list.join(', ')}.`,
   );
 }
 
 const BESIDE_THE_FACTORY =
-  ' It goes beside "useFactory" in forRootAsync, not into what that returns.';
-const INTO_REDIS = " It goes into the options of Redis: redis: { host: 'localhost', … }.";
+  'It goes beside "useFactory" in forRootAsync, not into what that returns.';
+const INTO_REDIS = "It goes into the options of Redis: redis: { host: 'localhost', … }.";
 
 /** What is put into the options by mistake, and where it belongs. */
-const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+const ELSEWHERE: Elsewhere = new Map([
   ['name', BESIDE_THE_FACTORY],
   ['isGlobal', BESIDE_THE_FACTORY],
-  ['url', " Give the URL itself: redis: 'redis://localhost:6379'."],
+  ['url', "Give the URL itself: redis: 'redis://localhost:6379'."],
   ['host', INTO_REDIS],
   ['port', INTO_REDIS],
   ['password', INTO_REDIS],

@@ -5,21 +5,23 @@ const locks = new LockService({ store: 'memory' });
 
 afterAll(() => locks.shutdown(0));
 
+const OF_ITS_LOCK = 'The lock of such work is exclusive, and free when the attempt is over.';
+
 describe('runOnce', () => {
   it.each([
-    ['mode', { mode: 'shared' }],
-    ['limit', { limit: 2 }],
-    ['minHold', { minHold: '1s' }],
-    ['release', { release: 'on-expiry' }],
-    ['atempts', { atempts: 2 }],
-  ])('has no option %s, and says which it has', async (name, options) => {
+    ['mode', { mode: 'shared' }, OF_ITS_LOCK],
+    ['limit', { limit: 2 }, OF_ITS_LOCK],
+    ['minHold', { minHold: '1s' }, OF_ITS_LOCK],
+    ['release', { release: 'on-expiry' }, OF_ITS_LOCK],
+    ['atempts', { atempts: 2 }, 'Did you mean "attempts"?'],
+  ])('has no option %s, and says which it has', async (name, options, hint) => {
     let ran = false;
     const running = locks.runOnce('work', options as object, () => {
       ran = true;
     });
     await expect(running).rejects.toThrow(
       new LockConfigurationError(
-        `There is no option "${name}" of runOnce. The options are attempts, keepDone, keepValue, ttl, wait, signal, autoExtend, maxHold.`,
+        `There is no option "${name}" of runOnce. ${hint} The options are attempts, keepDone, keepValue, ttl, wait, signal, autoExtend, maxHold.`,
       ),
     );
     expect(ran).toBe(false);

@@ -1,0 +1,63 @@
+import { LockConfigurationError } from '../errors.js';
+import { describe } from './describe.js';
+
+type Work = (...args: never[]) => unknown;
+
+/**
+ * The options of a call, checked for what TypeScript checks of them: JavaScript passes anything.
+ *
+ * @param call `acquire`
+ * @throws LockConfigurationError
+ */
+export function optionsOf<Options extends object>(
+  call: string,
+  options: Options | undefined,
+): Options {
+  if (options === undefined) return {} as Options;
+  refuseNoObject(call, options);
+  return options;
+}
+
+/**
+ * The arguments that come after the keys: `(work)` or `(options, work)`.
+ *
+ * @throws LockConfigurationError
+ */
+export function optionsAndWork<Options extends object, W extends Work>(
+  call: string,
+  rest: readonly [work: W] | readonly [options: Options | undefined, work: W],
+): readonly [Options, W] {
+  const [options, work] = rest.length === 1 ? [undefined, rest[0]] : rest;
+  if (typeof work === 'function') return [optionsOf(call, options), work];
+  throw new LockConfigurationError(
+    typeof options === 'function'
+      ? `${call}() takes the options before the work: ${call}('order:42', { ttl: '30s' }, async () => { … }).`
+      : `${call}() needs the work as its last argument, a function, received ${describe(work)}. Write ${call}('order:42', async () => { … }), ` +
+          'or take a lock by hand with acquire().',
+  );
+}
+
+/** @throws LockConfigurationError */
+function refuseNoObject(call: string, options: unknown): void {
+  if (isPlain(options)) return;
+  const given = Array.isArray(options) ? 'a list' : describe(options);
+  throw new LockConfigurationError(
+    `${call}() takes its options as an object, received ${given}. ${remedyFor(options)}`,
+  );
+}
+
+const isPlain = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof AbortSignal);
+
+function remedyFor(options: unknown): string {
+  if (typeof options === 'function')
+    return "Work that is to be done under a lock goes to run('order:42', work).";
+  if (Array.isArray(options)) return "Several keys are one list: ['a', 'b'].";
+  if (options instanceof AbortSignal) return 'Give { signal }.';
+  const duration = typeof options === 'number' || typeof options === 'string';
+  const given = duration ? describe(options) : '5_000';
+  return `Give { wait: ${given} } for how long to wait, or { ttl: ${given} } for how long a lease lasts unless it is renewed.`;
+}
