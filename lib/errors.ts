@@ -99,6 +99,31 @@ const keysPhrase = (keys: readonly string[]): string =>
 
 const wasOrWere = (keys: readonly string[]): string => (keys.length === 1 ? 'was' : 'were');
 
+/** What is known of a holder in the same process. */
+export interface HeldHere {
+  readonly heldMs?: number | undefined;
+  /** Where it acquired the lock, if that is known. */
+  readonly place?: string | undefined;
+}
+
+/** The end of a sentence: who holds it, and for how long. */
+function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHere): string {
+  const left = Number.isFinite(retryAfterMs)
+    ? `for up to ${String(Math.ceil(retryAfterMs))} ms more`
+    : 'without an expiry';
+  const tryAgain = `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`;
+  if (heldHere === undefined) return `held by another owner ${left}. ${tryAgain}`;
+  const { heldMs, place } = heldHere;
+  const since = heldMs === undefined ? '' : ` for ${String(Math.round(heldMs))} ms`;
+  const where = place === undefined ? '' : `, acquired at ${place}`;
+  // Held for all of the wait: it may be forgotten, or be the caller's own.
+  const forgotten =
+    waitedMs > 0 && heldMs !== undefined && heldMs >= waitedMs
+      ? ' If acquire() took it and it was forgotten, release it in a finally block.'
+      : '';
+  return `held${since} in this same process${where}, and ${left} unless it is renewed. ${tryAgain}${forgotten}`;
+}
+
 /** The lock is held by somebody else (HTTP 409). Nothing was locked. */
 export class LockNotAcquiredError extends LockError {
   /** Milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
@@ -110,6 +135,8 @@ export class LockNotAcquiredError extends LockError {
     readonly keys: readonly string[];
     readonly retryAfterMs: number;
     readonly waitedMs: number;
+    /** The holder is in this process. */
+    readonly heldHere?: HeldHere | undefined;
   }) {
     const waited =
       facts.waitedMs > 0 ? ` after waiting ${String(Math.round(facts.waitedMs))} ms` : '';
@@ -122,8 +149,8 @@ export class LockNotAcquiredError extends LockError {
         error: 'Conflict',
       },
       message:
-        `${keysPhrase(facts.keys)} could not be acquired${waited}: held by another owner for up to ` +
-        `${String(Math.ceil(facts.retryAfterMs))} ms more. Try again later, or ${facts.waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`,
+        `${keysPhrase(facts.keys)} could not be acquired${waited}: ` +
+        holderPhrase(facts.retryAfterMs, facts.waitedMs, facts.heldHere),
     });
     this.retryAfterMs = facts.retryAfterMs;
     this.waitedMs = facts.waitedMs;

@@ -11,6 +11,7 @@ import type { Invocation, LockedMethod } from './decorators/locked-method.js';
 import { canonicalKeys, checkKey, type RequestValues } from './key/index.js';
 import { Agenda } from './time/agenda.js';
 import { elapsedMs, systemClock, type Clock } from './time/clock.js';
+import { callSite, withStackOf, type CallSite } from './lease/call-site.js';
 import { HeldLock } from './lease/held-lock.js';
 import { LeaseKeeper } from './lease/lease-keeper.js';
 import type { Lock } from './lease/lock.js';
@@ -38,6 +39,12 @@ import { LockQueue } from './queue/lock-queue.js';
 import { createStore, type OpenStore } from './store/create-store.js';
 import type { StoreHealth } from './store/lock-store.js';
 
+/** So long a shutdown waits for holders without a word. */
+const SILENT_MS = 1_000;
+
+/** Of the locks that a shutdown waits for, so many are named. */
+const MOST_NAMED = 5;
+
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
 const GIVE_BACK_MS = 1_000;
 
@@ -59,6 +66,12 @@ export type LockInspection =
 interface LockServiceSettings {
   readonly name?: string | symbol | undefined;
   readonly clock?: Clock;
+}
+
+/** Where a section is opened from. */
+interface ScopeOrigin {
+  readonly parent?: Section | undefined;
+  readonly site?: CallSite | undefined;
 }
 
 /** What `tryRun` did. */
@@ -104,6 +117,7 @@ export class LockService {
       takeTurn: (lease, options) => this.#keeper.takeTurn(lease, options),
       release: (lease) => this.#keeper.release(lease),
       holds: (token) => this.#keeper.holds(token),
+      holderOf: (key) => this.#keeper.holderOf(key),
       handoff: this.#options.handoff,
     });
     this.#keeper = new LeaseKeeper({
@@ -144,7 +158,7 @@ export class LockService {
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#options);
-    return this.#acquire(this.#keys(keys), resolved);
+    return this.#acquire(this.#keys(keys), resolved, callSite(1));
   }
 
   /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
@@ -156,7 +170,7 @@ export class LockService {
     const resolved = resolveAcquireOptions({ ...given, wait: 0 }, this.#options);
     const canonical = this.#keys(keys);
     try {
-      return await this.#acquire(canonical, resolved);
+      return await this.#acquire(canonical, resolved, callSite(1));
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -179,7 +193,7 @@ export class LockService {
   ): Promise<T>;
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
-    const scope = await this.openScope(keys, options);
+    const scope = await this.openScope(keys, options, { site: callSite(1) });
     return scope.run((lock) => this.#whole(work, lock));
   }
 
@@ -200,7 +214,9 @@ export class LockService {
     const [options, work] = optionsAndWork('tryRun', rest);
     let scope: Scope;
     try {
-      scope = await this.#open(keys, { ...options, wait: 0 }, Section.current(), false);
+      const site = callSite(1);
+      const parent = Section.current();
+      scope = await this.#open(keys, { ...options, wait: 0 }, { parent, site, takesTurns: false });
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
@@ -229,11 +245,12 @@ export class LockService {
   ): Promise<RunOnceResult<T>>;
   async runOnce<T>(key: string, ...rest: RunOnceArguments<T>): Promise<RunOnceResult<T>> {
     const [options, work] = optionsAndWork('runOnce', rest);
+    const site = callSite(1);
     return this.once.runOnce(
       key,
       options,
       (attempt) => this.#whole(() => work(attempt), attempt.lock),
-      (keys, lockOptions) => this.openScope(keys, lockOptions),
+      (keys, lockOptions) => this.openScope(keys, lockOptions, { site }),
     );
   }
 
@@ -318,7 +335,12 @@ export class LockService {
   async shutdown(timeoutMs: number = this.#options.shutdownTimeoutMs): Promise<void> {
     const since = this.#clock.now();
     this.#queue.close();
-    await this.#within(timeoutMs, this.#keeper.drained());
+    const drained = this.#keeper.drained();
+    const silentMs = Math.min(timeoutMs, SILENT_MS);
+    if (!(await this.#within(silentMs, drained))) {
+      this.#reportHeld(timeoutMs - silentMs);
+      await this.#within(timeoutMs - silentMs, drained);
+    }
     const overtimeMs = timeoutMs - elapsedMs(since, this.#clock.now()) + GIVE_BACK_MS;
     // Holders are told before anything is waited for. Attempts go back ahead of their locks.
     this.once.giveBack();
@@ -370,21 +392,20 @@ export class LockService {
 
   /**
    * @internal A lock and the section it opens, for those who cannot put their work into one function: streams and handlers.
-   * @param parent the section to be nested in, where the async context does not tell
+   * @param from the section to be nested in, where the async context does not tell, and where the lock is asked for
    */
   async openScope(
     keys: string | readonly string[],
     options: RunOptions,
-    parent = Section.current(),
+    { parent = Section.current(), site }: ScopeOrigin = {},
   ): Promise<Scope> {
-    return this.#open(keys, options, parent, true);
+    return this.#open(keys, options, { parent, site, takesTurns: true });
   }
 
   async #open(
     keys: string | readonly string[],
     options: RunOptions,
-    parent: Section | undefined,
-    takesTurns: boolean,
+    { parent, site, takesTurns }: ScopeOrigin & { readonly takesTurns: boolean },
   ): Promise<Scope> {
     const canonical = this.#keys(keys);
     const resolved = resolveAcquireOptions(options, this.#options);
@@ -409,10 +430,32 @@ export class LockService {
           sections,
         });
     } catch (error) {
-      throw this.present(error);
+      throw this.present(withStackOf(error, site));
     }
-    const lock = await this.#acquire(canonical, resolved).finally(waitIsOver);
+    const lock = await this.#acquire(canonical, resolved, site).finally(waitIsOver);
     return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
+  }
+
+  /** What a shutdown waits for, or ends. */
+  #reportHeld(forMs: number): void {
+    const { held } = this.#keeper;
+    if (held.length === 0) return;
+    const now = this.#clock.now();
+    const named = held.slice(0, MOST_NAMED).map((lease) => {
+      const place = lease.options.site?.place;
+      const where = place === undefined ? '' : `, acquired at ${place}`;
+      const keys = lease.keys.map((key) => `"${key}"`).join(', ');
+      return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;
+    });
+    if (held.length > MOST_NAMED) named.push(`and ${String(held.length - MOST_NAMED)} more`);
+    const count = held.length === 1 ? '1 lock' : `${String(held.length)} locks`;
+    const what =
+      forMs > 0
+        ? `The shutdown waits up to ${String(forMs)} ms more for ${count} not released yet`
+        : `The shutdown ends ${count} not released yet`;
+    this.#logger.warn(
+      `${what}: ${named.join('; ')}. A lock of acquire() is held until it is released: do it in a finally block, or use run() or "await using".`,
+    );
   }
 
   /** Resolves when the work has ended, or `ms` have; with whether it has ended. */
@@ -440,10 +483,14 @@ export class LockService {
     }
   }
 
-  async #acquire(keys: readonly string[], options: ResolvedAcquireOptions): Promise<HeldLock> {
+  async #acquire(
+    keys: readonly string[],
+    options: ResolvedAcquireOptions,
+    site: CallSite | undefined,
+  ): Promise<HeldLock> {
     const since = this.#clock.now();
     try {
-      const lease = await this.#queue.acquire({ keys, ...options });
+      const lease = await this.#queue.acquire({ keys, ...options, site });
       const waitedMs = Math.round(elapsedMs(since, this.#clock.now()));
       this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
       const lock = new HeldLock(lease, this.#keeper);
@@ -459,7 +506,7 @@ export class LockService {
           waitedMs: Math.round(elapsedMs(since, this.#clock.now())),
         });
       }
-      throw this.present(error);
+      throw this.present(withStackOf(error, site));
     }
   }
 

@@ -154,7 +154,11 @@ export class HandlerFrame {
           this.#abandoned.abort(reason);
         });
       }
-      const scope = await service.openScope(keys, { ...locked.runOptions, signal });
+      const scope = await service.openScope(
+        keys,
+        { ...locked.runOptions, signal },
+        { site: { place: locked.name } },
+      );
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -170,7 +174,7 @@ export class HandlerFrame {
     const { section, lock } = await this.acquire(call);
     this.#abandoned.signal.throwIfAborted();
     const keys = locked.needsArguments ? service.keysOf(locked, call, request) : lock.keys;
-    return service.openScope(keys, { ...locked.runOptions, reentrant: true }, section);
+    return service.openScope(keys, { ...locked.runOptions, reentrant: true }, { parent: section });
   }
 
   async #end(): Promise<Scope | undefined> {

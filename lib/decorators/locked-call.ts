@@ -1,4 +1,5 @@
 import { LockNotAcquiredError, LockNotBoundError } from '../errors.js';
+import { callSite, type CallSite } from '../lease/call-site.js';
 import { Section } from '../lease/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
@@ -10,6 +11,9 @@ export type Entry =
   /** Somebody else holds the lock, and `onLocked` says what to answer. */
   | { readonly status: 'locked'; readonly skip: boolean; readonly answer: unknown };
 
+/** Between the application and `callSite`: this constructor, and the Proxy of `decorate`. */
+const OWN_FRAMES = 2;
+
 /** One call of a decorated method. */
 export class LockedCall {
   readonly #locked: LockedMethod;
@@ -18,6 +22,7 @@ export class LockedCall {
   /** As of the call: a stream is subscribed to, or iterated, somewhere else. */
   readonly #frame: HandlerFrame | undefined;
   readonly #section = Section.current();
+  readonly #site: CallSite | undefined;
 
   constructor(locked: LockedMethod, original: (...args: unknown[]) => unknown, call: Invocation) {
     this.#locked = locked;
@@ -25,6 +30,8 @@ export class LockedCall {
     this.#call = call;
     const frame = HandlerFrame.current();
     this.#frame = frame?.locked === locked ? frame : undefined;
+    // A frame opens no lock from here.
+    this.#site = this.#frame === undefined ? callSite(OWN_FRAMES) : undefined;
   }
 
   get name(): string {
@@ -85,7 +92,8 @@ export class LockedCall {
 
   #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
     const keys = service.keysOf(this.#locked, this.#call, this.#frame?.request);
-    return service.openScope(keys, { ...this.#locked.runOptions, signal }, this.#section);
+    const options = { ...this.#locked.runOptions, signal };
+    return service.openScope(keys, options, { parent: this.#section, site: this.#site });
   }
 }
 

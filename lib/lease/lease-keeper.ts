@@ -48,6 +48,8 @@ export class LeaseKeeper {
   readonly #deps: Dependencies;
   /** By token. */
   readonly #leases = new Map<string, Lease>();
+  /** By key; of several that hold it together, the one that came last. */
+  readonly #holders = new Map<string, Lease>();
   readonly #cleanUp: CleanUp;
   /** Releases that somebody waits for. */
   readonly #endings = new UnderWay();
@@ -64,7 +66,7 @@ export class LeaseKeeper {
     const { clock, clockDrift } = this.#deps;
     const now = clock.now();
     const lease = new Lease(grant, options, clock, clockDrift, now);
-    this.#leases.set(lease.token, lease);
+    this.#add(lease);
     this.#plan(lease, renewalDelayMs(lease.ttlMs), now);
     return lease;
   }
@@ -73,7 +75,7 @@ export class LeaseKeeper {
   takeTurn(lease: Lease, options: HoldingOptions): Lease {
     const now = this.#deps.clock.now();
     const turn = lease.passOn(options, now);
-    this.#leases.set(turn.token, turn);
+    this.#add(turn);
     this.#plan(turn, renewalDelayMs(turn.ttlMs) - turn.sinceSentMs(now), now);
     return turn;
   }
@@ -81,6 +83,16 @@ export class LeaseKeeper {
   /** Whether this token is a lease of this service. */
   holds(token: string): boolean {
     return this.#leases.has(token);
+  }
+
+  /** The lease of this service that a key is held under, if it is. */
+  holderOf(key: string): Lease | undefined {
+    return this.#holders.get(key);
+  }
+
+  /** Those that have not ended, the oldest first. */
+  get held(): readonly Lease[] {
+    return [...this.#leases.values()];
   }
 
   /** Renews one lease now. */
@@ -297,9 +309,15 @@ export class LeaseKeeper {
     this.#deps.onEnd(keys);
   }
 
+  #add(lease: Lease): void {
+    this.#leases.set(lease.token, lease);
+    for (const key of lease.keys) this.#holders.set(key, lease);
+  }
+
   #end(lease: Lease, reason: LockLostReason): void {
     lease.end(reason);
     this.#leases.delete(lease.token);
+    for (const key of lease.keys) if (this.#holders.get(key) === lease) this.#holders.delete(key);
     if (this.#leases.size > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }

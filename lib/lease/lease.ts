@@ -2,6 +2,7 @@ import { LockLostError, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import { holdModeOf } from '../store/owner-token.js';
 import type { Appointment } from '../time/agenda.js';
+import type { CallSite } from './call-site.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** What the store granted, and when it was asked. */
@@ -22,6 +23,8 @@ export interface HoldingOptions {
   /** For so long after it was acquired the keys stay taken, whenever it ends. */
   readonly minHoldMs: number;
   readonly release: 'when-done' | 'on-expiry';
+  /** Where it was asked for, if that is known. */
+  readonly site?: CallSite | undefined;
 }
 
 /** Whether the keys may be given to somebody else as soon as the holder is done with them. */

@@ -124,6 +124,7 @@ async function turnOf(
       keys,
       retryAfterMs: section.lock.remainingMs,
       waitedMs: turnWithinMs,
+      heldHere: {},
     });
   if (turnWithinMs === 0) throw refused();
   const limit = new AbortController();

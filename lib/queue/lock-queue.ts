@@ -3,6 +3,7 @@ import {
   LockNotAcquiredError,
   LockServiceClosedError,
   LockStoreUnavailableError,
+  type HeldHere,
 } from '../errors.js';
 import type { Agenda } from '../time/agenda.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
@@ -41,6 +42,8 @@ interface Dependencies {
   readonly release: (lease: Lease) => Promise<unknown>;
   /** Whether a token is a lease of this service. */
   readonly holds: (token: string) => boolean;
+  /** The lease of this service that a key is held under, if it is. */
+  readonly holderOf: (key: string) => Lease | undefined;
   readonly handoff: Handoff;
 }
 
@@ -152,7 +155,7 @@ export class LockQueue {
       if (!this.#isOpenTo(request)) break;
       outcome = await this.#attempt(request, { isSplit: true });
     }
-    if (outcome.status !== 'granted') throw refusal(request, outcome, 0);
+    if (outcome.status !== 'granted') throw this.#refusal(request, outcome, 0);
     if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
     this.#deps.discard(outcome.grant, request.ttlMs);
     request.signal?.throwIfAborted();
@@ -168,7 +171,8 @@ export class LockQueue {
   }
 
   #wait(request: LockRequest): Promise<Lease> {
-    const caller = new Caller(request, this.#deps.clock, this.#deps.agenda, refusal);
+    const { clock, agenda } = this.#deps;
+    const caller = new Caller(request, clock, agenda, (...facts) => this.#refusal(...facts));
     const name = nameOf(request.keys, request.mode);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
@@ -193,6 +197,29 @@ export class LockQueue {
     if (elapsed < validityMs(ttlMs, this.#deps.clockDrift)) return { status: 'granted', grant };
     this.#deps.discard(grant, ttlMs);
     return tooLate(elapsed, ttlMs);
+  }
+
+  /** What a refusal by the store is called. */
+  #refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {
+    const { keys } = request;
+    if (outcome.status === 'unavailable')
+      return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
+    const { remainingMs: retryAfterMs } = outcome;
+    return new LockNotAcquiredError({
+      keys,
+      retryAfterMs,
+      waitedMs,
+      heldHere: this.#heldHere(outcome),
+    });
+  }
+
+  /** What is known of a holder that is a caller of this service itself. */
+  #heldHere({ key, holder }: Held): HeldHere | undefined {
+    const lease = this.#deps.holderOf(key);
+    if (lease === undefined) return undefined;
+    const isAnother = holder !== undefined && holder !== lease.token;
+    if (isAnother && holdModeOf(lease.token) === 'exclusive') return undefined;
+    return { heldMs: lease.heldForMs(this.#deps.clock.now()), place: lease.options.site?.place };
   }
 
   #newToken(mode: HoldMode): string {
@@ -270,14 +297,6 @@ export class LockQueue {
 function nameOf(keys: readonly string[], mode: HoldMode): string {
   const name = keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
   return mode === 'exclusive' ? name : `${name}\0\0${mode}`;
-}
-
-/** What a refusal by the store is called. */
-function refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {
-  const { keys } = request;
-  return outcome.status === 'held'
-    ? new LockNotAcquiredError({ keys, retryAfterMs: outcome.remainingMs, waitedMs })
-    : new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
 }
 
 /** Granted, but over before the answer came: nothing to hand out (Redlock's validity check). */

@@ -108,7 +108,10 @@ describe('app.close()', () => {
         lock.assertHeld();
       }).toThrow('the application shut down before the work ended');
       expect(await isHeld('order:42')).toBe(false);
-      expect(warnings).toEqual([expect.stringContaining('"order:42" was lost')]);
+      expect(warnings).toEqual([
+        expect.stringContaining('The shutdown ends 1 lock not released yet: "order:42" (held for'),
+        expect.stringContaining('"order:42" was lost'),
+      ]);
     },
   );
 
