@@ -66,8 +66,15 @@ export interface WithLockOptions {
 /** What `O` is without options: nothing is known of them, while an `onLocked` function still gets its context's type. */
 type NoOptions = WithLockOptions | Record<never, never>;
 
+declare const notInferred: unique symbol;
+
+/** What `O` becomes when the options do not fit at all. The compiler has complained of them then, where they stand: that is enough. */
+interface KnownOptions extends WithLockOptions {
+  readonly [notInferred]?: never;
+}
+
 /** The signature of `@WithLock`. */
-export type WithLock = <const K extends WithLockKey, const O extends WithLockOptions = NoOptions>(
+export type WithLock = <const K extends WithLockKey, const O extends KnownOptions = NoOptions>(
   key: K,
   options?: O,
 ) => WithLockDecorator<K, O>;
@@ -105,16 +112,18 @@ interface Say {
 }
 
 /** A list, in the order in which they are told; each is a sentence of `Say`, or `never`. */
-type Problems<T, M, K, O> = [M] extends [(...args: infer A) => infer R]
-  ? [
-      StaticProblem<T>,
-      UnknownOption<keyof O>,
-      VagueOption<O>,
-      KeyProblem<K, A, T>,
-      ReturnProblem<R, Option<O, 'returns', 'promise'>>,
-      OnLockedProblem<R, Option<O, 'onLocked', 'throw'>>,
-    ]
-  : [Say['method']];
+type Problems<T, M, K, O> = typeof notInferred extends keyof O
+  ? []
+  : [M] extends [(...args: infer A) => infer R]
+    ? [
+        StaticProblem<T>,
+        UnknownOption<keyof O>,
+        VagueOption<O>,
+        KeyProblem<K, A, T>,
+        ReturnProblem<R, Option<O, 'returns', 'promise'>>,
+        OnLockedProblem<R, Option<O, 'onLocked', 'throw'>>,
+      ]
+    : [Say['method']];
 
 type StaticProblem<T> = T extends NewableFunction ? Say['static'] : never;
 

@@ -78,6 +78,9 @@ describe('types of @WithLock', () => {
   it.each(expectations)('say on line $line: $sentence', ({ line, sentence }) => {
     const said = complaints(outspoken).filter((complaint) => complaint.line === line);
     expect(sentence).not.toBe('');
-    expect(said.map(({ text }) => text).join('\n')).toContain(sentence);
+    const text = said.map((complaint) => complaint.text).join('\n');
+    expect(text).toContain(sentence);
+    // Of one problem the compiler prints no other sentence of ours.
+    if (!sentence.includes('satisfies')) expect(text).not.toContain('satisfies');
   });
 });

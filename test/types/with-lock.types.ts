@@ -594,6 +594,20 @@ export class Options {
   @WithLock('k', { ttl: '5s', retires: 3 })
   async misspelt(): Promise<void> {}
 
+  // @ts-expect-error 'tll' does not exist in type 'KnownOptions'
+  @WithLock('k', { tll: '5s' })
+  async misspeltAlone(): Promise<void> {}
+
+  // @ts-expect-error Type '5000' has no properties in common with type 'KnownOptions'
+  @WithLock('k', 5_000)
+  async noOptions(): Promise<void> {}
+
+  // @ts-expect-error Did you mean '"observable"'?
+  @WithLock('k', { returns: 'observabel' })
+  misspeltKind(): Observable<number> {
+    return of(1);
+  }
+
   // @ts-expect-error is not assignable to type
   @WithLock('k', { ttl: 'soon' })
   async notADuration(): Promise<void> {}
