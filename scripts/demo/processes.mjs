@@ -1,9 +1,10 @@
 /** The processes that the demo and the samples start: a Redis server, and programs that use it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { ensureRedisServer } from '../redis-server.mjs';
 
 const running = new Set();
@@ -31,6 +32,11 @@ export async function startNest(program) {
   const port = await freePort();
   const child = startProgram(program, { PORT: String(port) });
   await firstMatch(child, /Nest application successfully started/);
+  // Nest says so before it listens.
+  while (!(await accepts(port))) {
+    if (!running.has(child)) throw new Error(`${program} ended before it listened`);
+    await setTimeout(20);
+  }
   return { url: `http://127.0.0.1:${port}`, stop: () => stop(child) };
 }
 
@@ -91,6 +97,19 @@ function firstMatch(child, pattern) {
       reject(new Error([`${child.spawnfile} ended before it was ready`, ...output].join('\n')));
     });
   });
+}
+
+/** Whether a server listens on the port. */
+async function accepts(port) {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 async function freePort() {

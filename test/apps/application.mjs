@@ -12,7 +12,7 @@ const SHOP = [
 ];
 
 /** @param readme the blocks of README.md by name */
-export async function writeApplication(root, { folder, type }, readme, redisUrl) {
+export async function writeApplication(root, { folder, type, recipe }, readme, redisUrl) {
   await cp(join(templates, folder), root, { recursive: true });
   await cp(join(templates, 'added'), root, { recursive: true });
   for (const name of ['orders.service', 'orders.controller', 'report.job'].map(sourceFile)) {
@@ -22,16 +22,15 @@ export async function writeApplication(root, { folder, type }, readme, redisUrl)
   await writeFile(join(root, spec), specOf(readme(spec)));
   await edit(root, 'src/app.module.ts', (code) => moduleOf(code, readme, redisUrl));
   await edit(root, 'src/main.ts', withShutdownHooks);
-  if (type === 'commonjs') {
+  if (type === 'module') await nameExtensions(root);
+  if (recipe !== undefined) {
     await writeFile(join(root, 'tsconfig.spec.json'), readme('tsconfig.spec.json'));
-    await setUpJest(root, JSON.parse(readme('ts-jest')));
-  } else {
-    await nameExtensions(root);
+    await setUpJest(root, JSON.parse(readme(recipe)));
   }
 }
 
 /** Gives these settings to the unit tests and to the e2e tests. */
-export async function setUpJest(root, settings) {
+async function setUpJest(root, settings) {
   await editJson(root, 'package.json', (manifest) => ({
     ...manifest,
     jest: { ...manifest.jest, ...settings },

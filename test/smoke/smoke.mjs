@@ -6,6 +6,7 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runToTheEnd } from '../../scripts/demo/processes.mjs';
 import { install, pack, projectRoot, run, temporaryFolder } from '../support/consumer.mjs';
 import { missingFiles } from './named-files.mjs';
 
@@ -83,19 +84,20 @@ async function tryApplication(parent, tarball, compilers, application) {
   await install(root);
   const missing = await missingFiles(join(root, 'node_modules', 'nestjs-holdfast'));
   if (missing.length > 0) {
-    throw new Error(`smoke: the package does not have files that it names:\n${missing.join('\n')}`);
+    throw new Error(`the package does not have files that it names:\n${missing.join('\n')}`);
   }
   for (const check of compilers) await run(check, ['-p', 'tsconfig.json', '--noEmit'], root);
   await run(compiler, ['-p', 'tsconfig.json'], root);
   const output = await run(process.execPath, [join('dist', 'app.js')], root, RUN_LIMIT_MS);
   if (!output.includes('app: closed')) {
-    throw new Error(`smoke: the ${type} application ended before its end:\n${output}`);
+    throw new Error(`the ${type} application ended before its end:\n${output}`);
   }
   console.log(`smoke: ${type} application, Nest ${nest}, ioredis ${ioredis}: ok`);
 }
 
 const parent = temporaryFolder('smoke');
-try {
+
+await runToTheEnd('smoke', async () => {
   const tarball = await pack(parent);
   const versions = [await oldestTypeScript(), NEWEST_TYPESCRIPT];
   const compilers = await Promise.all(
@@ -109,7 +111,4 @@ try {
     console.error(reason.message);
     process.exitCode = 1;
   }
-} catch (error) {
-  console.error(error.message);
-  process.exitCode = 1;
-}
+});

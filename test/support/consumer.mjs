@@ -17,23 +17,27 @@ const execute = promisify(execFile);
 /** A folder that is removed when this process ends. */
 export function temporaryFolder(name) {
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
-/** Resolves with what the program wrote. It is ended after `timeout`; what it wrote becomes part of the error. */
+/** Resolves with what the program wrote. It is ended after `timeout`, and with this process; what it wrote becomes part of the error. */
 export async function run(program, args, cwd, timeout = LIMIT_MS) {
   const env = { ...process.env };
   delete env.NODE_OPTIONS; // an application runs without the flags of our tests
+  const execution = execute(program, args, { cwd, env, timeout });
+  const end = () => execution.child.kill('SIGKILL');
+  process.prependOnceListener('exit', end); // before its folder is removed
   try {
-    const { stdout } = await execute(program, args, { cwd, env, timeout });
-    return stdout;
+    return (await execution).stdout;
   } catch (error) {
     const reason = error.killed
       ? `did not end within ${timeout} ms`
       : `failed with ${error.code ?? error.signal}`;
     const output = [error.stdout, error.stderr].filter(Boolean).join('\n');
     throw new Error(`${[program, ...args].join(' ')} ${reason}\n${output}`, { cause: error });
+  } finally {
+    process.off('exit', end);
   }
 }
 
