@@ -18,6 +18,13 @@ describe('redact', () => {
   });
 
   it('takes the given secrets out wherever they stand, and minds no empty one', () => {
-    expect(redact('AUTH a.b+c failed: a.b+c', ['a.b+c', ''])).toBe('AUTH *** failed: ***');
+    expect(redact('AUTH a.b+cd failed: a.b+cd', ['a.b+cd', ''])).toBe('AUTH *** failed: ***');
+  });
+
+  it('takes a short secret out where it stands in quotes, and leaves words alone that it is part of', () => {
+    const text = `NOPERM this user has no permissions, args beginning with: 's' "s"`;
+    expect(redact(text, ['s'])).toBe(
+      `NOPERM this user has no permissions, args beginning with: '***' "***"`,
+    );
   });
 });

@@ -41,3 +41,15 @@ describe('a URL that cannot be read', () => {
     expect(inspect(error, { showHidden: true, depth: 5 })).not.toContain('S3CRET');
   });
 });
+
+describe('a database that is no number', () => {
+  it.each([
+    ['redis://localhost:6790/abc', '"abc" of localhost:6790'],
+    ['redis://:S3CRET@localhost:6790/abc', '"abc" of localhost:6790'],
+    ['redis://localhost:6790/-1', '"-1" of localhost:6790'],
+  ])('is named as it was given: %s', (redis, shown) => {
+    const error = failureOf(() => new LockService({ redis }));
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(error.message).toContain(`names the database ${shown}`);
+  });
+});

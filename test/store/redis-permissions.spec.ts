@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
@@ -101,6 +102,98 @@ describe('a Redis user', () => {
     expect(warnings).toEqual([expect.stringMatching(/not usable yet.*NOPERM.*EVALSHA/s)]);
     expect(await store.acquire(request('key'))).toMatchObject({ status: 'unavailable' });
   });
+});
+
+describe('a Redis user who may not do what a grant does', () => {
+  const KEYS = 'Allow the Redis user the keys ~lock:* and ~{lock:* ("keyPrefix")';
+  const COMMANDS =
+    'Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call';
+
+  it.each([
+    ['other keys only', ['~other:*', '+@all'], KEYS],
+    ['the keys of locks, but not those beside them', ['~lock:*', '+@all'], KEYS],
+    ['no scripts', ['~*', '+@all', '-eval', '-evalsha'], COMMANDS],
+    ['EVAL, but not EVALSHA', ['~*', '+@all', '-evalsha'], COMMANDS],
+    ['a command of the acquire script less', ['~*', '+@all', '-set'], COMMANDS],
+    ['a command of the release script less', ['~*', '+@all', '-del'], COMMANDS],
+  ])('is reported by the log and by health, with what to change: %s', async (_, rights, remedy) => {
+    const url = await user('limited', 'resetkeys', '-@all', ...rights);
+    const { store, warnings } = await open(url);
+    const start = `Redis at 127.0.0.1:${String(server.port)} is not usable yet: `;
+    expect(warnings).toEqual([expect.stringContaining(start)]);
+    expect(warnings[0]).toContain(`Locks are refused (503) until that is fixed. ${remedy}`);
+    const { hasQuorum, nodes } = await store.health();
+    expect(hasQuorum).toBe(false);
+    expect(nodes).toMatchObject([
+      { reachable: true, problem: expect.stringMatching(/NOPERM|can't/) },
+    ]);
+
+    await server.command('ACL', 'SETUSER', 'limited', '~*', '+@all');
+    expect(await store.health()).toMatchObject({ hasQuorum: true });
+    await server.command('CLIENT', 'KILL', 'USER', 'limited');
+    await eventually(() => warnings.length > 1);
+    expect(warnings.slice(1)).toEqual([
+      `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`,
+    ]);
+  });
+
+  it('is reported once, however often the connection is made again', async () => {
+    const url = await user('limited', '~*', '+@all', '-evalsha');
+    const { store, warnings } = await open(url);
+    for (let time = 0; time < 3; time += 1) {
+      await server.command('CLIENT', 'KILL', 'USER', 'limited');
+      await eventually(async () => (await store.health()).nodes[0]?.reachable === true);
+    }
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('is told to check the password where that is wrong, and of no commands', async () => {
+    await user('limited');
+    const { warnings } = await open(`redis://limited:wrong-one@127.0.0.1:${String(server.port)}`);
+    expect(warnings).toEqual([expect.stringContaining('WRONGPASS')]);
+    expect(warnings[0]).toMatch(
+      /until that is fixed\. Check the user name and password in option "redis"\.$/,
+    );
+  });
+});
+
+describe('a health check', () => {
+  it('leaves nothing behind, and uses no key that a caller could lock', async () => {
+    const { store } = await open(server.url);
+    await server.command('FLUSHALL');
+    const sent = await server.commandsSentDuring(() => store.health());
+    expect(await server.command('DBSIZE')).toBe(0);
+    const keys = sent.flatMap((parts) => parts.filter((part) => /^\{?lock:/.test(part)));
+    expect(keys.length).toBeGreaterThan(0);
+    for (const key of keys) expect(key).toMatch(/^\{?lock:<trial:[-0-9a-f]+:\d+>/);
+  });
+});
+
+describe('a master that becomes a replica', () => {
+  it('is reported with one message for each change, while callers try again and again', async () => {
+    const [master, demoted] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+    try {
+      const { store, warnings } = await open(demoted.url);
+      await demoted.command('REPLICAOF', '127.0.0.1', master.port);
+      const until = performance.now() + 2_500;
+      while (performance.now() < until) {
+        expect(await store.acquire(request('key'))).toMatchObject({ status: 'unavailable' });
+        await sleep(50);
+      }
+      const name = `127.0.0.1:${String(demoted.port)}`;
+      const changes = [
+        `The connection to Redis at ${name} was lost. Locks are refused (503) until it is there.`,
+        `Redis at ${name} cannot grant locks: it is a replica: give its master. Locks are refused (503) until that is fixed.`,
+      ];
+      expect(warnings).toEqual(changes);
+      await demoted.command('REPLICAOF', 'NO', 'ONE');
+      await eventually(() => warnings.length > 2, { withinMs: 15_000 });
+      expect(warnings.slice(2)).toEqual([`Redis at ${name} is there. Locks are granted again.`]);
+      expect(await store.acquire(request('key'))).toMatchObject({ status: 'granted' });
+    } finally {
+      await Promise.all([master.stop(), demoted.stop()]);
+    }
+  }, 30_000);
 });
 
 describe('a server that may evict locks', () => {

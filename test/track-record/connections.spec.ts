@@ -175,9 +175,8 @@ describe('track record: the database that was asked for', () => {
     await outageOf(locks.tryAcquire('key'));
     await server.command('ACL', 'SETUSER', 'app', '+select');
     expect(await locks.tryAcquire('key')).toBeNull();
-    expect(logged.at(-1)).toBe(
-      `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`,
-    );
+    const again = `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`;
+    await eventually(() => logged.at(-1) === again);
     await held.release();
     await (await locks.acquire('key')).release();
     expect(await server.command('DBSIZE')).toBe(0);
@@ -241,6 +240,8 @@ describe('track record: the database that was asked for', () => {
   });
 });
 
+const ONLY_DATABASE_7 = /^# Keyspace\s+db7:\S+\s*$/;
+
 describe('track record: a client that has selected a database', () => {
   it.each([
     ['connected', {}],
@@ -255,7 +256,7 @@ describe('track record: a client that has selected a database', () => {
     await client.select(0); // too late: locks do not move
     for (let time = 0; time < 2; time += 1) {
       const lock = await locks.acquire('key', { wait: '20s' });
-      expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=2,/);
+      expect(await server.command('INFO', 'keyspace')).toMatch(ONLY_DATABASE_7);
       await lock.release();
       await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
     }
@@ -274,7 +275,7 @@ describe('track record: a client that has selected a database', () => {
     const locks = await open({ redis: client, nodeTimeout: 100 });
     proxy.accept();
     await locks.acquire('key', { wait: '20s' });
-    expect(await server.command('INFO', 'keyspace')).toMatch(/^# Keyspace\s+db7:keys=2,/);
+    expect(await server.command('INFO', 'keyspace')).toMatch(ONLY_DATABASE_7);
   });
 });
 

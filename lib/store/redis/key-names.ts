@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 /** The names under which one key is kept. They share a Cluster slot. */
 export interface KeyNames {
   /** A string: the owner token, with the TTL. What every Redlock client in any language writes. */
@@ -48,18 +50,17 @@ export function keyNames(prefix: string): (key: string) => KeyNames {
 /** What decides on the Cluster slot of a key, and brings anything else that has it between braces into the same one. */
 export const hashTagOf = ({ queue }: KeyNames): string => /\{([^}]+)\}/.exec(queue)?.[1] ?? '';
 
-/** Names of this package's own keys beside those of locks. Keys have no braces, so no lock can be kept under them. */
-export interface InternalNames {
-  /** A string: the run of the server that keeps the restart guard's account. */
-  readonly epoch: string;
-  /** What a health check writes. */
-  readonly health: string;
-  /** Nothing is written here: a script needs a key that the Redis user may use. */
-  readonly probe: string;
-}
+/** On a Cluster: whether all keys are in one slot, because of the prefix. */
+export const isOneSlot = (prefix: string): boolean => HASH_TAG.test(prefix);
 
-export const internalNames = (prefix: string): InternalNames => ({
-  epoch: `${prefix}{epoch}`,
-  health: `${prefix}{health}`,
-  probe: `${prefix}{probe}`,
-});
+/** Which keys the Redis user needs, as patterns of its ACL. */
+export const keyPatterns = (prefix: string): readonly string[] =>
+  isOneSlot(prefix) ? [`~${prefix}*`] : [`~${prefix}*`, `~{${prefix}*`];
+
+/** A string: the run of the server that keeps the restart guard's account. Keys have no braces, so no lock can be kept there. */
+export const epochName = (prefix: string): string => `${prefix}{epoch}`;
+
+const TRIALS = randomUUID();
+
+/** What is locked to see whether a server grants locks: no caller's key has a `<`, and no other process or trial has this number. */
+export const trialKey = (trial: number): string => `<trial:${TRIALS}:${String(trial)}>`;

@@ -1,23 +1,24 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { NodeHealth } from '../lock-store.js';
+import type { NodeHealth, Unavailable } from '../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
 import type { RedisConnection } from './redis-connection.js';
 
 interface Subject {
   readonly name: string;
-  /** A name that no lock can have: it is overwritten. */
-  readonly key: string;
   readonly epoch: string;
   /** The node that it is the same server as. */
   readonly twin: string | undefined;
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
+  /**
+   * Does what a grant does. Returns why that failed.
+   *
+   * @param serves whether a key of that slot of a Cluster tries the master in question
+   */
+  readonly tryGranting: (serves?: (slot: number) => boolean) => Promise<Unavailable | undefined>;
 }
-
-/** What it would take to grant a lock. */
-const HEALTH = `redis.call('SET', KEYS[1], 'health', 'PX', 1) return redis.call('TIME')`;
 
 /** How a node is; of a Cluster, each of its masters. Never rejects. */
 export function nodeHealth(
@@ -40,16 +41,12 @@ async function healthOf(
   client: Redis | Cluster,
   subject: Subject,
 ): Promise<NodeHealth> {
-  const { name: node, key, twin, timeLimitMs, replicas } = subject;
+  const { name: node, twin, timeLimitMs, replicas } = subject;
   let latencyMs = 0;
   let clockOffsetMs = 0;
   const reply = await connection.look(timeLimitMs, async () => {
     const sentAt = performance.now();
-    // The keys of a Cluster belong to one of its masters each.
-    const time: unknown = connection.client.isCluster
-      ? await client.time()
-      : await client.eval(HEALTH, 1, key);
-    const [seconds, micros] = Array.isArray(time) ? time.map(Number) : [];
+    const [seconds, micros] = await client.time();
     latencyMs = performance.now() - sentAt;
     clockOffsetMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);
   });
@@ -61,14 +58,30 @@ async function healthOf(
     connection.look(timeLimitMs, () => client.info('replication')),
   ]);
   const isTwin = twin && `is the same server as ${twin}`;
+  const known = isTwin ?? quarantine.problem ?? replicationProblem(replication, replicas);
   return {
     node,
     reachable: true,
     latencyMs: tenths(latencyMs),
     clockOffsetMs: tenths(clockOffsetMs),
     quarantinedForMs: quarantine.forMs,
-    problem: isTwin ?? quarantine.problem ?? replicationProblem(replication, replicas),
+    problem:
+      known ?? (quarantine.forMs > 0 ? undefined : await grantProblem(connection, client, subject)),
   };
+}
+
+/** Why the server does not grant what it is asked for; `undefined` when it does, or has no slots to grant anything in. */
+async function grantProblem(
+  { client: whole }: RedisConnection,
+  client: Redis | Cluster,
+  { tryGranting }: Subject,
+): Promise<string | undefined> {
+  if (!whole.isCluster || client.isCluster) return (await tryGranting())?.nodes[0]?.message;
+  const { host, port } = (client as Redis).options;
+  const address = `${String(host)}:${String(port)}`;
+  const serves = (slot: number): boolean => (whole as Cluster).slots[slot]?.[0] === address;
+  if (!(whole as Cluster).slots.some((_, slot) => serves(slot))) return undefined;
+  return (await tryGranting(serves))?.nodes[0]?.message;
 }
 
 async function quarantineOf(

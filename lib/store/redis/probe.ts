@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
+import type { Unavailable } from '../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisConnection, Reply } from './redis-connection.js';
@@ -17,9 +18,9 @@ interface Subject {
   /** A name that our Redis user may use: others may be forbidden. */
   readonly key: string;
   readonly epoch: string;
+  /** The keys that our Redis user needs, as an ACL names them. */
+  readonly keyPatterns: readonly string[];
   readonly clock: NodeClock;
-  /** What the servers that are there mean for locks. */
-  readonly situation: () => string;
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
@@ -28,50 +29,84 @@ interface Subject {
   readonly warn: (message: string) => void;
   /** Told what is left of a quarantine, in ms. */
   readonly onQuarantine: (leftMs: number) => void;
+  /** Does what a grant does. Returns why that failed. */
+  readonly tryGranting: () => Promise<Unavailable | undefined>;
 }
 
+/** What a look at a server found. */
+export type Finding =
+  | 'grants'
+  /** It grants nothing yet, and that was reported. */
+  | 'waits'
+  /** No answer: the connection reports that. */
+  | { readonly kind: 'away'; readonly problem: string }
+  /** It answers, and grants nothing until somebody changes something. */
+  | { readonly kind: 'refuses'; readonly problem: string; readonly remedy?: string };
+
 /**
- * Looks at the server and says what the operator should know. Answers whether it is there. One that is not there yet is no reason not to
- * start: until it is, it answers `unavailable`.
+ * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should know. A server that is
+ * not there yet does not keep the application from starting: until it is there, requests are `unavailable`.
  *
  * @throws LockConfigurationError for what makes the restart guard impossible
  */
-export async function probe(connection: RedisConnection, subject: Subject): Promise<boolean> {
-  const { name, key, clock, situation, timeLimitMs, restartGuard, replicas, warn } = subject;
+export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
+  const { name, key, clock, timeLimitMs, restartGuard, replicas, isStart, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
-  if (scripting.status === 'unavailable') {
-    if (connection.isRefused) return false; // that was said
-    const [failure] = scripting.nodes;
-    const problem = (failure?.message ?? 'no answer').replace(/\.$/, '');
-    const remedy =
-      failure?.kind === 'error' ? ' Holdfast needs the commands EVAL and EVALSHA there.' : '';
-    warn(`Redis at ${name} is not usable yet: ${problem}. ${situation()}${remedy}`);
-    return false;
-  }
+  if (connection.isRefused) return 'waits';
+  if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
   const [memory, replication] = await Promise.all(
     ['memory', 'replication'].map((section) =>
       connection.look(timeLimitMs, ({ client }) => client.info(section)),
     ),
   );
   const policy = field(memory, 'maxmemory_policy');
-  if (policy !== undefined && policy !== 'noeviction') {
-    const problem = `Redis at ${name} has maxmemory-policy "${policy}": when memory is full it can evict locks that are held. `;
-    if (restartGuard !== undefined) {
-      throw new LockConfigurationError(
-        `${problem}"restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
-      );
-    }
-    warn(`${problem}Set "noeviction", or give locks a Redis of their own.`);
+  const evicts =
+    policy !== undefined &&
+    policy !== 'noeviction' &&
+    `Redis at ${name} has maxmemory-policy "${policy}": when memory is full it can evict locks that are held.`;
+  if (evicts && restartGuard !== undefined) {
+    throw new LockConfigurationError(
+      `${evicts} "restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
+    );
   }
-  const problem = replication && replicationProblem(replication, replicas);
-  if (problem !== undefined) warn(`Redis at ${name} cannot grant locks: it ${problem}.`);
-  if (restartGuard?.bootstrap === true && subject.isStart) {
+  if (restartGuard?.bootstrap === true && isStart) {
     warn(
       '"restartGuard.bootstrap" is set: a server that has lost all its data passes for a new one. Leave it out after the first deployment.',
     );
   }
-  if (restartGuard !== undefined) await lookAtGuard(connection, subject, restartGuard);
-  return true;
+  const problem = replication && replicationProblem(replication, replicas);
+  if (problem !== undefined)
+    return { kind: 'refuses', problem: `cannot grant locks: it ${problem}` };
+  const quarantine =
+    restartGuard === undefined ? 0 : await lookAtGuard(connection, subject, restartGuard);
+  if (typeof quarantine !== 'number') return quarantine;
+  const failure = quarantine > 0 ? undefined : await subject.tryGranting();
+  if (failure !== undefined) return findingOf(failure, subject.keyPatterns);
+  if (evicts) warn(`${evicts} Set "noeviction", or give locks a Redis of their own.`);
+  return quarantine > 0 ? 'waits' : 'grants';
+}
+
+function findingOf({ nodes: [failure] }: Unavailable, patterns: readonly string[]): Finding {
+  const problem = `is not usable yet: ${(failure?.message ?? 'no answer').replace(/\.$/, '')}`;
+  if (failure?.kind === 'connection' || failure?.kind === 'timeout')
+    return { kind: 'away', problem };
+  return { kind: 'refuses', problem, remedy: remedyFor(failure?.message ?? '', patterns) };
+}
+
+const RIGHTS = 'see README, "Which rights does the Redis user need?"';
+
+/** What to change, by what the server says. */
+function remedyFor(message: string, keyPatterns: readonly string[]): string {
+  if (/WRONGPASS|NOAUTH|invalid password/.test(message))
+    return 'Check the user name and password in option "redis".';
+  // Servers report it in one wording for commands of clients and in another for commands of scripts.
+  if (/NOPERM.*\bkeys?\b|can't access .*\bkeys?\b/.test(message))
+    return `Allow the Redis user the keys ${keyPatterns.join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
+  if (/NOPERM|can't run this command/.test(message))
+    return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
+  if (/unknown command/i.test(message))
+    return 'Holdfast needs the commands EVAL and EVALSHA there.';
+  return '';
 }
 
 async function readTime(
@@ -91,24 +126,23 @@ async function readTime(
   return reply;
 }
 
+/** What is left of the quarantine, in ms. */
 async function lookAtGuard(
   connection: RedisConnection,
-  { name, epoch, timeLimitMs, isStart, warn, onQuarantine }: Subject,
+  { name, epoch, timeLimitMs, isStart, onQuarantine }: Subject,
   { maxTtlMs, bootstrap }: RestartGuard,
-): Promise<void> {
+): Promise<number | Finding> {
   const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
   const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
   if (typeof left === 'number') {
     onQuarantine(left);
-    return;
+    return left;
   }
-  const [failure] = left.nodes;
-  if (left.transient) {
-    warn(`Cannot see whether Redis at ${name} was restarted: ${failure?.message ?? 'no answer'}.`);
-    return;
-  }
+  const message = left.nodes[0]?.message ?? 'no answer';
+  if (left.transient)
+    return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
   throw new LockConfigurationError(
-    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${failure?.message ?? 'no answer'}. ` +
+    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
       'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
   );
 }

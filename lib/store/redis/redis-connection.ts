@@ -25,9 +25,8 @@ export interface ConnectionEvents {
    * It is verified. Called before any request goes over it.
    *
    * @param run the id of the server's present run, if that was read
-   * @param wasSaid whether `onLost` or `onRefused` was called since it was there last
    */
-  readonly onThere: (run: string | undefined, wasSaid: boolean) => void;
+  readonly onThere: (run: string | undefined) => void;
   /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
   readonly onRefused: (problem: string) => void;
 }
@@ -276,12 +275,11 @@ export class RedisConnection {
       return;
     }
     if (client.status !== 'ready' || this.#state === 'closed') return;
-    const wasSaid = this.#state === 'gone' || this.#refusalWasSaid;
     this.#state = 'there';
     this.#refusal = undefined;
     this.#refusalWasSaid = false;
     this.#silentSince = undefined;
-    this.#events.onThere(run, wasSaid);
+    this.#events.onThere(run);
   }
 
   #refuse(error: unknown): void {

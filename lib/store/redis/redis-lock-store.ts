@@ -21,6 +21,7 @@ import type {
 import { holdModeOf, turnsOf } from '../owner-token.js';
 import { Ears } from './ears.js';
 import type { RenewalVote, Vote } from './node-answers.js';
+import type { Until } from './node-watch.js';
 import { RedisOnceStore } from './once/redis-once-store.js';
 import { poll, quorumOf } from './poll.js';
 import { RedisNode, type RedisNodeOptions, type ReleaseManner } from './redis-node.js';
@@ -101,7 +102,7 @@ export class RedisLockStore implements LockStore {
       (location) =>
         new RedisNode(location, options, {
           isOnly: redis.length === 1,
-          situation: () => this.#situation(),
+          situation: (until) => this.#situation(until),
           onLook: () => {
             this.#setTwinsAside();
           },
@@ -298,13 +299,13 @@ export class RedisLockStore implements LockStore {
   }
 
   /** What the nodes that are there mean for locks. */
-  #situation(): string {
+  #situation(until: Until): string {
     const count = this.#nodes.length;
     if (count === 1)
-      return this.#nodes[0]?.isThere === true
+      return this.#nodes[0]?.isWell === true
         ? 'Locks are granted again.'
-        : 'Locks are refused (503) until it is there.';
-    const there = this.#nodes.filter(({ isThere }) => isThere).length;
+        : `Locks are refused (503) until ${until}.`;
+    const there = this.#nodes.filter(({ isWell }) => isWell).length;
     const left = `${String(there)} of ${String(count)} nodes are there`;
     return there >= this.#quorum
       ? `${left}: locks go on.`

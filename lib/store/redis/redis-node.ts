@@ -8,14 +8,21 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../lock-store.js';
-import { holdModeOf, isOwnerToken, MARK, turnsOf } from '../owner-token.js';
+import { holdModeOf, isOwnerToken, MARK, newOwnerToken, turnsOf } from '../owner-token.js';
 import {
   AcknowledgedWrites,
   type AcknowledgedReply,
   type ReplicaOptions,
 } from './acknowledged-writes.js';
 import { batches, KeyPlaces, type Group } from './key-groups.js';
-import { hashTagOf, internalNames, type InternalNames, type KeyNames } from './key-names.js';
+import {
+  epochName,
+  hashTagOf,
+  isOneSlot,
+  keyPatterns,
+  trialKey,
+  type KeyNames,
+} from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -26,8 +33,9 @@ import {
 } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
 import { nodeHealth } from './node-health.js';
+import { NodeWatch, type Until } from './node-watch.js';
 import { NodeOnce } from './once/node-once.js';
-import { probe, type RestartGuard } from './probe.js';
+import { probe, type Finding, type RestartGuard } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
@@ -57,8 +65,8 @@ export interface RedisNodeOptions {
 export interface QuorumOfNode {
   /** Whether it decides alone who is next. */
   readonly isOnly: boolean;
-  /** What the nodes that are there mean for locks. */
-  readonly situation: () => string;
+  /** What the nodes that are there mean for locks, and what ends it when locks are refused. */
+  readonly situation: (until: Until) => string;
   /** Told that the node has found out which server is there now, before it asks that for anything else. */
   readonly onLook: () => void;
 }
@@ -95,7 +103,6 @@ export class RedisNode {
   /** What it knows of work that is to be done once. */
   readonly once: NodeOnce;
   readonly #options: RedisNodeOptions;
-  readonly #quorum: QuorumOfNode;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
   readonly #acknowledged: AcknowledgedWrites | undefined;
@@ -103,7 +110,9 @@ export class RedisNode {
   readonly #clock = new NodeClock();
   readonly #prefix: string;
   readonly #places: KeyPlaces;
-  readonly #internal: InternalNames;
+  /** Where the restart guard keeps its account. */
+  readonly #epoch: string;
+  readonly #watch: NodeWatch;
   readonly #lineMode: LineMode;
   /** Whether keys that it has lost may be put back by renewals. */
   readonly #putsBack: boolean;
@@ -111,40 +120,45 @@ export class RedisNode {
   readonly #acquiring = new Map<string, Promise<unknown>>();
   /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
   #opening: Promise<unknown> | undefined;
-  /** It was not there at the start. */
-  #wasMissing = false;
   /** The id of the run that its server was in when it was connected to last, where it tells. */
   #run: string | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
   /** The log was told that it is in quarantine. */
   #isInQuarantine = false;
+  /** So many grants were tried that nobody asked for. */
+  #trials = 0;
 
   constructor(location: RedisLocation, options: RedisNodeOptions, quorum: QuorumOfNode) {
     const { nodeTimeoutMs, replicas, warn } = options;
     this.#options = options;
-    this.#quorum = quorum;
     this.#source = redisSource(location);
     this.#connection = new RedisConnection(this.#source, {
       // Of several, no server may have two votes, not even for the moment until it is found out.
       readsRun: !quorum.isOnly,
       onLost: () => {
-        warn(`The connection to Redis at ${this.name} was lost. ${quorum.situation()}`);
+        this.#watch.lost();
       },
-      onThere: (run, wasSaid) => {
+      onThere: (run) => {
         this.#run = run;
         quorum.onLook();
         this.#inbox.check();
-        if (wasSaid || this.#wasMissing) void this.#isBack();
+        this.#watch.connected();
       },
       onRefused: (problem) => {
-        warn(`Redis at ${this.name} is not usable: ${problem}. ${quorum.situation()}`);
+        this.#watch.refused(problem);
       },
+    });
+    this.#watch = new NodeWatch({
+      name: this.name,
+      situation: quorum.situation,
+      warn,
+      look: () => this.#look('later'),
     });
     this.#acknowledged = replicas && new AcknowledgedWrites(this.#connection, replicas);
     this.#prefix = this.#source.keyPrefix + options.keyPrefix;
     this.#places = new KeyPlaces(this.#prefix, this.#source.isCluster);
-    this.#internal = internalNames(this.#prefix);
+    this.#epoch = epochName(this.#prefix);
     this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
     const isSharded = this.#lineMode === 'blind' && 'ssubscribe' in this.#connection.client;
@@ -162,6 +176,11 @@ export class RedisNode {
 
   get isThere(): boolean {
     return this.#connection.isThere;
+  }
+
+  /** It is there, and nothing is known that keeps it from granting locks. */
+  get isWell(): boolean {
+    return this.isThere && this.#watch.isWell;
   }
 
   /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
@@ -196,10 +215,10 @@ export class RedisNode {
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
   async open(): Promise<void> {
-    const looking = this.#look(true);
+    const looking = this.#look('start');
     this.#opening = looking;
     try {
-      this.#wasMissing = !(await looking);
+      this.#watch.found(await looking, 'start');
     } finally {
       this.#opening = undefined;
     }
@@ -329,16 +348,17 @@ export class RedisNode {
     const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = this.#options;
     return nodeHealth(this.#connection, {
       name: this.name,
-      key: this.#internal.health,
-      epoch: this.#internal.epoch,
+      epoch: this.#epoch,
       twin: this.#twin,
       timeLimitMs,
       restartGuard,
       replicas,
+      tryGranting: (serves) => this.#tryGranting(serves),
     });
   }
 
   close(): void {
+    this.#watch.close();
     this.#inbox.close();
     this.#connection.close();
   }
@@ -447,8 +467,9 @@ export class RedisNode {
     request: AcquireRequest,
     proposal: number,
     ttlMs = request.ttlMs,
+    fenceKeepMs = this.#options.fenceKeepMs,
   ): Promise<Vote> {
-    const { fenceKeepMs, restartGuard } = this.#options;
+    const { restartGuard } = this.#options;
     const member = this.#member(request, request.line, group);
     const sentAt = performance.now();
     const reply = await this.#write(
@@ -592,7 +613,7 @@ export class RedisNode {
   }
 
   #guarded(keys: readonly string[]): readonly string[] {
-    return this.#options.restartGuard === undefined ? keys : [...keys, this.#internal.epoch];
+    return this.#options.restartGuard === undefined ? keys : [...keys, this.#epoch];
   }
 
   #keyAnswer(reply: AcknowledgedReply, value: unknown): KeyAnswer {
@@ -619,34 +640,57 @@ export class RedisNode {
     );
   }
 
-  async #isBack(): Promise<void> {
-    const { warn } = this.#options;
-    this.#wasMissing = false;
-    warn(`Redis at ${this.name} is there. ${this.#quorum.situation()}`);
-    try {
-      await this.#look(false);
-    } catch (error) {
-      warn(String(error));
-    }
-  }
-
-  /** Answers whether it is there. */
-  #look(isStart: boolean): Promise<boolean> {
+  #look(when: 'start' | 'later'): Promise<Finding> {
+    const { nodeTimeoutMs, restartGuard, replicas, warn } = this.#options;
     return probe(this.#connection, {
       name: this.name,
-      key: this.#internal.probe,
-      epoch: this.#internal.epoch,
+      key: this.#places.names(trialKey(0)).main,
+      epoch: this.#epoch,
+      keyPatterns: keyPatterns(this.#prefix),
       clock: this.#clock,
-      situation: this.#quorum.situation,
-      timeLimitMs: this.#options.nodeTimeoutMs,
-      restartGuard: this.#options.restartGuard,
-      replicas: this.#options.replicas,
-      isStart,
-      warn: this.#options.warn,
+      timeLimitMs: nodeTimeoutMs,
+      restartGuard,
+      replicas,
+      isStart: when === 'start',
+      warn,
       onQuarantine: (leftMs) => {
         if (leftMs > 0) this.#inQuarantine(leftMs * 1_000);
       },
+      tryGranting: () => this.#tryGranting(),
     });
+  }
+
+  /**
+   * Does what a grant and a release do, with a lease that ends within `nodeTimeout` whatever happens, under a key that no caller can lock and
+   * no other trial uses. Returns why that failed. Never rejects.
+   *
+   * @param serves whether the key is to be in that slot of a Cluster
+   */
+  async #tryGranting(
+    serves: (slot: number) => boolean = () => true,
+  ): Promise<Unavailable | undefined> {
+    if (this.#twin !== undefined) return undefined; // it has no vote
+    const nextKey = (): string => {
+      this.#trials += 1;
+      return trialKey(this.#trials);
+    };
+    let key = nextKey();
+    if (isOneSlot(this.#prefix) && !serves(this.#places.slot(key))) return undefined; // no lock is there
+    while (!serves(this.#places.slot(key))) key = nextKey();
+    const slot = this.#places.slot(key);
+    const group: Group = { slot, names: [this.#places.names(key)], isAll: true };
+    const { nodeTimeoutMs: ttlMs } = this.#options;
+    const lease = { keys: [key], token: newOwnerToken(), ttlMs };
+    const vote = await this.#acquireGroup(group, lease, 0, ttlMs, 0);
+    if (vote.status === 'unavailable') return vote;
+    const lastToken = vote.status === 'granted' ? vote.fencingToken : undefined;
+    const { fence } = this.#places.names(key);
+    const undone = await Promise.all([
+      this.#releaseGroup(group, lease, { lastToken }),
+      // Nothing of it is to be found later.
+      this.#connection.look(ttlMs, ({ client }) => client.del(fence)),
+    ]);
+    return undone.find((outcome) => outcome.status === 'unavailable');
   }
 }
 

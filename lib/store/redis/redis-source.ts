@@ -59,9 +59,22 @@ const OWN: RedisOptions = {
   sentinelCommandTimeout: 1_000,
   retryStrategy: retryDelayMs,
   sentinelRetryStrategy: retryDelayMs,
-  // Redis before 7 puts the error of a command behind that of the script.
-  reconnectOnError: (error) => error.message.includes('READONLY'),
 };
+
+/** A replica refuses every request, and a new connection may lead to another replica. */
+const LEAVES_AGAIN_AFTER_MS = 1_000;
+
+/** Leaves a master that was demoted at once, and after that once a second at the most. */
+function leavesReplicas(): NonNullable<RedisOptions['reconnectOnError']> {
+  let leftAt = -Infinity;
+  return (error) => {
+    // Redis before 7 puts the error of a command behind that of the script.
+    if (!error.message.includes('READONLY')) return false;
+    if (performance.now() - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
+    leftAt = performance.now();
+    return true;
+  };
+}
 
 /** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
 const OWN_SUBSCRIBER: RedisOptions = {
@@ -80,6 +93,7 @@ export function isRedisClient(value: unknown): value is Redis | Cluster {
   return typeof duplicate === 'function' && typeof flag === 'boolean';
 }
 
+/** @throws LockConfigurationError for a location that leads nowhere */
 export function redisSource(location: RedisLocation): RedisSource {
   if (isRedisClient(location))
     return isCluster(location) ? clusterSource(location) : singleSource(location);
@@ -89,8 +103,12 @@ export function redisSource(location: RedisLocation): RedisSource {
       ? fromUrl(location)
       : new Redis({ ...location, lazyConnect: true });
   template.disconnect();
-  return singleSource(template);
+  return singleSource(template, typeof location === 'string' ? pathOf(location) : undefined);
 }
+
+/** What stands behind the host: the database. A password may hold slashes, so it counts from the last `@`. */
+const pathOf = (url: string): string | undefined =>
+  /^(?:\w+:\/\/)?[^/?#]*\/([^?#]+)/.exec(url.slice(url.lastIndexOf('@') + 1))?.[1];
 
 /** Not connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
 function fromUrl(url: string): Redis {
@@ -106,14 +124,15 @@ function fromUrl(url: string): Redis {
   }
 }
 
-function singleSource(template: Redis): RedisSource {
+function singleSource(template: Redis, path?: string): RedisSource {
   const { options } = template;
   const secrets = secretsOf([options.password, options.sentinelPassword]);
   const name = nameOf(options);
   const database = databaseOf(template);
   if (!Number.isInteger(database) || database < 0) {
+    const given = path === undefined ? String(database) : describe(path);
     throw new LockConfigurationError(
-      `Option "redis" names the database ${String(database)} of ${name}. Databases have numbers from 0 on: 'redis://localhost:6379/5'.`,
+      `Option "redis" names the database ${given} of ${name}. Databases have numbers from 0 on: 'redis://localhost:6379/5'.`,
     );
   }
   return {
@@ -121,7 +140,7 @@ function singleSource(template: Redis): RedisSource {
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
     database,
-    connect: () => template.duplicate({ ...OWN, db: database }),
+    connect: () => template.duplicate({ ...OWN, db: database, reconnectOnError: leavesReplicas() }),
     connectSubscriber: () => template.duplicate(OWN_SUBSCRIBER),
     redact: (text) => redact(text, secrets),
   };
