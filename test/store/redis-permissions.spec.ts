@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { LockService } from 'nestjs-holdfast';
+import { Cluster } from 'ioredis';
+import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, eventually } from '../support/eventually.js';
+import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
 
@@ -125,7 +127,7 @@ describe('a Redis user who may not do what a grant does', () => {
     const { hasQuorum, nodes } = await store.health();
     expect(hasQuorum).toBe(false);
     expect(nodes).toMatchObject([
-      { reachable: true, problem: expect.stringMatching(/NOPERM|can't/) },
+      { reachable: true, problem: expect.stringMatching(/NOPERM|ACL failure|can't/) },
     ]);
 
     await server.command('ACL', 'SETUSER', 'limited', '~*', '+@all');
@@ -208,34 +210,176 @@ describe('a server that may evict locks', () => {
       await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
     }
   });
+});
 
-  it('with the rights that the README lists is denied nothing', async () => {
+describe('a Redis user with the rights that the README lists', () => {
+  let servers: readonly RedisServer[] = [];
+  let ends: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    for (const end of ends.toReversed()) await end();
+    ends = [];
+  });
+
+  /** The rights that stand below these headings, and those that stand there for everybody. */
+  async function listedFor(...headings: readonly string[]): Promise<readonly string[]> {
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const rights = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
-    expect(rights.length).toBeGreaterThan(10);
-    const url = await user('listed', 'resetchannels', ...rights);
-    await server.command('ACL', 'LOG', 'RESET');
-    const services = [new LockService({ redis: url }), new LockService({ redis: url })];
+    const lines = [...readme.matchAll(/^# (.+)\nACL SETUSER locks (.+)$/gm)];
+    return ['Always', ...headings].flatMap((heading) => {
+      const [, , rights] = lines.find(([, found]) => found?.startsWith(heading)) ?? [];
+      if (rights === undefined) throw new Error(`The README lists no rights for: ${heading}`);
+      return rights.split(' ');
+    });
+  }
+
+  /** Makes the user on all of these servers. */
+  async function allow(on: readonly RedisServer[], ...headings: readonly string[]): Promise<void> {
+    servers = on;
+    const version = String(await on[0]?.command('INFO', 'server'));
+    const tellsItsName = !/^redis_version:7\.0\./m.test(version);
+    const rights = await listedFor(...(tellsItsName ? ['Redis 7.2'] : []), ...headings);
+    for (const each of on) {
+      await each.command('ACL', 'SETUSER', 'locks', 'reset', 'resetchannels', ...rights);
+      await each.command('ACL', 'LOG', 'RESET');
+    }
+  }
+
+  async function start(count: number): Promise<readonly RedisServer[]> {
+    const started = await Promise.all(Array.from({ length: count }, () => RedisServer.start()));
+    ends.push(() => Promise.all(started.map((each) => each.stop())));
+    return started;
+  }
+
+  const urlOf = ({ port }: RedisServer, path = ''): string =>
+    `redis://locks:secret@127.0.0.1:${String(port)}${path}`;
+
+  /** Whether somebody stands in line, on some server and in some database. */
+  async function someoneWaitsFor(key: string): Promise<boolean> {
+    const script = `
+      local function length() return redis.call('ZCARD', KEYS[1]) end
+      local here = length()
+      if redis.pcall('SELECT', 5).err then return here end
+      return here + length()`;
+    const lengths = await Promise.all(
+      servers.map((each) => each.command('EVAL', script, 1, `{lock:${key}}:queue`).catch(() => 0)),
+    );
+    return lengths.some((length) => Number(length) > 0);
+  }
+
+  const GUARD: NonNullable<LockModuleOptions['restartGuard']> = { maxTtl: '1m' };
+
+  /** Says that the servers are new; the log warns of that. */
+  async function bootstrap(redis: string | string[]): Promise<void> {
+    Logger.overrideLogger(false);
+    const service = new LockService({ redis, restartGuard: { ...GUARD, bootstrap: true } });
+    await service.open();
+    await service.shutdown(0);
+  }
+
+  /** Everything that takes a lock, gives it back or looks at it, by two processes. */
+  async function useAll(options: () => LockModuleOptions): Promise<void> {
+    const logged: string[] = [];
+    const warn = (message: unknown): void => void logged.push(String(message));
+    Logger.overrideLogger({ log: () => undefined, error: warn, warn });
+    const services = [new LockService(options()), new LockService(options())];
+    ends.push(() => Promise.all(services.map((service) => service.shutdown(0))));
     const [first, second] = services as [LockService, LockService];
     await Promise.all(services.map((service) => service.open()));
+
     const lock = await first.acquire(['a', 'b']);
     const waiting = [second.acquire('b'), second.acquire(['a', 'b']), first.acquire('a')];
     await lock.extend();
-    await eventually(async () => Number(await server.command('ZCARD', '{lock:a}:queue')) > 0);
+    await eventually(() => someoneWaitsFor('b'));
     await lock.release();
     await Promise.all(waiting.map(async (acquiring) => (await acquiring).release()));
     await first.acquire('c');
     await second.forceRelease('c');
-    await second.inspect('c');
+    expect(await second.inspect('c')).toMatchObject({ held: false });
+
     const shared = { mode: 'shared' } as const;
     const together = [await first.acquire('d', shared), await second.acquire('d', shared)];
     const alone = first.acquire('d');
+    await Promise.all(together.map((one) => one.extend()));
     await Promise.all(together.map((one) => one.release()));
     await (await alone).release();
+    if (!Array.isArray(options().redis)) {
+      const limited = [
+        await first.acquire('e', { limit: 2 }),
+        await second.acquire('e', { limit: 2 }),
+      ];
+      const third = first.acquire('e', { limit: 2 });
+      await Promise.all(limited.map((one) => one.release()));
+      await (await third).release();
+    }
+    await (await first.acquire('f', { minHold: '20ms' })).release();
+
     expect((await first.runOnce('once', () => 1)).outcome).toBe('completed');
     expect((await second.runOnce('once', () => 1)).outcome).toBe('done-elsewhere');
-    expect((await first.health()).nodes[0]?.problem).toBeUndefined();
+    const failing = first.runOnce('fails', () => Promise.reject(new Error('no')));
+    await expect(failing).rejects.toThrow('no');
+
+    const { hasQuorum, nodes } = await first.health();
+    expect(nodes.map(({ problem }) => problem)).toEqual(nodes.map(() => undefined));
+    expect(hasQuorum).toBe(true);
     await Promise.all(services.map((service) => service.shutdown(0)));
-    expect(await server.command('ACL', 'LOG')).toEqual([]);
+    const denied = await Promise.all(servers.map((each) => each.command('ACL', 'LOG')));
+    expect(denied).toEqual(servers.map(() => []));
+    expect(logged.filter((message) => !message.startsWith('Lock "c"'))).toEqual([]);
+  }
+
+  it('is denied nothing by one Redis', async () => {
+    const [one] = (await start(1)) as [RedisServer];
+    await allow([one]);
+    await useAll(() => ({ redis: urlOf(one) }));
   });
+
+  it('is denied nothing in another database', async () => {
+    const [one] = (await start(1)) as [RedisServer];
+    await allow([one], 'A database other than 0');
+    await useAll(() => ({ redis: urlOf(one, '/5') }));
+  });
+
+  it('is denied nothing by one Redis with replicas', async () => {
+    const [one] = (await start(1)) as [RedisServer];
+    const replica = await RedisServer.start({ replicaOf: one });
+    ends.push(() => replica.stop());
+    await eventually(async () => {
+      await one.command('SET', 'step', String(Math.random()));
+      expect(await one.command('GET', 'step')).toBe(await replica.command('GET', 'step'));
+    });
+    await allow([one, replica], 'Option "replicas"');
+    await useAll(() => ({ redis: urlOf(one), replicas: { ack: 1, timeout: '500ms' } }));
+  });
+
+  it('is denied nothing by one Redis with a restart guard', async () => {
+    const [one] = (await start(1)) as [RedisServer];
+    await allow([one]);
+    await bootstrap(urlOf(one));
+    await useAll(() => ({ redis: urlOf(one), restartGuard: GUARD }));
+  });
+
+  it.each([
+    ['without a restart guard', undefined],
+    ['with a restart guard', GUARD],
+  ])('is denied nothing by three masters %s', async (_, restartGuard) => {
+    const three = await start(3);
+    await allow(three);
+    const redis = three.map((each) => urlOf(each));
+    if (restartGuard !== undefined) await bootstrap(redis);
+    await useAll(() => ({ redis, restartGuard }));
+  });
+
+  it('is denied nothing by a Cluster', async () => {
+    const cluster = await RedisCluster.start({ replicas: 3 });
+    ends.push(() => cluster.stop());
+    await allow(cluster.nodes, 'A Cluster');
+    const redisOptions = { username: 'locks', password: 'secret', lazyConnect: true };
+    await useAll(() => {
+      const client = new Cluster(cluster.startupNodes, { redisOptions, lazyConnect: true });
+      ends.push(() => {
+        client.disconnect();
+      });
+      return { redis: client };
+    });
+  }, 60_000);
 });

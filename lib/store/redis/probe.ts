@@ -100,9 +100,9 @@ function remedyFor(message: string, keyPatterns: readonly string[]): string {
   if (/WRONGPASS|NOAUTH|invalid password/.test(message))
     return 'Check the user name and password in option "redis".';
   // Servers report it in one wording for commands of clients and in another for commands of scripts.
-  if (/NOPERM.*\bkeys?\b|can't access .*\bkeys?\b/.test(message))
+  if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
     return `Allow the Redis user the keys ${keyPatterns.join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
-  if (/NOPERM|can't run this command/.test(message))
+  if (/NOPERM|ACL failure|can't run this command/.test(message))
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
   if (/unknown command/i.test(message))
     return 'Holdfast needs the commands EVAL and EVALSHA there.';
