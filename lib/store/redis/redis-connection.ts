@@ -7,6 +7,7 @@ import type { Unavailable } from '../lock-store.js';
 import type { RedisSource } from './redis-source.js';
 import { isPassing, isReply, messageOf } from './reply-errors.js';
 import type { Script } from './scripts/script.js';
+import { tlsHint } from './tls-hint.js';
 import { DatabaseRefusal, verifyConnection, type Verification } from './verify-connection.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
@@ -337,7 +338,10 @@ export class RedisConnection {
     const problem = this.#lastError ?? (isInTime ? CLOSED : `not connected within ${limit}`);
     // It is there, and will not let us in until somebody changes a password.
     const isRefused = /WRONGPASS|NOAUTH|invalid password/.test(problem);
-    return isRefused ? this.failure('error', problem, false) : this.failure('connection', problem);
+    if (isRefused) return this.failure('error', problem, false);
+    const isNew = this.#state === 'new' && !this.client.isCluster;
+    const hint = isNew ? tlsHint(this.client as Redis, problem) : '';
+    return this.failure('connection', `${problem}${hint}`);
   }
 
   /** Names this node. */

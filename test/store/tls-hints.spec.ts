@@ -1,0 +1,74 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { LockService } from 'nestjs-holdfast';
+import { RedisServer } from '../support/redis-server.js';
+
+Logger.overrideLogger(false);
+
+/** What a call says when its Redis is at this URL. */
+async function refusal(redis: string): Promise<string> {
+  const locks = new LockService({ redis, nodeTimeout: 300 });
+  try {
+    await locks.acquire('key', { wait: 0 });
+    return 'acquired';
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await locks.shutdown(0);
+  }
+}
+
+/** A port that ends a connection as soon as it hears anything but TLS, as one with TLS does. */
+async function tlsPort(answer: (socket: Socket) => void): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      answer(socket);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+const portOf = (server: Server): string => String((server.address() as AddressInfo).port);
+
+describe('a URL with the wrong one of redis:// and rediss://', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+  });
+  afterAll(() => redis.stop());
+
+  it('says that a port without TLS accepts connections, but no TLS', async () => {
+    expect(await refusal(redis.url.replace('redis:', 'rediss:'))).toContain(
+      'not connected within 300 ms (the port accepts connections, but no TLS: if it is one without TLS, write redis:// and not rediss://)',
+    );
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['resets', (socket) => void socket.resetAndDestroy()],
+    // A fatal alert, "unexpected message".
+    ['answers with an alert', (socket) => void socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 10]))],
+  ])('says that a port which %s may expect TLS', async (_what, answer) => {
+    const server = await tlsPort(answer);
+    const message = await refusal(`redis://127.0.0.1:${portOf(server)}`);
+    server.close();
+    await once(server, 'close');
+    expect(message).toContain(
+      '(a port that expects TLS closes plain connections: if it is one, write rediss:// and not redis://)',
+    );
+  });
+
+  it('says nothing of TLS where nobody listens', async () => {
+    const server = await tlsPort(() => undefined);
+    const url = `redis://127.0.0.1:${portOf(server)}`;
+    server.close();
+    await once(server, 'close');
+    const message = await refusal(url);
+    expect(message).toContain('ECONNREFUSED');
+    expect(message).not.toContain('TLS');
+  });
+});
