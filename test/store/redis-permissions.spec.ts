@@ -324,7 +324,7 @@ describe('a Redis user with the rights that the README lists', () => {
     await Promise.all(services.map((service) => service.shutdown(0)));
     const denied = await Promise.all(servers.map((each) => each.command('ACL', 'LOG')));
     expect(denied).toEqual(servers.map(() => []));
-    expect(logged.filter((message) => !message.startsWith('Lock "c"'))).toEqual([]);
+    expect(logged.filter((message) => !message.includes('"c"'))).toEqual([]);
   }
 
   it('is denied nothing by one Redis', async () => {

@@ -402,7 +402,7 @@ describe('a user of a Cluster', () => {
   it('with the rights that the README lists is denied nothing', async () => {
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
     const listed = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
-    const onCluster = /On a Cluster, .*?`([^`]+)`/.exec(readme)?.[1]?.split(' ') ?? [];
+    const onCluster = /ACL SETUSER locks (\+ssubscribe .*)/.exec(readme)?.[1]?.split(' ') ?? [];
     expect(onCluster).toContain('+ssubscribe');
     await user('listed', 'resetchannels', ...listed, ...onCluster);
     for (const node of cluster.nodes) await node.command('ACL', 'LOG', 'RESET');
