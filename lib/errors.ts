@@ -277,8 +277,14 @@ export class LockKeyError extends LockError {
   /** Whether the value came from the request, so that its sender is to blame. */
   readonly fromRequest: boolean;
   readonly problem: string;
+  /** @internal The value that is at fault, as its template names it. */
+  readonly what: string | undefined;
 
-  constructor(facts: { readonly problem: string; readonly fromRequest?: boolean }) {
+  constructor(facts: {
+    readonly problem: string;
+    readonly fromRequest?: boolean;
+    readonly what?: string;
+  }) {
     const fromRequest = facts.fromRequest ?? false;
     super({
       code: 'LOCK_KEY_INVALID',
@@ -293,6 +299,7 @@ export class LockKeyError extends LockError {
     });
     this.fromRequest = fromRequest;
     this.problem = facts.problem;
+    this.what = facts.what;
   }
 }
 

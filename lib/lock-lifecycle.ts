@@ -5,11 +5,16 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import type { DiscoveryService } from '@nestjs/core';
+import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { bindLockedMethods } from './decorators/bind.js';
-import { unlockedOverrides } from './decorators/locked-methods-of.js';
+import { lockedMethodsOf, unlockedOverrides } from './decorators/locked-methods-of.js';
 import { LockConfigurationError } from './errors.js';
+import { checkRoute } from './interceptors/route-check.js';
 import { LockService } from './lock.service.js';
+
+/** What `RouterModule` provides its tree of paths as. */
+const ROUTES = 'ROUTES';
+const PATHS = /"path":"([^"]*)"/g;
 
 /** Starts a service with its application, and ends it after the last request. */
 export class LockLifecycle
@@ -19,13 +24,20 @@ export class LockLifecycle
   readonly #service: LockService;
   readonly #token: InjectionToken;
   readonly #discovery: DiscoveryService;
+  readonly #config: ApplicationConfig;
   #ended: Promise<void> | undefined;
   #deadline: { readonly at: number; readonly timer: NodeJS.Timeout } | undefined;
 
-  constructor(service: LockService, token: InjectionToken, discovery: DiscoveryService) {
+  constructor(
+    service: LockService,
+    token: InjectionToken,
+    discovery: DiscoveryService,
+    config: ApplicationConfig,
+  ) {
     this.#service = service;
     this.#token = token;
     this.#discovery = discovery;
+    this.#config = config;
   }
 
   async onModuleInit(): Promise<void> {
@@ -35,6 +47,7 @@ export class LockLifecycle
         ({ token, instance }) => token === this.#token && instance instanceof LockService,
       ).length,
     );
+    this.#checkKeys(wrappers);
     const reported = new Map<string, string>();
     for (const { instance } of wrappers as { instance: unknown }[]) {
       if (typeof instance !== 'object' || instance === null) continue;
@@ -50,6 +63,39 @@ export class LockLifecycle
       );
     }
     await this.#service.open();
+  }
+
+  /** Compares the keys of decorated methods with what is known of their parameters and routes. */
+  #checkKeys(wrappers: readonly { readonly instance: unknown }[]): void {
+    const controllers = new Set<unknown>(
+      this.#discovery.getControllers().map(({ instance }) => instance as unknown),
+    );
+    const prefixes = this.#prefixes();
+    const doubts = new Set<string>();
+    for (const { instance } of wrappers) {
+      if (typeof instance !== 'object' || instance === null) continue;
+      for (const locked of lockedMethodsOf(instance)) {
+        if (locked.slot.serviceName !== this.#service.name) continue;
+        for (const doubt of locked.doubts) doubts.add(doubt);
+        if (!controllers.has(instance)) continue;
+        for (const doubt of checkRoute(instance, locked, prefixes)) doubts.add(doubt);
+      }
+    }
+    for (const doubt of doubts) this.#logger.warn(doubt);
+  }
+
+  /** What may stand before the paths of controllers. */
+  #prefixes(): readonly string[] {
+    const config = this.#config;
+    const versioning = config.getVersioning();
+    const prefix = versioning !== undefined && 'prefix' in versioning ? versioning.prefix : '';
+    const trees = this.#discovery
+      .getProviders()
+      .filter(({ token }) => typeof token === 'symbol' && token.description === ROUTES)
+      .flatMap(({ instance }) =>
+        Array.from(JSON.stringify(instance).matchAll(PATHS), ([, path = '']) => path),
+      );
+    return [config.getGlobalPrefix(), String(prefix), ...trees];
   }
 
   /** Waiting callers fail now; holders go on, as the requests that they work for do. The deadline runs from here, whatever keeps the server from closing. */

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import {
   LockConfigurationError,
+  LockKeyError,
   LockLostError,
   LockNotAcquiredError,
   LockReturnKindError,
@@ -89,6 +90,8 @@ export class LockService {
   readonly #store: OpenStore;
   readonly #keeper: LeaseKeeper;
   readonly #queue: LockQueue;
+  /** Of each handler: the values of its key that somebody was warned of. */
+  readonly #warnedOf = new WeakMap<LockedMethod, Set<string>>();
 
   /** @internal Work that is to be done once. */
   readonly once: OnceDesk;
@@ -360,7 +363,14 @@ export class LockService {
     call: Invocation,
     request: RequestValues | undefined,
   ): readonly string[] {
-    return this.#checked(() => locked.resolve(call, request));
+    return this.#checked(() => {
+      try {
+        return locked.resolve(call, request);
+      } catch (error) {
+        if (error instanceof LockKeyError && error.fromRequest) this.#warnOfKey(locked, error);
+        throw error;
+      }
+    });
   }
 
   /**
@@ -434,6 +444,19 @@ export class LockService {
     }
     const lock = await this.#acquire(canonical, resolved, site).finally(waitIsOver);
     return new Scope(new Section(this, lock, parent), () => releaseOf(lock));
+  }
+
+  /** The client is told that its request is at fault. Where every request is, it is the key, and nobody else would say so. */
+  #warnOfKey(locked: LockedMethod, { what = '', problem }: LockKeyError): void {
+    const warned = this.#warnedOf.get(locked) ?? new Set();
+    if (warned.has(what)) return;
+    this.#warnedOf.set(locked, warned.add(what));
+    const templates = locked.templates.map(({ source }) => JSON.stringify(source));
+    const key = templates.length > 0 ? templates.join(', ') : 'a function';
+    this.#logger.warn(
+      `${problem} The request was answered with 400, and this is logged once. If all requests are, the key of this handler (${key}) is ` +
+        'wrong: is a name misspelt, or set by a guard that this route does not have?',
+    );
   }
 
   /** What a shutdown waits for, or ends. */

@@ -1,5 +1,11 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
-import { APP_FILTER, APP_INTERCEPTOR, DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import {
+  APP_FILTER,
+  APP_INTERCEPTOR,
+  ApplicationConfig,
+  DiscoveryModule,
+  DiscoveryService,
+} from '@nestjs/core';
 import { LockErrorFilter } from './interceptors/lock-error.filter.js';
 import { LockErrorInterceptor } from './interceptors/lock-error.interceptor.js';
 import { LockHandlerRunner } from './interceptors/lock-handler.runner.js';
@@ -50,9 +56,11 @@ function complete(definition: DynamicModule, { isGlobal, name }: ModuleExtras): 
       {
         provide: LockLifecycle,
         // A test may have put a stand-in of its own in the place of the service: that has no life to look after.
-        useFactory: (service: unknown, discovery: DiscoveryService) =>
-          service instanceof LockService ? new LockLifecycle(service, token, discovery) : null,
-        inject: [token, DiscoveryService],
+        useFactory: (service: unknown, discovery: DiscoveryService, config: ApplicationConfig) =>
+          service instanceof LockService
+            ? new LockLifecycle(service, token, discovery, config)
+            : null,
+        inject: [token, DiscoveryService, ApplicationConfig],
       },
       LockHandlerRunner,
       { provide: APP_INTERCEPTOR, useClass: LockErrorInterceptor },

@@ -105,6 +105,24 @@ export class LockedMethod {
     if (typeof this.#keys !== 'function') for (const template of this.#keys) template.check();
   }
 
+  /** The templates of its keys; none when a function makes them. */
+  get templates(): readonly KeyTemplate[] {
+    return typeof this.#keys === 'function' ? [] : this.#keys;
+  }
+
+  /** What may be wrong with its templates, and is no error. */
+  get doubts(): readonly string[] {
+    return this.templates.flatMap(({ source, literals }) =>
+      literals
+        .filter(({ isParameter }) => isParameter)
+        .map(
+          ({ word }) =>
+            `${this.where}: the key ${JSON.stringify(source)} has ":${word}", which is plain text, so all calls share one lock. ` +
+            `For the parameter write <${word}>.`,
+        ),
+    );
+  }
+
   /** Whether its calls stand in line. */
   get waits(): boolean {
     return this.runOptions.wait !== 0;

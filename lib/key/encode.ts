@@ -79,7 +79,7 @@ export function encodeKeyValue(
 ): string {
   const problem = problemOf(value);
   if (problem !== undefined)
-    throw new LockKeyError({ problem: `${what} is ${problem}`, fromRequest });
+    throw new LockKeyError({ problem: `${what} is ${problem}`, fromRequest, what });
   const text = String(value);
   const encoded = text.replace(reserved, percentEncode);
   if (encoded.length <= MAX_VALUE_LENGTH) return encoded;

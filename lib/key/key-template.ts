@@ -1,7 +1,7 @@
 import { LockConfigurationError, LockKeyError } from '../errors.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
-import { parseKeyPath, placeholder } from './key-path.js';
+import { parseKeyPath, placeholder, type KeyPath } from './key-path.js';
 import { locate } from './locate.js';
 import { parameterSources, type SourceFunction } from './parameter-names.js';
 import { pathReader, type RequestValues } from './read-path.js';
@@ -26,6 +26,15 @@ interface FireTimeSource {
   text(): string;
 }
 
+/** A word behind a colon. */
+interface Literal {
+  readonly word: string;
+  /** Nothing else is meant by the colon: it begins the key, or stands behind another one or a slash. */
+  readonly isMarked: boolean;
+  /** Whether a parameter of the method is called so. */
+  readonly isParameter: boolean;
+}
+
 /** A template such as `order:<orderId>`, parsed. */
 export interface KeyTemplate {
   /** The template as it was written. */
@@ -34,6 +43,10 @@ export interface KeyTemplate {
   readonly usesArguments: boolean;
   /** Whether a placeholder reads the request. */
   readonly usesRequest: boolean;
+  /** The placeholders that read the request. */
+  readonly requestPaths: readonly KeyPath[];
+  /** Words behind a colon, outside of placeholders: as other libraries, and routes, write parameters. */
+  readonly literals: readonly Literal[];
   /**
    * For when all decorators of the method have run.
    *
@@ -83,7 +96,16 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   const separation = separate(texts);
   if ('problem' in separation) throw wrong(`is ambiguous: ${separation.problem}`);
 
-  const sources = paths.length === 0 ? [] : parameterSources(method, owner, name);
+  const colons = colonsIn(texts);
+  const needsSources = paths.length > 0 || colons.length > 0;
+  const sources = needsSources ? parameterSources(method, owner, name) : [];
+  const parameters = new Set(sources.flat().map((parameter) => parameter.name));
+  const literals = colons.map((colon) => ({ ...colon, isParameter: parameters.has(colon.word) }));
+  const mistaken = literals.find(({ isMarked, isParameter }) => isMarked && isParameter);
+  if (mistaken !== undefined)
+    throw wrong(
+      `has ":${mistaken.word}", which is plain text, so all calls share one lock. Write <${mistaken.word}>.`,
+    );
   const values = paths.map((inside, index) => {
     const path = parseKeyPath(inside);
     if ('problem' in path) throw wrong(path.problem);
@@ -92,10 +114,16 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const what = `${where}: ${placeholder(path)}`;
     if (location.from === 'fire-time') {
       if (fireTime === undefined) throw wrong(location.otherwise);
-      return { what, location, read: () => fireTime.text(), textAfter: texts[index + 1] ?? '' };
+      return {
+        what,
+        path,
+        location,
+        read: () => fireTime.text(),
+        textAfter: texts[index + 1] ?? '',
+      };
     }
     const read = pathReader(path, location, what);
-    return { what, location, read, textAfter: texts[index + 1] ?? '' };
+    return { what, path, location, read, textAfter: texts[index + 1] ?? '' };
   });
 
   const scheduled = values
@@ -113,6 +141,10 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     source: template,
     usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
     usesRequest: values.some(({ location: { from } }) => from === 'request'),
+    requestPaths: values
+      .filter(({ location: { from } }) => from === 'request')
+      .map(({ path }) => path),
+    literals,
     check,
     resolve(args, request) {
       if (scheduled !== undefined) check();
@@ -128,4 +160,16 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
       return key;
     },
   };
+}
+
+/** The words behind colons in the texts around the placeholders. */
+function colonsIn(texts: readonly string[]): readonly Omit<Literal, 'isParameter'>[] {
+  return texts.flatMap((text, index) =>
+    Array.from(text.matchAll(/(.?):([\p{ID_Start}$_][\p{ID_Continue}$]*)/gsu), (match) => {
+      const [, before = '', word = ''] = match;
+      // Behind a placeholder a colon separates.
+      const isFirst = before === '' && match.index === 0 && index === 0;
+      return { word, isMarked: isFirst || before === ':' || before === '/' };
+    }),
+  );
 }

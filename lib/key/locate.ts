@@ -40,7 +40,7 @@ const atIndex = (index: number, sources: Sources, method: string): Location | Pr
 };
 
 /** The word that was probably meant: at most a third of its letters are wrong. */
-const alike = (word: string, candidates: readonly string[]): string | undefined => {
+export const alike = (word: string, candidates: readonly string[]): string | undefined => {
   if (candidates.length === 0) return undefined;
   const nearest = closest(word, candidates);
   return distance(word, nearest) <= Math.max(word.length, nearest.length) / 3 ? nearest : undefined;

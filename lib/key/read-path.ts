@@ -51,6 +51,7 @@ export function pathReader(path: KeyPath, location: Start, what: string) {
         throw new LockKeyError({
           problem: `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. Make sure that it is set before the call.`,
           fromRequest: request !== undefined,
+          what,
         });
       value = (value as Readonly<Record<string, unknown>>)[segment];
     }

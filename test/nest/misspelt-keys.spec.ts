@@ -1,0 +1,198 @@
+import { Controller, Get, Param, Post, Version, VersioningType, type Type } from '@nestjs/common';
+import { RouterModule } from '@nestjs/core';
+import { Module } from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LockConfigurationError, WithLock } from 'nestjs-holdfast';
+import { ADAPTERS, closeHttpApps, startHttpApp } from './http-app.js';
+
+afterEach(closeHttpApps);
+
+const WHERE = '@WithLock on Orders.pay: the key';
+
+/** A controller `Orders` with one handler. */
+function controllerOf(key: string, { path = 'orders/:id', prefix = '' } = {}): Type {
+  @Controller(prefix)
+  class Orders {
+    @Post(path)
+    @WithLock(key)
+    async pay(): Promise<string> {
+      return 'paid';
+    }
+  }
+  return Orders;
+}
+
+describe('a key that names a parameter which the route does not have', () => {
+  it('ends the start, with the one that was meant', async () => {
+    await expect(
+      startHttpApp({ controllers: [controllerOf('order:<params.idd>')] }),
+    ).rejects.toThrow(
+      new LockConfigurationError(
+        `${WHERE} "order:<params.idd>" has <params.idd>, but its route has no parameter "idd": did you mean <params.id>? ` +
+          'For a value that is set elsewhere use a key function.',
+      ),
+    );
+  });
+
+  it('is warned of where none is like it, for a guard may set it', async () => {
+    const { warnings, post } = await startHttpApp({
+      controllers: [controllerOf('order:<params.tenant>')],
+    });
+    expect(warnings).toEqual([
+      `${WHERE} "order:<params.tenant>" has <params.tenant>, but its route has no parameter "tenant" (it has id). Unless a guard sets it, ` +
+        'every request is answered with 400.',
+    ]);
+    expect((await post('/orders/42')).status).toBe(400);
+  });
+
+  it.each([
+    ['a parameter of the controller', 'o:<params.shop>', { prefix: 'shops/:shop' }],
+    ['one of several paths', 'o:<params.shop>', { prefix: ['shops/:shop', 'all'] }],
+    ['a named wildcard', 'o:<params.rest.0>', { path: 'files/*rest' }],
+    ['an optional parameter', 'o:<params.id>', { path: 'orders{/:id}' }],
+    ['another part of the request', 'o:<body.idd>', {}],
+  ])('is not seen in %s', async (_what, key, route) => {
+    const { warnings } = await startHttpApp({ controllers: [controllerOf(key, route)] });
+    expect(warnings).toEqual([]);
+  });
+
+  it('is not seen in the prefixes of the application and of its modules, nor in versions', async () => {
+    @Controller({ path: 'orders', version: '2' })
+    class Orders {
+      @Post('first/:id')
+      @WithLock('o:<params.tenant>:<params.region>:<params.id>')
+      async pay(): Promise<string> {
+        return 'paid';
+      }
+
+      @Version('3')
+      @Post('second/:id')
+      @WithLock('o:<params.id>')
+      async refund(): Promise<string> {
+        return 'refunded';
+      }
+    }
+    @Module({ controllers: [Orders] })
+    class OrdersModule {}
+    const { post, warnings } = await startHttpApp(
+      {
+        imports: [
+          OrdersModule,
+          RouterModule.register([
+            { path: ':region', children: [{ path: 'shop', module: OrdersModule }] },
+          ]),
+        ],
+      },
+      {
+        configure: (app) => {
+          app.setGlobalPrefix('api/:tenant');
+          app.enableVersioning({ type: VersioningType.URI });
+        },
+      },
+    );
+    expect(warnings).toEqual([]);
+    expect((await post('/api/acme/v2/eu/shop/orders/first/42')).body).toBe('paid');
+  });
+
+  it('is looked for in the route of the class that inherits the handler', async () => {
+    abstract class Base {
+      @Get()
+      @WithLock('o:<params.tenant>')
+      async list(): Promise<string> {
+        return 'all';
+      }
+    }
+    @Controller('tenants/:tenant')
+    class Tenants extends Base {}
+    @Controller('teams/:tenants')
+    class Teams extends Base {}
+    await startHttpApp({ controllers: [Tenants] });
+    await expect(startHttpApp({ controllers: [Teams] })).rejects.toThrow('did you mean');
+  });
+});
+
+describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapter) => {
+  it('is logged once, with the key, while clients get 400', async () => {
+    @Controller('orders')
+    class Orders {
+      @Post()
+      @WithLock('order:<user.id>:<body.id>')
+      async pay(): Promise<string> {
+        return 'paid';
+      }
+    }
+    const { post, warnings } = await startHttpApp({ controllers: [Orders] }, { adapter });
+    const bodies = [await post('/orders', { id: 1 }), await post('/orders', { id: 'geheim' })];
+    for (const { status, body } of bodies) {
+      expect(status).toBe(400);
+      expect(body).toEqual({
+        statusCode: 400,
+        message: 'A value that identifies what to lock is missing or not valid.',
+        error: 'Bad Request',
+        code: 'LOCK_KEY_INVALID',
+      });
+    }
+    expect(warnings).toEqual([
+      '@WithLock on Orders.pay: <user.id> is undefined, because <user> is undefined. Make sure that it is set before the call. The request ' +
+        'was answered with 400, and this is logged once. If all requests are, the key of this handler ("order:<user.id>:<body.id>") is ' +
+        'wrong: is a name misspelt, or set by a guard that this route does not have?',
+    ]);
+  });
+});
+
+describe('a parameter that is written with a colon', () => {
+  class Decorated {
+    static with(key: string): () => void {
+      return () => {
+        class Orders {
+          @WithLock(key)
+          async pay(orderId: string): Promise<string> {
+            return orderId;
+          }
+        }
+        Orders;
+      };
+    }
+  }
+
+  it.each(['order::orderId', 'order/:orderId', ':orderId', 'a:<orderId>/:orderId'])(
+    'is refused in "%s", with what was meant',
+    (key) => {
+      expect(Decorated.with(key)).toThrow(
+        new LockConfigurationError(
+          `${WHERE} ${JSON.stringify(key)} has ":orderId", which is plain text, so all calls share one lock. Write <orderId>.`,
+        ),
+      );
+    },
+  );
+
+  it.each(['a:b', 'a::b', 'order:<orderId>:pay', 'report/:daily', '<orderId>:orderId'])(
+    'is not seen in "%s"',
+    (key) => {
+      expect(Decorated.with(key)).not.toThrow();
+    },
+  );
+
+  it('is warned of where it may be meant as text', async () => {
+    @Controller('orders')
+    class Orders {
+      @Post(':id')
+      @WithLock('order:orderId')
+      async pay(@Param('id') orderId: string): Promise<string> {
+        return orderId;
+      }
+    }
+    const { warnings } = await startHttpApp({ controllers: [Orders] });
+    expect(warnings).toEqual([
+      `${WHERE} "order:orderId" has ":orderId", which is plain text, so all calls share one lock. For the parameter write <orderId>.`,
+    ]);
+  });
+
+  it('is refused, or warned of, where a parameter of the route has that name', async () => {
+    await expect(startHttpApp({ controllers: [controllerOf('order::id')] })).rejects.toThrow(
+      `${WHERE} "order::id" has ":id", which is plain text, so all calls share one lock. Write <params.id>.`,
+    );
+    const { warnings } = await startHttpApp({ controllers: [controllerOf('order:id')] });
+    expect(warnings.join()).toContain('For the parameter of the route write <params.id>.');
+  });
+});
