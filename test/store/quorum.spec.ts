@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockConfigurationError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import {
+  LockConfigurationError,
+  LockNotAcquiredError,
+  LockService,
+  LockStoreUnavailableError,
+} from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOutcome } from '../../lib/store/lock-store.js';
 import { eventually } from '../support/eventually.js';
@@ -107,6 +112,24 @@ describe('a replica in the list', () => {
     const { nodes, hasQuorum } = await store.health();
     expect(nodes.map((node) => node.problem)).toEqual([undefined, undefined, problem]);
     expect(hasQuorum).toBe(true);
+  });
+});
+
+describe('locks without TTL that other software left on two of three masters, each its own', () => {
+  it('are seen by inspect, and named by the refusal', async () => {
+    const [first, second] = servers as [RedisServer, RedisServer];
+    const locks = new LockService({ redis: servers.map(({ url }) => url) });
+    ends.push(() => locks.shutdown(0));
+    await first.command('SET', 'lock:left', 'X');
+    await second.command('SET', 'lock:left', 'Y');
+    expect(await locks.inspect('left')).toEqual({ held: true, remainingMs: Infinity });
+    const refusal = await locks.acquire('left', { wait: 0 }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(LockNotAcquiredError);
+    expect(refusal).toMatchObject({ retryAfterMs: Infinity });
+    expect(String(refusal)).toContain('other software holds it with a lock that has no TTL');
+    const waiting = locks.acquire('left', { wait: '20s' });
+    expect(await locks.forceRelease('left')).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
   });
 });
 

@@ -294,6 +294,24 @@ describe('acquireOutcome', () => {
     });
   });
 
+  it('says that it is held for good where locks without TTL leave nobody a majority, whosever they are', () => {
+    const [x, y] = [refused('X', Infinity, 'a'), refused('Y', Infinity, 'b')];
+    const names = nodes('a', 'b', 'c');
+    const told = (vote: Vote): Vote => ({ ...vote, checkAgainMs: 1_000 }) as Vote;
+    for (const third of [granted(), refused('Z', 10), failure()]) {
+      expect(acquireOutcome([told(x), told(y), third], 0, names)).toEqual({
+        status: 'held',
+        key: 'a',
+        remainingMs: Infinity,
+        checkAgainMs: 1_000,
+      });
+    }
+    // One of three keeps nobody from a majority.
+    expect(acquireOutcome([x, refused('Y', 10), granted()], 0, names)).toMatchObject({
+      contended: true,
+    });
+  });
+
   it('sends those who split the votes back soon', () => {
     expect(
       acquireOutcome(
@@ -492,6 +510,22 @@ describe('sightOf', () => {
     ['a majority, and a vote of somebody else', [held('B', 90), held('A', 10), held('A', 20)], 10],
   ])('is over when no majority is left: %s', (_what, sights, remainingMs) => {
     expect(sightOf(sights, 0, nodesOf(sights))).toEqual({ status: 'held', remainingMs });
+  });
+
+  it('is held for good where locks without TTL leave nobody a majority, whosever they are', () => {
+    const forGood = { status: 'held', remainingMs: Infinity };
+    const [x, y] = [held('X', Infinity), held('Y', Infinity)];
+    for (const third of [free, held('Z', 10), failure()]) {
+      const sights = [x, y, third];
+      expect(sightOf(sights, 0, nodesOf(sights))).toEqual(forGood);
+    }
+    expect(sightOf([x, y, undefined], 1, nodes('a', 'b', 'c'))).toEqual(forGood);
+    const one = [x, held('Y', 10), free];
+    expect(sightOf(one, 0, nodesOf(one))).toEqual({ status: 'free' });
+    // Of five, two of them and one that does not answer may be three.
+    const five = [x, y, failure(), free, free];
+    expect(sightOf([x, y, undefined, free, free], 1, nodesOf(five))).toBeUndefined();
+    expect(sightOf(five, 0, nodesOf(five))).toEqual(forGood);
   });
 
   it('is free when nobody has a majority', () => {

@@ -52,19 +52,27 @@ export function acquireOutcome(
   const lost = yes.length + awaited < quorum;
   // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
   const unknown = votes.filter((vote) => vote === undefined).length + failed;
-  const decided = certain || failed > mostMissing || (lost && unknown <= mostMissing);
+  // Nobody gets a majority until somebody deletes them, whether they are one holder's or not.
+  const endless = votes.filter((vote) => vote?.status === 'refused' && isEndless(vote));
+  const isBlocked = endless.length > mostMissing;
+  const decided = certain || isBlocked || failed > mostMissing || (lost && unknown <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
   if (certain) {
     const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
     return { ...held(votes, leader.key, quorum), ticket, holder: leader.holder };
   }
+  if (isBlocked && endless[0]?.status === 'refused') return held(votes, endless[0].key, quorum);
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
   // One token may have a majority, with the votes that nobody knows; or none has.
   if (leader.votes + unknown >= quorum)
     return { ...held(votes, leader.key, quorum), contended: true };
   return contended(leader.key);
 }
+
+/** A lock without TTL, of other software. */
+const isEndless = ({ remainingMs }: { readonly remainingMs: number }): boolean =>
+  remainingMs === Infinity;
 
 type Yes = Vote & { readonly status: 'granted' };
 
@@ -166,9 +174,16 @@ export function sightOf(
     byHolder.set(sight.holder, [...(byHolder.get(sight.holder) ?? []), sight.remainingMs]);
   }
   const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
-  if (most.length + unknown.length < quorum) return { status: 'free' };
+  // So many leave nobody a majority, whether they are one holder's or not.
+  const mostMissing = sights.length - quorum;
+  const endless = sights.filter((sight) => sight?.status === 'held' && isEndless(sight)).length;
+  if (endless > mostMissing) return { status: 'held', remainingMs: Infinity };
+  const mayHaveIt = most.length + unknown.length >= quorum;
+  const mayBeBlocked = endless > 0 && endless + unknown.length > mostMissing;
+  if (!mayHaveIt && !mayBeBlocked) return { status: 'free' };
   if (most.length < quorum && awaited > 0) return undefined;
-  if (unknown.length > sights.length - quorum) return unavailable(sights, nodes);
+  if (unknown.length > mostMissing) return unavailable(sights, nodes);
+  if (!mayHaveIt) return { status: 'held', remainingMs: Infinity };
   // The lease is over when it is over on so many nodes that no majority is left.
   const [longest = 0, ...others] = most.sort((a, b) => b - a);
   return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
