@@ -10,7 +10,13 @@ afterEach(closeHttpApps);
 const WHERE = '@WithLock on Orders.pay: the key';
 
 /** A controller `Orders` with one handler. */
-function controllerOf(key: string, { path = 'orders/:id', prefix = '' } = {}): Type {
+function controllerOf(
+  key: string,
+  {
+    path = 'orders/:id',
+    prefix = '',
+  }: { readonly path?: string; readonly prefix?: string | string[] } = {},
+): Type {
   @Controller(prefix)
   class Orders {
     @Post(path)
