@@ -7,6 +7,7 @@ import {
   Subscription,
   type ObservableInput,
 } from 'rxjs';
+import { onAbort } from '../queue/on-abort.js';
 import type { Holding } from './holding.js';
 import type { LockedCall } from './locked-call.js';
 import { observableOf } from './return-kind.js';
@@ -77,7 +78,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       // Without its lock (after `maxHold`, say) nothing is to go on.
       const { signal } = holding.section.lock;
       if (signal.aborted) end();
-      else signal.addEventListener('abort', end, { once: true });
+      else onAbort(signal, end);
     };
   });
 }

@@ -8,7 +8,7 @@ import {
 import type { Holding } from '../decorators/holding.js';
 import type { Lock } from '../lease/lock.js';
 import type { Section, SectionLock } from '../lease/section.js';
-import { anyOf } from '../queue/on-abort.js';
+import { anyOf, onAbort } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
@@ -314,11 +314,11 @@ export class OnceDesk {
     await new Promise<void>((resolve) => {
       const over = (): void => {
         appointment.cancel();
-        signal.removeEventListener('abort', over);
+        ignore();
         resolve();
       };
       const appointment = this.#deps.agenda.schedule(ms, over);
-      signal.addEventListener('abort', over);
+      const ignore = onAbort(signal, over);
     });
   }
 
