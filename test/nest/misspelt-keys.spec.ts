@@ -149,13 +149,15 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
 describe('a parameter that is written with a colon', () => {
   class Decorated {
     static with(key: string): () => unknown {
-      return () =>
+      return () => {
         class Orders {
           @WithLock(key)
           async pay(orderId: string): Promise<string> {
             return orderId;
           }
-        };
+        }
+        return Orders;
+      };
     }
   }
 

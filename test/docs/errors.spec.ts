@@ -1,0 +1,350 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  LockModule,
+  LockService,
+  MemoryLockStore,
+  WithLock,
+  type LockModuleOptions,
+} from 'nestjs-holdfast';
+import { createTestLocks } from 'nestjs-holdfast/testing';
+import * as prettier from 'prettier';
+import { freePort } from '../support/free-port.js';
+import { RedisServer } from '../support/redis-server.js';
+import { closeApps, startApp } from '../module/start-app.js';
+import { closeHttpApps, startHttpApp } from '../nest/http-app.js';
+
+/*
+ * Makes each mistake, and compares docs/errors.md with what was printed.
+ * `UPDATE_DOCS=1 npm test -- test/docs/errors` writes the page anew.
+ */
+
+const PAGE = fileURLToPath(new URL('../../docs/errors.md', import.meta.url));
+
+type Anything = (...args: unknown[]) => unknown;
+
+interface Mistake {
+  readonly mistake: string;
+  /** What is printed: of an error that is thrown, its message. */
+  readonly make: () => unknown;
+}
+
+let redis: RedisServer;
+let guarded: RedisServer;
+let nobodysPort: number;
+const services: LockService[] = [];
+
+function service(options: LockModuleOptions = { store: 'memory' }): LockService {
+  const locks = new LockService({ wait: 5, nodeTimeout: 300, ...options });
+  services.push(locks);
+  return locks;
+}
+
+const start = (options: unknown): Promise<unknown> =>
+  startApp({ imports: [LockModule.forRoot(options as LockModuleOptions)] });
+
+/** Decorates `OrdersService.pay(orderId)`. */
+function decorate(decorator: unknown, isStatic = false): unknown {
+  class OrdersService {
+    static async pay(orderId: string): Promise<string> {
+      return orderId;
+    }
+    async pay(orderId: string): Promise<string> {
+      return orderId;
+    }
+  }
+  const target = isStatic ? OrdersService : OrdersService.prototype;
+  return (decorator as Anything)(target, 'pay', Object.getOwnPropertyDescriptor(target, 'pay'));
+}
+
+const withLock = WithLock as Anything;
+
+const call = (method: 'acquire' | 'run', ...args: unknown[]): unknown =>
+  Reflect.apply(service()[method] as Anything, services.at(-1), args);
+
+function warningsDuring(work: () => Promise<unknown>): Promise<string> {
+  const warnings: string[] = [];
+  const record = (message: unknown): void => {
+    warnings.push(String(message));
+  };
+  const logger: LoggerService = { log: () => undefined, warn: record, error: record };
+  Logger.overrideLogger(logger);
+  return work().then(() => warnings[0] ?? 'nothing');
+}
+
+const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
+  Configuration: [
+    { mistake: 'LockModule.forRoot({})', make: () => start({}) },
+    {
+      mistake: "forRoot({ redis: '…', store: 'memory' })",
+      make: () => start({ redis: redis.url, store: 'memory' }),
+    },
+    {
+      mistake: "forRoot({ redis: 'localhost:6379' })",
+      make: () => start({ redis: 'localhost:6379' }),
+    },
+    {
+      mistake: "forRoot({ redis: 'redis://a,redis://b' })",
+      make: () => start({ redis: 'redis://a,redis://b' }),
+    },
+    {
+      mistake: "forRoot({ redis: { url: 'redis://a' } })",
+      make: () => start({ redis: { url: 'redis://a' } }),
+    },
+    {
+      mistake: "forRoot({ store: 'memory', tll: '5s' })",
+      make: () => start({ store: 'memory', tll: '5s' }),
+    },
+    {
+      mistake: "forRoot({ store: 'memory', ttl: '5 sec onds' })",
+      make: () => start({ store: 'memory', ttl: '5 sec onds' }),
+    },
+    {
+      mistake: "useFactory: () => ({ store: 'memory', name: 'jobs' })",
+      make: () =>
+        startApp({
+          imports: [
+            LockModule.forRootAsync({
+              useFactory: () => ({ store: 'memory', name: 'jobs' }) as LockModuleOptions,
+            }),
+          ],
+        }),
+    },
+    {
+      mistake: 'LockModule.forRoot(…) in two modules',
+      make: () => {
+        @Module({ imports: [LockModule.forRoot({ store: 'memory' })] })
+        class OrdersModule {}
+        return startApp({
+          imports: [LockModule.forRoot({ store: 'memory', ttl: 1_000 }), OrdersModule],
+        });
+      },
+    },
+  ],
+  'Decorators and keys': [
+    { mistake: '@WithLock', make: () => decorate(WithLock) },
+    { mistake: '@WithLock()', make: () => decorate(withLock()) },
+    { mistake: "@WithLock({ key: 'order' })", make: () => decorate(withLock({ key: 'order' })) },
+    { mistake: "@WithLock('a', 5000)", make: () => decorate(withLock('a', 5_000)) },
+    {
+      mistake: "@WithLock('a', { wiat: '5s' })",
+      make: () => decorate(withLock('a', { wiat: '5s' })),
+    },
+    { mistake: '@WithLock on a static method', make: () => decorate(withLock('a'), true) },
+    {
+      mistake: "@WithLock('order:<orderid>') pay(orderId)",
+      make: () => decorate(withLock('order:<orderid>')),
+    },
+    {
+      mistake: "@WithLock('order::orderId') pay(orderId)",
+      make: () => decorate(withLock('order::orderId')),
+    },
+    { mistake: "@WithLock('order:{orderId}')", make: () => decorate(withLock('order:{orderId}')) },
+    {
+      mistake: "@WithLock('<orderId><orderId>')",
+      make: () => decorate(withLock('<orderId><orderId>')),
+    },
+    {
+      mistake: "@Post(':id') @WithLock('order:<params.idd>')",
+      make: () => {
+        @Controller('orders')
+        class OrdersController {
+          @Post(':id')
+          @WithLock('order:<params.idd>')
+          async pay(): Promise<void> {
+            // Nothing.
+          }
+        }
+        return startHttpApp({ controllers: [OrdersController] });
+      },
+    },
+    {
+      mistake: '<user.id> without a guard that sets the user (a warning)',
+      make: async () => {
+        @Controller('orders')
+        class OrdersController {
+          @Post()
+          @WithLock('orders:<user.id>')
+          async pay(): Promise<void> {
+            // Nothing.
+          }
+        }
+        const { post, warnings } = await startHttpApp({ controllers: [OrdersController] });
+        await post('/orders');
+        return warnings[0];
+      },
+    },
+    {
+      mistake: 'new OrdersService().pay()',
+      make: () => {
+        class OrdersService {
+          @WithLock('order')
+          async pay(): Promise<void> {
+            // Nothing.
+          }
+        }
+        return new OrdersService().pay();
+      },
+    },
+  ],
+  Calls: [
+    { mistake: "locks.acquire('order:42', 5000)", make: () => call('acquire', 'order:42', 5_000) },
+    {
+      mistake: "locks.acquire('order:42', { timeout: 5000 })",
+      make: () => call('acquire', 'order:42', { timeout: 5_000 }),
+    },
+    { mistake: 'locks.acquire(undefined)', make: () => call('acquire', undefined) },
+    { mistake: "locks.acquire('order:{42}')", make: () => call('acquire', 'order:{42}') },
+    { mistake: "locks.run('order:42')", make: () => call('run', 'order:42') },
+    {
+      mistake: "locks.run('order:42', work, { ttl: '5s' })",
+      make: () => call('run', 'order:42', () => 1, { ttl: '5s' }),
+    },
+  ],
+  Connection: [
+    {
+      mistake: 'nobody listens at the address',
+      make: () => service({ redis: `redis://127.0.0.1:${nobodysPort}` }).tryAcquire('order:42'),
+    },
+    {
+      mistake: 'rediss:// and a port without TLS',
+      make: () => service({ redis: redis.url.replace('redis:', 'rediss:') }).tryAcquire('order:42'),
+    },
+    {
+      mistake: 'a password is missing',
+      make: () => service({ redis: guarded.url }).tryAcquire('order:42'),
+    },
+    {
+      mistake: 'a database that the server does not have',
+      make: () => service({ redis: `${redis.url}/99` }).tryAcquire('order:42'),
+    },
+  ],
+  'At run time': [
+    {
+      mistake: 'a lock of acquire() is asked for again before it is released',
+      make: async () => {
+        const locks = service();
+        await locks.acquire('order:42');
+        await locks.acquire('order:42');
+      },
+    },
+    {
+      mistake: 'another process holds the lock',
+      make: async () => {
+        const store = new MemoryLockStore();
+        await service({ store }).acquire('order:42');
+        await service({ store }).acquire('order:42', { wait: 0 });
+      },
+    },
+    {
+      mistake: "run(['a', 'b']) inside run('a')",
+      make: () => {
+        const locks = service();
+        return locks.run('a', () => locks.run(['a', 'b'], () => 1));
+      },
+    },
+    {
+      mistake: "runOnce('a') inside run('a')",
+      make: () => {
+        const locks = service();
+        return locks.run('a', () => locks.runOnce('a', () => 1));
+      },
+    },
+    {
+      mistake: "locks.assertHeld('order:42') where nothing holds it",
+      make: () => {
+        service().assertHeld('order:42');
+      },
+    },
+    {
+      mistake: "locks.on('aquired', …)",
+      make: () => service().on('aquired' as 'acquired', () => undefined),
+    },
+  ],
+  'Shutdown and tests': [
+    {
+      mistake: 'a lock of acquire() that is never released (a warning)',
+      make: () =>
+        warningsDuring(async () => {
+          const locks = service();
+          await locks.acquire('order:42');
+          await locks.shutdown(0);
+        }),
+    },
+    {
+      mistake: 'a call after the shutdown',
+      make: async () => {
+        const locks = service();
+        await locks.shutdown(0);
+        await locks.acquire('order:42');
+      },
+    },
+    {
+      mistake: "testLocks.lose('order:42') before the code under test has locked it",
+      make: () => createTestLocks().testLocks.lose('order:42'),
+    },
+  ],
+};
+
+/** What differs from run to run, and from machine to machine. */
+const steady = (text: string): string =>
+  text
+    .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:6379')
+    .replaceAll(/(held for|after waiting) \d+ ms/g, '$1 12 ms')
+    // Servers word it in different ways.
+    .replaceAll(/NOAUTH .*?(?=\)\. Nothing)/g, 'NOAUTH …')
+    .replaceAll(/up to (29|30)\d{3} ms/g, 'up to 30000 ms')
+    .replaceAll(
+      /acquired at .+?(?=[),] and|\)\. )/g,
+      'acquired at OrdersService.pay (orders.service.ts:12:9)',
+    );
+
+const code = (text: string): string => {
+  const escaped = text.replaceAll('|', String.raw`\|`).replaceAll('\n', ' ');
+  return escaped.includes('`') ? `\`\` ${escaped} \`\`` : `\`${escaped}\``;
+};
+
+async function printed({ make }: Mistake): Promise<string> {
+  try {
+    return steady(String(await make()));
+  } catch (error) {
+    return steady((error as Error).message);
+  }
+}
+
+describe('docs/errors.md', () => {
+  beforeAll(async () => {
+    nobodysPort = await freePort();
+    redis = await RedisServer.start();
+    guarded = await RedisServer.start({ config: { requirepass: 'secret' } });
+  });
+  afterEach(async () => {
+    await Promise.all(services.splice(0).map((locks) => locks.shutdown(0)));
+    await closeApps();
+    await closeHttpApps();
+  });
+  afterAll(async () => {
+    await redis.stop();
+    await guarded.stop();
+  });
+
+  it('says of each mistake what is printed', async () => {
+    const page = [
+      '# Errors',
+      '',
+      'Mistakes, and what each of them prints. This page is written by `test/docs/errors.spec.ts`, which makes them. Clients see none of ' +
+        'these messages: what they get is in the [README](../README.md).',
+    ];
+    for (const [topic, mistakes] of Object.entries(MISTAKES)) {
+      page.push('', `## ${topic}`, '', '| mistake | message |', '| --- | --- |');
+      for (const mistake of mistakes)
+        page.push(`| ${code(mistake.mistake)} | ${code(await printed(mistake))} |`);
+    }
+    const options = { ...(await prettier.resolveConfig(PAGE)), parser: 'markdown' };
+    const text = await prettier.format(`${page.join('\n')}\n`, options);
+    if (process.env.UPDATE_DOCS === '1') await writeFile(PAGE, text);
+    expect(await readFile(PAGE, 'utf8')).toBe(text);
+  });
+});
