@@ -192,7 +192,8 @@ export class LeaseKeeper {
     const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
     const { store, events } = this.#deps;
     let outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
-    if (outcome.status === 'unavailable' && lease.validForMs > 0) {
+    // What never left this process was waited for by the store as long as it may.
+    if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
       outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
       // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
       if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };

@@ -294,6 +294,49 @@ describe('a connection that breaks', () => {
     expect(await service.run('cut', { wait: '20s' }, () => 'free')).toBe('free');
   });
 
+  it('and is back within the time limit costs nobody a release, an extension or a look; an acquire fails at once', async () => {
+    const patient = await open({
+      redis: `redis://127.0.0.1:${String(proxy.port)}`,
+      nodeTimeout: '10s',
+    });
+    const [released, extended] = await Promise.all(
+      ['released', 'extended'].map((key) => patient.acquire(key, { autoExtend: false })),
+    );
+    const forced = await service.acquire('forced', { autoExtend: false });
+    proxy.refuse();
+    proxy.cut();
+    await eventually(async () => (await failureOf(patient.tryAcquire('other'))).nodes.length > 0);
+    const asked = Promise.all([
+      released?.release(),
+      extended?.extend().then(() => 'extended'),
+      patient.inspect('extended'),
+      patient.forceRelease('forced'),
+    ]);
+    const since = performance.now();
+    const { nodes } = await failureOf(patient.tryAcquire('other'));
+    expect(nodes[0]).toMatchObject({ kind: 'connection' });
+    expect(performance.now() - since).toBeLessThan(5_000);
+    proxy.accept();
+    expect(await asked).toEqual([
+      true,
+      'extended',
+      { held: true, remainingMs: expect.any(Number) },
+      true,
+    ]);
+    expect(await server.command('EXISTS', 'lock:released', 'lock:forced')).toBe(0);
+    await Promise.all([extended?.release(), forced.release()]);
+  });
+
+  it('and stays away makes a release fail within its time limit', async () => {
+    const lock = await service.acquire('cut', { autoExtend: false });
+    proxy.refuse();
+    proxy.cut();
+    const since = performance.now();
+    await expect(lock.release()).rejects.toThrow(LockStoreUnavailableError);
+    expect(performance.now() - since).toBeLessThan(1_000 + 900);
+    proxy.accept();
+  });
+
   it('between a release and its answer is no loss: nobody else could have released it', async () => {
     const lock = await service.acquire('cut', { ttl: '60s' });
     proxy.pause('to-client');

@@ -1,6 +1,6 @@
 import type { TimeLimit } from '../../time/time-limit.js';
 import type { Unavailable } from '../lock-store.js';
-import type { RedisConnection, Reply } from './redis-connection.js';
+import type { RedisConnection, Reply, WhileDown } from './redis-connection.js';
 import type { Script } from './scripts/script.js';
 
 /** How many replicas have to have a lease before it counts. */
@@ -47,6 +47,7 @@ export class AcknowledgedWrites {
     keys: readonly string[],
     args: readonly (string | number)[],
     timeLimitMs: number,
+    whileDown?: WhileDown,
   ): Promise<AcknowledgedReply> {
     const reply = await this.#connection.ask(
       timeLimitMs,
@@ -57,6 +58,7 @@ export class AcknowledgedWrites {
           if (line !== undefined) line.push(write);
           else void this.#workOff(slot, [write]);
         }),
+      whileDown,
     );
     return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : reply;
   }

@@ -3,6 +3,7 @@ import type { Unavailable } from '../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisConnection, Reply } from './redis-connection.js';
+import { isLoginRefusal } from './reply-errors.js';
 import { quarantineScript } from './scripts/quarantine.js';
 
 /** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
@@ -97,8 +98,7 @@ const RIGHTS = 'see README, "Which rights does the Redis user need?"';
 
 /** What to change, by what the server says. */
 function remedyFor(message: string, keyPatterns: readonly string[]): string {
-  if (/WRONGPASS|NOAUTH|invalid password/.test(message))
-    return 'Check the user name and password in option "redis".';
+  if (isLoginRefusal(message)) return 'Check the user name and password in option "redis".';
   // Servers report it in one wording for commands of clients and in another for commands of scripts.
   if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
     return `Allow the Redis user the keys ${keyPatterns.join(' and ')} ("keyPrefix"); ${RIGHTS}.`;

@@ -5,7 +5,7 @@ import { systemClock } from '../../time/clock.js';
 import { TimeLimit } from '../../time/time-limit.js';
 import type { Unavailable } from '../lock-store.js';
 import type { RedisSource } from './redis-source.js';
-import { isPassing, isReply, messageOf } from './reply-errors.js';
+import { isLoginRefusal, isPassing, isReply, messageOf } from './reply-errors.js';
 import type { Script } from './scripts/script.js';
 import { tlsHint } from './tls-hint.js';
 import { DatabaseRefusal, verifyConnection, type Verification } from './verify-connection.js';
@@ -35,6 +35,12 @@ export interface ConnectionEvents {
 /** What a request is for. What counts as the node's vote is refused while the node is set aside. */
 type Purpose = 'vote' | 'look';
 
+/**
+ * What a request does while the connection is down. `'fails'`: as soon as a try to connect has failed; its caller tries again, or has
+ * something better to do. `'waits'`: it goes out when the connection is back, within its time limit. It is never sent twice.
+ */
+export type WhileDown = 'fails' | 'waits';
+
 /** @param limit tells whether the request is still waited for */
 type Request = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
 
@@ -44,6 +50,7 @@ interface Pending {
   readonly purpose: Purpose;
   readonly timeLimitMs: number;
   readonly limit: TimeLimit;
+  readonly whileDown: WhileDown;
 }
 
 /** Our connection for commands: runs scripts, each within a time limit, and names what went wrong. */
@@ -52,7 +59,7 @@ export class RedisConnection {
   readonly #source: RedisSource;
   readonly #verification: Verification;
   readonly #events: ConnectionEvents;
-  #whenReady: Promise<void> | undefined;
+  readonly #whenReady = new Map<WhileDown, Promise<void>>();
   /** Under way. */
   #verifying: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
@@ -119,19 +126,23 @@ export class RedisConnection {
     keys: readonly string[],
     args: readonly (string | number)[],
     timeLimitMs: number,
+    whileDown?: WhileDown,
   ): Promise<Reply> {
-    return this.ask(timeLimitMs, ({ client }, limit) =>
-      client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
-        // Nobody waits for it after its time: sent now, it would come after its own clean-up.
-        if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-        return client.eval(script.lua, keys.length, ...keys, ...args);
-      }),
+    return this.ask(
+      timeLimitMs,
+      ({ client }, limit) =>
+        client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+          // Nobody waits for it after its time: sent now, it would come after its own clean-up.
+          if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+          return client.eval(script.lua, keys.length, ...keys, ...args);
+        }),
+      whileDown,
     );
   }
 
   /** Any request that counts as the node's vote, within a time limit. Never rejects. */
-  ask(timeLimitMs: number, request: Request): Promise<Reply> {
-    return this.#request('vote', timeLimitMs, request);
+  ask(timeLimitMs: number, request: Request, whileDown?: WhileDown): Promise<Reply> {
+    return this.#request('vote', timeLimitMs, request, whileDown);
   }
 
   /** As `ask`, of a node that may have no vote: how it is, and what reaches it. */
@@ -150,11 +161,16 @@ export class RedisConnection {
     this.client.disconnect();
   }
 
-  #request(purpose: Purpose, timeLimitMs: number, request: Request): Promise<Reply> {
+  #request(
+    purpose: Purpose,
+    timeLimitMs: number,
+    request: Request,
+    whileDown: WhileDown = 'fails',
+  ): Promise<Reply> {
     if (this.#state === 'closed')
       return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#timeLimits, timeLimitMs);
-    const pending = { request, purpose, timeLimitMs, limit };
+    const pending = { request, purpose, timeLimitMs, limit, whileDown };
     return this.#isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
@@ -164,18 +180,18 @@ export class RedisConnection {
   }
 
   async #sendWhenUsable(pending: Pending): Promise<Reply> {
-    const { limit, timeLimitMs } = pending;
+    const { limit, timeLimitMs, whileDown } = pending;
     const isInTime = await new Promise<boolean>((resolve) => {
       limit.onOver = () => {
         resolve(false);
       };
-      void this.#becomesUsable().then(() => {
+      void this.#becomesUsable(whileDown).then(() => {
         resolve(true);
       });
     });
     if (isInTime && this.#isUsable) return this.#send(pending);
     limit.cancel();
-    if (!isInTime) this.#heardNothing(timeLimitMs);
+    if (!isInTime && this.#lastError === undefined) this.#heardNothing(timeLimitMs);
     return { ...this.#notUsable(isInTime, timeLimitMs), sent: false };
   }
 
@@ -226,33 +242,37 @@ export class RedisConnection {
   }
 
   /** Until it is usable, or a try to make it so has failed. */
-  async #becomesUsable(): Promise<void> {
-    await this.#connected();
+  async #becomesUsable(whileDown: WhileDown): Promise<void> {
+    await this.#connected(whileDown);
     if (this.client.status === 'ready' && this.#state !== 'there') await this.#verify();
   }
 
-  /** Until ready, or until a try to connect has failed. */
-  #connected(): Promise<void> {
+  /** Until ready, or until a try to connect has failed: any, or for those who wait one that will fail until a setting is changed. */
+  #connected(whileDown: WhileDown): Promise<void> {
     const { client } = this;
     if (client.status === 'wait') client.connect().catch(() => undefined); // told by the 'error' event
-    if (client.status === 'ready' || client.status === 'end' || this.#lastError !== undefined)
-      return Promise.resolve();
-    this.#whenReady ??= new Promise((resolve) => {
+    const ends = (message: string): boolean => whileDown === 'fails' || isLoginRefusal(message);
+    if (client.status === 'ready' || client.status === 'end') return Promise.resolve();
+    if (this.#lastError !== undefined && ends(this.#lastError)) return Promise.resolve();
+    const waiting = this.#whenReady.get(whileDown);
+    if (waiting !== undefined) return waiting;
+    const whenReady = new Promise<void>((resolve) => {
       const done = (): void => {
         client.off('ready', done);
         client.off('error', failed);
         client.off('end', done);
-        this.#whenReady = undefined;
+        this.#whenReady.delete(whileDown);
         resolve();
       };
       const failed = (error: Error): void => {
-        if (!isOfSelect(error)) done();
+        if (!isOfSelect(error) && ends(error.message)) done();
       };
       client.on('ready', done);
       client.on('error', failed);
       client.on('end', done);
     });
-    return this.#whenReady;
+    this.#whenReady.set(whileDown, whenReady);
+    return whenReady;
   }
 
   /** Once for each connection, and again when somebody asks for anything after it has failed: a setting may have been changed. */
@@ -337,8 +357,7 @@ export class RedisConnection {
       return this.#refusal ?? this.failure('timeout', `no answer within ${limit}`);
     const problem = this.#lastError ?? (isInTime ? CLOSED : `not connected within ${limit}`);
     // It is there, and will not let us in until somebody changes a password.
-    const isRefused = /WRONGPASS|NOAUTH|invalid password/.test(problem);
-    if (isRefused) return this.failure('error', problem, false);
+    if (isLoginRefusal(problem)) return this.failure('error', problem, false);
     const isNew = this.#state === 'new' && !this.client.isCluster;
     const hint = isNew ? tlsHint(this.client as Redis, problem) : '';
     return this.failure('connection', `${problem}${hint}`);

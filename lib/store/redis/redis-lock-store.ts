@@ -216,7 +216,7 @@ export class RedisLockStore implements LockStore {
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.release(lease, { lastToken, keepMs }),
+      (node) => node.release(lease, { lastToken, keepMs, whileDown: 'waits' }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
     if (outcome.status !== 'unavailable' && this.#nodes.length > 1) {

@@ -36,7 +36,7 @@ import { nodeHealth } from './node-health.js';
 import { NodeWatch, type Until } from './node-watch.js';
 import { NodeOnce } from './once/node-once.js';
 import { probe, type Finding, type RestartGuard } from './probe.js';
-import { RedisConnection } from './redis-connection.js';
+import { RedisConnection, type WhileDown } from './redis-connection.js';
 import { RedisInbox } from './redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from './redis-source.js';
 import { acquireScript } from './scripts/acquire.js';
@@ -84,6 +84,8 @@ export interface ReleaseManner {
   readonly leaves?: LinePlace;
   /** For so long the keys stay taken. */
   readonly keepMs?: number | undefined;
+  /** Default `'fails'`: whoever gives back what is left of a request tries again later. */
+  readonly whileDown?: WhileDown;
 }
 
 /** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
@@ -274,6 +276,7 @@ export class RedisNode {
         this.#guarded(keys),
         [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, this.#options.turns, ...args],
         Math.max(...batch.map(({ lease }) => lease.ttlMs)),
+        'waits',
       );
       const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
       this.#clock.learn(Number(clock), sentAt, performance.now());
@@ -305,18 +308,21 @@ export class RedisNode {
 
   /** Ends whoever's lease. */
   forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.release({ keys: [key], token: '' });
+    return this.release({ keys: [key], token: '' }, { whileDown: 'waits' });
   }
 
   async inspect(key: string): Promise<Sight> {
     const { main, holders } = this.#places.names(key);
-    const reply = await this.#connection.ask(this.#options.nodeTimeoutMs, ({ client }) =>
-      // What is no text is no lock of anybody's, but it is in the way of one.
-      Promise.all([
-        client.pttl(main),
-        client.get(main).catch(() => 'no lock'),
-        client.pttl(holders),
-      ]),
+    const reply = await this.#connection.ask(
+      this.#options.nodeTimeoutMs,
+      ({ client }) =>
+        // What is no text is no lock of anybody's, but it is in the way of one.
+        Promise.all([
+          client.pttl(main),
+          client.get(main).catch(() => 'no lock'),
+          client.pttl(holders),
+        ]),
+      'waits',
     );
     if (reply.status === 'unavailable') return reply;
     const [pttl, holder, together] = listOf(reply.value);
@@ -561,7 +567,7 @@ export class RedisNode {
   async #releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { tells, lastToken, leaves, keepMs = 0 }: ReleaseManner = {},
+    { tells, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
     const member = this.#member(lease, leaves, group);
@@ -581,6 +587,7 @@ export class RedisNode {
         keepMs > 0 ? Math.ceil(keepMs) : '',
       ]),
       nodeTimeoutMs,
+      whileDown,
     );
     if (reply.status === 'unavailable') return reply;
     if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
@@ -605,11 +612,12 @@ export class RedisNode {
     keys: readonly string[],
     args: readonly (string | number)[],
     ttlMs: number,
+    whileDown?: WhileDown,
   ): Promise<AcknowledgedReply> {
     const timeLimitMs = Math.min(this.#options.nodeTimeoutMs, ttlMs);
     return this.#acknowledged === undefined
-      ? this.#connection.run(script, keys, args, timeLimitMs)
-      : this.#acknowledged.run(slot, script, keys, args, timeLimitMs);
+      ? this.#connection.run(script, keys, args, timeLimitMs, whileDown)
+      : this.#acknowledged.run(slot, script, keys, args, timeLimitMs, whileDown);
   }
 
   #guarded(keys: readonly string[]): readonly string[] {

@@ -15,3 +15,7 @@ export const isPassing = (error: unknown): boolean =>
 
 /** The server said no, and will until somebody changes a setting. */
 export const isRefusal = (error: unknown): error is Error => isReply(error) && !isPassing(error);
+
+/** The server does not know the user, or the password is another one. */
+export const isLoginRefusal = (message: string): boolean =>
+  /WRONGPASS|NOAUTH|invalid password/.test(message);
