@@ -24,6 +24,7 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^\\./this-file\\.cjs$': '<rootDir>/lib/decorators/this-file.cts',
+    '^\\./ioredis\\.cjs$': '<rootDir>/lib/store/redis/ioredis.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
   },

@@ -3,7 +3,7 @@
  * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself.
  * What the README and the declarations refer to has to be in the tarball.
  */
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runToTheEnd } from '../../scripts/demo/processes.mjs';
@@ -92,7 +92,20 @@ async function tryApplication(parent, tarball, compilers, application) {
   if (!output.includes('app: closed')) {
     throw new Error(`the ${type} application ended before its end:\n${output}`);
   }
+  await expectHintWithoutIoredis(root);
   console.log(`smoke: ${type} application, Nest ${nest}, ioredis ${ioredis}: ok`);
+}
+
+/** Some package managers leave peer dependencies to the application. */
+async function expectHintWithoutIoredis(root) {
+  await rm(join(root, 'node_modules', 'ioredis'), { recursive: true });
+  const attempt = run(process.execPath, [join('dist', 'app.js')], root, RUN_LIMIT_MS);
+  const { message } = await attempt.then(
+    () => new Error('the application started'),
+    (error) => error,
+  );
+  if (!message.includes('which is not installed: npm install ioredis'))
+    throw new Error(`without ioredis the message is not the one that helps:\n${message}`);
 }
 
 const parent = temporaryFolder('smoke');

@@ -1,8 +1,8 @@
-import type { Cluster } from 'ioredis';
-import { Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../errors.js';
 import { describe } from '../../options/describe.js';
 import { redact } from '../../options/redact.js';
+import ioredis from './ioredis.cjs';
 
 /** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
 export type RedisLocation = string | RedisOptions | Redis | Cluster;
@@ -101,7 +101,7 @@ export function redisSource(location: RedisLocation): RedisSource {
   const template =
     typeof location === 'string'
       ? fromUrl(location)
-      : new Redis({ ...location, lazyConnect: true });
+      : new ioredis.Redis({ ...location, lazyConnect: true });
   template.disconnect();
   return singleSource(template, typeof location === 'string' ? pathOf(location) : undefined);
 }
@@ -113,7 +113,7 @@ const pathOf = (url: string): string | undefined =>
 /** Not connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
 function fromUrl(url: string): Redis {
   try {
-    return new Redis(url, { lazyConnect: true });
+    return new ioredis.Redis(url, { lazyConnect: true });
   } catch {
     // Without an @, what stands in the place of a port may be the password.
     const shown = url.includes('@') ? url : url.replace(/:(?!\/\/|\d{1,5}(?:[/?#]|$)).*/s, ':***');
