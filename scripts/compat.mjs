@@ -1,11 +1,20 @@
 /**
- * `npm run test:compat -- --nest 11 --ioredis 5 [arguments for jest]`: copies the tree into a temporary
- * folder, installs these major versions there, type-checks the library and runs the tests.
+ * `npm run test:compat -- --nest 11 --ioredis 5 --node 24 --redis-server PATH [arguments for jest]`: copies the tree into a
+ * temporary folder, installs these major versions there, type-checks the library and runs the tests on that Node, against that
+ * server. Each of the four may be left out, but not all of them.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -17,20 +26,28 @@ const OTHER_MAJORS = {
 };
 
 function readArguments(args) {
-  const majors = {};
+  const wanted = {};
   const forJest = [];
   for (let at = 0; at < args.length; at++) {
-    const name = /^--(nest|ioredis)$/.exec(args[at])?.[1];
-    if (name) majors[name] = args[++at];
-    else forJest.push(args[at]);
+    const name = /^--(nest|ioredis|node|redis-server)$/.exec(args[at])?.[1];
+    if (!name) forJest.push(args[at]);
+    else if (args[at + 1] === undefined) throw new Error(`compat: --${name} needs a value`);
+    else wanted[name] = args[++at];
   }
-  if (majors.nest === undefined && majors.ioredis === undefined) {
-    throw new Error('compat: say which versions, for instance: --nest 11 --ioredis 5');
+  if (Object.keys(wanted).length === 0) {
+    throw new Error('compat: say which versions, for instance: --nest 11 --ioredis 5 --node 24');
   }
-  if (majors.nest !== undefined && !(majors.nest in OTHER_MAJORS)) {
+  const { nest, node, 'redis-server': redisServer } = wanted;
+  if (nest !== undefined && !(nest in OTHER_MAJORS)) {
     throw new Error(`compat: --nest is one of ${Object.keys(OTHER_MAJORS).join(', ')}`);
   }
-  return { ...majors, forJest };
+  if (node !== undefined && !/^\d+(\.\d+){0,2}$/.test(node)) {
+    throw new Error('compat: --node is a version, such as 24');
+  }
+  if (redisServer !== undefined && !existsSync(redisServer)) {
+    throw new Error(`compat: there is no server program at ${redisServer}`);
+  }
+  return { ...wanted, redisServer: redisServer && resolve(redisServer), forJest };
 }
 
 /** What npm has to install to get these majors. */
@@ -51,13 +68,22 @@ const nestPackages = (dependencies) =>
 
 function run(cwd, program, ...args) {
   console.log(`compat: ${[program, ...args].join(' ')}`);
-  const { status, error } = spawnSync(program, args, { cwd, stdio: 'inherit' });
+  const { status, error } = spawnSync(program, args, { cwd, env, stdio: 'inherit' });
   if (status !== 0) throw new Error(`compat: ${program} failed (${error?.message ?? status})`);
 }
 
 function installed(root, name) {
   const manifest = readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8');
   return `${name} ${JSON.parse(manifest).version}`;
+}
+
+/** Puts that Node first in the path of what runs from now on. */
+function useNode(version, ...quietly) {
+  const folder = join(copy, '.node');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{}');
+  run(folder, 'npm', 'install', '--no-save', ...quietly, `node@${version}`);
+  env.PATH = [join(folder, 'node_modules', '.bin'), env.PATH].join(delimiter);
 }
 
 /** The files that git knows or would add. */
@@ -72,13 +98,18 @@ function copyTree(destination) {
 }
 
 let copy;
+/** Of what runs here. */
+const env = { ...process.env };
 try {
-  const { forJest, ...majors } = readArguments(process.argv.slice(2));
+  const { forJest, node, redisServer, ...majors } = readArguments(process.argv.slice(2));
   copy = mkdtempSync(join(tmpdir(), 'holdfast-compat-'));
   copyTree(copy);
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
   run(copy, 'npm', 'install', '--no-save', ...quietly, ...packagesFor(majors));
   console.log(`compat: ${installed(copy, '@nestjs/core')}, ${installed(copy, 'ioredis')}`);
+  if (node !== undefined) useNode(node, ...quietly);
+  if (redisServer !== undefined) env.REDIS_SERVER_BIN = redisServer;
+  run(copy, 'node', '--version');
   run(copy, 'npm', 'run', 'build');
   run(copy, 'npm', 'test', '--', ...forJest);
 } catch (error) {

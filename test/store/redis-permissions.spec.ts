@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Logger } from '@nestjs/common';
 import { Cluster } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
+import { readmeRights } from './readme-rights.js';
 
 let server: RedisServer;
 let opened: OpenStore[] = [];
@@ -221,23 +221,11 @@ describe('a Redis user with the rights that the README lists', () => {
     ends = [];
   });
 
-  /** The rights that stand below these headings, and those that stand there for everybody. */
-  async function listedFor(...headings: readonly string[]): Promise<readonly string[]> {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const lines = [...readme.matchAll(/^# (.+)\nACL SETUSER locks (.+)$/gm)];
-    return ['Always', ...headings].flatMap((heading) => {
-      const [, , rights] = lines.find(([, found]) => found?.startsWith(heading)) ?? [];
-      if (rights === undefined) throw new Error(`The README lists no rights for: ${heading}`);
-      return rights.split(' ');
-    });
-  }
-
   /** Makes the user on all of these servers. */
   async function allow(on: readonly RedisServer[], ...headings: readonly string[]): Promise<void> {
     servers = on;
-    const version = String(await on[0]?.command('INFO', 'server'));
-    const tellsItsName = !/^redis_version:7\.0\./m.test(version);
-    const rights = await listedFor(...(tellsItsName ? ['Redis 7.2'] : []), ...headings);
+    const [first] = on as [RedisServer];
+    const rights = await readmeRights(first, ...headings);
     for (const each of on) {
       await each.command('ACL', 'SETUSER', 'locks', 'reset', 'resetchannels', ...rights);
       await each.command('ACL', 'LOG', 'RESET');

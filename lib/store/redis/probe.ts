@@ -14,6 +14,9 @@ export interface RestartGuard {
   readonly bootstrap: boolean;
 }
 
+/** The release script keeps the TTL of a fence with `SET … KEEPTTL`. Valkey gives a `redis_version` that it is compatible with. */
+const OLDEST_REDIS = 6;
+
 interface Subject {
   readonly name: string;
   /** A name that our Redis user may use: others may be forbidden. */
@@ -48,18 +51,24 @@ export type Finding =
  * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should know. A server that is
  * not there yet does not keep the application from starting: until it is there, requests are `unavailable`.
  *
- * @throws LockConfigurationError for what makes the restart guard impossible
+ * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
   const { name, key, clock, timeLimitMs, restartGuard, replicas, isStart, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (connection.isRefused) return 'waits';
   if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
-  const [memory, replication] = await Promise.all(
-    ['memory', 'replication'].map((section) =>
+  const [server, memory, replication] = await Promise.all(
+    ['server', 'memory', 'replication'].map((section) =>
       connection.look(timeLimitMs, ({ client }) => client.info(section)),
     ),
   );
+  const version = field(server, 'redis_version');
+  if (version !== undefined && Number.parseInt(version) < OLDEST_REDIS) {
+    throw new LockConfigurationError(
+      `Holdfast needs Redis ${String(OLDEST_REDIS)}.0 or later, or Valkey; ${name} runs ${version}. See docs/compatibility.md.`,
+    );
+  }
   const policy = field(memory, 'maxmemory_policy');
   const evicts =
     policy !== undefined &&
