@@ -15,8 +15,17 @@ export function optionsOf<Options extends object>(
 ): Options {
   if (options === undefined) return {} as Options;
   refuseNoObject(call, options);
+  const other = WAITING[call];
+  if (other !== undefined && 'wait' in options && options.wait !== undefined) {
+    throw new LockConfigurationError(
+      `${call}() does not wait: use ${other}() for the option "wait", or leave it out.`,
+    );
+  }
   return options;
 }
+
+/** Calls that never wait, and what to use instead. */
+const WAITING: Readonly<Record<string, string>> = { tryAcquire: 'acquire', tryRun: 'run' };
 
 /**
  * The arguments that come after the keys: `(work)` or `(options, work)`.

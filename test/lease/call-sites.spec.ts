@@ -138,9 +138,9 @@ describe('a refusal', () => {
   it('says that another owner holds it when the store knows that the holder is not ours', async () => {
     const { clock, store, locks } = scriptedService();
     await locks.acquire('key');
-    store.onAcquire = () => ({ ...heldFor(Infinity), holder: 'holdfast:somebody-else' });
+    store.onAcquire = () => ({ ...heldFor(Infinity), holder: 'somebody-else' });
     const error = await rejection(locks.acquire('key', { wait: 0 }));
-    expect(error.message).toContain('held by another owner without an expiry. Try again later');
+    expect(error.message).toContain('other software holds it with a lock that has no TTL');
     await ended(locks, clock);
   });
 });

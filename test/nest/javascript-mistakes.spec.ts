@@ -146,6 +146,8 @@ describe('a call that JavaScript makes wrongly', () => {
       ['x', { timeout: 5 }],
       'Give "wait" for how long to wait, or "maxHold" for how long to hold.',
     ],
+    ['tryAcquire', ['x', { wait: 500 }], 'tryAcquire() does not wait: use acquire()'],
+    ['tryRun', ['x', { wait: '1s' }, work], 'tryRun() does not wait: use run()'],
     ['tryAcquire', ['x', 5_000], 'tryAcquire() takes its options as an object, received 5000.'],
     [
       'run',
