@@ -400,16 +400,8 @@ describe('a user of a Cluster', () => {
   });
 
   it('with the rights that the README lists is denied nothing', async () => {
-<<<<<<< HEAD
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const listed = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
-    const onCluster = /ACL SETUSER locks (\+ssubscribe .*)/.exec(readme)?.[1]?.split(' ') ?? [];
-    expect(onCluster).toContain('+ssubscribe');
-    await user('listed', 'resetchannels', ...listed, ...onCluster);
-=======
     const [node] = cluster.nodes as [RedisServer];
     await user('listed', 'resetchannels', ...(await readmeRights(node, 'A Cluster')));
->>>>>>> 1d13ebd (feat(redis): refuse servers before Redis 6.0 at the start; compatibility table, and runs on other Node and Redis versions)
     for (const node of cluster.nodes) await node.command('ACL', 'LOG', 'RESET');
     const keys = await Promise.all((await masters()).map((master) => newKey(master)));
     const [first, second] = [service({ username: 'listed' }), service({ username: 'listed' })];
