@@ -359,8 +359,8 @@ export class LockNotBoundError extends LockError {
 
 /** A `@WithLock` method returned something other than its `returns` option says. */
 export class LockReturnKindError extends LockError {
-  constructor(problem: string) {
-    super({ code: 'LOCK_RETURN_KIND', body: INTERNAL, message: problem });
+  constructor(problem: string, keys: readonly string[] = []) {
+    super({ code: 'LOCK_RETURN_KIND', keys, body: INTERNAL, message: problem });
   }
 }
 

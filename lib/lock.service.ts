@@ -474,7 +474,7 @@ export class LockService {
     const count = held.length === 1 ? '1 lock' : `${String(held.length)} locks`;
     const what =
       forMs > 0
-        ? `The shutdown waits up to ${String(forMs)} ms more for ${count} not released yet`
+        ? `The shutdown waits up to ${String(Math.round(forMs))} ms more for ${count} not released yet`
         : `The shutdown ends ${count} not released yet`;
     this.#logger.warn(
       `${what}: ${named.join('; ')}. A lock of acquire() is held until it is released: do it in a finally block, or use run() or "await using".`,
@@ -541,6 +541,7 @@ export class LockService {
       new LockReturnKindError(
         `The work under ${lock.keys.map((key) => `"${key}"`).join(', ')} returned a stream, which would go on without the lock. ` +
           `Consume it inside the work, or return it from a method with @WithLock(…, { returns: 'observable' | 'iterable' }).`,
+        lock.keys,
       ),
     );
   }

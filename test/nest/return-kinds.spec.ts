@@ -391,3 +391,13 @@ describe('onLocked', () => {
     await expect(kinds.innerRefusal()).rejects.toThrow(LockNotAcquiredError);
   });
 });
+
+describe('the work of run()', () => {
+  it('is refused where it returns a stream, and the error has its keys', async () => {
+    const stream = locks.run('order:42', async function* () {
+      yield 1;
+    });
+    await expect(stream).rejects.toMatchObject({ code: 'LOCK_RETURN_KIND', keys: ['order:42'] });
+    expect((await locks.inspect('order:42')).held).toBe(false);
+  });
+});
