@@ -104,6 +104,8 @@ export interface HeldHere {
   readonly heldMs?: number | undefined;
   /** Where it acquired the lock, if that is known. */
   readonly place?: string | undefined;
+  /** Whether it is a section that the refused call runs in. */
+  readonly isAround?: boolean | undefined;
 }
 
 /** The end of a sentence: who holds it, and for how long. */
@@ -113,9 +115,14 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
   const left = `for up to ${String(Math.ceil(retryAfterMs))} ms more`;
   const tryAgain = `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`;
   if (heldHere === undefined) return `held by another owner ${left}. ${tryAgain}`;
-  const { heldMs, place } = heldHere;
+  const { heldMs, place, isAround = false } = heldHere;
   const since = heldMs === undefined ? '' : ` for ${String(Math.round(heldMs))} ms`;
   const where = place === undefined ? '' : `, acquired at ${place}`;
+  if (isAround)
+    return (
+      `held${since} by the run(), @WithLock or @RunOnce around this very call${where}: ` +
+      'use run(), which shares the lock of the outer call, or leave this acquire() out.'
+    );
   // Held for all of the wait: it may be forgotten, or be the caller's own.
   const forgotten =
     waitedMs > 0 && heldMs !== undefined && heldMs >= waitedMs

@@ -513,7 +513,10 @@ export class LockService {
   ): Promise<HeldLock> {
     const since = this.#clock.now();
     try {
-      const lease = await this.#queue.acquire({ keys, ...options, site });
+      const around = Section.current();
+      const isHeldAround = (key: string): boolean =>
+        around?.enclosing(this).some((section) => section.holds(this, key)) ?? false;
+      const lease = await this.#queue.acquire({ keys, ...options, site }, isHeldAround);
       const waitedMs = Math.round(elapsedMs(since, this.#clock.now()));
       this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
       const lock = new HeldLock(lease, this.#keeper);

@@ -28,6 +28,9 @@ import {
   type LineDependencies,
 } from './waiting-line.js';
 
+/** Whether a section around the calling code holds a key; for the message of a refusal. */
+type IsHeldAround = (key: string) => boolean;
+
 interface Dependencies {
   readonly store: LockStore;
   readonly clock: Clock;
@@ -103,11 +106,11 @@ export class LockQueue {
    *
    * @throws the closing or the signal's reason, when that is known at once
    */
-  acquire(request: LockRequest): Promise<Lease> {
+  acquire(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     request.signal?.throwIfAborted();
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
-    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request);
-    return this.#underWay.add(this.#tryOnce(request));
+    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
+    return this.#underWay.add(this.#tryOnce(request, isHeldAround));
   }
 
   /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
@@ -148,14 +151,14 @@ export class LockQueue {
     return this.#underWay.settled();
   }
 
-  async #tryOnce(request: LockRequest): Promise<Lease> {
+  async #tryOnce(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     let outcome = await this.#attempt(request);
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries));
       if (!this.#isOpenTo(request)) break;
       outcome = await this.#attempt(request, { isSplit: true });
     }
-    if (outcome.status !== 'granted') throw this.#refusal(request, outcome, 0);
+    if (outcome.status !== 'granted') throw this.#refusal(request, outcome, 0, isHeldAround);
     if (this.#isOpenTo(request)) return this.#deps.adopt(outcome.grant, request);
     this.#deps.discard(outcome.grant, request.ttlMs);
     request.signal?.throwIfAborted();
@@ -170,9 +173,11 @@ export class LockQueue {
     return this.#state !== 'closed' && request.signal?.aborted !== true;
   }
 
-  #wait(request: LockRequest): Promise<Lease> {
+  #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     const { clock, agenda } = this.#deps;
-    const caller = new Caller(request, clock, agenda, (...facts) => this.#refusal(...facts));
+    const caller = new Caller(request, clock, agenda, (...facts) =>
+      this.#refusal(...facts, isHeldAround),
+    );
     const name = nameOf(request.keys, request.mode);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
@@ -200,8 +205,12 @@ export class LockQueue {
   }
 
   /** What a refusal by the store is called. */
-  #refusal(request: LockRequest, outcome: Held | Unavailable, waitedMs: number): Error {
-    const { keys } = request;
+  #refusal(
+    { keys }: LockRequest,
+    outcome: Held | Unavailable,
+    waitedMs: number,
+    isHeldAround: IsHeldAround,
+  ): Error {
     if (outcome.status === 'unavailable')
       return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
     const { remainingMs: retryAfterMs } = outcome;
@@ -209,17 +218,18 @@ export class LockQueue {
       keys,
       retryAfterMs,
       waitedMs,
-      heldHere: this.#heldHere(outcome),
+      heldHere: this.#heldHere(outcome, isHeldAround),
     });
   }
 
   /** What is known of a holder that is a caller of this service itself. */
-  #heldHere({ key, holder }: Held): HeldHere | undefined {
+  #heldHere({ key, holder }: Held, isHeldAround: IsHeldAround): HeldHere | undefined {
     const lease = this.#deps.holderOf(key);
     if (lease === undefined) return undefined;
     const isAnother = holder !== undefined && holder !== lease.token;
     if (isAnother && holdModeOf(lease.token) === 'exclusive') return undefined;
-    return { heldMs: lease.heldForMs(this.#deps.clock.now()), place: lease.options.site?.place };
+    const heldMs = lease.heldForMs(this.#deps.clock.now());
+    return { heldMs, place: lease.options.site?.place, isAround: isHeldAround(key) };
   }
 
   #newToken(mode: HoldMode): string {

@@ -231,6 +231,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       },
     },
     {
+      mistake: "acquire('order:42') inside run('order:42')",
+      make: () => {
+        const locks = service();
+        return locks.run('order:42', () => locks.acquire('order:42'));
+      },
+    },
+    {
       mistake: 'another process holds the lock',
       make: async () => {
         const store = new MemoryLockStore();
@@ -297,7 +304,7 @@ const steady = (text: string): string =>
     .replaceAll(/NOAUTH .*?(?=\)\. Nothing)/g, 'NOAUTH …')
     .replaceAll(/up to (29|30)\d{3} ms/g, 'up to 30000 ms')
     .replaceAll(
-      /acquired at .+?(?=[),] and|\)\. )/g,
+      /acquired at .+?(?=[),] and|\)\. |: use run)/g,
       'acquired at OrdersService.pay (orders.service.ts:12:9)',
     );
 

@@ -7,6 +7,7 @@ import {
   WithLock,
   type Lock,
 } from 'nestjs-holdfast';
+import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';
 import type { VirtualClock } from '../support/virtual-clock.js';
@@ -112,6 +113,30 @@ describe('a refusal', () => {
       ),
     );
     expect(JSON.stringify((error as LockNotAcquiredError).getResponse())).not.toContain('hold');
+  });
+
+  it.each([0, 5])(
+    'of acquire() inside the section that holds the key says so, and what to do, with wait: %d',
+    async (wait) => {
+      const locks = service();
+      const error = await locks.run('key', () => rejection(locks.acquire('key', { wait })));
+      expect(error).toBeInstanceOf(LockNotAcquiredError);
+      expect(error.message).toMatch(
+        /: held for \d+ ms by the run\(\), @WithLock or @RunOnce around this very call, acquired at .*call-sites\.spec\.ts:\d+:\d+\)?: use run\(\), which shares the lock of the outer call, or leave this acquire\(\) out\.$/,
+      );
+    },
+  );
+
+  it('of acquire() in work that outlived its section does not blame that section', async () => {
+    const locks = service();
+    const over = deferred();
+    let late: Promise<Error> | undefined;
+    await locks.run('key', () => {
+      late = over.promise.then(() => rejection(locks.acquire('key')));
+    });
+    await locks.acquire('key');
+    over.resolve();
+    expect((await late)?.message).toContain('in this same process');
   });
 
   it('says so of a call inside the section that holds the key, whose turn did not come', async () => {
