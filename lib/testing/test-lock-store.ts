@@ -27,6 +27,17 @@ export class TestLockStore extends MemoryLockStore {
   #failing: 'nothing' | 'everything' | ReadonlySet<string> = 'nothing';
   /** Of locks under which nothing was done, because the work is over: their fencing tokens. */
   readonly #idle = new Set<number>();
+  #closed = false;
+
+  /** Whether its service has shut down. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#closed = true;
+  }
 
   /** Whether a lock was granted only to learn that the work is done, or exhausted. */
   wasIdle(fencingToken: number): boolean {

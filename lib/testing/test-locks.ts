@@ -9,7 +9,10 @@ export type RecordedLockEvent = {
   readonly [Name in LockEventName]: { readonly event: Name } & LockEvents[Name];
 }[LockEventName];
 
-/** In a test: makes keys look held, lost or unavailable, and tells what was locked. */
+/**
+ * In a test: makes keys look held, lost or unavailable, and tells what was locked. After the shutdown of its service only that can be
+ * read: everything else throws.
+ */
 export class TestLocks {
   readonly #store: TestLockStore;
   readonly #service: LockService;
@@ -49,6 +52,7 @@ export class TestLocks {
 
   /** Somebody else holds the keys from now on. Throws when one is held already. */
   async hold(...keys: readonly string[]): Promise<void> {
+    this.#refuseClosed();
     for (const key of canonicalKeys(keys)) {
       const { status } = await this.#store.hold(key);
       if (status !== 'granted' || this.#strangers.has(key))
@@ -57,17 +61,19 @@ export class TestLocks {
     }
   }
 
-  /** Those who hold keys through `hold` or `lose` let go: of the keys given, or of all. Whoever waits for them is woken. */
+  /** Those who hold keys through `hold`, `lose` or `beginWork` let go: of the keys given, or of all. Whoever waits for them is woken. */
   async free(...keys: readonly string[]): Promise<void> {
+    this.#refuseClosed();
     for (const key of keys.length > 0 ? keys : [...this.#strangers]) {
       if (!this.#strangers.delete(key))
-        throw new Error(`"${key}" is not held through hold() or lose().`);
+        throw new Error(`"${key}" is not held through hold(), lose() or beginWork().`);
       await this.#store.free(key);
     }
   }
 
   /** The code under test loses the lock of a key at once: somebody else holds it, until `free`. Throws when it does not hold it. */
   async lose(key: string): Promise<void> {
+    this.#refuseClosed();
     if (!this.#service.lose(key))
       throw new Error(`"${key}" is not held by the code under test, so it cannot lose it.`);
     this.#strangers.add(key);
@@ -102,6 +108,7 @@ export class TestLocks {
 
   /** The store stops answering: for the keys given, or altogether. */
   fail(...keys: readonly string[]): void {
+    this.#refuseClosed();
     this.#store.fail(keys.length > 0 ? keys : undefined);
   }
 
@@ -110,7 +117,7 @@ export class TestLocks {
     this.#store.recover();
   }
 
-  /** Forgets the history and what has become of work, ends outages, and frees what `hold` and `lose` hold: for the next test. */
+  /** Forgets the history and what has become of work, ends outages, and frees what `hold`, `lose` and `beginWork` hold: for the next test. */
   async reset(): Promise<void> {
     this.recover();
     await this.free();
@@ -119,9 +126,18 @@ export class TestLocks {
   }
 
   async #endWork(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
+    this.#refuseClosed();
     if (!this.#strangers.has(key)) await this.beginWork(key);
     await this.#store.finish(key, end, text);
     await this.free(key);
+  }
+
+  #refuseClosed(): void {
+    if (!this.#store.isClosed) return;
+    throw new Error(
+      'These test locks were closed by app.close() or shutdown(), and their LockService grants no more locks. ' +
+        'Make new ones for each application, in beforeEach: createTestLocks(), or app.get(TestLocks) of LockTestingModule.',
+    );
   }
 
   #record(happened: RecordedLockEvent): void {

@@ -121,7 +121,7 @@ describe('hold and free', () => {
     await testLocks.hold('order:42');
     await expect(testLocks.hold('order:42')).rejects.toThrow('held already');
     await expect(testLocks.free('order:43')).rejects.toThrow(
-      '"order:43" is not held through hold() or lose().',
+      '"order:43" is not held through hold(), lose() or beginWork().',
     );
     await expect(testLocks.hold('')).rejects.toThrow();
   });
@@ -134,6 +134,37 @@ describe('hold and free', () => {
     testLocks.recover();
     expect(await orders.pay('42')).toBe('paid 42');
     await expect(orders.pay('43')).rejects.toThrow(LockNotAcquiredError);
+  });
+});
+
+describe('after the shutdown of the service', () => {
+  it.each<[string, (closed: TestLocks) => Promise<void> | void]>([
+    ['hold', (closed) => closed.hold('order:42')],
+    ['free', (closed) => closed.free()],
+    ['lose', (closed) => closed.lose('order:42')],
+    ['beginWork', (closed) => closed.beginWork('order:42')],
+    ['finishWork', (closed) => closed.finishWork('order:42')],
+    ['exhaustWork', (closed) => closed.exhaustWork('order:42')],
+    [
+      'fail',
+      (closed) => {
+        closed.fail();
+      },
+    ],
+    ['reset', (closed) => closed.reset()],
+  ])('%s says that every application needs test locks of its own', async (_method, call) => {
+    await locks.shutdown(0);
+    await expect(async () => call(testLocks)).rejects.toThrow(
+      'These test locks were closed by app.close() or shutdown(), and their LockService grants no more locks. ' +
+        'Make new ones for each application, in beforeEach: createTestLocks(), or app.get(TestLocks) of LockTestingModule.',
+    );
+  });
+
+  it('the history can be read', async () => {
+    await orders.pay('42');
+    await locks.shutdown(0);
+    expect(testLocks.acquired).toEqual(['order:42']);
+    expect(testLocks.held).toEqual([]);
   });
 });
 
