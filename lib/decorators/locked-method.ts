@@ -116,8 +116,8 @@ export class LockedMethod {
       literals
         .filter(({ isParameter }) => isParameter)
         .map(
-          ({ word }) =>
-            `${this.where}: the key ${JSON.stringify(source)} has ":${word}", which is plain text, so all calls share one lock. ` +
+          ({ word, text }) =>
+            `${this.where}: the key ${JSON.stringify(source)} has "${text}", which is plain text, so all calls share one lock. ` +
             `For the parameter write <${word}>.`,
         ),
     );

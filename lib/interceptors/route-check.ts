@@ -45,9 +45,11 @@ export function checkRoute(
         `${problem}${has}. Unless a guard sets it, every request is answered with 400.`,
       );
     }
-    for (const { word, isMarked } of literals) {
-      if (!names.includes(word)) continue;
-      const problem = `${key} has ":${word}", which is plain text, so all calls share one lock`;
+    const isRead = (name: string): boolean =>
+      requestPaths.some(({ head, segments }) => head === 'params' && segments[0] === name);
+    for (const { word, text, isMarked } of literals) {
+      if (!names.includes(word) || isRead(word)) continue;
+      const problem = `${key} has "${text}", which is plain text, so all calls share one lock`;
       if (isMarked) throw new LockConfigurationError(`${problem}. Write <params.${word}>.`);
       warnings.push(`${problem}. For the parameter of the route write <params.${word}>.`);
     }

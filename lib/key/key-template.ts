@@ -26,12 +26,14 @@ interface FireTimeSource {
   text(): string;
 }
 
-/** A word behind a colon. */
+/** A word of the text that may be meant as a placeholder: it stands behind a separator. */
 interface Literal {
   readonly word: string;
-  /** Nothing else is meant by the colon: it begins the key, or stands behind another one or a slash. */
+  /** With its separator, as it was written. */
+  readonly text: string;
+  /** Its separator is a colon by which nothing else is meant: it begins the key, or stands behind another one or a slash. */
   readonly isMarked: boolean;
-  /** Whether a parameter of the method is called so. */
+  /** Whether a parameter of the method is called so, and no placeholder reads it. */
   readonly isParameter: boolean;
 }
 
@@ -45,7 +47,7 @@ export interface KeyTemplate {
   readonly usesRequest: boolean;
   /** The placeholders that read the request. */
   readonly requestPaths: readonly KeyPath[];
-  /** Words behind a colon, outside of placeholders: as other libraries, and routes, write parameters. */
+  /** Words behind a separator, outside of placeholders: as other libraries, and routes, write parameters. */
   readonly literals: readonly Literal[];
   /**
    * For when all decorators of the method have run.
@@ -96,12 +98,11 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   const separation = separate(texts);
   if ('problem' in separation) throw wrong(`is ambiguous: ${separation.problem}`);
 
-  const colons = colonsIn(texts);
-  const needsSources = paths.length > 0 || colons.length > 0;
+  const words = wordsIn(texts);
+  const needsSources = paths.length > 0 || words.length > 0;
   const sources = needsSources ? parameterSources(method, owner, name) : [];
   const parameters = new Set(sources.flat().map((parameter) => parameter.name));
-  const literals = colons.map((colon) => ({ ...colon, isParameter: parameters.has(colon.word) }));
-  const mistaken = literals.find(({ isMarked, isParameter }) => isMarked && isParameter);
+  const mistaken = words.find(({ isMarked, word }) => isMarked && parameters.has(word));
   if (mistaken !== undefined)
     throw wrong(
       `has ":${mistaken.word}", which is plain text, so all calls share one lock. Write <${mistaken.word}>.`,
@@ -125,6 +126,16 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const read = pathReader(path, location, what);
     return { what, path, location, read, textAfter: texts[index + 1] ?? '' };
   });
+
+  const readNames = new Set(
+    values.flatMap(({ location }) =>
+      location.from === 'argument' ? sources.map((source) => source[location.index]?.name) : [],
+    ),
+  );
+  const literals = words.map((literal) => ({
+    ...literal,
+    isParameter: parameters.has(literal.word) && !readNames.has(literal.word),
+  }));
 
   const scheduled = values
     .map(({ location }) => location)
@@ -162,14 +173,25 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   };
 }
 
-/** The words behind colons in the texts around the placeholders. */
-function colonsIn(texts: readonly string[]): readonly Omit<Literal, 'isParameter'>[] {
-  return texts.flatMap((text, index) =>
-    Array.from(text.matchAll(/(.?):([\p{ID_Start}$_][\p{ID_Continue}$]*)/gsu), (match) => {
-      const [, before = '', word = ''] = match;
-      // Behind a placeholder a colon separates.
-      const isFirst = before === '' && match.index === 0 && index === 0;
-      return { word, isMarked: isFirst || before === ':' || before === '/' };
-    }),
-  );
+/** Stands for a placeholder, which is a part of the segment that it touches. No text contains it. */
+const PLACEHOLDER = '\0';
+
+/** A hyphen joins words to one segment: `send-mail` is not about a parameter `mail`. */
+const WORD =
+  /(?<before>.?)(?<separator>[^\p{ID_Continue}$\0-])(?<word>[\p{ID_Start}$_][\p{ID_Continue}$]*)(?=(?<after>.?))/gsu;
+
+/** The words that are a whole segment behind a separator, and all that are marked as parameters, in the texts around the placeholders. */
+function wordsIn(texts: readonly string[]): readonly Omit<Literal, 'isParameter'>[] {
+  const words = Array.from(texts.join(PLACEHOLDER).matchAll(WORD), ({ index, groups = {} }) => {
+    const { before = '', separator = '', word = '', after = '' } = groups;
+    const isFirst = before === '' && index === 0;
+    const isMarked = separator === ':' && (isFirst || before === ':' || before === '/');
+    return {
+      word,
+      text: separator + word,
+      isMarked,
+      isSegment: !['-', PLACEHOLDER].includes(after),
+    };
+  });
+  return words.filter(({ isMarked, isSegment }) => isMarked || isSegment);
 }

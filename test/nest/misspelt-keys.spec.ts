@@ -1,4 +1,13 @@
-import { Controller, Get, Param, Post, Version, VersioningType, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Param,
+  Post,
+  Version,
+  VersioningType,
+  type Type,
+} from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { Module } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -194,11 +203,51 @@ describe('a parameter that is written with a colon', () => {
     ]);
   });
 
+  it.each([
+    ['order:orderId', ':orderId'],
+    ['order:#orderId', '#orderId'],
+    ['shop/orderId/pay', '/orderId'],
+    ['order:<tenant>:orderId', ':orderId'],
+    ['order.orderId', '.orderId'],
+  ])('is warned of in "%s" on a provider, with brackets forgotten', async (key, text) => {
+    expect(await warningsOf(key)).toEqual([
+      `${WHERE} ${JSON.stringify(key)} has "${text}", which is plain text, so all calls share one lock. For the parameter write <orderId>.`,
+    ]);
+  });
+
+  it.each([
+    'orderId', // the first word says what is locked
+    'order:<orderId>:orderId',
+    'order:<1>:orderId',
+    'order:pay-orderId',
+    'order:orderId-<tenant>',
+    'order:orderId<tenant>',
+    'order:orderIds',
+    'order:<tenant>',
+  ])('is not warned of in "%s"', async (key) => {
+    expect(await warningsOf(key)).toEqual([]);
+  });
+
+  async function warningsOf(key: string): Promise<readonly string[]> {
+    @Injectable()
+    class Orders {
+      @WithLock(key)
+      async pay(tenant: string, orderId: string): Promise<string> {
+        return tenant + orderId;
+      }
+    }
+    return (await startHttpApp({ providers: [Orders] })).warnings;
+  }
+
   it('is refused, or warned of, where a parameter of the route has that name', async () => {
     await expect(startHttpApp({ controllers: [controllerOf('order::id')] })).rejects.toThrow(
       `${WHERE} "order::id" has ":id", which is plain text, so all calls share one lock. Write <params.id>.`,
     );
     const { warnings } = await startHttpApp({ controllers: [controllerOf('order:id')] });
     expect(warnings.join()).toContain('For the parameter of the route write <params.id>.');
+    const slashes = await startHttpApp({ controllers: [controllerOf('order/#id')] });
+    expect(slashes.warnings.join()).toContain('has "#id", which is plain text');
+    const read = await startHttpApp({ controllers: [controllerOf('order/<params.id>/id')] });
+    expect(read.warnings).toEqual([]);
   });
 });
