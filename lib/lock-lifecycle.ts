@@ -126,7 +126,7 @@ export class LockLifecycle
     if (count < 2) return;
     const { name } = this.#service;
     throw new LockConfigurationError(
-      `RedisLockModule.forRoot was imported ${String(count)} times ${name === undefined ? 'without a name' : `under the name "${String(name)}"`}. ` +
+      `LockModule.forRoot was imported ${String(count)} times ${name === undefined ? 'without a name' : `under the name "${String(name)}"`}. ` +
         `Import it once, in the root module, or give each its own: forRoot({ name: 'jobs', … }). ` +
         'In a test of an application that imports it, replace the service: overrideProvider(LockService).useValue(createTestLocks().locks).',
     );

@@ -5,6 +5,7 @@ import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
 import type { Holding } from './holding.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
+import { forRootOf } from './service-slot.js';
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
@@ -112,9 +113,8 @@ export async function onLocked(
 
 function notBound(locked: LockedMethod): LockNotBoundError {
   const { serviceName } = locked.slot;
-  const which = serviceName === undefined ? '' : `.forRoot({ name: '${String(serviceName)}', … })`;
   return new LockNotBoundError(
     `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
-      `controllers that it makes in an application with RedisLockModule${which}; for any other object call locks.bind(object) first.`,
+      `controllers that it makes in an application with ${forRootOf(serviceName)}; for any other object call locks.bind(object) first.`,
   );
 }

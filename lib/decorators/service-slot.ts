@@ -1,6 +1,17 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import type { LockService } from '../lock.service.js';
 
+/** The call that registers a service. */
+export function forRootOf(serviceName: string | symbol | undefined): string {
+  if (serviceName === undefined) return 'LockModule.forRoot({ … })';
+  const name = typeof serviceName === 'symbol' ? String(serviceName) : `'${serviceName}'`;
+  return `LockModule.forRoot({ name: ${name}, … })`;
+}
+
+/** What to do where Nest does not find what `LockModule` provides. */
+export const importRemedy = (serviceName?: string | symbol): string =>
+  `import ${forRootOf(serviceName)} in the root module, or, with isGlobal: false, in this module`;
+
 /**
  * Where the objects of decorated classes keep the `LockService` that Nest injects into them. Keyed by a symbol and kept beside the
  * object, so that spreading, comparing or freezing it changes nothing and no field of the application's is touched. One slot for
@@ -17,11 +28,8 @@ export class ServiceSlot {
   constructor(token: InjectionToken, serviceName: string | symbol | undefined) {
     this.token = token;
     this.serviceName = serviceName;
-    const called = serviceName === undefined ? '' : ` named "${String(serviceName)}"`;
     // Nest prints it when it cannot inject: it says what to do.
-    this.#symbol = Symbol(
-      `the LockService of @WithLock: import a RedisLockModule${called} in this application`,
-    );
+    this.#symbol = Symbol(`the LockService of @WithLock: ${importRemedy(serviceName)}`);
   }
 
   /** Has Nest inject the service into every instance that it makes of the class, or of one that extends it. */

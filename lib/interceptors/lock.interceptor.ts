@@ -7,10 +7,11 @@ import {
 } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { lockedMethodOf } from '../decorators/locked-methods-of.js';
+import { importRemedy } from '../decorators/service-slot.js';
 import { LockHandlerRunner } from './lock-handler.runner.js';
 
 /** Nest prints it when it cannot inject: it says what to do. */
-const RUNNER = Symbol('what locks handlers: import a RedisLockModule in this application');
+const RUNNER = Symbol(`what locks handlers: ${importRemedy()}`);
 
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. What it does is decided by

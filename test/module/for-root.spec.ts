@@ -87,17 +87,19 @@ describe('RedisLockModule.forRoot', () => {
     Controller()(Work);
     const locks = LockModule.forRoot({ ...memory, isGlobal: false });
     const services = startApp({ imports: [locks, ServicesModule] });
-    await expect(services).rejects.toThrow(/dependencies of the Work[^]*import a RedisLockModule/);
+    await expect(services).rejects.toThrow(
+      /dependencies of the Work[^]*isGlobal: false, in this module/,
+    );
     await expect(services).rejects.toThrow('ServicesModule');
     const controllers = startApp({ imports: [locks, ControllersModule] });
-    await expect(controllers).rejects.toThrow(/RedisLockModule|LockHandlerRunner/);
+    await expect(controllers).rejects.toThrow('LockHandlerRunner');
     await expect(controllers).rejects.toThrow('ControllersModule');
   });
 
   it('refuses to be imported twice under one name: two memory stores would not exclude each other', async () => {
     const imports = [LockModule.forRoot(memory), LockModule.forRoot(memory)];
     await expect(startApp({ imports })).rejects.toThrow(
-      'RedisLockModule.forRoot was imported 2 times without a name. ' +
+      'LockModule.forRoot was imported 2 times without a name. ' +
         "Import it once, in the root module, or give each its own: forRoot({ name: 'jobs', … }). " +
         'In a test of an application that imports it, replace the service: overrideProvider(LockService).useValue(createTestLocks().locks).',
     );

@@ -187,7 +187,7 @@ describe('the LockService of a decorated object', () => {
 
     const made = locks.bind(new Both(locks));
     expect(await made.first()).toBe(true);
-    await expect(made.second()).rejects.toThrow("RedisLockModule.forRoot({ name: 'jobs', … })");
+    await expect(made.second()).rejects.toThrow("LockModule.forRoot({ name: 'jobs', … })");
     jobs.bind(made);
     expect(await made.second()).toBe(false);
   });
@@ -234,7 +234,7 @@ describe('at start-up', () => {
 
   it('a second forRoot under the same name is an error', async () => {
     const twice = startHttpApp({ imports: [LockModule.forRoot({ store: 'memory' })] });
-    await expect(twice).rejects.toThrow('RedisLockModule.forRoot was imported 2 times');
+    await expect(twice).rejects.toThrow('LockModule.forRoot was imported 2 times');
   });
 });
 
@@ -338,6 +338,31 @@ describe('an application without the module', () => {
     class WithoutLocks {}
 
     const start = NestFactory.create(WithoutLocks, { logger: false, abortOnError: false });
-    await expect(start).rejects.toThrow('import a RedisLockModule in this application');
+    await expect(start).rejects.toThrow(
+      'what locks handlers: import LockModule.forRoot({ … }) in the root module, or, with isGlobal: false, in this module',
+    );
   });
+
+  it.each<[string, string | symbol | undefined, string]>([
+    ['without a name', undefined, 'LockModule.forRoot({ … })'],
+    ['with a name', 'jobs', "LockModule.forRoot({ name: 'jobs', … })"],
+    ['with a symbol', Symbol('reports'), 'LockModule.forRoot({ name: Symbol(reports), … })'],
+  ])(
+    'names forRoot where LockModule itself is imported: a service %s',
+    async (_what, name, call) => {
+      @Injectable()
+      class Orders {
+        @WithLock('orders', name === undefined ? {} : { instance: name })
+        async pay(): Promise<void> {}
+      }
+
+      @Module({ imports: [LockModule], providers: [Orders] })
+      class Bare {}
+
+      const start = NestFactory.create(Bare, { logger: false, abortOnError: false });
+      await expect(start).rejects.toThrow(
+        `the LockService of @WithLock: import ${call} in the root module, or, with isGlobal: false, in this module`,
+      );
+    },
+  );
 });

@@ -265,7 +265,7 @@ describe('in any application', () => {
       logger: false,
       abortOnError: false,
     });
-    await expect(start).rejects.toThrow('import a RedisLockModule');
+    await expect(start).rejects.toThrow('import LockModule.forRoot({ … }) in the root module');
   });
 
   it('TR-37 two applications in one process keep their own locks', async () => {
