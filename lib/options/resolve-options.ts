@@ -148,7 +148,8 @@ const ELSEWHERE: Elsewhere = new Map([
   ['password', INTO_REDIS],
 ]);
 
-function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['location'] {
+function locationOf(options: LockModuleOptions): ResolvedOptions['location'] {
+  const { redis, store } = options;
   if (redis !== undefined && store !== undefined) {
     throw new LockConfigurationError(
       'LockModule was given both "redis" and "store". Give one of them.',
@@ -157,9 +158,11 @@ function locationOf({ redis, store }: LockModuleOptions): ResolvedOptions['locat
   if (redis !== undefined) return { kind: 'redis', redis: redisOf(redis) };
   if (store === 'memory') return { kind: 'memory' };
   if (store !== undefined) return { kind: 'store', store: storeOf(store) };
+  const problem = Object.hasOwn(options, 'redis')
+    ? 'Option "redis" is undefined: is the environment variable set that it is read from? There is no silent default.'
+    : 'LockModule was given neither "redis" nor "store", and there is no silent default.';
   throw new LockConfigurationError(
-    `LockModule was given neither "redis" nor "store", and there is no silent default. Give redis: 'redis://localhost:6379', ` +
-      `or store: 'memory' for development and tests.`,
+    `${problem} Give redis: 'redis://localhost:6379', or store: 'memory' for development and tests.`,
   );
 }
 

@@ -78,6 +78,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
   Configuration: [
     { mistake: 'LockModule.forRoot({})', make: () => start({}) },
     {
+      mistake: 'forRoot({ redis: process.env.REDIS_URL }), which is not set',
+      make: () => start({ redis: undefined }),
+    },
+    {
       mistake: "forRoot({ redis: '…', store: 'memory' })",
       make: () => start({ redis: redis.url, store: 'memory' }),
     },
