@@ -173,7 +173,8 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   'max-hold': 'it was held for longer than "maxHold"',
   shutdown: 'the application shut down before the work ended',
   released: 'it was released already',
-  'not-held': 'the calling code does not run in a section that holds it',
+  'not-held':
+    'the calling code does not run in a section that holds it, or that section is over: is an await missing in its work?',
 };
 
 /**
@@ -201,7 +202,7 @@ export class LockLostError extends LockError {
       },
       message:
         facts.reason === 'not-held'
-          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}.`
+          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}`
           : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
             'check before you repeat it, and let the resource refuse old fencing tokens.',
       cause: facts.cause,

@@ -589,6 +589,21 @@ describe('a section whose lock the work gave back', () => {
 });
 
 describe('current and assertHeld', () => {
+  it('assertHeld in work that was not awaited says that an await may be missing', async () => {
+    const over = deferred();
+    let left: Promise<void> | undefined;
+    await locks.run('a', () => {
+      left = over.promise.then(() => {
+        locks.assertHeld('a');
+      });
+    });
+    over.resolve();
+    await expect(left).rejects.toThrow(
+      'Lock "a" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
+        'is an await missing in its work?',
+    );
+  });
+
   it('know the innermost section that the code runs in', async () => {
     expect(locks.current()).toBeUndefined();
     await locks.run('a', async (a) => {
