@@ -54,7 +54,7 @@ export type Finding =
  * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
-  const { name, key, clock, timeLimitMs, restartGuard, replicas, isStart, warn } = subject;
+  const { name, key, clock, timeLimitMs, restartGuard, replicas, warn } = subject;
   const scripting = await readTime(connection, key, clock, timeLimitMs);
   if (connection.isRefused) return 'waits';
   if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
@@ -77,11 +77,6 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   if (evicts && restartGuard !== undefined) {
     throw new LockConfigurationError(
       `${evicts} "restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
-    );
-  }
-  if (restartGuard?.bootstrap === true && isStart) {
-    warn(
-      '"restartGuard.bootstrap" is set: a server that has lost all its data passes for a new one. Leave it out after the first deployment.',
     );
   }
   const problem = replication && replicationProblem(replication, replicas);

@@ -24,6 +24,7 @@ import type { RenewalVote, Vote } from './node-answers.js';
 import type { Until } from './node-watch.js';
 import { RedisOnceStore } from './once/redis-once-store.js';
 import { poll, quorumOf } from './poll.js';
+import type { RestartGuard } from './probe.js';
 import { RedisNode, type RedisNodeOptions, type ReleaseManner } from './redis-node.js';
 import type { RedisLocation } from './redis-source.js';
 import {
@@ -80,6 +81,7 @@ export class RedisLockStore implements LockStore {
   readonly #quorum: number;
   readonly #turns: number;
   readonly #warn: (message: string) => void;
+  readonly #restartGuard: RestartGuard | undefined;
   readonly #agenda: Agenda;
   readonly #ears: Ears;
   /** Which node votes for a server, by the run of the server. */
@@ -113,6 +115,7 @@ export class RedisLockStore implements LockStore {
     this.once = new RedisOnceStore(this.#nodes);
     this.#bringing = new Map(this.#nodes.map((node) => [node, new Set()]));
     this.#warn = options.warn;
+    this.#restartGuard = options.restartGuard;
     this.#turns = options.turns;
     this.#answersWithinMs = 2 * options.nodeTimeoutMs;
     this.#ears = new Ears(this.#nodes);
@@ -151,6 +154,11 @@ export class RedisLockStore implements LockStore {
     } catch (error) {
       await this.close();
       throw error;
+    }
+    if (this.#restartGuard?.bootstrap === true) {
+      this.#warn(
+        '"restartGuard.bootstrap" is set: a server that has lost all its data passes for a new one. Leave it out after the first deployment.',
+      );
     }
   }
 
