@@ -101,7 +101,7 @@ describe('a Redis user', () => {
     const { store, warnings } = await open(
       await user('scriptless', '~*', '+@all', '-eval', '-evalsha'),
     );
-    expect(warnings).toEqual([expect.stringMatching(/not usable yet.*NOPERM.*EVALSHA/s)]);
+    expect(warnings).toEqual([expect.stringMatching(/not usable: .*NOPERM.*EVALSHA/s)]);
     expect(await store.acquire(request('key'))).toMatchObject({ status: 'unavailable' });
   });
 });
@@ -121,7 +121,7 @@ describe('a Redis user who may not do what a grant does', () => {
   ])('is reported by the log and by health, with what to change: %s', async (_, rights, remedy) => {
     const url = await user('limited', 'resetkeys', '-@all', ...rights);
     const { store, warnings } = await open(url);
-    const start = `Redis at 127.0.0.1:${String(server.port)} is not usable yet: `;
+    const start = `Redis at 127.0.0.1:${String(server.port)} is not usable: `;
     expect(warnings).toEqual([expect.stringContaining(start)]);
     expect(warnings[0]).toContain(`Locks are refused (503) until that is fixed. ${remedy}`);
     const { hasQuorum, nodes } = await store.health();
@@ -156,6 +156,81 @@ describe('a Redis user who may not do what a grant does', () => {
     expect(warnings[0]).toMatch(
       /until that is fixed\. Check the user name and password in option "redis"\.$/,
     );
+  });
+});
+
+describe('a server that begins to answer with errors while it is connected', () => {
+  let own: RedisServer;
+
+  beforeAll(async () => {
+    own = await RedisServer.start();
+  });
+
+  afterEach(async () => {
+    await own.command('FLUSHALL');
+  });
+
+  afterAll(async () => {
+    await own.stop();
+  });
+
+  /** Some hundred requests that fail, and as many again some time later. */
+  async function fail(store: OpenStore['store']): Promise<void> {
+    for (let time = 0; time < 5; time += 1) {
+      const outcomes = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => store.acquire(request(`key-${String(index)}`))),
+      );
+      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['unavailable']));
+      await sleep(50);
+    }
+  }
+
+  it.each<[string, readonly string[], readonly string[], RegExp]>([
+    [
+      'its memory is full',
+      ['CONFIG', 'SET', 'maxmemory', '1'],
+      ['CONFIG', 'SET', 'maxmemory', '0'],
+      /is not usable: .*OOM.*Locks are refused \(503\) until that is fixed\.$/,
+    ],
+    [
+      'its user loses a right',
+      ['ACL', 'SETUSER', 'default', '-eval', '-evalsha'],
+      ['ACL', 'SETUSER', 'default', '+eval', '+evalsha'],
+      /is not usable: .*NOPERM.*until that is fixed\. Allow the Redis user the commands EVAL, EVALSHA/,
+    ],
+    [
+      'it has too few replicas to write, and that lasts',
+      ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
+      ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
+      /is not usable: .*NOREPLICAS.*until that is fixed\.$/,
+    ],
+  ])('is reported once, and its end, whatever is asked for: %s', async (_, begin, end, said) => {
+    const { store, warnings } = await open(own.url);
+    await own.command(...begin);
+    await fail(store);
+    await eventually(() => warnings.length > 0);
+    await fail(store);
+    expect(warnings).toEqual([expect.stringMatching(said)]);
+    await own.command(...end);
+    await eventually(() => warnings.length > 1, { withinMs: 10_000 });
+    expect(await store.acquire(request('key'))).toMatchObject({ status: 'granted' });
+    expect(warnings.slice(1)).toEqual([
+      `Redis at 127.0.0.1:${String(own.port)} is there. Locks are granted again.`,
+    ]);
+  });
+
+  it('is not reported for one key, and looked at once a second at most', async () => {
+    const { store, warnings } = await open(own.url);
+    await own.command('HSET', 'lock:odd', 'field', 'value');
+    const since = performance.now();
+    const sent = await own.commandsDuring(async () => {
+      for (let time = 0; time < 200; time += 1) {
+        expect(await store.acquire(request('odd'))).toMatchObject({ status: 'unavailable' });
+      }
+    });
+    const looks = (sent.get('info') ?? 0) / 3;
+    expect(looks).toBeLessThanOrEqual(1 + (performance.now() - since) / 1_000);
+    expect(warnings).toEqual([]);
   });
 });
 

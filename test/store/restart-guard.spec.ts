@@ -87,7 +87,9 @@ describe('a first deployment', () => {
     const locks = await opened({ redis: server.url, restartGuard: { maxTtl: SHORT_MS } });
     expect((await outage(locks)).nodes).toEqual([inQuarantine(server)]);
     expect(warnings).toEqual([
-      expect.stringMatching(/may have forgotten leases .* grants no locks for another \d+ ms/),
+      expect.stringMatching(
+        /may have forgotten leases .* grants no locks for another \d+ ms \("restartGuard"\)\. Locks are refused \(503\) until then\.$/,
+      ),
     ]);
 
     await (await locks.acquire('key', { wait: '20s' })).release();
@@ -96,7 +98,7 @@ describe('a first deployment', () => {
     const next = await opened({ redis: server.url, restartGuard: { maxTtl: SHORT_MS } });
     await (await next.acquire('key', { wait: 0 })).release();
     expect(warnings.slice(1)).toEqual([
-      expect.stringMatching(/is out of quarantine and grants locks again\.$/),
+      expect.stringMatching(/is out of quarantine\. Locks are granted again\.$/),
     ]);
   });
 
@@ -120,6 +122,64 @@ describe('a first deployment', () => {
     expect(await server.command('EXISTS', EPOCH)).toBe(1);
     const locks = await opened({ redis: server.url, restartGuard });
     expect((await outage(locks)).nodes).toEqual([inQuarantine(server)]);
+  });
+});
+
+describe('what the log says of quarantines', () => {
+  const restartGuard = { maxTtl: '1s' } as const;
+  const name = ({ port }: RedisServer): string => `127.0.0.1:${String(port)}`;
+  const forgot = (server: RedisServer, situation: string): unknown =>
+    expect.stringMatching(
+      new RegExp(`^Redis at ${name(server)} may have forgotten leases .* ms .*${situation}`),
+    );
+  const said = (count: number): Promise<unknown> =>
+    eventually(() => warnings.length >= count, { withinMs: 15_000 });
+
+  it('is each of them and its end, although nobody asks for a lock', async () => {
+    const server = await start();
+    await opened({ redis: server.url, restartGuard, ttl: '1s' });
+    await said(2);
+    await server.kill();
+    await said(3);
+    await server.restart();
+    await said(5);
+    const until = 'Locks are refused \\(503\\) until then\\.$';
+    expect(warnings).toEqual([
+      forgot(server, until),
+      `Redis at ${name(server)} is out of quarantine. Locks are granted again.`,
+      `The connection to Redis at ${name(server)} was lost. Locks are refused (503) until it is there.`,
+      forgot(server, until),
+      `Redis at ${name(server)} is out of quarantine. Locks are granted again.`,
+    ]);
+  });
+
+  it('is one that begins while another is on, because the server was emptied', async () => {
+    const server = await start();
+    const locks = await opened({ redis: server.url, restartGuard: { maxTtl: SHORT_MS } });
+    await eventually(async () => Number((await locks.health()).nodes[0]?.quarantinedForMs) < 1_000);
+    await server.command('FLUSHALL');
+    await outage(locks);
+    await outage(locks);
+    await said(3);
+    expect(warnings).toEqual([
+      forgot(server, ''),
+      forgot(server, ''),
+      expect.stringContaining('is out of quarantine'),
+    ]);
+  });
+
+  it('counts no node as there that is in one', async () => {
+    const servers = await startThree();
+    await opened({ redis: urlsOf(servers), restartGuard: { maxTtl: '60s' } });
+    const situation = (there: number, quarantined: number): string =>
+      `${String(there)} of 3 nodes are there (${String(quarantined)} in quarantine): locks are refused (503) until there are 2.`;
+    const escaped = situation(0, 3).replaceAll(/[().]/g, '\\$&');
+    expect(warnings).toEqual(servers.map((server) => forgot(server, escaped)));
+    await servers[0].kill();
+    await said(4);
+    expect(warnings[3]).toBe(
+      `The connection to Redis at ${name(servers[0])} was lost. ${situation(0, 2)}`,
+    );
   });
 });
 
@@ -219,8 +279,10 @@ describe('a lease that is still valid', () => {
     expect(await intruder.tryAcquire('key')).toBeNull();
     expect(lock.isHeld).toBe(true);
 
-    const { nodes } = await outage(intruder, 'another');
-    expect(nodes).toEqual(expect.arrayContaining(lost.map(inQuarantine)));
+    await eventually(async () => {
+      const { nodes } = await outage(intruder, 'another');
+      expect(nodes).toEqual(expect.arrayContaining(lost.map(inQuarantine)));
+    });
     expect(await lock.release()).toBe(true);
   });
 

@@ -3,6 +3,12 @@ import type { Finding } from './probe.js';
 /** How long to wait before a server that grants nothing is looked at again, in ms: somebody has to change a setting first. */
 const LOOK_AGAIN_MS = 5_000;
 
+/** The least time between two looks at a server that gives errors and was found well, in ms; what passes within it is not reported. */
+const DOUBT_MS = 1_000;
+
+/** A quarantine that ends later than was said by more than this, in ms, is another one; by less, its answer took longer. */
+const ANOTHER_QUARANTINE_MS = 1_000;
+
 interface WatchOptions {
   /** Address of the node. */
   readonly name: string;
@@ -14,15 +20,22 @@ interface WatchOptions {
 }
 
 /** What ends a time in which a node grants no locks. */
-export type Until = 'it is there' | 'that is fixed';
+export type Until = 'it is there' | 'that is fixed' | 'then';
 
 /** Watches whether a node grants locks, and logs each change once, however often it is tried meanwhile. */
 export class NodeWatch {
   readonly #options: WatchOptions;
   /** Why it grants no locks, as it was logged last; `undefined` while it does, as far as is known. */
   #trouble: string | undefined;
+  /** By `performance.now()`: when the quarantine that is its trouble ends, as it was logged. */
+  #quarantinedUntil: number | undefined;
   #looking: Promise<unknown> = Promise.resolve();
   #again: NodeJS.Timeout | undefined;
+  /** It gave an error, and is looked at for that. */
+  #isDoubted = false;
+  #doubtedAt = -Infinity;
+  /** What is to be said when the other nodes are known, too; `undefined` when they are. */
+  #unsaid: (() => string)[] | undefined;
   #isClosed = false;
 
   constructor(options: WatchOptions) {
@@ -34,10 +47,27 @@ export class NodeWatch {
     return this.#trouble === undefined;
   }
 
-  /** The connection was lost. Of a node that granted nothing before, that is no news. */
+  get isQuarantined(): boolean {
+    return this.#quarantinedUntil !== undefined;
+  }
+
+  /** The first looks at all nodes begin: what is said of one depends on what is found of the others. */
+  starts(): void {
+    this.#unsaid = [];
+  }
+
+  /** The first looks at all nodes are over. */
+  started(): void {
+    const unsaid = this.#unsaid ?? [];
+    this.#unsaid = undefined;
+    for (const text of unsaid) this.#say(text);
+  }
+
+  /** The connection was lost. Of a node that granted nothing before, that is no news, unless it would have without anybody's help. */
   lost(): void {
     const { name } = this.#options;
-    if (this.isWell) this.#report(`The connection to Redis at ${name} was lost`, 'it is there');
+    if (this.isWell || this.isQuarantined)
+      this.#report(`The connection to Redis at ${name} was lost`, 'it is there');
   }
 
   /** The server refuses the connection until somebody changes a setting. */
@@ -50,21 +80,56 @@ export class NodeWatch {
     if (!this.isWell) this.#look();
   }
 
+  /** It refuses to grant locks for another so many ms, because it may have forgotten leases. */
+  quarantined(leftMs: number): void {
+    const until = performance.now() + leftMs;
+    if (until > (this.#quarantinedUntil ?? -Infinity) + ANOTHER_QUARANTINE_MS) {
+      this.#trouble = undefined; // it may be in the same words
+      this.#report(
+        `Redis at ${this.#options.name} may have forgotten leases (it is new, was restarted or lost its data): it grants no locks for ` +
+          `another ${String(Math.ceil(leftMs))} ms ("restartGuard")`,
+        'then',
+      );
+      this.#quarantinedUntil = until;
+    }
+    this.#lookLater(Math.min(leftMs, LOOK_AGAIN_MS));
+  }
+
+  /** It granted a lock. Other troubles may hold for some requests and not for others: they end with a look. */
+  granted(): void {
+    if (this.isQuarantined) this.#recovered();
+  }
+
+  /**
+   * It answered a request with an error, or could not do all of it: that may be so for this request, or for all. With a thousand a second
+   * it is looked at once a second at most, and only what the look finds is reported.
+   */
+  doubted(what: 'for good' | 'for a moment'): void {
+    if (!this.isWell || this.#isDoubted || this.#isClosed) return;
+    this.#isDoubted = true;
+    const now = performance.now();
+    const pauseMs = Math.max(0, this.#doubtedAt + DOUBT_MS - now);
+    const inMs = what === 'for good' ? pauseMs : DOUBT_MS;
+    this.#doubtedAt = now + inMs;
+    this.#lookLater(inMs);
+  }
+
   /** What a look has found: at the start of the process it is reported that the server does not answer, and later that is known. */
   found(finding: Finding, when: 'start' | 'later'): void {
     if (this.#isClosed) return;
-    const { name, situation, warn } = this.#options;
     if (finding === 'grants') {
-      if (this.isWell) return;
-      this.#trouble = undefined;
-      warn(`Redis at ${name} is there. ${situation('it is there')}`);
+      if (!this.isWell) this.#recovered();
       return;
     }
     if (finding === 'waits' || (finding.kind === 'away' && when === 'later')) {
       if (!this.isWell) this.#lookLater();
       return;
     }
-    const text = `Redis at ${name} ${finding.problem}`;
+    if (finding.kind === 'quarantined') {
+      this.quarantined(finding.leftMs);
+      return;
+    }
+    const text = `Redis at ${this.#options.name} ${finding.problem}`;
     if (finding.kind === 'away') this.#report(text, 'it is there');
     else this.#report(text, 'that is fixed', finding.remedy);
   }
@@ -78,12 +143,13 @@ export class NodeWatch {
   #look(): void {
     clearTimeout(this.#again);
     this.#looking = this.#looking.then(async () => {
-      if (this.isWell || this.#isClosed) return;
+      if ((this.isWell && !this.#isDoubted) || this.#isClosed) return;
       try {
         this.found(await this.#options.look(), 'later');
       } catch (error) {
         this.#report(String(error), 'that is fixed');
       }
+      this.#isDoubted = false;
     });
   }
 
@@ -91,14 +157,28 @@ export class NodeWatch {
     this.#lookLater();
     if (this.#isClosed || trouble === this.#trouble) return;
     this.#trouble = trouble;
-    this.#options.warn(`${trouble}. ${this.#options.situation(until)} ${remedy}`.trimEnd());
+    this.#quarantinedUntil = undefined;
+    this.#say(() => `${trouble}. ${this.#options.situation(until)} ${remedy}`.trimEnd());
   }
 
-  #lookLater(): void {
+  #recovered(): void {
+    clearTimeout(this.#again);
+    const change = this.isQuarantined ? 'is out of quarantine' : 'is there';
+    this.#trouble = undefined;
+    this.#quarantinedUntil = undefined;
+    this.#say(() => `Redis at ${this.#options.name} ${change}. ${this.#options.situation('then')}`);
+  }
+
+  #say(text: () => string): void {
+    if (this.#unsaid === undefined) this.#options.warn(text());
+    else this.#unsaid.push(text);
+  }
+
+  #lookLater(inMs = LOOK_AGAIN_MS): void {
     clearTimeout(this.#again);
     if (this.#isClosed) return;
     this.#again = setTimeout(() => {
       this.#look();
-    }, LOOK_AGAIN_MS).unref();
+    }, inMs).unref();
   }
 }

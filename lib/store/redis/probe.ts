@@ -31,8 +31,6 @@ interface Subject {
   /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
   readonly isStart: boolean;
   readonly warn: (message: string) => void;
-  /** Told what is left of a quarantine, in ms. */
-  readonly onQuarantine: (leftMs: number) => void;
   /** Does what a grant does. Returns why that failed. */
   readonly tryGranting: () => Promise<Unavailable | undefined>;
 }
@@ -42,6 +40,8 @@ export type Finding =
   | 'grants'
   /** It grants nothing yet, and that was reported. */
   | 'waits'
+  /** It may have forgotten leases. */
+  | { readonly kind: 'quarantined'; readonly leftMs: number }
   /** No answer: the connection reports that. */
   | { readonly kind: 'away'; readonly problem: string }
   /** It answers, and grants nothing until somebody changes something. */
@@ -85,17 +85,19 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   const quarantine =
     restartGuard === undefined ? 0 : await lookAtGuard(connection, subject, restartGuard);
   if (typeof quarantine !== 'number') return quarantine;
-  const failure = quarantine > 0 ? undefined : await subject.tryGranting();
+  if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
+  const failure = await subject.tryGranting();
   if (failure !== undefined) return findingOf(failure, subject.keyPatterns);
   if (evicts) warn(`${evicts} Set "noeviction", or give locks a Redis of their own.`);
-  return quarantine > 0 ? 'waits' : 'grants';
+  return 'grants';
 }
 
 function findingOf({ nodes: [failure] }: Unavailable, patterns: readonly string[]): Finding {
-  const problem = `is not usable yet: ${(failure?.message ?? 'no answer').replace(/\.$/, '')}`;
+  const message = (failure?.message ?? 'no answer').replace(/\.$/, '');
   if (failure?.kind === 'connection' || failure?.kind === 'timeout')
-    return { kind: 'away', problem };
-  return { kind: 'refuses', problem, remedy: remedyFor(failure?.message ?? '', patterns) };
+    return { kind: 'away', problem: `is not usable yet: ${message}` };
+  const remedy = remedyFor(message, patterns);
+  return { kind: 'refuses', problem: `is not usable: ${message}`, remedy };
 }
 
 const RIGHTS = 'see README, "Which rights does the Redis user need?"';
@@ -133,15 +135,12 @@ async function readTime(
 /** What is left of the quarantine, in ms. */
 async function lookAtGuard(
   connection: RedisConnection,
-  { name, epoch, timeLimitMs, isStart, onQuarantine }: Subject,
+  { name, epoch, timeLimitMs, isStart }: Subject,
   { maxTtlMs, bootstrap }: RestartGuard,
 ): Promise<number | Finding> {
   const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
   const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
-  if (typeof left === 'number') {
-    onQuarantine(left);
-    return left;
-  }
+  if (typeof left === 'number') return left;
   const message = left.nodes[0]?.message ?? 'no answer';
   if (left.transient)
     return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };

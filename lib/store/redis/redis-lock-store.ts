@@ -146,6 +146,7 @@ export class RedisLockStore implements LockStore {
       );
     }
     const opened = await Promise.allSettled(this.#nodes.map((node) => node.open()));
+    for (const node of this.#nodes) node.opened();
     try {
       for (const result of opened) if (result.status === 'rejected') throw result.reason;
       // One server can have many names.
@@ -314,7 +315,9 @@ export class RedisLockStore implements LockStore {
         ? 'Locks are granted again.'
         : `Locks are refused (503) until ${until}.`;
     const there = this.#nodes.filter(({ isWell }) => isWell).length;
-    const left = `${String(there)} of ${String(count)} nodes are there`;
+    const quarantined = this.#nodes.filter((node) => node.isQuarantined).length;
+    const more = quarantined === 0 ? '' : ` (${String(quarantined)} in quarantine)`;
+    const left = `${String(there)} of ${String(count)} nodes are there${more}`;
     return there >= this.#quorum
       ? `${left}: locks go on.`
       : `${left}: locks are refused (503) until there are ${String(this.#quorum)}.`;

@@ -1,3 +1,4 @@
+import type { Cluster } from 'ioredis';
 import type {
   AcquireRequest,
   LeaseReference,
@@ -126,8 +127,8 @@ export class RedisNode {
   #run: string | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
-  /** The log was told that it is in quarantine. */
-  #isInQuarantine = false;
+  /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
+  #doubtedSlot: number | undefined;
   /** So many grants were tried that nobody asked for. */
   #trials = 0;
 
@@ -143,6 +144,7 @@ export class RedisNode {
       },
       onThere: (run) => {
         this.#run = run;
+        this.#doubtedSlot = undefined;
         quorum.onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -185,6 +187,11 @@ export class RedisNode {
     return this.isThere && this.#watch.isWell;
   }
 
+  /** It is there, and grants no locks yet, because it may have forgotten leases. */
+  get isQuarantined(): boolean {
+    return this.isThere && this.#watch.isQuarantined;
+  }
+
   /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
   get run(): string | undefined {
     return this.#run;
@@ -212,11 +219,12 @@ export class RedisNode {
   }
 
   /**
-   * Connects, and says what the operator should know.
+   * Connects, and finds out what the operator should know of how the node is: said when `opened` is called.
    *
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
   async open(): Promise<void> {
+    this.#watch.starts();
     const looking = this.#look('start');
     this.#opening = looking;
     try {
@@ -224,6 +232,11 @@ export class RedisNode {
     } finally {
       this.#opening = undefined;
     }
+  }
+
+  /** All nodes have been opened, or could not be. */
+  opened(): void {
+    this.#watch.started();
   }
 
   acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
@@ -278,6 +291,7 @@ export class RedisNode {
         Math.max(...batch.map(({ lease }) => lease.ttlMs)),
         'waits',
       );
+      this.#doubtAfter(reply, batch[0].slot);
       const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
       this.#clock.learn(Number(clock), sentAt, performance.now());
       return { batch, reply };
@@ -369,16 +383,19 @@ export class RedisNode {
     this.#connection.close();
   }
 
-  #runOnce(
+  async #runOnce(
     key: string,
     args: readonly (string | number)[],
     isToStay: boolean,
   ): Promise<AcknowledgedReply> {
     const { nodeTimeoutMs } = this.#options;
     const { main, once } = this.#places.names(key);
-    return isToStay
-      ? this.#write(onceScript, this.#places.slot(key), [main, once], args, nodeTimeoutMs)
-      : this.#connection.run(onceScript, [main, once], args, nodeTimeoutMs);
+    const slot = this.#places.slot(key);
+    const reply = await (isToStay
+      ? this.#write(onceScript, slot, [main, once], args, nodeTimeoutMs)
+      : this.#connection.run(onceScript, [main, once], args, nodeTimeoutMs));
+    this.#doubtAfter(reply, slot);
+    return reply;
   }
 
   #acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
@@ -496,15 +513,13 @@ export class RedisNode {
       ]),
       request.ttlMs,
     );
+    this.#doubtAfter(reply, group.slot);
     if (reply.status === 'unavailable') return reply;
     const [result, clock, first, pttl, holder, ticket] = listOf(reply.value);
     const joined = holder === 1;
     this.#clock.learn(Number(clock), sentAt, performance.now());
     if (result === 1) {
-      if (this.#isInQuarantine) {
-        this.#isInQuarantine = false;
-        this.#options.warn(`Redis at ${this.name} is out of quarantine and grants locks again.`);
-      }
+      this.#watch.granted();
       const othersWait = Number(pttl) > 0;
       return (
         reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait, joined }
@@ -589,6 +604,7 @@ export class RedisNode {
       nodeTimeoutMs,
       whileDown,
     );
+    this.#doubtAfter(reply, group.slot);
     if (reply.status === 'unavailable') return reply;
     if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
     return { status: reply.value === group.names.length ? 'released' : 'not-held' };
@@ -634,18 +650,31 @@ export class RedisNode {
   }
 
   #inQuarantine(us: number): Unavailable {
-    const ms = String(Math.ceil(us / 1_000));
-    if (!this.#isInQuarantine) {
-      this.#isInQuarantine = true;
-      this.#options.warn(
-        `Redis at ${this.name} may have forgotten leases (it is new, was restarted or lost its data): it grants no locks for ` +
-          `another ${ms} ms ("restartGuard").`,
-      );
-    }
+    const leftMs = Math.ceil(us / 1_000);
+    this.#watch.quarantined(leftMs);
     return this.#connection.failure(
       'refused',
-      `may have forgotten leases, and grants none for another ${ms} ms ("restartGuard")`,
+      `may have forgotten leases, and grants none for another ${String(leftMs)} ms ("restartGuard")`,
     );
+  }
+
+  /** Callers get 503 for an answer that is an error, and mostly nobody logs those: finds out whether all of them do. */
+  #doubtAfter(reply: AcknowledgedReply, slot: number): void {
+    const failed = reply.status === 'unavailable' ? reply : reply.shortfall;
+    const kind = failed?.nodes[0]?.kind;
+    // Outages are told by the connection, and the first look tells the rest.
+    if (failed === undefined || kind === 'connection' || kind === 'timeout') return;
+    if (!this.isWell || this.#opening !== undefined || this.#twin !== undefined) return;
+    this.#doubtedSlot = slot;
+    this.#watch.doubted(failed.transient ? 'for a moment' : 'for good');
+  }
+
+  /** Of a Cluster: whether a slot is at the master that was doubted last. */
+  #isDoubted(slot: number): boolean {
+    const { client } = this.#connection;
+    if (!client.isCluster || this.#doubtedSlot === undefined) return true;
+    const { slots } = client as Cluster;
+    return slots[slot]?.[0] === slots[this.#doubtedSlot]?.[0];
   }
 
   #look(when: 'start' | 'later'): Promise<Finding> {
@@ -661,10 +690,7 @@ export class RedisNode {
       replicas,
       isStart: when === 'start',
       warn,
-      onQuarantine: (leftMs) => {
-        if (leftMs > 0) this.#inQuarantine(leftMs * 1_000);
-      },
-      tryGranting: () => this.#tryGranting(),
+      tryGranting: () => this.#tryGranting((slot) => this.#isDoubted(slot)),
     });
   }
 
