@@ -1,35 +1,52 @@
 import { randomUUID } from 'node:crypto';
-import { ownConnection, sendOnce } from './own-connection.js';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { deferred } from './eventually.js';
+import { sendOnce } from './own-connection.js';
 
 /** One command as a client sent it: its name in lower case, then its arguments. */
 export type SentCommand = readonly [name: string, ...args: string[]];
 
-/** Records the commands clients send to the server on `port` while `work` runs, by MONITOR. */
+/** `1795323017.590761 [0 127.0.0.1:36572] "set" "key" "value"`, behind the `+` of a reply. */
+const LINE = /^\+[\d.]+ \[\d+ (\S+)\] (.*)$/;
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+
+/**
+ * Records the commands clients send to the server on `port` while `work` runs, by MONITOR. On a socket of our own: a client of ioredis fails
+ * when the first line comes in one packet with the answer to MONITOR.
+ */
 export async function recordCommands(
   port: number,
   work: () => Promise<unknown>,
 ): Promise<readonly SentCommand[]> {
-  const client = ownConnection(port);
   const commands: SentCommand[] = [];
   const mark = `end of the recording ${randomUUID()}`;
+  const [begun, markSeen] = [deferred(), deferred()];
+  const socket = connect(port, '127.0.0.1', () => socket.write('MONITOR\r\n'));
+  socket.on('error', begun.reject); // later, a server that dies shows in `work` and in the PING below
+  createInterface({ input: socket }).on('line', (line) => {
+    if (line === '+OK') begun.resolve();
+    const [, source, text = ''] = LINE.exec(line) ?? [];
+    if (source === undefined || source === 'lua') return;
+    const [name = '', ...args] = (text.match(QUOTED) ?? []).map(unquoted);
+    if (args[0] === mark) markSeen.resolve();
+    else commands.push([name.toLowerCase(), ...args]);
+  });
   try {
-    const monitor = await client.monitor();
-    monitor.on('error', () => undefined); // a server that dies shows in `work` and in the PING below
-    const markSeen = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time: string, [name = '', ...args]: string[], source: string) => {
-        if (args[0] === mark) resolve();
-        else if (source !== 'lua') commands.push([name.toLowerCase(), ...args]);
-      });
-    });
-    try {
-      await work();
-      await sendOnce(port, ['PING', mark]);
-      await markSeen;
-    } finally {
-      monitor.disconnect();
-    }
+    await begun.promise;
+    await work();
+    await sendOnce(port, ['PING', mark]);
+    await markSeen.promise;
   } finally {
-    client.disconnect();
+    socket.destroy();
   }
   return commands;
 }
+
+/** Redis quotes as JSON does, but for bytes (`\x00`) and the bell (`\a`). */
+const unquoted = (quoted: string): string =>
+  JSON.parse(
+    quoted.replace(/\\(?:x([0-9a-f]{2})|(.))/g, (escaped, byte?: string, letter?: string) =>
+      byte === undefined ? (letter === 'a' ? '\\u0007' : escaped) : `\\u00${byte}`,
+    ),
+  ) as string;
