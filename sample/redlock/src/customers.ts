@@ -20,7 +20,7 @@ export class Customers {
     this.#shopping = Promise.all(Array.from({ length: ORDERS_AT_ONCE }, () => this.#goShopping()));
   }
 
-  /** How many answers of each status they got since this was asked last. */
+  /** How many answers of each status they got to what they asked for since this was called last. */
   answers(): ReadonlyMap<number, number> {
     const answers = this.#answers;
     this.#answers = new Map();
@@ -55,10 +55,11 @@ export class Customers {
   }
 
   async #pay(url: string): Promise<'paid' | 'not paid'> {
+    const answers = this.#answers;
     const response = await fetch(url, { method: 'POST' });
     const { status } = response;
     const { code } = (await response.json()) as { readonly code?: string };
-    this.#answers.set(status, (this.#answers.get(status) ?? 0) + 1);
+    answers.set(status, (answers.get(status) ?? 0) + 1);
     return status === 201 || code === 'ALREADY_PAID' ? 'paid' : 'not paid';
   }
 }

@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   await Promise.all([second.kill(), third.kill()]);
   say(`KILLED ${second.name} and ${third.name}`);
   say(`health: ${await healthIs(url, (health) => !health.hasQuorum)}`);
-  await sleep(500); // payments that had begun under their locks have ended
+  await sleep(1_000); // payments that had begun under their locks have ended
   await watch('two of three are dead, nothing runs unlocked', customers);
   say(`what a call is told: ${await failureIn(shops[0])}`);
 
