@@ -53,7 +53,7 @@ describe('lockKey', () => {
         const separator = `${middle}.`;
         const template = parseKeyTemplate(`${before}<0>${separator}<1>${after}`, {
           where: 'here',
-          method: (_a: string, _b: string) => undefined,
+          method: (_first: string, _second: string) => undefined,
           owner: undefined,
           name: 'method',
         });
