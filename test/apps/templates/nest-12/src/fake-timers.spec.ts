@@ -1,4 +1,3 @@
-import { vi } from 'vitest';
 import { LockNotAcquiredError } from 'nestjs-holdfast';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 
