@@ -80,8 +80,8 @@ export default defineConfig(
     },
   },
   mustNotImport(['store', 'key'], NO_NEST),
-  mustNotImport(['lease', 'queue'], NO_REDIS),
-  mustNotImport(['decorators', 'interceptors'], NO_REDIS),
+  mustNotImport(['lease', 'queue', 'sections'], NO_REDIS),
+  mustNotImport(['nest/methods', 'nest/handlers'], NO_REDIS),
   {
     // Tests look inside, send wrong values on purpose and read untyped responses.
     files: ['test/**/*.ts', 'sample/**/*.ts'],

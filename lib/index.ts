@@ -1,14 +1,14 @@
-export type { LockedMethod } from './decorators/locked-method.js';
-export { RunOnce } from './decorators/run-once.decorator.js';
-export type { RunOnceKey, RunOnceMethodOptions } from './decorators/run-once.types.js';
-export { WithLock } from './decorators/with-lock.decorator.js';
+export type { LockedMethod } from './nest/methods/locked-method.js';
+export { RunOnce } from './nest/methods/run-once.decorator.js';
+export type { RunOnceKey, RunOnceMethodOptions } from './nest/methods/run-once.types.js';
+export { WithLock } from './nest/methods/with-lock.decorator.js';
 export type {
   KeyFunction,
   LockedContext,
   LockKeys,
   WithLockKey,
   WithLockOptions,
-} from './decorators/with-lock.types.js';
+} from './nest/methods/with-lock.types.js';
 export {
   LockConfigurationError,
   LockDeadlockError,
@@ -27,14 +27,14 @@ export {
   type LockLostReason,
   type NodeFailure,
 } from './errors.js';
-export { setRetryAfter } from './interceptors/answer-for.js';
-export { LockHandlerRunner } from './interceptors/lock-handler.runner.js';
-export { LockInterceptor } from './interceptors/lock.interceptor.js';
+export { setRetryAfter } from './nest/handlers/answer-for.js';
+export { LockHandlerRunner } from './nest/handlers/lock-handler.runner.js';
+export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
 export type { Clock, Instant } from './time/clock.js';
 export type { Lock } from './lease/lock.js';
-export type { LockEventListener, LockEventName, LockEvents } from './lock.events.js';
-export { LockService, type LockInspection, type TryRunResult } from './lock.service.js';
+export type { LockEventListener, LockEventName, LockEvents } from './observe/lock-events.js';
+export { LockService, type LockInspection, type TryRunResult } from './nest/lock.service.js';
 export type {
   AcquireOptions,
   RunOptions,
@@ -58,7 +58,7 @@ export {
 } from './once/locking-worker.js';
 export { NonRetryableError } from './once/non-retryable-error.js';
 export type { OnceOptions, RunOnceOptions } from './once/once-options.js';
-export { LockModule, RedisLockModule } from './redis-lock.module.js';
+export { LockModule, RedisLockModule } from './nest/redis-lock.module.js';
 export type {
   AcquireOutcome,
   AcquireRequest,
@@ -90,5 +90,5 @@ export type {
 } from './store/once-store.js';
 export { holdModeOf, type HoldMode } from './store/owner-token.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
-export type { RedisLocation } from './store/redis/redis-source.js';
-export { getLockServiceToken, InjectLockService } from './tokens.js';
+export type { RedisLocation } from './store/redis/client/redis-source.js';
+export { getLockServiceToken, InjectLockService } from './nest/tokens.js';

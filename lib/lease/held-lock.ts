@@ -3,7 +3,7 @@ import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
-import type { SectionLock } from './section.js';
+import type { SectionLock } from '../sections/section.js';
 
 /** The handle of a lease. */
 export class HeldLock implements SectionLock {

@@ -3,17 +3,17 @@ import {
   LockStoreUnavailableError,
   type LockLostReason,
 } from '../errors.js';
-import type { LockEventHub } from '../lock.events.js';
+import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
 import type { ExtendOutcome, LeaseReference, LockStore } from '../store/lock-store.js';
-import { SLOT_MS, type Agenda } from '../time/agenda.js';
+import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Clock, Instant } from '../time/clock.js';
 import { Lease, type Grant, type HoldingOptions } from './lease.js';
-import { UnderWay } from '../time/under-way.js';
+import { PendingTasks } from '../time/pending-tasks.js';
 
 /**
- * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The agenda
+ * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The scheduler
  * comes up to a slot early: with that added, no TTL sees more than four renewals.
  */
 const renewalDelayMs = (ttlMs: number): number =>
@@ -25,7 +25,7 @@ const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
 interface Dependencies {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly scheduler: Scheduler;
   readonly events: LockEventHub;
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
@@ -42,7 +42,7 @@ interface Dependencies {
 
 /**
  * Keeps all leases of a service: renews them in batches, ends them at their deadline, gives them back, and cleans up what an
- * unanswered request may have left in the store. One agenda, so one timer, however many leases.
+ * unanswered request may have left in the store. One scheduler, so one timer, however many leases.
  */
 export class LeaseKeeper {
   readonly #deps: Dependencies;
@@ -52,14 +52,14 @@ export class LeaseKeeper {
   readonly #holders = new Map<string, Lease>();
   readonly #cleanUp: CleanUp;
   /** Releases that somebody waits for. */
-  readonly #endings = new UnderWay();
+  readonly #endings = new PendingTasks();
   #due: Lease[] = [];
   #whenIdle: (() => void)[] = [];
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, clock, agenda, onEnd } = dependencies;
-    this.#cleanUp = new CleanUp({ store, clock, agenda, onRemoved: onEnd });
+    const { store, clock, scheduler, onEnd } = dependencies;
+    this.#cleanUp = new CleanUp({ store, clock, scheduler, onRemoved: onEnd });
   }
 
   adopt(grant: Grant, options: HoldingOptions): Lease {
@@ -220,15 +220,15 @@ export class LeaseKeeper {
   #plan(lease: Lease, delayMs: number, now = this.#deps.clock.now()): void {
     let dueMs = lease.endsInMs(now);
     if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
-    lease.appointment?.cancel();
-    const attend = (): void => {
-      this.#attend(lease);
+    lease.task?.cancel();
+    const onDue = (): void => {
+      this.#onDue(lease);
     };
-    lease.appointment = this.#deps.agenda.schedule(dueMs, attend, now);
+    lease.task = this.#deps.scheduler.schedule(dueMs, onDue, now);
   }
 
-  #attend(lease: Lease): void {
-    lease.appointment = undefined;
+  #onDue(lease: Lease): void {
+    lease.task = undefined;
     if (lease.options.maxHoldMs - lease.heldForMs(this.#deps.clock.now()) <= SLOT_MS)
       this.#lose(lease, 'max-hold');
     else if (lease.validForMs <= SLOT_MS) {

@@ -1,7 +1,7 @@
 import { LockLostError, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import { holdModeOf } from '../store/owner-token.js';
-import type { Appointment } from '../time/agenda.js';
+import type { Task } from '../time/scheduler.js';
 import type { CallSite } from './call-site.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
@@ -99,7 +99,7 @@ export class Lease implements LeaseReference {
   #abort: AbortController | undefined;
 
   /** The keeper's: when it looks at this lease again. */
-  appointment: Appointment | undefined;
+  task: Task | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;
   /** The keeper's: the release that was asked for, if any. */
@@ -248,8 +248,8 @@ export class Lease implements LeaseReference {
 
   end(reason: LockLostReason): void {
     this.#state = { status: 'lost', reason };
-    this.appointment?.cancel();
-    this.appointment = undefined;
+    this.task?.cancel();
+    this.task = undefined;
     if (reason !== 'released') this.#abortWith(reason);
   }
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { LockService } from '../lock.service.js';
+import type { LockService } from '../nest/lock.service.js';
 import type { Duration } from '../options/duration.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
 

@@ -1,6 +1,6 @@
 import type { LockError, LockErrorBody } from '../errors.js';
 import type { LockStore } from '../store/lock-store.js';
-import type { RedisLocation } from '../store/redis/redis-source.js';
+import type { RedisLocation } from '../store/redis/client/redis-source.js';
 import type { Duration } from './duration.js';
 
 /** How lock errors answer. */

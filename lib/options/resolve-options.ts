@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../errors.js';
-import type { ReplicaOptions } from '../store/redis/acknowledged-writes.js';
-import type { RestartGuard } from '../store/redis/probe.js';
-import { isRedisClient, type RedisLocation } from '../store/redis/redis-source.js';
+import type { ReplicaOptions } from '../store/redis/node/acknowledged-writes.js';
+import type { RestartGuard } from '../store/redis/node/probe.js';
+import { isRedisClient, type RedisLocation } from '../store/redis/client/redis-source.js';
 import type { LockStore } from '../store/lock-store.js';
 import { RESERVED_TOKENS } from '../store/owner-token.js';
 import { describe } from './describe.js';

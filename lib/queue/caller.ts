@@ -1,4 +1,4 @@
-import { SLOT_MS, type Agenda, type Appointment } from '../time/agenda.js';
+import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
@@ -25,9 +25,9 @@ export class Caller {
   readonly #clock: Clock;
   readonly #since: Instant;
   readonly #refusal: Refusal;
-  readonly #agenda: Agenda;
+  readonly #scheduler: Scheduler;
   /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
-  #timeout: Appointment | undefined;
+  #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
   /** What the store said last; it decides what a wait that ends in vain is called. */
   #lastOutcome: Held | Unavailable | undefined;
@@ -35,12 +35,12 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, clock: Clock, agenda: Agenda, refusal: Refusal) {
+  constructor(request: LockRequest, clock: Clock, scheduler: Scheduler, refusal: Refusal) {
     this.request = request;
     this.#clock = clock;
     this.#since = clock.now();
     this.#refusal = refusal;
-    this.#agenda = agenda;
+    this.#scheduler = scheduler;
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -73,7 +73,7 @@ export class Caller {
       this.giveUp();
     };
     if (leftMs <= 0) giveUp();
-    else this.#timeout = this.#agenda.schedule(leftMs + SLOT_MS, giveUp, now);
+    else this.#timeout = this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
   }
 
   /** The wait is over. */

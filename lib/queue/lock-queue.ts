@@ -5,10 +5,10 @@ import {
   LockStoreUnavailableError,
   type HeldHere,
 } from '../errors.js';
-import type { Agenda } from '../time/agenda.js';
+import type { Scheduler } from '../time/scheduler.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import { validityMs, type Grant, type Lease } from '../lease/lease.js';
-import { UnderWay } from '../time/under-way.js';
+import { PendingTasks } from '../time/pending-tasks.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type {
   Held,
@@ -34,7 +34,7 @@ type IsHeldAround = (key: string) => boolean;
 interface Dependencies {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly scheduler: Scheduler;
   readonly clockDrift: number;
   /** Called in the same moment as the grant comes, so that no lease is ever without somebody who ends it. */
   readonly adopt: (grant: Grant, request: LockRequest) => Lease;
@@ -71,7 +71,7 @@ export class LockQueue {
   readonly #maker = `${randomBytes(6).toString('base64url')}.`;
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
   /** Attempts that do not wait, and lines. */
-  readonly #underWay = new UnderWay();
+  readonly #pending = new PendingTasks();
   #ear: Promise<boolean> | undefined;
   #deafSince: Instant | undefined;
   #hearing = false;
@@ -79,7 +79,7 @@ export class LockQueue {
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
     const { store, adopt, discard, takeTurn, release } = dependencies;
-    const { agenda, clock, clockDrift, handoff } = dependencies;
+    const { scheduler, clock, clockDrift, handoff } = dependencies;
     this.#forLines = {
       newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
@@ -90,11 +90,11 @@ export class LockQueue {
       release,
       isHearing: () => this.#hearing,
       listen: () => this.#listen(),
-      agenda,
+      scheduler,
       clock,
       clockDrift,
       handoff,
-      leave: (lease, place) => this.#underWay.add(store.leave(lease, place)),
+      leave: (lease, place) => this.#pending.add(store.leave(lease, place)),
       end: (line) => {
         this.#dissolve(line);
       },
@@ -110,7 +110,7 @@ export class LockQueue {
     request.signal?.throwIfAborted();
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
-    return this.#underWay.add(this.#tryOnce(request, isHeldAround));
+    return this.#pending.add(this.#tryOnce(request, isHeldAround));
   }
 
   /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
@@ -148,7 +148,7 @@ export class LockQueue {
 
   /** Resolves when no request for a lock is on its way, no line is left, and nothing of them in the store. */
   settled(): Promise<void> {
-    return this.#underWay.settled();
+    return this.#pending.settled();
   }
 
   async #tryOnce(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
@@ -166,7 +166,7 @@ export class LockQueue {
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#deps.agenda.schedule(ms, resolve));
+    return new Promise((resolve) => void this.#deps.scheduler.schedule(ms, resolve));
   }
 
   #isOpenTo(request: LockRequest): boolean {
@@ -174,8 +174,8 @@ export class LockQueue {
   }
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const { clock, agenda } = this.#deps;
-    const caller = new Caller(request, clock, agenda, (...facts) =>
+    const { clock, scheduler } = this.#deps;
+    const caller = new Caller(request, clock, scheduler, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
     const name = nameOf(request.keys, request.mode);
@@ -244,7 +244,7 @@ export class LockQueue {
       this.#linesByKey.set(key, lines.add(line));
     }
     line.join(first);
-    void this.#underWay.add(line.serve());
+    void this.#pending.add(line.serve());
   }
 
   #dissolve(line: WaitingLine): void {
@@ -291,7 +291,7 @@ export class LockQueue {
       !isKnown && call.inMs === 0 && isOwnToken(call.to, this.#maker) && !this.#deps.holds(call.to);
     if (!isOrphan) return;
     const lease = { keys: [key], token: call.to, ttlMs: 0 };
-    void this.#underWay.add(this.#deps.store.leave(lease, { id: call.to, ttlMs: 0 }));
+    void this.#pending.add(this.#deps.store.leave(lease, { id: call.to, ttlMs: 0 }));
   }
 
   /** The store says whether it reports releases. While it does not, lines look by themselves; when it does again, all of them do. */

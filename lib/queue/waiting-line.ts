@@ -12,7 +12,7 @@ import type {
   Unavailable,
 } from '../store/lock-store.js';
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
-import { SLOT_MS, type Agenda } from '../time/agenda.js';
+import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 import type { Caller, LockRequest } from './caller.js';
 
@@ -66,7 +66,7 @@ export interface LineDependencies {
   readonly listen: () => Promise<boolean>;
   /** Leaves the store's line. */
   readonly leave: (lease: LeaseRequest, place: LinePlace) => Promise<void>;
-  readonly agenda: Agenda;
+  readonly scheduler: Scheduler;
   readonly clock: Clock;
   readonly clockDrift: number;
   readonly handoff: Handoff;
@@ -333,11 +333,11 @@ export class WaitingLine {
   /** Until it is called, or `ms` and a little. */
   async #sleep(ms: number): Promise<void> {
     if (this.#dirty || this.#callers.size === 0) return;
-    const { agenda, clock } = this.#deps;
+    const { scheduler, clock } = this.#deps;
     await new Promise<void>((resolve) => {
       const since = clock.now();
       let dueMs = ms;
-      let alarm = agenda.schedule(ms + jitterMs(), resolve);
+      let alarm = scheduler.schedule(ms + jitterMs(), resolve);
       this.#endPause = () => {
         alarm.cancel();
         resolve();
@@ -351,7 +351,7 @@ export class WaitingLine {
         if (at >= dueMs) return;
         dueMs = at;
         alarm.cancel();
-        alarm = agenda.schedule(withinMs + jitterMs(), resolve);
+        alarm = scheduler.schedule(withinMs + jitterMs(), resolve);
       };
     });
     this.#endSleep = undefined;
@@ -362,7 +362,7 @@ export class WaitingLine {
   async #pause(ms: number): Promise<void> {
     if (this.#callers.size === 0) return;
     await new Promise<void>((resolve) => {
-      const alarm = this.#deps.agenda.schedule(ms + jitterMs(), resolve);
+      const alarm = this.#deps.scheduler.schedule(ms + jitterMs(), resolve);
       this.#endPause = () => {
         alarm.cancel();
         resolve();

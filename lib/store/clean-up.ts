@@ -1,7 +1,7 @@
 import type { LeaseRequest, ReleaseOutcome } from './lock-store.js';
-import type { Agenda, Appointment } from '../time/agenda.js';
+import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
-import { UnderWay } from '../time/under-way.js';
+import { PendingTasks } from '../time/pending-tasks.js';
 
 /** Between two rounds while the store does not answer: doubled from the first to the longest. */
 const FIRST_DELAY_MS = 50;
@@ -20,7 +20,7 @@ interface Dependencies {
     release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   };
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly scheduler: Scheduler;
   /** Told the keys of what was removed. */
   readonly onRemoved: (keys: readonly string[]) => void;
 }
@@ -44,10 +44,10 @@ interface Entry {
 export class CleanUp {
   readonly #deps: Dependencies;
   readonly #entries = new Map<string, Entry>();
-  readonly #asking = new UnderWay();
+  readonly #asking = new PendingTasks();
   #state: 'open' | 'finishing' | 'closed' = 'open';
   #delayMs = FIRST_DELAY_MS;
-  #next: { readonly at: number; readonly appointment: Appointment } | undefined;
+  #next: { readonly at: number; readonly task: Task } | undefined;
   #working = false;
 
   constructor(dependencies: Dependencies) {
@@ -124,11 +124,11 @@ export class CleanUp {
     const at = this.#deps.clock.now().monotonicMs + delayMs;
     if (this.#next !== undefined && this.#next.at <= at) return;
     this.#cancel();
-    const appointment = this.#deps.agenda.schedule(delayMs, () => {
+    const task = this.#deps.scheduler.schedule(delayMs, () => {
       this.#next = undefined;
       void this.#round();
     });
-    this.#next = { at, appointment };
+    this.#next = { at, task };
   }
 
   async #round(): Promise<void> {
@@ -137,7 +137,7 @@ export class CleanUp {
     for (const [token, entry] of this.#entries) {
       const age = this.#ageOf(entry);
       if (age >= entry.lease.ttlMs) this.#entries.delete(token);
-      // The agenda comes up to a slot early.
+      // The scheduler comes up to a slot early.
       else if (!entry.asking && entry.dueMs - age <= FIRST_DELAY_MS) due.push(entry);
     }
     const complete = await this.#workOff(due, AT_ONCE);
@@ -174,7 +174,7 @@ export class CleanUp {
   }
 
   #cancel(): void {
-    this.#next?.appointment.cancel();
+    this.#next?.task.cancel();
     this.#next = undefined;
   }
 

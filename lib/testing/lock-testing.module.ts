@@ -1,8 +1,8 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { LockService } from '../lock.service.js';
+import { LockService } from '../nest/lock.service.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
-import { RedisLockModule } from '../redis-lock.module.js';
-import { getLockServiceToken } from '../tokens.js';
+import { RedisLockModule } from '../nest/redis-lock.module.js';
+import { getLockServiceToken } from '../nest/tokens.js';
 import { TestLockStore } from './test-lock-store.js';
 import { TestLocks } from './test-locks.js';
 

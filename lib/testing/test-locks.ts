@@ -1,6 +1,6 @@
 import { canonicalKeys } from '../key/index.js';
-import type { LockEventName, LockEvents } from '../lock.events.js';
-import type { LockService } from '../lock.service.js';
+import type { LockEventName, LockEvents } from '../observe/lock-events.js';
+import type { LockService } from '../nest/lock.service.js';
 import type { AttemptEnd } from '../store/once-store.js';
 import type { TestLockStore } from './test-lock-store.js';
 

@@ -1,4 +1,4 @@
-import { SLOT_MS, type Agenda, type Appointment } from './agenda.js';
+import { SLOT_MS, type Scheduler, type Task } from './scheduler.js';
 
 /** A time limit passes in so many parts. */
 const PARTS = 4;
@@ -13,14 +13,14 @@ const LATE_MS = 2 * SLOT_MS;
 export class TimeLimit {
   /** Called when the limit is over, unless it was cancelled. */
   onOver: () => void = () => undefined;
-  readonly #agenda: Agenda;
+  readonly #scheduler: Scheduler;
   readonly #partMs: number;
   #leftMs: number;
-  #next: Appointment | undefined;
+  #next: Task | undefined;
   #isOver = false;
 
-  constructor(agenda: Agenda, limitMs: number) {
-    this.#agenda = agenda;
+  constructor(scheduler: Scheduler, limitMs: number) {
+    this.#scheduler = scheduler;
     this.#partMs = limitMs / PARTS;
     this.#leftMs = limitMs;
     this.#begin();
@@ -39,8 +39,8 @@ export class TimeLimit {
   #begin(): void {
     const partMs = Math.min(this.#partMs, this.#leftMs);
     const since = performance.now();
-    // Entries of the agenda come up in their slot or before, never after.
-    this.#next = this.#agenda.schedule(partMs + SLOT_MS, () => {
+    // Entries of the scheduler come up in their slot or before, never after.
+    this.#next = this.#scheduler.schedule(partMs + SLOT_MS, () => {
       const elapsedMs = performance.now() - since;
       this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
       if (this.#leftMs > 0) this.#begin();

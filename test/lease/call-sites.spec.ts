@@ -74,7 +74,7 @@ describe('the stack of a call that did not get its lock', () => {
       expect(header).toContain(message);
       expect(own).toContain('lock.service.ts');
       expect(app).toMatch(/call-sites\.spec\.ts/);
-      expect(stack).not.toContain('agenda');
+      expect(stack).not.toContain('scheduler');
       await locks.shutdown(0);
     },
   );

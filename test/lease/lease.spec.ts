@@ -81,7 +81,7 @@ describe('a lease that is held', () => {
     const { clock, store, locks } = scriptedService({ ttl: 150 });
     const keys = Array.from({ length: 100 }, (_, index) => `key:${index}`);
     await Promise.all(keys.map((key) => locks.acquire(key)));
-    // At this TTL the jitter stays within two slots of the agenda.
+    // At this TTL the jitter stays within two slots of the scheduler.
     await clock.advance(60);
     expect(store.extended.length).toBeLessThanOrEqual(2);
     expect(store.extended.flat()).toHaveLength(100);

@@ -13,7 +13,7 @@ import { deferred, type Deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled, type VirtualClock } from '../support/virtual-clock.js';
-import type { SectionLock } from '../../lib/lease/section.js';
+import type { SectionLock } from '../../lib/sections/section.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -668,7 +668,7 @@ describe('a section', () => {
   });
 
   it('that is over is not kept in memory by work that goes on from section to section', async () => {
-    const { Section } = await import('../../lib/lease/section.js');
+    const { Section } = await import('../../lib/sections/section.js');
     const sections: WeakRef<object>[] = [];
     const lock = { keys: ['key'], mode: 'exclusive' } as unknown as SectionLock;
     let last: InstanceType<typeof Section> | undefined;

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Unavailable } from 'nestjs-holdfast';
-import { RedisConnection, type Reply } from '../../lib/store/redis/redis-connection.js';
-import { RedisLockStore } from '../../lib/store/redis/redis-lock-store.js';
+import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
+import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { freePort } from '../support/free-port.js';
 import { OUTAGE } from '../support/scripted-store.js';
 

@@ -8,7 +8,7 @@ import {
   MemoryLockStore,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
-import { LockLifecycle } from '../../lib/lock-lifecycle.js';
+import { LockLifecycle } from '../../lib/nest/lock-lifecycle.js';
 import { closeApps, startApp } from './start-app.js';
 
 afterEach(closeApps);

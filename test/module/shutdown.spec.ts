@@ -15,7 +15,7 @@ import {
   type LockLostError,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
-import { LockLifecycle } from '../../lib/lock-lifecycle.js';
+import { LockLifecycle } from '../../lib/nest/lock-lifecycle.js';
 import { Program } from '../sample/program.js';
 import { deferred, eventually, until } from '../support/eventually.js';
 import { expectNoOpenHandles } from '../support/no-leaks.js';

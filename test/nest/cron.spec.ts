@@ -8,7 +8,7 @@ import {
   MemoryLockStore,
   WithLock,
 } from 'nestjs-holdfast';
-import { FireTime } from '../../lib/decorators/fire-time.js';
+import { FireTime } from '../../lib/nest/methods/fire-time.js';
 import { closeApps, startApp } from '../module/start-app.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLocks } from 'nestjs-holdfast/testing';

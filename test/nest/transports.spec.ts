@@ -19,7 +19,7 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { defer, lastValueFrom, type Observable } from 'rxjs';
-import { LockErrorInterceptor } from '../../lib/interceptors/lock-error.interceptor.js';
+import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { freePort } from '../support/free-port.js';
 import { CONFLICT } from './http-app.js';
 

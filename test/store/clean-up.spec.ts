@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ReleaseOutcome, Unavailable } from 'nestjs-holdfast';
-import { Agenda } from '../../lib/time/agenda.js';
+import { Scheduler } from '../../lib/time/scheduler.js';
 import { CleanUp } from '../../lib/store/clean-up.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
@@ -16,7 +16,7 @@ function setUp() {
   const cleanUp = new CleanUp({
     store,
     clock,
-    agenda: new Agenda(clock),
+    scheduler: new Scheduler(clock),
     onRemoved: (keys) => removed.push(...keys),
   });
   const add = (count: number, forMs = DAY_MS): void => {

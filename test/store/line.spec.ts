@@ -4,7 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
-import type { RedisLockStore } from '../../lib/store/redis/redis-lock-store.js';
+import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { NodeClock } from '../../lib/store/redis/node-clock.js';
+import { NodeClock } from '../../lib/store/redis/node/node-clock.js';
 
 /** Of `performance.now()`. */
 let nowMs = 0;

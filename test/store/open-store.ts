@@ -1,9 +1,9 @@
 import {
   RedisLockStore,
   type RedisLockStoreOptions,
-} from '../../lib/store/redis/redis-lock-store.js';
+} from '../../lib/store/redis/quorum/redis-lock-store.js';
 import type { AcquireRequest, LeaseRenewal, LinePlace } from '../../lib/store/lock-store.js';
-import type { RedisLocation } from '../../lib/store/redis/redis-source.js';
+import type { RedisLocation } from '../../lib/store/redis/client/redis-source.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 
 /** A Redis store with what it warned of. */

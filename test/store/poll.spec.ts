@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { poll, quorumOf, type Poll } from '../../lib/store/redis/poll.js';
+import { poll, quorumOf, type Poll } from '../../lib/store/redis/quorum/poll.js';
 import { deferred, type Deferred } from '../support/eventually.js';
 import { settled } from '../support/virtual-clock.js';
 

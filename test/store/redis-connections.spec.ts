@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
-import { redisSource } from '../../lib/store/redis/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
 import { inspect } from 'node:util';
-import { redisSource } from '../../lib/store/redis/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 
 function failureOf(action: () => unknown): Error {
   try {

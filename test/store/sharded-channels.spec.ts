@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { NotTheMaster } from '../../lib/store/redis/channels.js';
-import { RedisConnection, type Reply } from '../../lib/store/redis/redis-connection.js';
-import { redisSource } from '../../lib/store/redis/redis-source.js';
-import { ShardedChannels } from '../../lib/store/redis/sharded-channels.js';
+import { NotTheMaster } from '../../lib/store/redis/wakeups/channels.js';
+import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
+import { redisSource } from '../../lib/store/redis/client/redis-source.js';
+import { ShardedChannels } from '../../lib/store/redis/wakeups/sharded-channels.js';
 import { deferred } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 

@@ -6,8 +6,8 @@ import type {
   ReleaseOutcome,
   Unavailable,
 } from '../../lib/store/lock-store.js';
-import { quorumOf } from '../../lib/store/redis/poll.js';
-import type { RenewalVote, Sight, Vote } from '../../lib/store/redis/node-answers.js';
+import { quorumOf } from '../../lib/store/redis/quorum/poll.js';
+import type { RenewalVote, InspectVote, Vote } from '../../lib/store/redis/node/node-answers.js';
 import {
   acquireOutcome,
   extendOutcome,
@@ -15,7 +15,7 @@ import {
   releaseOutcome,
   sightOf,
   unavailable,
-} from '../../lib/store/redis/votes.js';
+} from '../../lib/store/redis/quorum/votes.js';
 
 interface Status {
   readonly status: string;
@@ -82,11 +82,11 @@ const releaseArb: fc.Arbitrary<ReleaseOutcome> = fc.oneof(
   failureArb,
 );
 
-const sightArb: fc.Arbitrary<Sight> = fc.oneof(
-  fc.constant<Sight>({ status: 'free' }),
+const sightArb: fc.Arbitrary<InspectVote> = fc.oneof(
+  fc.constant<InspectVote>({ status: 'free' }),
   fc
     .tuple(fc.constantFrom('A', 'B', 'C'), fc.nat(30_000))
-    .map(([holder, remainingMs]): Sight => ({ status: 'held', holder, remainingMs })),
+    .map(([holder, remainingMs]): InspectVote => ({ status: 'held', holder, remainingMs })),
   failureArb,
 );
 
@@ -445,7 +445,7 @@ describe('releaseOutcome', () => {
 
 describe('sightOf', () => {
   /** How many have the holder of most of them. */
-  const mostOf = (sights: Answers<Sight>): number => {
+  const mostOf = (sights: Answers<InspectVote>): number => {
     const counts = new Map<string, number>();
     for (const sight of sights) {
       if (sight?.status === 'held') counts.set(sight.holder, (counts.get(sight.holder) ?? 0) + 1);
@@ -494,14 +494,14 @@ describe('sightOf', () => {
     );
   });
 
-  const held = (holder: string, remainingMs: number): Sight => ({
+  const held = (holder: string, remainingMs: number): InspectVote => ({
     status: 'held',
     holder,
     remainingMs,
   });
-  const free: Sight = { status: 'free' };
+  const free: InspectVote = { status: 'free' };
 
-  it.each<[string, readonly Sight[], number]>([
+  it.each<[string, readonly InspectVote[], number]>([
     ['one node', [held('A', 7)], 7],
     ['all nodes', [held('A', 10), held('A', 30), held('A', 20)], 20],
     ['a majority, and one that lost it', [held('A', 10), free, held('A', 30)], 10],

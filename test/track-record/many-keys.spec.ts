@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockKeyError, LockService, WithLock, type LockModuleOptions } from 'nestjs-holdfast';
-import { AcknowledgedWrites } from '../../lib/store/redis/acknowledged-writes.js';
-import type { RedisConnection } from '../../lib/store/redis/redis-connection.js';
+import { AcknowledgedWrites } from '../../lib/store/redis/node/acknowledged-writes.js';
+import type { RedisConnection } from '../../lib/store/redis/client/redis-connection.js';
 import { script } from '../../lib/store/redis/scripts/script.js';
 import { openStore, request } from '../store/open-store.js';
 import { RedisServer } from '../support/redis-server.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService, type ReleaseOutcome } from 'nestjs-holdfast';
 import { CleanUp } from '../../lib/store/clean-up.js';
-import { Agenda } from '../../lib/time/agenda.js';
+import { Scheduler } from '../../lib/time/scheduler.js';
 import { deferred } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
@@ -71,8 +71,8 @@ describe('a shutdown of a service that holds very many locks', () => {
   it('HF-20 ends a round of the clean-up that is under way, and has a thousand on their way at once', async () => {
     const clock = new VirtualClock();
     const store = new ScriptedStore();
-    const agenda = new Agenda(clock);
-    const cleanUp = new CleanUp({ store, clock, agenda, onRemoved: () => undefined });
+    const scheduler = new Scheduler(clock);
+    const cleanUp = new CleanUp({ store, clock, scheduler, onRemoved: () => undefined });
     store.onRelease = () => OUTAGE;
     for (let index = 0; index < 3_000; index += 1) {
       const id = String(index);

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { getEventListeners } from 'node:events';
 import { LockDeadlockError, LockService, MemoryLockStore } from 'nestjs-holdfast';
-import type { SectionLock } from '../../lib/lease/section.js';
-import { Section } from '../../lib/lease/section.js';
-import { WaitsFor } from '../../lib/lease/waits-for.js';
+import type { SectionLock } from '../../lib/sections/section.js';
+import { Section } from '../../lib/sections/section.js';
+import { WaitsFor } from '../../lib/sections/waits-for.js';
 
 /** What a signal keeps of others: those that abort with it, alive or not, and listeners. */
 function keptBy(signal: AbortSignal): number {

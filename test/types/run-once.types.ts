@@ -1,5 +1,5 @@
 /* What `@RunOnce` accepts and refuses at compile time. Nothing here runs; run-once.spec.ts holds the compiler to it. */
-import type { RunOnce as RunOnceType } from '../../lib/decorators/run-once.types.js';
+import type { RunOnce as RunOnceType } from '../../lib/nest/methods/run-once.types.js';
 
 declare const RunOnce: RunOnceType;
 

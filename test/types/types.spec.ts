@@ -5,7 +5,7 @@ import ts from 'typescript';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const tests = fileURLToPath(new URL('with-lock.types.ts', import.meta.url));
-const types = fileURLToPath(new URL('../../lib/decorators/with-lock.types.ts', import.meta.url));
+const types = fileURLToPath(new URL('../../lib/nest/methods/with-lock.types.ts', import.meta.url));
 /** The type tests again, with nothing suppressed: where the compiler must complain, and what it must say. */
 const outspoken = fileURLToPath(new URL('with-lock.outspoken.ts', import.meta.url));
 

@@ -16,7 +16,7 @@ import { BehaviorSubject, EMPTY, Observable, of } from 'rxjs';
 import type {
   WithLock as WithLockType,
   WithLockOptions,
-} from '../../lib/decorators/with-lock.types.js';
+} from '../../lib/nest/methods/with-lock.types.js';
 
 declare const WithLock: WithLockType;
 

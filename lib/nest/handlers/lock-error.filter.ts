@@ -1,0 +1,66 @@
+import {
+  Catch,
+  Inject,
+  Injectable,
+  type ArgumentsHost,
+  type ExceptionFilter,
+  type Type,
+} from '@nestjs/common';
+import { BaseExceptionFilter, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import { throwError } from 'rxjs';
+import { LockError } from '../../errors.js';
+import { reportFault, setRetryAfter } from './answer-for.js';
+
+/** Where `@Catch` notes the classes of a filter. */
+const CATCHES = '__filterCatchExceptions__';
+
+/**
+ * Sets `Retry-After` on lock errors that no interceptor sees, those of guards, middleware and streamed bodies, and leaves the answer to
+ * whoever would have given it: a filter that the application provides as `APP_FILTER`, or Nest. Filters of `useGlobalFilters`,
+ * controllers and methods go before this one.
+ */
+@Catch(LockError)
+@Injectable()
+export class LockErrorFilter implements ExceptionFilter<LockError> {
+  readonly #discovery: DiscoveryService;
+  readonly #adapterHost: HttpAdapterHost;
+
+  constructor(
+    @Inject(DiscoveryService) discovery: DiscoveryService,
+    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
+  ) {
+    this.#discovery = discovery;
+    this.#adapterHost = adapterHost;
+  }
+
+  catch(error: LockError, host: ArgumentsHost): unknown {
+    const type = host.getType<string>();
+    if (type === 'http') setRetryAfter(error, host);
+    const filter = this.#applicationsFor(error);
+    if (filter !== undefined) return filter.catch(error, host) as unknown;
+    reportFault(error);
+    if (type === 'http') {
+      // A testing module gets its adapter after its providers.
+      new BaseExceptionFilter(this.#adapterHost.httpAdapter).catch(error, host);
+      return undefined;
+    }
+    // A microservice sends what its filter's stream fails with; the others (GraphQL) take a thrown error.
+    if (type === 'rpc') return throwError(() => error.getResponse());
+    throw error;
+  }
+
+  /** The filter that the application provides for it; the later one goes first, as in Nest. */
+  #applicationsFor(error: LockError): ExceptionFilter | undefined {
+    return this.#discovery
+      .getProviders()
+      .filter(({ subtype }) => subtype === 'filter')
+      .map(({ instance }) => instance as ExceptionFilter)
+      .filter((filter) => !(filter instanceof LockErrorFilter) && catches(filter, error))
+      .at(-1);
+  }
+}
+
+function catches(filter: ExceptionFilter, error: LockError): boolean {
+  const classes = (Reflect.getMetadata(CATCHES, filter.constructor) ?? []) as readonly Type[];
+  return classes.length === 0 || classes.some((each) => error instanceof each);
+}

@@ -1,0 +1,25 @@
+import {
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { catchError, from, mergeMap, throwError, type Observable } from 'rxjs';
+import { LockError } from '../../errors.js';
+import { answerFor } from './answer-for.js';
+
+/** Gives lock errors of handlers, pipes and services the form of their transport, and `Retry-After` under any filter. */
+@Injectable()
+export class LockErrorInterceptor implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next
+      .handle()
+      .pipe(
+        catchError((error: unknown) =>
+          error instanceof LockError
+            ? from(answerFor(error, context)).pipe(mergeMap((answer) => throwError(() => answer)))
+            : throwError(() => error),
+        ),
+      );
+  }
+}

@@ -1,0 +1,29 @@
+import {
+  Inject,
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { lockedMethodOf } from '../methods/locked-methods-of.js';
+import { importRemedy } from '../methods/service-slot.js';
+import { LockHandlerRunner } from './lock-handler.runner.js';
+
+/** Nest prints it when it cannot inject: it says what to do. */
+const RUNNER = Symbol(`what locks handlers: ${importRemedy()}`);
+
+/**
+ * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. What it does is decided by
+ * `LockHandlerRunner`, which an application can replace by token.
+ */
+@Injectable()
+export class LockInterceptor implements NestInterceptor {
+  @Inject(LockHandlerRunner)
+  private readonly [RUNNER]!: LockHandlerRunner;
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const locked = lockedMethodOf(context.getHandler());
+    return locked === undefined ? next.handle() : this[RUNNER].run(locked, context, next);
+  }
+}

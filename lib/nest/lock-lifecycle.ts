@@ -1,0 +1,134 @@
+import {
+  Logger,
+  type BeforeApplicationShutdown,
+  type InjectionToken,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
+import { bindLockedMethods } from './methods/bind.js';
+import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
+import { LockConfigurationError } from '../errors.js';
+import { checkRoute } from './handlers/route-check.js';
+import { LockService } from './lock.service.js';
+
+/** What `RouterModule` provides its tree of paths as. */
+const ROUTES = 'ROUTES';
+const PATHS = /"path":"([^"]*)"/g;
+
+/** Starts a service with its application, and ends it after the last request. */
+export class LockLifecycle
+  implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  readonly #logger = new Logger('Holdfast');
+  readonly #service: LockService;
+  readonly #token: InjectionToken;
+  readonly #discovery: DiscoveryService;
+  readonly #config: ApplicationConfig;
+  #ended: Promise<void> | undefined;
+  #deadline: { readonly at: number; readonly timer: NodeJS.Timeout } | undefined;
+
+  constructor(
+    service: LockService,
+    token: InjectionToken,
+    discovery: DiscoveryService,
+    config: ApplicationConfig,
+  ) {
+    this.#service = service;
+    this.#token = token;
+    this.#discovery = discovery;
+    this.#config = config;
+  }
+
+  async onModuleInit(): Promise<void> {
+    const wrappers = [...this.#discovery.getProviders(), ...this.#discovery.getControllers()];
+    this.#refuseTwins(
+      wrappers.filter(
+        ({ token, instance }) => token === this.#token && instance instanceof LockService,
+      ).length,
+    );
+    this.#checkKeys(wrappers);
+    const reported = new Map<string, string>();
+    for (const { instance } of wrappers as { instance: unknown }[]) {
+      if (typeof instance !== 'object' || instance === null) continue;
+      // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
+      bindLockedMethods(instance, this.#service);
+      const prototype = Object.getPrototypeOf(instance) as object;
+      for (const { override, decorator } of unlockedOverrides(prototype))
+        reported.set(override, decorator);
+    }
+    for (const [override, decorator] of reported) {
+      this.#logger.warn(
+        `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
+      );
+    }
+    await this.#service.open();
+  }
+
+  /** Compares the keys of decorated methods with what is known of their parameters and routes. */
+  #checkKeys(wrappers: readonly { readonly instance: unknown }[]): void {
+    const controllers = new Set<unknown>(
+      this.#discovery.getControllers().map(({ instance }) => instance as unknown),
+    );
+    const prefixes = this.#prefixes();
+    const doubts = new Set<string>();
+    for (const { instance } of wrappers) {
+      if (typeof instance !== 'object' || instance === null) continue;
+      for (const locked of lockedMethodsOf(instance)) {
+        if (locked.slot.serviceName !== this.#service.name) continue;
+        for (const doubt of locked.doubts) doubts.add(doubt);
+        if (!controllers.has(instance)) continue;
+        for (const doubt of checkRoute(instance, locked, prefixes)) doubts.add(doubt);
+      }
+    }
+    for (const doubt of doubts) this.#logger.warn(doubt);
+  }
+
+  /** What may stand before the paths of controllers. */
+  #prefixes(): readonly string[] {
+    const config = this.#config;
+    const versioning = config.getVersioning();
+    const prefix = versioning !== undefined && 'prefix' in versioning ? versioning.prefix : '';
+    const trees = this.#discovery
+      .getProviders()
+      .filter(({ token }) => typeof token === 'symbol' && token.description === ROUTES)
+      .flatMap(({ instance }) =>
+        Array.from(JSON.stringify(instance).matchAll(PATHS), ([, path = '']) => path),
+      );
+    return [config.getGlobalPrefix(), String(prefix), ...trees];
+  }
+
+  /** Waiting callers fail now; holders go on, as the requests that they work for do. The deadline runs from here, whatever keeps the server from closing. */
+  beforeApplicationShutdown(): void {
+    this.#service.refuseWaiting();
+    const { shutdownTimeoutMs } = this.#service;
+    this.#deadline ??= {
+      at: performance.now() + shutdownTimeoutMs,
+      timer: setTimeout(() => void this.#end(0), shutdownTimeoutMs),
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    const at = this.#deadline?.at ?? performance.now() + this.#service.shutdownTimeoutMs;
+    await this.#end(Math.max(0, at - performance.now()));
+  }
+
+  /** Never rejects: on Nest 11 a hook that does keeps the application from closing. */
+  #end(timeoutMs: number): Promise<void> {
+    clearTimeout(this.#deadline?.timer);
+    this.#ended ??= this.#service.shutdown(timeoutMs).catch((error: unknown) => {
+      this.#logger.error('The lock service did not shut down cleanly', error);
+    });
+    return this.#ended;
+  }
+
+  #refuseTwins(count: number): void {
+    if (count < 2) return;
+    const { name } = this.#service;
+    throw new LockConfigurationError(
+      `LockModule.forRoot was imported ${String(count)} times ${name === undefined ? 'without a name' : `under the name "${String(name)}"`}. ` +
+        `Import it once, in the root module, or give each its own: forRoot({ name: 'jobs', … }). ` +
+        'In a test of an application that imports it, replace the service: overrideProvider(LockService).useValue(createTestLocks().locks).',
+    );
+  }
+}

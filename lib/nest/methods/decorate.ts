@@ -1,0 +1,109 @@
+import 'reflect-metadata';
+import { UseInterceptors } from '@nestjs/common';
+import { LockConfigurationError } from '../../errors.js';
+import { LockInterceptor } from '../handlers/lock.interceptor.js';
+import { LockedCall } from './locked-call.js';
+import type { LockedMethod } from './locked-method.js';
+import { lockedMethodOf, markLocked } from './locked-methods-of.js';
+
+type Method = (...args: unknown[]) => unknown;
+
+interface Decorated {
+  readonly locked: LockedMethod;
+  readonly run: (call: LockedCall) => unknown;
+}
+
+/**
+ * Puts a wrapper in the place of a method, which runs it under its lock.
+ *
+ * @param called the decorator
+ * @param read what it says of the method, and how calls are run
+ */
+export function decorate(
+  called: string,
+  target: object,
+  propertyKey: string | symbol,
+  descriptor: PropertyDescriptor | undefined,
+  read: (method: Method) => Decorated,
+): void {
+  refuseStandardDecorator(called, propertyKey);
+  const original: unknown = descriptor?.value;
+  if (descriptor === undefined || typeof original !== 'function') {
+    throw new LockConfigurationError(
+      `${called} goes on methods only: ${String(propertyKey)} is none.`,
+    );
+  }
+  if (typeof target === 'function') {
+    throw new LockConfigurationError(
+      `${called} goes on instance methods only: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
+    );
+  }
+  const method = original as Method;
+  refuseSecond(called, lockedMethodOf(method));
+  const { locked, run } = read(method);
+  // A Proxy keeps name, length and whatever else other decorators have put on the function.
+  const wrapped = new Proxy(method, {
+    apply: (_method, self: unknown, args: unknown[]) =>
+      run(new LockedCall(locked, method, { self, args })),
+  });
+  descriptor.value = wrapped;
+  locked.slot.install(target);
+  // First, so that the interceptors of this method run inside the lock whether they are written above or below.
+  UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
+  carryMetadata(method, wrapped);
+  markLocked(wrapped, locked);
+}
+
+/**
+ * The decorator without its parentheses: then it is called with what decorates, in place of its own arguments.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseBare(called: string, first: unknown, second: unknown): void {
+  const isPrototype = typeof first === 'object' && first !== null && !Array.isArray(first);
+  const isOlder = isPrototype && (typeof second === 'string' || typeof second === 'symbol');
+  const name = isOlder ? second : nameOfStandard(second);
+  if (name === undefined) return;
+  const owner = isPrototype ? `${first.constructor.name}.` : '';
+  throw new LockConfigurationError(
+    `${called} on ${owner}${String(name)} needs parentheses, and a key in them: ${called}('order:<orderId>').`,
+  );
+}
+
+/** Compilers call decorators in two ways, and Nest knows the older one. */
+function refuseStandardDecorator(called: string, propertyKey: unknown): void {
+  const name = nameOfStandard(propertyKey);
+  if (name === undefined) return;
+  throw new LockConfigurationError(
+    `${called} on ${String(name)} was compiled as a standard decorator, and Nest needs the older ones: set ` +
+      '"experimentalDecorators": true in tsconfig.json, or version "legacy" of the decorators plugin of Babel.',
+  );
+}
+
+/** Of the context object that a standard decorator gets as its second argument. */
+const nameOfStandard = (context: unknown): string | symbol | undefined =>
+  typeof context === 'object' && context !== null && 'addInitializer' in context
+    ? (context as unknown as { readonly name: string | symbol }).name
+    : undefined;
+
+function refuseSecond(called: string, first: LockedMethod | undefined): void {
+  if (first === undefined) return;
+  throw new LockConfigurationError(
+    first.decorator === '@WithLock' && called === '@WithLock'
+      ? `${first.name} has @WithLock twice. Give one of them all keys: @WithLock(['a', 'b']).`
+      : `${first.name} has ${first.decorator} and ${called}. Let one method call the other, or keep one of them: @RunOnce locks, too.`,
+  );
+}
+
+/** Copies what Nest and others have noted on a function; lists that are there already, such as interceptors, go before. */
+function carryMetadata(source: object, destination: object): void {
+  for (const key of Reflect.getOwnMetadataKeys(source)) {
+    const value: unknown = Reflect.getOwnMetadata(key, source);
+    const present: unknown = Reflect.getOwnMetadata(key, destination);
+    const merged: unknown =
+      Array.isArray(present) && Array.isArray(value)
+        ? [...(present as unknown[]), ...(value as unknown[])]
+        : value;
+    Reflect.defineMetadata(key, merged, destination);
+  }
+}

@@ -1,0 +1,203 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RequestValues } from '../../key/index.js';
+import type { Scope } from '../../sections/scope.js';
+import type { Section } from '../../sections/section.js';
+import type { LockService } from '../lock.service.js';
+import type { Holding } from './holding.js';
+import type { Invocation, LockedMethod } from './locked-method.js';
+
+/** What the runner knows about a call besides its keys. */
+interface HandlerFrameOptions {
+  /** Whether unsubscribing from the handler's Observable ends it, as in a feed; otherwise its work goes on, and the lock with it. */
+  readonly endsUnsubscribed?: boolean;
+  /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
+  readonly watchClient?: (gone: (reason: Error) => void) => () => void;
+}
+
+/** Keys that need only the request are asked for before the method is called. */
+const BEFORE_THE_CALL: Invocation = { self: undefined, args: [] };
+
+const current = new AsyncLocalStorage<HandlerFrame | undefined>();
+
+/**
+ * One call of a handler, from its first interceptor to its end: opened by the runner, which ends it, and met by the decorated method,
+ * which acquires into it when its keys need the arguments as the pipes made them. The method's own code does not see it: what that
+ * calls, itself included, locks for itself.
+ */
+export class HandlerFrame {
+  readonly locked: LockedMethod;
+  readonly service: LockService;
+  readonly request: RequestValues;
+  readonly endsUnsubscribed: boolean;
+  readonly #watchClient: HandlerFrameOptions['watchClient'];
+  /** The arguments of the call; empty until it came. */
+  args: readonly unknown[] = [];
+  /** The lock of the frame, asked for or held. */
+  #scope: Promise<Scope> | undefined;
+  #section: Section | undefined;
+  /** The calls that have not ended: more than one when an interceptor calls again (`retry()`) while the call before still works. */
+  readonly #calls = new Set<Promise<Scope>>();
+  /** The step of an iteration that is at work. */
+  #step: Promise<unknown> | undefined;
+  readonly #abandoned = new AbortController();
+  #over = false;
+  #left = false;
+
+  constructor(
+    locked: LockedMethod,
+    service: LockService,
+    request: RequestValues,
+    { endsUnsubscribed = false, watchClient }: HandlerFrameOptions = {},
+  ) {
+    this.locked = locked;
+    this.service = service;
+    this.request = request;
+    this.endsUnsubscribed = endsUnsubscribed;
+    this.#watchClient = watchClient;
+  }
+
+  static current(): HandlerFrame | undefined {
+    return current.getStore();
+  }
+
+  /** Calls `work` where no frame is seen. */
+  static outside<T>(work: () => T): T {
+    return current.run(undefined, work);
+  }
+
+  /** Calls `work` with this frame, and the section that it holds, as its async context. */
+  inside<T>(work: () => T): T {
+    const section = this.#section;
+    return current.run(this, () => (section === undefined ? work() : section.inside(work)));
+  }
+
+  /** Whether a call of that method, made where this frame is seen, belongs to it. */
+  fits(locked: LockedMethod): boolean {
+    return this.locked === locked && !this.#over;
+  }
+
+  /** Whether a call works, or waits for its lock. */
+  get isRunning(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  /** Acquires the lock, unless it is held already. */
+  acquire(call: Invocation = BEFORE_THE_CALL): Promise<Scope> {
+    this.#scope ??= this.#acquire(call);
+    return this.#scope;
+  }
+
+  /** Opens the section of one call, nested in the frame's: calls take turns, and the lock is not given back before they have ended. */
+  async enter(call: Invocation): Promise<Holding> {
+    this.args = call.args;
+    const opening = this.#open(call);
+    this.#calls.add(opening);
+    const over = (): void => void this.#calls.delete(opening);
+    try {
+      const scope = await opening;
+      return {
+        section: scope.section,
+        finish: () => {
+          over();
+          return scope.finish();
+        },
+        fail: (error) => {
+          over();
+          return scope.fail(error);
+        },
+        step: (step) => {
+          this.#track(step);
+        },
+      };
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
+  /** Gives the lock back when the calls have ended. Rejects with a `LockLostError` when it was lost. */
+  async finish(): Promise<void> {
+    const scope = await this.#end();
+    await scope?.finish();
+  }
+
+  /** Gives the lock back after an error, and that error with it. */
+  async fail(error: unknown): Promise<unknown> {
+    const scope = await this.#end();
+    return scope === undefined ? error : scope.fail(error);
+  }
+
+  /**
+   * Nobody waits for this frame any more: from `end` on, calls that have no lock yet give up, and when the others have ended the lock is
+   * given back. What becomes of it is told by signal, event and log.
+   */
+  leave(end: Promise<void> = Promise.resolve()): void {
+    if (this.#left) return;
+    this.#left = true;
+    end
+      .then(() => {
+        this.#abandoned.abort();
+        return this.finish();
+      })
+      .catch(() => undefined);
+  }
+
+  async #acquire(call: Invocation): Promise<Scope> {
+    const { locked, service, request } = this;
+    const { signal } = this.#abandoned;
+    let stopWatching: (() => void) | undefined;
+    try {
+      const keys = service.keysOf(locked, call, request);
+      if (locked.waits) {
+        stopWatching = this.#watchClient?.((reason) => {
+          this.#abandoned.abort(reason);
+        });
+      }
+      const scope = await service.openScope(
+        keys,
+        { ...locked.runOptions, signal },
+        { site: { place: locked.name } },
+      );
+      this.#section = scope.section;
+      return scope;
+    } catch (error) {
+      this.#scope = undefined; // so that a `retry()` asks again
+      throw error;
+    } finally {
+      stopWatching?.();
+    }
+  }
+
+  async #open(call: Invocation): Promise<Scope> {
+    const { locked, service, request } = this;
+    const { section, lock } = await this.acquire(call);
+    this.#abandoned.signal.throwIfAborted();
+    const keys = locked.needsArguments ? service.keysOf(locked, call, request) : lock.keys;
+    return service.openScope(keys, { ...locked.runOptions, reentrant: true }, { parent: section });
+  }
+
+  async #end(): Promise<Scope | undefined> {
+    this.#over = true;
+    if (this.locked.kind === 'iterable') await this.#endIterations();
+    // A refusal is the answer of the call that asked.
+    return this.#scope?.catch(() => undefined);
+  }
+
+  /** The end of a response ends the iteration that fed it, even if nobody asks the iterator to return; but not a step that works. */
+  async #endIterations(): Promise<void> {
+    do {
+      await nextTurn(); // Who does ask has done it by now.
+      await this.#step;
+    } while (this.#step !== undefined);
+    for (const opening of this.#calls)
+      await opening.then((scope) => scope.finish()).catch(() => undefined);
+  }
+
+  #track(step: Promise<unknown>): void {
+    const settled = Promise.allSettled([step]).then(() => {
+      if (this.#step === settled) this.#step = undefined;
+    });
+    this.#step = settled;
+  }
+}

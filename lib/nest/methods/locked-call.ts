@@ -1,0 +1,120 @@
+import { LockNotAcquiredError, LockNotBoundError } from '../../errors.js';
+import { callSite, type CallSite } from '../../lease/call-site.js';
+import { Section } from '../../sections/section.js';
+import type { LockService } from '../lock.service.js';
+import { HandlerFrame } from './handler-frame.js';
+import type { Holding } from './holding.js';
+import type { Invocation, LockedMethod } from './locked-method.js';
+import { forRootOf } from './service-slot.js';
+
+export type Entry =
+  | { readonly status: 'entered'; readonly holding: Holding }
+  /** Somebody else holds the lock, and `onLocked` says what to answer. */
+  | { readonly status: 'locked'; readonly skip: boolean; readonly answer: unknown };
+
+/** Between the application and `callSite`: this constructor, and the Proxy of `decorate`. */
+const OWN_FRAMES = 2;
+
+/** One call of a decorated method. */
+export class LockedCall {
+  readonly #locked: LockedMethod;
+  readonly #original: (...args: unknown[]) => unknown;
+  readonly #call: Invocation;
+  /** As of the call: a stream is subscribed to, or iterated, somewhere else. */
+  readonly #frame: HandlerFrame | undefined;
+  readonly #section = Section.current();
+  readonly #site: CallSite | undefined;
+
+  constructor(locked: LockedMethod, original: (...args: unknown[]) => unknown, call: Invocation) {
+    this.#locked = locked;
+    this.#original = original;
+    this.#call = call;
+    const frame = HandlerFrame.current();
+    this.#frame = frame?.locked === locked ? frame : undefined;
+    // A frame opens no lock from here.
+    this.#site = this.#frame === undefined ? callSite(OWN_FRAMES) : undefined;
+  }
+
+  get name(): string {
+    return this.#locked.name;
+  }
+
+  /** As it is called. */
+  get decorator(): string {
+    return this.#locked.decorator;
+  }
+
+  /** @throws LockNotBoundError */
+  get service(): LockService {
+    const service = this.#frame?.service ?? this.#locked.slot.get(this.#call.self);
+    if (service === undefined) throw notBound(this.#locked);
+    return service;
+  }
+
+  /** Whether it is a handler's call, whose answer goes out as a response. */
+  get isHandlers(): boolean {
+    return this.#frame !== undefined;
+  }
+
+  /** Whether the call's work goes on when its Observable is unsubscribed from: a handler's does, unless it is a feed. */
+  get outlivesSubscriber(): boolean {
+    return this.#frame?.endsUnsubscribed === false;
+  }
+
+  /** Runs the method's own code inside the section. */
+  invoke(holding: Holding): unknown {
+    return this.inside(holding, (): unknown =>
+      Reflect.apply(this.#original, this.#call.self, this.#call.args),
+    );
+  }
+
+  /** Runs code of the method inside the section. */
+  inside<T>({ section }: Holding, work: () => T): T {
+    return HandlerFrame.outside(() => section.inside(work));
+  }
+
+  /**
+   * Acquires the lock of the call. Rejects with what `LockService.acquire` rejects with.
+   *
+   * @param signal ends the wait for the lock
+   */
+  async enter(signal?: AbortSignal): Promise<Entry> {
+    const { service } = this;
+    try {
+      const holding =
+        this.#frame?.fits(this.#locked) === true
+          ? await this.#frame.enter(this.#call)
+          : await this.#ownScope(service, signal);
+      return { status: 'entered', holding };
+    } catch (error) {
+      return onLocked(this.#locked, this.#call.args, error);
+    }
+  }
+
+  #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
+    const keys = service.keysOf(this.#locked, this.#call, this.#frame?.request);
+    const options = { ...this.#locked.runOptions, signal };
+    return service.openScope(keys, options, { parent: this.#section, site: this.#site });
+  }
+}
+
+/** What a call answers that was refused its lock; any other error is thrown on. */
+export async function onLocked(
+  locked: LockedMethod,
+  args: readonly unknown[],
+  error: unknown,
+): Promise<Entry> {
+  if (!(error instanceof LockNotAcquiredError) || locked.onLocked === 'throw') throw error;
+  if (locked.onLocked === 'skip') return { status: 'locked', skip: true, answer: undefined };
+  const { keys, retryAfterMs } = error;
+  const answer: unknown = await locked.onLocked({ keys, args, retryAfterMs, error });
+  return { status: 'locked', skip: false, answer };
+}
+
+function notBound(locked: LockedMethod): LockNotBoundError {
+  const { serviceName } = locked.slot;
+  return new LockNotBoundError(
+    `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
+      `controllers that it makes in an application with ${forRootOf(serviceName)}; for any other object call locks.bind(object) first.`,
+  );
+}

@@ -1,0 +1,63 @@
+import { LockLostError, LockNotAcquiredError, WorkExhaustedError } from '../../errors.js';
+import type { Lock } from '../../lease/lock.js';
+import type { RunOnceResult } from '../../once/attempt.js';
+import type { ResolvedOnceOptions } from '../../once/once-options.js';
+import type { LockService } from '../lock.service.js';
+import type { Holding } from './holding.js';
+import type { LockedCall } from './locked-call.js';
+import { refuseStream } from './return-kind.js';
+
+/** A Promise of work that is to be done once. */
+export async function oncePromise(
+  call: LockedCall,
+  options: ResolvedOnceOptions,
+): Promise<unknown> {
+  const { service } = call;
+  const { once } = service;
+  once.assertPossible();
+  let holding: Holding;
+  try {
+    holding = await enter(call);
+  } catch (error) {
+    if (!(error instanceof LockNotAcquiredError)) throw error;
+    const { keys } = error;
+    const result = await once.refused(error);
+    if (result.outcome === 'busy') throw error;
+    return valueOf(result, service, keys);
+  }
+  const { lock } = holding.section;
+  const work = async (): Promise<unknown> => {
+    const result = call.invoke(holding);
+    refuseStream(call, result);
+    const value = await result;
+    refuseStream(call, value);
+    return value;
+  };
+  const result = await once.run(holding, { options, signal: undefined, work });
+  return valueOf(result, service, lock.keys, lock);
+}
+
+async function enter(call: LockedCall): Promise<Holding> {
+  const entry = await call.enter();
+  if (entry.status === 'entered') return entry.holding;
+  throw new Error('@RunOnce has no onLocked');
+}
+
+/** What a call answers that cannot say what has become of the work. */
+function valueOf(
+  result: RunOnceResult<unknown>,
+  { present }: LockService,
+  keys: readonly string[],
+  lock?: Lock,
+): unknown {
+  const { outcome, attempts } = result;
+  if (outcome === 'exhausted') {
+    const { lastError } = result;
+    throw present(new WorkExhaustedError({ keys, attempts, lastError }));
+  }
+  if (outcome === 'superseded') {
+    lock?.assertHeld();
+    throw present(new LockLostError({ keys, reason: 'stolen', fencingToken: lock?.fencingToken }));
+  }
+  return result.value;
+}

@@ -1,0 +1,60 @@
+import type { OnceOptions } from '../../once/once-options.js';
+import type { Duration } from '../../options/duration.js';
+import type { KeyFunction, KeyProblem } from './with-lock.types.js';
+
+/** What the work is called by: a key template, or a function of the method's arguments that gives one key. */
+export type RunOnceKey = string | KeyFunction;
+
+/** Options of `@RunOnce`. What is left out of its lock's comes from the module's options. */
+export interface RunOnceMethodOptions extends OnceOptions {
+  /** How long the lease lasts unless it is renewed: whoever dies blocks the work for so long. */
+  ttl?: Duration;
+  /** How long a call stands by while somebody else is at it. */
+  wait?: Duration;
+  /** Whether the lease is renewed for as long as the method runs. */
+  autoExtend?: boolean;
+  /** The longest time that renewals keep the lock; after it the lock is lost, and the next attempt begins. */
+  maxHold?: Duration;
+  /** The `name` under which the `LockService` was registered. Default: the one without a name. */
+  instance?: string | symbol;
+}
+
+/** The signature of `@RunOnce`. */
+export type RunOnce = <const K extends RunOnceKey>(
+  key: K,
+  options?: RunOnceMethodOptions,
+) => RunOnceDecorator<K>;
+
+/** The decorator that `@RunOnce` makes; it compiles only on methods that fit its key, and that may answer nothing. */
+export type RunOnceDecorator<K> = <T extends object, M>(
+  target: T,
+  propertyKey: string | symbol,
+  descriptor: TypedPropertyDescriptor<M> & Check<Problem<T, M, K>>,
+) => void;
+
+/** The problem, as a property that no descriptor has: the compiler reports it as missing and prints the sentence. */
+type Check<Problem> = [Problem] extends [never] ? unknown : { readonly runOnce: Problem };
+
+interface Say {
+  static: '@RunOnce needs an instance, which has its LockService by injection: make the method non-static.';
+  method: '@RunOnce goes on methods only.';
+  promise: 'Work that is to be done once must return a Promise: make the method async.';
+  nothing: 'The work may have been done elsewhere: add undefined to what the method resolves with.';
+}
+
+type Problem<T, M, K> = T extends NewableFunction
+  ? Say['static']
+  : [M] extends [(...args: infer A) => infer R]
+    ? KeyProblem<K, A, T> extends never
+      ? ResultProblem<R>
+      : KeyProblem<K, A, T>
+    : Say['method'];
+
+/** Functions are compared, not results: a bare `T` of a generic class would leave the comparison open. */
+type ResultProblem<R> = [R] extends [never]
+  ? Say['promise']
+  : [R] extends [PromiseLike<infer V>]
+    ? (() => undefined) extends () => V
+      ? never
+      : Say['nothing']
+    : Say['promise'];

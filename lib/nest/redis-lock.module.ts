@@ -1,0 +1,71 @@
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import {
+  APP_FILTER,
+  APP_INTERCEPTOR,
+  ApplicationConfig,
+  DiscoveryModule,
+  DiscoveryService,
+} from '@nestjs/core';
+import { LockErrorFilter } from './handlers/lock-error.filter.js';
+import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
+import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
+import { LockLifecycle } from './lock-lifecycle.js';
+import { LockService } from './lock.service.js';
+import type { LockModuleOptions, LockOptionsFactory } from '../options/lock-module-options.js';
+import { booleanOf, nameOf } from '../options/resolve-options.js';
+import { getLockServiceToken } from './tokens.js';
+
+interface ModuleExtras {
+  /** Whether all modules of the application get the service without importing this one. Default `true`. */
+  isGlobal?: boolean;
+  /** For a further service beside the default one: see `getLockServiceToken`, `@InjectLockService`, and `instance` of `@WithLock`. */
+  name?: string | symbol | undefined;
+}
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
+  new ConfigurableModuleBuilder<LockModuleOptions>()
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createLockOptions' satisfies keyof LockOptionsFactory)
+    .setExtras<ModuleExtras>({ isGlobal: true, name: undefined }, complete)
+    .build();
+
+/**
+ * Distributed locks for a Nest application: provides a `LockService`, and makes `@WithLock` work.
+ *
+ * `forRoot({ redis: 'redis://localhost:6379' })`, `forRoot({ store: 'memory' })`, or `forRootAsync({ imports, inject, useFactory })`
+ * (also `useClass`, `useExisting` with a `LockOptionsFactory`). Wrong options end the start of the application.
+ */
+@Module({ imports: [DiscoveryModule] })
+export class RedisLockModule extends ConfigurableModuleClass {}
+
+/** The same class under its short name. */
+export { RedisLockModule as LockModule };
+
+function complete(definition: DynamicModule, { isGlobal, name }: ModuleExtras): DynamicModule {
+  const token = getLockServiceToken(nameOf(name));
+  return {
+    ...definition,
+    global: booleanOf(isGlobal ?? true, 'isGlobal'),
+    providers: [
+      ...(definition.providers ?? []),
+      {
+        provide: token,
+        useFactory: (options: LockModuleOptions) => new LockService(options, { name }),
+        inject: [MODULE_OPTIONS_TOKEN],
+      },
+      {
+        provide: LockLifecycle,
+        // A test may have put a stand-in of its own in the place of the service: that has no life to look after.
+        useFactory: (service: unknown, discovery: DiscoveryService, config: ApplicationConfig) =>
+          service instanceof LockService
+            ? new LockLifecycle(service, token, discovery, config)
+            : null,
+        inject: [token, DiscoveryService, ApplicationConfig],
+      },
+      LockHandlerRunner,
+      { provide: APP_INTERCEPTOR, useClass: LockErrorInterceptor },
+      { provide: APP_FILTER, useClass: LockErrorFilter },
+    ],
+    exports: [token, LockHandlerRunner],
+  };
+}

@@ -1,0 +1,69 @@
+import { Logger } from '@nestjs/common';
+import { LockConfigurationError, type LockLostReason } from '../errors.js';
+
+/** What a `LockService` reports; see `LockService.on`. Keys are without `keyPrefix`. */
+export interface LockEvents {
+  /** A lock was granted. */
+  readonly acquired: {
+    readonly keys: readonly string[];
+    readonly fencingToken: number;
+    readonly waitedMs: number;
+  };
+  /** A lock was not granted, because somebody else holds it. */
+  readonly refused: {
+    readonly keys: readonly string[];
+    readonly retryAfterMs: number;
+    readonly waitedMs: number;
+  };
+  /** A lock that was held is held no longer, and nobody released it through its handle. */
+  readonly lost: {
+    readonly keys: readonly string[];
+    readonly fencingToken: number;
+    readonly reason: LockLostReason;
+  };
+  /** A lock was released by its holder. */
+  readonly released: {
+    readonly keys: readonly string[];
+    readonly fencingToken: number;
+    readonly heldMs: number;
+  };
+}
+
+export type LockEventName = keyof LockEvents;
+export type LockEventListener<Name extends LockEventName> = (event: LockEvents[Name]) => void;
+
+/** Tells listeners what happens to locks. A listener that throws is logged and disturbs neither locks nor other listeners. */
+export class LockEventHub {
+  readonly #logger = new Logger('Holdfast');
+  readonly #listeners: ReadonlyMap<LockEventName, Set<(event: never) => void>> = new Map(
+    (['acquired', 'refused', 'lost', 'released'] as const).map((name) => [name, new Set()]),
+  );
+
+  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined) {
+      const names = [...this.#listeners.keys()].join(', ');
+      throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
+    }
+    // A function of its own for each call, so that the same listener can be added twice and taken away once.
+    const entry: LockEventListener<Name> = (event) => {
+      listener(event);
+    };
+    listeners.add(entry);
+    return () => {
+      listeners.delete(entry);
+    };
+  }
+
+  emit<Name extends LockEventName>(name: Name, event: LockEvents[Name]): void {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined || listeners.size === 0) return;
+    for (const listener of listeners) {
+      try {
+        (listener as LockEventListener<Name>)(event);
+      } catch (error) {
+        this.#logger.error(`A listener of the "${name}" event threw`, error);
+      }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
+import { anyOf } from '../queue/on-abort.js';
+import type { HoldMode } from '../store/owner-token.js';
+import type { Scheduler } from '../time/scheduler.js';
+import { BorrowedLock } from './borrowed-lock.js';
+import type { Lock } from '../lease/lock.js';
+import { Section } from './section.js';
+
+/** A section and what ends it: leaving the outer one, or giving the lock back. */
+export class Scope {
+  readonly section: Section;
+  readonly #end: () => Promise<void> | void;
+  #finished: Promise<void> | undefined;
+
+  /** @param end throws a `LockLostError` when the lock was not held to the end. */
+  constructor(section: Section, end: () => Promise<void> | void) {
+    this.section = section;
+    this.#end = end;
+  }
+
+  get lock(): Lock {
+    return this.section.lock;
+  }
+
+  /** Runs work to its end and finishes; the work's own error goes before the loss of the lock, which it then carries as its cause. */
+  async run<T>(work: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+    let value: T;
+    try {
+      value = await this.section.inside(() => work(this.lock));
+    } catch (error) {
+      throw await this.fail(error);
+    }
+    await this.finish();
+    return value;
+  }
+
+  /** Waits for nested sections and ends this one. Idempotent. Rejects with a `LockLostError` when the lock was lost. */
+  finish(): Promise<void> {
+    this.#finished ??= this.section.close().then(() => this.#end());
+    return this.#finished;
+  }
+
+  /** Finishes after an error, and gives that error back. */
+  async fail(error: unknown): Promise<unknown> {
+    try {
+      await this.finish();
+    } catch (loss) {
+      if (error instanceof Error && !(error instanceof LockLostError)) attachCause(error, loss);
+    }
+    return error;
+  }
+}
+
+/** An error keeps the cause that it has. */
+function attachCause(error: Error, cause: unknown): void {
+  if (error.cause === undefined && Object.isExtensible(error)) error.cause = cause;
+}
+
+interface NestedOptions {
+  readonly reentrant: boolean;
+  readonly mode: HoldMode;
+  readonly signal: AbortSignal | undefined;
+  /** How long to wait for its turn: 0 does not wait. */
+  readonly turnWithinMs: number;
+  readonly scheduler: Scheduler;
+}
+
+/**
+ * The scope of a call that asks for keys which a section around it holds: on its turn, under the same lease. `undefined` when none
+ * does.
+ *
+ * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false; LockNotAcquiredError when its turn does not
+ * come within `turnWithinMs`; the reason of `signal` when that aborts before its turn.
+ */
+export async function enterNested(
+  owner: object,
+  keys: readonly string[],
+  options: NestedOptions,
+  inner: Section | undefined,
+): Promise<Scope | undefined> {
+  const list = keys.map((key) => `"${key}"`).join(', ');
+  for (const section of inner?.enclosing(owner) ?? []) {
+    if (section.covers(keys)) {
+      if (!options.reentrant) {
+        const problem = `${list} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
+        throw new LockReentrancyError({ keys, problem });
+      }
+      const held = section.lock.mode;
+      if (held !== 'exclusive' && held !== options.mode) {
+        const problem =
+          `${list} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others: waiting for them ` +
+          'would never end, for one of them may do the same. Take it as it is needed in the outer call.';
+        throw new LockReentrancyError({ keys, problem });
+      }
+      const leave = await turnOf(section, keys, options);
+      const nested = new Section(owner, new BorrowedLock(section.lock), inner);
+      const scope = new Scope(nested, () => {
+        leave();
+        nested.lock.assertHeld();
+      });
+      if (nested.lock.isHeld) return scope;
+      leave();
+      // Given back while it waited for its turn, or lost.
+      if (section.isOpen) nested.lock.assertHeld();
+    } else if (section.overlaps(keys)) {
+      const problem =
+        `${list} is asked for inside a section that holds only ${section.lock.keys.map((key) => `"${key}"`).join(', ')}. ` +
+        'Locks taken one after the other can wait for each other for ever: take all of them in the outer call.';
+      throw new LockReentrancyError({ keys, problem });
+    }
+  }
+  return undefined;
+}
+
+/** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
+async function turnOf(
+  section: Section,
+  keys: readonly string[],
+  { signal, turnWithinMs, scheduler }: NestedOptions,
+): Promise<() => void> {
+  if (turnWithinMs === Infinity || !section.isBusy) return section.takeTurn(signal);
+  const refused = (): LockNotAcquiredError =>
+    new LockNotAcquiredError({
+      keys,
+      retryAfterMs: section.lock.remainingMs,
+      waitedMs: turnWithinMs,
+      heldHere: {},
+    });
+  if (turnWithinMs === 0) throw refused();
+  const limit = new AbortController();
+  const timeout = scheduler.schedule(turnWithinMs, () => {
+    limit.abort(refused());
+  });
+  const ends = anyOf(signal === undefined ? [limit.signal] : [limit.signal, signal]);
+  try {
+    return await section.takeTurn(ends.signal);
+  } finally {
+    timeout.cancel();
+    ends.unlink();
+  }
+}

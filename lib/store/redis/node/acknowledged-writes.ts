@@ -1,0 +1,170 @@
+import type { TimeLimit } from '../../../time/time-limit.js';
+import type { Unavailable } from '../../lock-store.js';
+import type { RedisConnection, Reply, WhileDown } from '../client/redis-connection.js';
+import type { Script } from '../scripts/script.js';
+
+/** How many replicas have to have a lease before it counts. */
+export interface ReplicaOptions {
+  readonly ack: number;
+  readonly timeoutMs: number;
+}
+
+export type AcknowledgedReply = Reply & {
+  /** Too few replicas have what was written, if anything was. */
+  readonly shortfall?: Unavailable | undefined;
+};
+
+/** How many writes go out together: all of them wait for the slowest. */
+const MOST_TOGETHER = 1_000;
+
+interface Write {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly timeLimitMs: number;
+  readonly limit: TimeLimit;
+  readonly settle: (reply: AcknowledgedReply) => void;
+}
+
+/**
+ * Runs scripts, and says of each whether enough replicas have what it wrote. Redis' WAIT counts for the connection that it comes over,
+ * so it goes right behind the scripts; what is asked for while one is on its way goes out together, under one WAIT, when it is back.
+ * On a Cluster that is so for each slot: one pipeline goes to one node.
+ */
+export class AcknowledgedWrites {
+  readonly #connection: RedisConnection;
+  readonly #options: ReplicaOptions;
+  readonly #lines = new Map<number, Write[]>();
+
+  constructor(connection: RedisConnection, options: ReplicaOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  async run(
+    slot: number,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeLimitMs: number,
+    whileDown?: WhileDown,
+  ): Promise<AcknowledgedReply> {
+    const reply = await this.#connection.ask(
+      timeLimitMs,
+      (_, limit) =>
+        new Promise<AcknowledgedReply>((settle) => {
+          const write = { script, keys, args, timeLimitMs, limit, settle };
+          const line = this.#lines.get(slot);
+          if (line !== undefined) line.push(write);
+          else void this.#workOff(slot, [write]);
+        }),
+      whileDown,
+    );
+    return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : reply;
+  }
+
+  /** Never rejects. */
+  async #workOff(slot: number, line: Write[]): Promise<void> {
+    this.#lines.set(slot, line);
+    while (line.length > 0) {
+      await Promise.resolve(); // what is asked for in the same moment
+      // Nobody waits for a request after its time: sent then, it would come after its own clean-up.
+      const batch = line.splice(0, MOST_TOGETHER).filter(isInTime);
+      if (batch.length === 0) continue;
+      const replies = await this.#send(batch);
+      replies.forEach((reply, index) => batch[index]?.settle(reply));
+    }
+    this.#lines.delete(slot);
+  }
+
+  async #send(batch: readonly Write[]): Promise<readonly AcknowledgedReply[]> {
+    const timeLimitMs = Math.max(...batch.map((write) => write.timeLimitMs));
+    const all = await this.#connection.ask(timeLimitMs, () => this.#together(batch));
+    if (all.status === 'unavailable') return batch.map(() => all);
+    const { results, acknowledgedBy, problem } = all.value as Together;
+    const { ack, timeoutMs } = this.#options;
+    const shortfall =
+      acknowledgedBy >= ack
+        ? undefined
+        : this.#connection.failure(
+            'refused',
+            problem ??
+              `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
+          );
+    return Promise.all(
+      results.map(async (result) => {
+        const reply = await this.#connection.ask(timeLimitMs, () => answerOf(result));
+        return { ...reply, shortfall };
+      }),
+    );
+  }
+
+  async #together(batch: readonly Write[]): Promise<Together> {
+    let together = await this.#pipeline(batch, 'sha');
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const { results } = together;
+      const moved = batch.filter((_, index) => isRedirection(results[index]));
+      // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one
+      // it does, and knows the way then, unless a node that does not know yet tells it otherwise. What is sent twice is done once.
+      await Promise.allSettled(
+        moved.map(({ script, keys, args }) =>
+          this.#connection.client.eval(script.lua, keys.length, ...keys, ...args),
+        ),
+      );
+      const isToRepeat = (write: Write, index: number): boolean =>
+        (moved.includes(write) || isUnknownScript(results[index])) && isInTime(write);
+      const repeated = batch.filter(isToRepeat);
+      if (repeated.length === 0) return together;
+      const again = await this.#pipeline(repeated, 'lua');
+      const answers = new Map(repeated.map((write, index) => [write, again.results[index]]));
+      // Its WAIT covers what was written before the first one, too; not on another node, and then that is reported.
+      together = {
+        ...again,
+        results: batch.map((write, index) => answers.get(write) ?? results[index] ?? NOT_RUN),
+      };
+    }
+    return together;
+  }
+
+  async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
+    const { ack, timeoutMs } = this.#options;
+    const pipeline = this.#connection.client.pipeline();
+    for (const { script, keys, args } of batch) {
+      if (form === 'sha') pipeline.evalsha(script.sha, keys.length, ...keys, ...args);
+      else pipeline.eval(script.lua, keys.length, ...keys, ...args);
+    }
+    pipeline.wait(ack, timeoutMs);
+    const results = (await pipeline.exec()) ?? [];
+    const [error, count] = results[batch.length] ?? NOT_RUN;
+    return {
+      results: results.slice(0, batch.length),
+      acknowledgedBy: error === null ? Number(count) : 0,
+      problem: error?.message,
+    };
+  }
+}
+
+type Result = [error: Error | null, value: unknown];
+
+const NOT_RUN: Result = [new Error('the pipeline was not run'), undefined];
+
+/** Of what was redirected, or sent to a server that did not know the script. */
+const MOST_TRIES = 4;
+
+interface Together {
+  readonly results: readonly Result[];
+  readonly acknowledgedBy: number;
+  /** Why WAIT failed, if it did. */
+  readonly problem: string | undefined;
+}
+
+const isInTime = ({ limit }: Write): boolean => !limit.isOver;
+
+const isRedirection = (result: Result | undefined): boolean =>
+  /^(MOVED|ASK) /.test(result?.[0]?.message ?? '');
+
+const isUnknownScript = (result: Result | undefined): boolean =>
+  result?.[0]?.message.startsWith('NOSCRIPT') === true;
+
+const answerOf = ([error, value]: Result): Promise<unknown> =>
+  error === null ? Promise.resolve(value) : Promise.reject(error);

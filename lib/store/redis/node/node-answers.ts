@@ -1,0 +1,52 @@
+import type { Held, LeaseRenewal, Unavailable } from '../../lock-store.js';
+
+/** What one node says to a request for a lock. */
+export type Vote =
+  | {
+      readonly status: 'granted';
+      readonly fencingToken: number;
+      readonly othersWait: boolean;
+      /** Others hold the key together, and the fencing token is theirs. */
+      readonly joined?: boolean;
+    }
+  | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
+  | Unavailable;
+
+/** What one node says to a renewal. */
+export type RenewalVote =
+  | { readonly status: 'extended' }
+  /** Of each key that is not there: the fence it could be put back beside. */
+  | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
+  | { readonly status: 'stolen' }
+  | Unavailable;
+
+/** A renewal that may put keys back which are gone, where their fences are still these. */
+export interface Restoration extends LeaseRenewal {
+  readonly beside?: readonly (number | undefined)[];
+}
+
+/** Whose key it is, as one node sees it. */
+export type InspectVote =
+  | { readonly status: 'free' }
+  | { readonly status: 'held'; readonly holder: string; readonly remainingMs: number }
+  | Unavailable;
+
+/** What became of one key of a renewal. */
+export type KeyAnswer =
+  | { readonly status: 'extended' }
+  | { readonly status: 'gone'; readonly fence: number }
+  | { readonly status: 'stolen' }
+  | Unavailable;
+
+/** A lease is all or nothing over its keys: what became of the worst of them became of it. */
+export function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
+  const worst =
+    answers.find(({ status }) => status === 'stolen') ??
+    answers.find(({ status }) => status === 'gone') ??
+    answers.find(({ status }) => status === 'unavailable');
+  if (worst?.status !== 'gone') return worst ?? { status: 'extended' };
+  return {
+    status: 'gone',
+    fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),
+  };
+}

@@ -1,0 +1,183 @@
+import { LockConfigurationError } from '../../../errors.js';
+import type { Unavailable } from '../../lock-store.js';
+import type { ReplicaOptions } from './acknowledged-writes.js';
+import type { NodeClock } from './node-clock.js';
+import type { RedisConnection, Reply } from '../client/redis-connection.js';
+import { isLoginRefusal } from '../client/reply-errors.js';
+import { quarantineScript } from '../scripts/quarantine.js';
+
+/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
+export interface RestartGuard {
+  /** The longest TTL of any lease. */
+  readonly maxTtlMs: number;
+  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
+  readonly bootstrap: boolean;
+}
+
+/** The release script keeps the TTL of a fence with `SET … KEEPTTL`. Valkey gives a `redis_version` that it is compatible with. */
+const OLDEST_REDIS = 6;
+
+interface Subject {
+  readonly name: string;
+  /** A name that our Redis user may use: others may be forbidden. */
+  readonly key: string;
+  readonly epoch: string;
+  /** The keys that our Redis user needs, as an ACL names them. */
+  readonly keyPatterns: readonly string[];
+  readonly clock: NodeClock;
+  readonly timeLimitMs: number;
+  readonly restartGuard: RestartGuard | undefined;
+  readonly replicas: ReplicaOptions | undefined;
+  /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
+  readonly isStart: boolean;
+  readonly warn: (message: string) => void;
+  /** Does what a grant does. Returns why that failed. */
+  readonly tryGranting: () => Promise<Unavailable | undefined>;
+}
+
+/** What a look at a server found. */
+export type Finding =
+  | 'grants'
+  /** It grants nothing yet, and that was reported. */
+  | 'waits'
+  /** It may have forgotten leases. */
+  | { readonly kind: 'quarantined'; readonly leftMs: number }
+  /** No answer: the connection reports that. */
+  | { readonly kind: 'away'; readonly problem: string }
+  /** It answers, and grants nothing until somebody changes something. */
+  | { readonly kind: 'refuses'; readonly problem: string; readonly remedy?: string };
+
+/**
+ * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should know. A server that is
+ * not there yet does not keep the application from starting: until it is there, requests are `unavailable`.
+ *
+ * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
+ */
+export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
+  const { name, key, clock, timeLimitMs, restartGuard, replicas, warn } = subject;
+  const scripting = await readTime(connection, key, clock, timeLimitMs);
+  if (connection.isRefused) return 'waits';
+  if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
+  const [server, memory, replication] = await Promise.all(
+    ['server', 'memory', 'replication'].map((section) =>
+      connection.look(timeLimitMs, ({ client }) => client.info(section)),
+    ),
+  );
+  const version = field(server, 'redis_version');
+  if (version !== undefined && Number.parseInt(version) < OLDEST_REDIS) {
+    throw new LockConfigurationError(
+      `Holdfast needs Redis ${String(OLDEST_REDIS)}.0 or later, or Valkey; ${name} runs ${version}. See docs/compatibility.md.`,
+    );
+  }
+  const policy = field(memory, 'maxmemory_policy');
+  const evicts =
+    policy !== undefined &&
+    policy !== 'noeviction' &&
+    `Redis at ${name} has maxmemory-policy "${policy}": when memory is full it can evict locks that are held.`;
+  if (evicts && restartGuard !== undefined) {
+    throw new LockConfigurationError(
+      `${evicts} "restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
+    );
+  }
+  const problem = replication && replicationProblem(replication, replicas);
+  if (problem !== undefined)
+    return { kind: 'refuses', problem: `cannot grant locks: it ${problem}` };
+  const quarantine =
+    restartGuard === undefined ? 0 : await lookAtGuard(connection, subject, restartGuard);
+  if (typeof quarantine !== 'number') return quarantine;
+  if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
+  const failure = await subject.tryGranting();
+  if (failure !== undefined) return findingOf(failure, subject.keyPatterns);
+  if (evicts) warn(`${evicts} Set "noeviction", or give locks a Redis of their own.`);
+  return 'grants';
+}
+
+function findingOf({ nodes: [failure] }: Unavailable, patterns: readonly string[]): Finding {
+  const message = (failure?.message ?? 'no answer').replace(/\.$/, '');
+  if (failure?.kind === 'connection' || failure?.kind === 'timeout')
+    return { kind: 'away', problem: `is not usable yet: ${message}` };
+  const remedy = remedyFor(message, patterns);
+  return { kind: 'refuses', problem: `is not usable: ${message}`, remedy };
+}
+
+const RIGHTS = 'see README, "Which rights does the Redis user need?"';
+
+/** What to change, by what the server says. */
+function remedyFor(message: string, keyPatterns: readonly string[]): string {
+  if (isLoginRefusal(message)) return 'Check the user name and password in option "redis".';
+  // Servers report it in one wording for commands of clients and in another for commands of scripts.
+  if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
+    return `Allow the Redis user the keys ${keyPatterns.join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
+  if (/NOPERM|ACL failure|can't run this command/.test(message))
+    return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
+  if (/unknown command/i.test(message))
+    return 'Holdfast needs the commands EVAL and EVALSHA there.';
+  return '';
+}
+
+async function readTime(
+  connection: RedisConnection,
+  key: string,
+  clock: NodeClock,
+  timeLimitMs: number,
+): Promise<Reply> {
+  const reply = await connection.look(timeLimitMs, async ({ client }) => {
+    const sentAt = performance.now();
+    const time: unknown = await client.eval(`return redis.call('TIME')`, 1, key);
+    const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
+    const serverUs = seconds * 1_000_000 + micros;
+    if (serverUs > 0) clock.learn(serverUs, sentAt, performance.now());
+    return time;
+  });
+  return reply;
+}
+
+/** What is left of the quarantine, in ms. */
+async function lookAtGuard(
+  connection: RedisConnection,
+  { name, epoch, timeLimitMs, isStart }: Subject,
+  { maxTtlMs, bootstrap }: RestartGuard,
+): Promise<number | Finding> {
+  const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
+  const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
+  if (typeof left === 'number') return left;
+  const message = left.nodes[0]?.message ?? 'no answer';
+  if (left.transient)
+    return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
+  throw new LockConfigurationError(
+    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
+      'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
+  );
+}
+
+/** What is left of a server's quarantine, in ms, or why it cannot be told. */
+export async function quarantinedForMs(
+  connection: RedisConnection,
+  epoch: string,
+  timeLimitMs: number,
+  { maxTtlMs, bootstrap }: RestartGuard,
+): Promise<number | Exclude<Reply, { status: 'answered' }>> {
+  const reply = await connection.look(timeLimitMs, ({ client }) =>
+    client.eval(quarantineScript.lua, 1, epoch, maxTtlMs, bootstrap ? 1 : 0),
+  );
+  if (reply.status === 'unavailable') return reply;
+  return typeof reply.value === 'number' ? reply.value : connection.malformed(reply.value);
+}
+
+/** What keeps a server from granting locks, as INFO says; it may be forbidden, or asked of a node of a Cluster. */
+export function replicationProblem(
+  replication: Reply,
+  replicas: ReplicaOptions | undefined,
+): string | undefined {
+  if (field(replication, 'role') === 'slave') return 'is a replica: give its master';
+  const connected = field(replication, 'connected_slaves');
+  if (replicas === undefined || connected === undefined || Number(connected) >= replicas.ack)
+    return undefined;
+  return `has ${connected} of the ${String(replicas.ack)} replicas that "replicas" asks for`;
+}
+
+/** Of an INFO, which may be forbidden. */
+function field(reply: Reply | undefined, name: string): string | undefined {
+  if (reply?.status !== 'answered') return undefined;
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(String(reply.value))?.[1];
+}

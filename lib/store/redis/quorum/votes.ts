@@ -1,0 +1,240 @@
+import type { NodeFailure } from '../../../errors.js';
+import type {
+  AcquireOutcome,
+  ExtendOutcome,
+  Held,
+  InspectOutcome,
+  ReleaseOutcome,
+  Unavailable,
+} from '../../lock-store.js';
+import type { BeginOutcome, FinishOutcome } from '../../once-store.js';
+import { quorumOf } from './poll.js';
+import type { RenewalVote, InspectVote, Vote } from '../node/node-answers.js';
+
+interface Named {
+  readonly name: string;
+  /** It owes answers whose time is up, so that it may not have been waited for. */
+  readonly isSilent: boolean;
+}
+
+type Answer = Vote | RenewalVote | InspectVote | ReleaseOutcome | BeginOutcome | FinishOutcome;
+
+/** Answers of nodes, in their order; `undefined` of those that have not answered. */
+type Answers<Answer> = readonly (Answer | undefined)[];
+
+/** When everybody asked at once and nobody got a majority, whoever cannot wait is told to come back in so many ms. */
+const CONTENDED_MS = 100;
+
+/** What has become of a request, as far as the votes say; `undefined` while those that are awaited can still change it. */
+export function acquireOutcome(
+  votes: Answers<Vote>,
+  awaited: number,
+  nodes: readonly Named[],
+  key = '',
+): AcquireOutcome | undefined {
+  // By far the most frequent of all answers.
+  if (votes.length === 1 && votes[0]?.status === 'granted') return votes[0];
+  const quorum = quorumOf(votes.length);
+  const mostMissing = votes.length - quorum;
+  const yes = votes.filter((vote) => vote?.status === 'granted');
+  if (yes.length >= quorum) {
+    const fencingToken = commonToken(yes, quorum);
+    if (fencingToken !== undefined) {
+      const othersWait = yes.some((vote) => vote.othersWait);
+      return { status: 'granted', fencingToken, othersWait };
+    }
+    if (awaited > 0) return undefined;
+    return contended(key);
+  }
+  const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
+  const leader = leaderOf(votes);
+  const certain = leader !== undefined && leader.votes >= quorum;
+  const lost = yes.length + awaited < quorum;
+  // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
+  const unknown = votes.filter((vote) => vote === undefined).length + failed;
+  // Nobody gets a majority until somebody deletes them, whether they are one holder's or not.
+  const endless = votes.filter((vote) => vote?.status === 'refused' && isEndless(vote));
+  const isBlocked = endless.length > mostMissing;
+  const decided = certain || isBlocked || failed > mostMissing || (lost && unknown <= mostMissing);
+  if (!decided && awaited > 0) return undefined;
+
+  if (certain) {
+    const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
+    return { ...held(votes, leader.key, quorum), ticket, holder: leader.holder };
+  }
+  if (isBlocked && endless[0]?.status === 'refused') return held(votes, endless[0].key, quorum);
+  if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
+  // One token may have a majority, with the votes that nobody knows; or none has.
+  if (leader.votes + unknown >= quorum)
+    return { ...held(votes, leader.key, quorum), contended: true };
+  return contended(leader.key);
+}
+
+/** A lock without TTL, of other software. */
+const isEndless = ({ remainingMs }: { readonly remainingMs: number }): boolean =>
+  remainingMs === Infinity;
+
+type Yes = Vote & { readonly status: 'granted' };
+
+/**
+ * The fencing token that the votes grant: the largest, which is written to a majority then. Whoever joins others has theirs, and a
+ * majority has to name the same one: else it is a phase that begins or ends on some of the nodes, or a vote of somebody who has died.
+ */
+function commonToken(yes: readonly Yes[], quorum: number): number | undefined {
+  const tokens = yes.map(({ fencingToken }) => fencingToken);
+  if (!yes.some(({ joined }) => joined)) return Math.max(...tokens);
+  return tokens.find((token) => tokens.filter((other) => other === token).length >= quorum);
+}
+
+/** Refused by the node that was asked first. Whether its vote comes to anything is seen soon. */
+export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held => ({
+  status: 'held',
+  key,
+  remainingMs: Math.max(remainingMs, CONTENDED_MS),
+  checkAgainMs: CONTENDED_MS,
+});
+
+const contended = (key: string): Held => ({
+  status: 'held',
+  key,
+  remainingMs: CONTENDED_MS,
+  checkAgainMs: CONTENDED_MS,
+  contended: true,
+});
+
+interface Leader {
+  readonly key: string;
+  readonly holder: string;
+  readonly votes: number;
+}
+
+/** Whom most of the refusals name. */
+function leaderOf(votes: Answers<Vote>): Leader | undefined {
+  const counts = new Map<string, Leader & { votes: number }>();
+  for (const vote of votes) {
+    if (vote?.status !== 'refused') continue;
+    const id = `${vote.key}\0${vote.holder}`;
+    const count = counts.get(id) ?? { key: vote.key, holder: vote.holder, votes: 0 };
+    count.votes += 1;
+    counts.set(id, count);
+  }
+  return [...counts.values()].sort((a, b) => b.votes - a.votes)[0];
+}
+
+/** The lock may be free when a majority of the nodes is: not at the end of the longest lease, which may be a vote that came to nothing. */
+function held(votes: Answers<Vote>, key: string, quorum: number): Held {
+  const atQuorum = (timeOf: (vote: Vote & { readonly status: 'refused' }) => number): number =>
+    votes
+      .map((vote) => {
+        if (vote?.status === 'granted') return 0;
+        return vote?.status === 'refused' ? timeOf(vote) : Infinity;
+      })
+      .sort((a, b) => a - b)[quorum - 1] ?? Infinity;
+  return {
+    status: 'held',
+    key,
+    remainingMs: atQuorum(({ remainingMs }) => remainingMs),
+    checkAgainMs: atQuorum(({ checkAgainMs }) => checkAgainMs),
+  };
+}
+
+/** What has become of a renewal; `undefined` while the answers that are awaited can still change it. */
+export function extendOutcome(
+  votes: Answers<RenewalVote>,
+  awaited: number,
+  nodes: readonly Named[],
+): ExtendOutcome | undefined {
+  // By far the most frequent of all answers.
+  if (votes.length === 1 && votes[0]?.status === 'extended') return votes[0];
+  const quorum = quorumOf(votes.length);
+  const mostMissing = votes.length - quorum;
+  const count = (...statuses: readonly RenewalVote['status'][]): number =>
+    votes.filter((vote) => vote !== undefined && statuses.includes(vote.status)).length;
+  const [extended, lost] = [count('extended'), count('gone', 'stolen')];
+  if (extended >= quorum) return { status: 'extended' };
+  // One stray vote kills nobody, and a node that does not answer says nothing.
+  if (lost > mostMissing) {
+    return { status: 'lost', reason: count('stolen') > 0 ? 'stolen' : 'released-elsewhere' };
+  }
+  const open = extended + awaited >= quorum || lost + awaited > mostMissing;
+  return open && awaited > 0 ? undefined : unavailable(votes, nodes);
+}
+
+/** Whether a key is held, from what the nodes see; `undefined` while the answers that are awaited can still change it. */
+export function sightOf(
+  sights: Answers<InspectVote>,
+  awaited: number,
+  nodes: readonly Named[],
+): InspectOutcome | undefined {
+  const quorum = quorumOf(sights.length);
+  const unknown = sights.filter((sight) => sight === undefined || sight.status === 'unavailable');
+  const byHolder = new Map<string, number[]>();
+  for (const sight of sights) {
+    if (sight?.status !== 'held') continue;
+    byHolder.set(sight.holder, [...(byHolder.get(sight.holder) ?? []), sight.remainingMs]);
+  }
+  const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
+  // So many leave nobody a majority, whether they are one holder's or not.
+  const mostMissing = sights.length - quorum;
+  const endless = sights.filter((sight) => sight?.status === 'held' && isEndless(sight)).length;
+  if (endless > mostMissing) return { status: 'held', remainingMs: Infinity };
+  const mayHaveIt = most.length + unknown.length >= quorum;
+  const mayBeBlocked = endless > 0 && endless + unknown.length > mostMissing;
+  if (!mayHaveIt && !mayBeBlocked) return { status: 'free' };
+  if (most.length < quorum && awaited > 0) return undefined;
+  if (unknown.length > mostMissing) return unavailable(sights, nodes);
+  if (!mayHaveIt) return { status: 'held', remainingMs: Infinity };
+  // The lease is over when it is over on so many nodes that no majority is left.
+  const [longest = 0, ...others] = most.sort((a, b) => b - a);
+  return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
+}
+
+/** What has become of a release; `undefined` while the answers that are awaited can still change it. */
+export function releaseOutcome(
+  answers: Answers<ReleaseOutcome>,
+  awaited: number,
+  nodes: readonly Named[],
+): ReleaseOutcome | undefined {
+  const quorum = quorumOf(answers.length);
+  const count = (status: ReleaseOutcome['status']): number =>
+    answers.filter((answer) => answer?.status === status).length;
+  if (count('released') >= quorum) return { status: 'released' };
+  if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
+  return awaited > 0 ? undefined : unavailable(answers, nodes);
+}
+
+/** What has become of a forced release: a lease that no majority has is over, and one that a minority has was one. */
+export function forcedOutcome(
+  answers: Answers<ReleaseOutcome>,
+  awaited: number,
+  nodes: readonly Named[],
+): ReleaseOutcome | undefined {
+  const answered = answers.filter((answer) => answer && answer.status !== 'unavailable');
+  if (answered.length < quorumOf(answers.length))
+    return awaited > 0 ? undefined : unavailable(answers, nodes);
+  if (answered.some((answer) => answer?.status === 'released')) return { status: 'released' };
+  return awaited > 0 ? undefined : { status: 'not-held' };
+}
+
+/** What happened at each node, of those that did not simply say yes. */
+export function unavailable(answers: Answers<Answer>, nodes: readonly Named[]): Unavailable {
+  const failures = answers.flatMap((answer) => (answer?.status === 'unavailable' ? [answer] : []));
+  const fixed = failures.filter(({ transient }) => !transient).length;
+  const nothingSent =
+    failures.length === answers.length && failures.every(({ sent }) => sent === false);
+  return {
+    status: 'unavailable',
+    nodes: answers.flatMap((answer, index) => whatHappened(answer, nodes[index])),
+    transient: fixed <= answers.length - quorumOf(answers.length),
+    ...(nothingSent && { sent: false }),
+  };
+}
+
+function whatHappened(answer: Answer | undefined, node: Named | undefined): readonly NodeFailure[] {
+  const { name = '', isSilent = false } = node ?? {};
+  if (answer?.status === 'unavailable') return answer.nodes;
+  if (answer?.status === 'refused')
+    return [{ node: name, kind: 'refused', message: 'held by another owner' }];
+  if (answer !== undefined || !isSilent) return [];
+  return [{ node: name, kind: 'timeout', message: 'has not answered earlier requests yet' }];
+}

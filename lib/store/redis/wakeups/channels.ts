@@ -1,0 +1,59 @@
+import type { RedisConnection } from '../client/redis-connection.js';
+import type { RedisSource } from '../client/redis-source.js';
+
+/** The channels on which a process is called. */
+export interface Channels {
+  /** Subscribes to all of them that are not subscribed to. Rejects with why it could not. */
+  open(): Promise<void>;
+  /** On which calls for keys of a slot come; `undefined` where it does not listen to those yet. */
+  at(slot: number): string | undefined;
+  /**
+   * Listens to calls for keys of a slot, too. It has a channel there when this has settled, and keeps it; rejects where nobody listens
+   * to that yet.
+   *
+   * @param tag a hash tag that falls into the slot
+   */
+  add(slot: number, tag: string): Promise<void>;
+  /** Commands go over a new connection, perhaps to another server: what is heard no longer is told as gone. Never rejects. */
+  check(): Promise<void>;
+  close(): void;
+}
+
+export interface ChannelsOptions {
+  readonly source: RedisSource;
+  readonly connection: RedisConnection;
+  /** For each step. */
+  readonly timeLimitMs: number;
+  readonly onMessage: (message: string) => void;
+  /** Told that one of them is heard no longer. */
+  readonly onGone: () => void;
+}
+
+/** A message that means nothing, to see whether messages come through. */
+export const TRIAL = '';
+
+/** As ioredis names an answer that is an error. */
+const REPLY_ERROR = { name: 'ReplyError' };
+
+/** Scripts swallow the error of a message that is forbidden, because the release is what matters: it is told here. */
+export async function tryPublishing(
+  { connection, timeLimitMs }: ChannelsOptions,
+  channel: string,
+  isSharded = false,
+): Promise<void> {
+  const reply = await connection.look(timeLimitMs, ({ client }) =>
+    isSharded ? client.spublish(channel, TRIAL) : client.publish(channel, TRIAL),
+  );
+  if (reply.status === 'unavailable') {
+    const [failure] = reply.nodes;
+    throw Object.assign(new Error(failure?.message), failure?.kind === 'error' && REPLY_ERROR);
+  }
+  if (isSharded && reply.value === 0) throw new NotTheMaster();
+}
+
+/** A replica lets us listen, too, but its master does not know. */
+export class NotTheMaster extends Error {
+  constructor() {
+    super('the slot is at another master');
+  }
+}

@@ -1,0 +1,182 @@
+import type { Channels, ChannelsOptions } from './channels.js';
+import { TRIAL } from './channels.js';
+import { PlainChannel } from './plain-channel.js';
+import type { RedisConnection } from '../client/redis-connection.js';
+import type { RedisSource } from '../client/redis-source.js';
+import { isRefusal } from '../client/reply-errors.js';
+import { ShardedChannels } from './sharded-channels.js';
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 1_000;
+/** Where it is not allowed: somebody has to change that first. */
+const FORBIDDEN_RETRY_MS = 5_000;
+
+/**
+ * Where this process is called: on channels of its own, however many keys and callers wait. Their names are random, so that
+ * applications which share a Redis do not hear each other. Opened at the first wait; a connection that breaks is replaced,
+ * and because messages may have been missed meanwhile, everybody is told to look again.
+ */
+export class RedisInbox {
+  readonly #source: RedisSource;
+  readonly #warn: (message: string) => void;
+  readonly #options: ChannelsOptions;
+  #channels: Channels;
+  /** On a Cluster, as long as it is not known whether that is possible there. */
+  #isTryingSharded: boolean;
+  #onMessage: (message: string | undefined) => void = () => undefined;
+  #onDeaf: () => void = () => undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #attempt: Promise<boolean> | undefined;
+  #hears = false;
+  /** How often something that was heard was heard no longer. */
+  #losses = 0;
+  /** The last attempt was answered with a no. */
+  #isForbidden = false;
+  #closed = false;
+  #complained = false;
+
+  /** @param sharded to be told on channels that belong to slots of a Cluster, where it allows that */
+  constructor(
+    source: RedisSource,
+    connection: RedisConnection,
+    timeLimitMs: number,
+    warn: (message: string) => void,
+    sharded = false,
+  ) {
+    this.#source = source;
+    this.#warn = warn;
+    this.#options = {
+      source,
+      connection,
+      timeLimitMs,
+      onMessage: (message) => {
+        if (message !== TRIAL) this.#onMessage(message);
+      },
+      onGone: () => {
+        this.#lost();
+      },
+    };
+    this.#isTryingSharded = sharded;
+    this.#channels = sharded ? new ShardedChannels(this.#options) : new PlainChannel(this.#options);
+  }
+
+  /**
+   * Whether messages arrive from now on. Where they do not, it is tried again, now and then.
+   *
+   * @param onMessage called without a message when they arrive again
+   * @param onDeaf called when they arrive no longer
+   */
+  async open(
+    onMessage: (message: string | undefined) => void,
+    onDeaf: () => void,
+  ): Promise<boolean> {
+    this.#onMessage = onMessage;
+    this.#onDeaf = onDeaf;
+    if (this.#hears) return true;
+    clearTimeout(this.#retry);
+    const open = await this.#subscribe();
+    if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY_MS : FIRST_RETRY_MS);
+    return open;
+  }
+
+  /** On which calls for keys of a slot come, once and for all; `undefined` where `listenAt` has to be called first. */
+  channelAt(slot: number): string | undefined {
+    return this.#channels.at(slot);
+  }
+
+  /** Listens to calls for keys of that slot, too. What cannot be heard is tried again, and `onDeaf` called. */
+  async listenAt(slot: number, tag: string): Promise<void> {
+    try {
+      await this.#channels.add(slot, tag);
+    } catch (error) {
+      this.#complain(error);
+      this.#lost();
+    }
+  }
+
+  /** Commands go over a new connection, which may lead to another server than before. */
+  check(): void {
+    if (this.#hears) void this.#channels.check();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    this.#channels.close();
+  }
+
+  /** One attempt at a time. */
+  #subscribe(): Promise<boolean> {
+    this.#attempt ??= this.#trySubscribing().finally(() => {
+      this.#attempt = undefined;
+    });
+    return this.#attempt;
+  }
+
+  async #trySubscribing(): Promise<boolean> {
+    if (this.#closed) return false;
+    const losses = this.#losses;
+    try {
+      await this.#channels.open();
+      // It may have gone meanwhile, by our own time limit too.
+      if (this.#losses > losses) throw new Error('the connection closed');
+      this.#isTryingSharded = false;
+      this.#hears = true;
+      return true;
+    } catch (error) {
+      this.#isForbidden = isRefusal(error);
+      if (this.#isForbidden && this.#isTryingSharded) return this.#makeDoWithPlain(error);
+      this.#complain(error);
+      return false;
+    }
+  }
+
+  /** Redis before 7, or a user who must not. */
+  async #makeDoWithPlain(why: unknown): Promise<boolean> {
+    this.#isTryingSharded = false;
+    this.#channels.close();
+    this.#channels = new PlainChannel(this.#options);
+    const open = await this.#trySubscribing();
+    const message = this.#textOf(why);
+    if (open && message.includes('NOPERM')) {
+      this.#warn(
+        `No sharded pub/sub at ${this.#source.name} (${message}). A process that dies while it waits keeps a lock from the next one for ` +
+          'up to 1 s: allow SSUBSCRIBE, SPUBLISH and PUBSUB|SHARDNUMSUB for the Redis user to have it skipped at once.',
+      );
+    }
+    return open;
+  }
+
+  #lost(): void {
+    this.#losses += 1;
+    // Else an attempt is on its way, or planned.
+    if (this.#closed || !this.#hears) return;
+    this.#hears = false;
+    this.#onDeaf();
+    this.#reopen(FIRST_RETRY_MS);
+  }
+
+  #reopen(delayMs: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      void this.#subscribe().then((open) => {
+        if (open) this.#onMessage(undefined);
+        else this.#reopen(Math.max(delayMs, Math.min(delayMs * 2, LONGEST_RETRY_MS)));
+      });
+    }, delayMs);
+  }
+
+  #complain(error: unknown): void {
+    if (this.#closed || this.#complained) return;
+    this.#complained = true;
+    this.#warn(
+      `Cannot be told of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers look again every 500 ms until it works: ` +
+        `allow SUBSCRIBE, and PUBLISH to "holdfast:*", for the Redis user to have them woken at once.`,
+    );
+  }
+
+  #textOf(error: unknown): string {
+    return this.#source.redact(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,210 @@
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LockService } from 'nestjs-holdfast';
+import { QuorumSubscriber } from '../../lib/store/redis/wakeups/quorum-subscriber.js';
+import type { RedisNode } from '../../lib/store/redis/node/redis-node.js';
+import { deferred, eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { settled } from '../support/virtual-clock.js';
+
+/** Much less than the TTL that a waiter would otherwise sleep for. */
+const SOON_MS = 5_000;
+
+/** A node whose messages the test sends. */
+class FakeNode {
+  readonly opened = deferred<boolean>();
+  isSilent = false;
+  tell: (key: string | undefined) => void = () => undefined;
+  deafen: () => void = () => undefined;
+
+  listen(onRelease: (key: string | undefined) => void, onDeaf: () => void): Promise<boolean> {
+    this.tell = onRelease;
+    this.deafen = onDeaf;
+    return this.opened.promise;
+  }
+}
+
+function earsOf(count: number) {
+  const nodes = Array.from({ length: count }, () => new FakeNode());
+  const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[]);
+  const heard: (string | undefined)[] = [];
+  let deaf = 0;
+  let answer: string | undefined;
+  const opening = ears.open(
+    (key) => heard.push(key),
+    () => (deaf += 1),
+  );
+  void opening.then((result) => (answer = result));
+  return { ears, nodes, heard, opening, deaf: () => deaf, answer: () => answer };
+}
+
+async function listening(count: number) {
+  const all = earsOf(count);
+  for (const node of all.nodes) node.opened.resolve(true);
+  expect(await all.opening).toBe('listening');
+  await settled();
+  return all;
+}
+
+describe('the ears of several nodes', () => {
+  it('listen once a majority can be heard, and do not wait for the others', async () => {
+    const { nodes, answer, opening } = earsOf(3);
+    nodes[0]?.opened.resolve(true);
+    await settled();
+    expect(answer()).toBeUndefined();
+    nodes[2]?.opened.resolve(true);
+    expect(await opening).toBe('listening');
+  });
+
+  it('let those who wait look by themselves where a majority cannot be heard', async () => {
+    const { nodes, opening } = earsOf(3);
+    nodes[0]?.opened.resolve(true);
+    nodes[1]?.opened.resolve(false);
+    nodes[2]?.opened.resolve(false);
+    expect(await opening).toBe('polling');
+  });
+
+  it('do not wait for a node that is silent', async () => {
+    const nodes = [new FakeNode(), new FakeNode(), new FakeNode()];
+    nodes[0]!.isSilent = true;
+    nodes[1]!.opened.resolve(true);
+    nodes[2]!.opened.resolve(false);
+    const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[]);
+    expect(await ears.open(() => undefined)).toBe('polling');
+  });
+
+  it('listen again, and say that releases may have been missed, when a majority can be heard later', async () => {
+    const { nodes, heard, opening } = earsOf(3);
+    nodes[0]?.opened.resolve(true);
+    nodes[1]?.opened.resolve(false);
+    nodes[2]?.opened.resolve(false);
+    await opening;
+    nodes[2]?.tell(undefined);
+    expect(heard).toEqual([undefined]);
+  });
+
+  it('are deaf when no majority can be heard any more: this is said once, and that they hear again', async () => {
+    const { nodes, heard, deaf } = await listening(3);
+    nodes[0]?.deafen();
+    expect(deaf()).toBe(0);
+    nodes[1]?.deafen();
+    expect(deaf()).toBe(1);
+    nodes[2]?.deafen();
+    nodes[1]?.deafen();
+    expect(deaf()).toBe(1);
+    nodes[0]?.tell(undefined);
+    expect(heard).toEqual([]);
+    nodes[1]?.tell(undefined);
+    expect(heard).toEqual([undefined]);
+  });
+
+  it('say so too when a node that was missed comes back: what it told meanwhile was not heard', async () => {
+    const { nodes, heard } = await listening(3);
+    nodes[0]?.deafen();
+    nodes[0]?.tell(undefined);
+    expect(heard).toEqual([undefined]);
+  });
+
+  describe('pass on', () => {
+    beforeEach(() => {
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'queueMicrotask', 'nextTick'] });
+    });
+
+    afterEach(() => {
+      jest.useRealTimers();
+    });
+
+    it('a release once, though every node tells of it, and a little later: it is to reach the others first', async () => {
+      const { nodes, heard } = await listening(3);
+      for (const node of nodes) node.tell('key');
+      expect(heard).toEqual([]);
+      nodes[1]?.tell('other');
+      jest.advanceTimersByTime(10);
+      expect(heard.toSorted()).toEqual(['key', 'other']);
+      nodes[0]?.tell('key');
+      jest.advanceTimersByTime(10);
+      expect(heard).toHaveLength(3);
+    });
+
+    it('nothing any more after they were closed, and leave no timer', async () => {
+      const { ears, nodes, heard } = await listening(3);
+      nodes[0]?.tell('key');
+      expect(jest.getTimerCount()).toBe(1);
+      ears.close();
+      expect(jest.getTimerCount()).toBe(0);
+      jest.advanceTimersByTime(10);
+      expect(heard).toEqual([]);
+    });
+
+    it('a release of the only node at once', async () => {
+      const { nodes, heard } = await listening(1);
+      nodes[0]?.tell('key');
+      expect(heard).toEqual(['key']);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+  });
+});
+
+describe('those who wait at three masters', () => {
+  let servers: RedisServer[] = [];
+  let services: LockService[] = [];
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
+  });
+
+  afterEach(async () => {
+    await Promise.all(services.map((service) => service.shutdown(0)));
+    await Promise.all(servers.map((server) => server.stop()));
+    services = [];
+  });
+
+  function service(): LockService {
+    const locks = new LockService({
+      redis: servers.map(({ url }) => url),
+      ttl: '60s',
+      nodeTimeout: 500,
+    });
+    services.push(locks);
+    return locks;
+  }
+
+  const isInLine = async (server: RedisServer): Promise<boolean> =>
+    (await server.command('ZCARD', '{lock:key}:queue')) === 1;
+
+  it.each(['was gone before', 'goes while they wait'])(
+    'are woken by a release although one node %s',
+    async (when) => {
+      const [lost, ...others] = servers as [RedisServer, RedisServer, RedisServer];
+      const [holder, waiter] = [service(), service()];
+      const lock = await holder.acquire('key', { autoExtend: false });
+      if (when === 'was gone before') await lost.kill();
+      const waiting = waiter.acquire('key', { wait: '50s' });
+      for (const server of others) await eventually(() => isInLine(server));
+      if (when !== 'was gone before') await lost.kill();
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(SOON_MS);
+    },
+  );
+
+  it('look by themselves while a majority cannot be heard', async () => {
+    for (const server of servers) {
+      await server.command('ACL', 'SETUSER', 'default', '-subscribe');
+    }
+    const [holder, waiter] = [service(), service()];
+    const lock = await holder.acquire('key', { autoExtend: false });
+    const waiting = waiter.acquire('key', { wait: '50s' });
+    for (const server of servers) {
+      await eventually(async () =>
+        String(await server.command('ACL', 'LOG')).includes('subscribe'),
+      );
+    }
+    const since = performance.now();
+    await lock.release();
+    await (await waiting).release();
+    expect(performance.now() - since).toBeLessThan(SOON_MS);
+  });
+});

@@ -1,0 +1,101 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, it } from '@jest/globals';
+import { Scheduler } from '../../lib/time/scheduler.js';
+import { systemClock } from '../../lib/time/clock.js';
+import { VirtualClock } from '../support/virtual-clock.js';
+
+function setUp() {
+  const clock = new VirtualClock();
+  const scheduler = new Scheduler(clock);
+  const calls: string[] = [];
+  const schedule = (name: string, delayMs: number) =>
+    scheduler.schedule(delayMs, () => calls.push(`${name}@${clock.now().monotonicMs}`));
+  return { clock, scheduler, calls, schedule };
+}
+
+describe('Scheduler', () => {
+  it('calls back in order, each at its time or up to 5 ms before', async () => {
+    const { clock, calls, schedule } = setUp();
+    schedule('late', 1_003);
+    schedule('early', 20);
+    schedule('middle', 499);
+    await clock.advance(2_000);
+    expect(calls).toEqual(['early@20', 'middle@495', 'late@1000']);
+  });
+
+  it('sets one timer for any number of entries, and none when they are done', async () => {
+    const { clock, schedule } = setUp();
+    for (let i = 0; i < 1_000; i += 1) schedule(String(i), i);
+    expect(clock.timers).toBe(1);
+    await clock.advance(1_000);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('sets no timer for entries that were all cancelled', () => {
+    const { clock, schedule } = setUp();
+    const entries = [schedule('a', 10), schedule('b', 10), schedule('c', 5_000)];
+    for (const entry of entries) entry.cancel();
+    expect(clock.timers).toBe(0);
+  });
+
+  it('goes on to later entries after the first one was cancelled', async () => {
+    const { clock, calls, schedule } = setUp();
+    const first = schedule('first', 10);
+    schedule('second', 500);
+    first.cancel();
+    await clock.advance(500);
+    expect(calls).toEqual(['second@500']);
+  });
+
+  it('does not call back what an entry of the same time cancels', async () => {
+    const { clock, scheduler, calls, schedule } = setUp();
+    scheduler.schedule(10, () => {
+      victim.cancel();
+    });
+    const victim = schedule('victim', 10);
+    await clock.advance(100);
+    expect(calls).toEqual([]);
+  });
+
+  it('is not confused when an entry that came up is cancelled, and its time is in use again', async () => {
+    const { clock, scheduler, calls, schedule } = setUp();
+    const first = scheduler.schedule(0, () => {
+      schedule('next', 0);
+      first.cancel();
+    });
+    await clock.advance(10);
+    expect(calls).toHaveLength(1);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('calls back what is overdue after the event loop was blocked', async () => {
+    const { clock, calls, schedule } = setUp();
+    schedule('a', 100);
+    schedule('b', 200);
+    clock.block(10_000);
+    await clock.advance(0);
+    expect(calls).toEqual(['a@10000', 'b@10000']);
+  });
+
+  it('forgets everything when cleared', async () => {
+    const { clock, scheduler, calls, schedule } = setUp();
+    schedule('a', 100);
+    scheduler.clear();
+    expect(clock.timers).toBe(0);
+    await clock.advance(1_000);
+    expect(calls).toEqual([]);
+  });
+
+  it('calls back outside the async context of the call that set the timer', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const scheduler = new Scheduler(systemClock);
+    const seen = await new Promise((resolve) => {
+      storage.run('some caller', () =>
+        scheduler.schedule(1, () => {
+          resolve(storage.getStore());
+        }),
+      );
+    });
+    expect(seen).toBeUndefined();
+  });
+});
