@@ -23,8 +23,8 @@ export default {
   transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^\\./this-file\\.cjs$': '<rootDir>/lib/decorators/this-file.cts',
-    '^\\./ioredis\\.cjs$': '<rootDir>/lib/store/redis/ioredis.cts',
+    '^\\./this-file\\.cjs$': '<rootDir>/lib/nest/methods/this-file.cts',
+    '^\\./ioredis\\.cjs$': '<rootDir>/lib/store/redis/client/ioredis.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
   },
