@@ -20,6 +20,29 @@ const NO_REDIS = {
   message: 'This folder knows nothing of Redis: see docs/architecture.md.',
 };
 
+const FROM_THE_RUNTIME = 'Take it from the Runtime: see lib/time/runtime.ts.';
+
+/** Time, chance and ids come from the one `Runtime`, so that a simulation can decide them. */
+const NO_CLOCKS = [
+  'performance',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'clearTimeout',
+  'clearInterval',
+  'clearImmediate',
+].map((name) => ({ name, message: FROM_THE_RUNTIME }));
+
+const NO_IMPORT_META = {
+  selector: 'MetaProperty[meta.name="import"]',
+  message: 'Jest may compile the library to CommonJS, where import.meta is a syntax error.',
+};
+const NO_CLOCKS_IN_SYNTAX = [
+  'ImportDeclaration[source.value=/^node:(timers|perf_hooks)/]',
+  'ImportDeclaration[source.value="node:crypto"] ImportSpecifier[imported.name=/^random|^webcrypto/]',
+  'NewExpression[callee.name="Date"][arguments.length=0]',
+].map((selector) => ({ selector, message: FROM_THE_RUNTIME }));
+
 /** What a folder must not import: data flows one way through the library. */
 const mustNotImport = (folders, ...patterns) => ({
   files: folders.map((folder) => `lib/${folder}/**/*.{ts,cts}`),
@@ -69,14 +92,26 @@ export default defineConfig(
     files: ['lib/**/*.{ts,cts}'],
     rules: {
       'no-console': 'error',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'MetaProperty[meta.name="import"]',
-          message: 'Jest may compile the library to CommonJS, where import.meta is a syntax error.',
-        },
-      ],
+      'no-restricted-syntax': ['error', NO_IMPORT_META],
       'no-restricted-imports': ['error', { patterns: [NO_DEEP_NEST_IMPORTS] }],
+    },
+  },
+  {
+    files: ['lib/**/*.{ts,cts}'],
+    ignores: [
+      'lib/time/{clock,runtime}.ts',
+      'lib/store/redis/**',
+      'lib/nest/**',
+      'lib/lease/call-site.ts',
+    ],
+    rules: {
+      'no-restricted-globals': ['error', ...NO_CLOCKS],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: FROM_THE_RUNTIME },
+        { object: 'Math', property: 'random', message: FROM_THE_RUNTIME },
+      ],
+      'no-restricted-syntax': ['error', NO_IMPORT_META, ...NO_CLOCKS_IN_SYNTAX],
     },
   },
   mustNotImport(['store', 'key'], NO_NEST),

@@ -8,7 +8,8 @@ import type { Duration } from '../options/duration.js';
 import type { ExtendOutcome, LeaseReference, LockStore } from '../store/lock-store.js';
 import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
-import type { Clock, Instant } from '../time/clock.js';
+import type { Instant } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import { Lease, type Grant, type HoldingOptions } from './lease.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
@@ -16,15 +17,15 @@ import { PendingTasks } from '../time/pending-tasks.js';
  * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The scheduler
  * comes up to a slot early: with that added, no TTL sees more than four renewals.
  */
-const renewalDelayMs = (ttlMs: number): number =>
-  (ttlMs / 3) * (0.9 + Math.random() * 0.1) + SLOT_MS;
+const renewalDelayMs = (ttlMs: number, runtime: Runtime): number =>
+  (ttlMs / 3) * (0.9 + runtime.random() * 0.1) + SLOT_MS;
 
 /** After a failed renewal. */
 const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
 
 interface Dependencies {
   readonly store: LockStore;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
   readonly clockDrift: number;
@@ -58,25 +59,26 @@ export class LeaseKeeper {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, clock, scheduler, onEnd } = dependencies;
-    this.#cleanUp = new CleanUp({ store, clock, scheduler, onRemoved: onEnd });
+    const { store, runtime, scheduler, onEnd } = dependencies;
+    this.#cleanUp = new CleanUp({ store, runtime, scheduler, onRemoved: onEnd });
   }
 
   adopt(grant: Grant, options: HoldingOptions): Lease {
-    const { clock, clockDrift } = this.#deps;
-    const now = clock.now();
-    const lease = new Lease(grant, options, clock, clockDrift, now);
+    const { runtime, clockDrift } = this.#deps;
+    const now = runtime.now();
+    const lease = new Lease(grant, options, runtime, clockDrift, now);
     this.#add(lease);
-    this.#plan(lease, renewalDelayMs(lease.ttlMs), now);
+    this.#plan(lease, renewalDelayMs(lease.ttlMs, runtime), now);
     return lease;
   }
 
   /** The next turn under a lease whose holder has given it back. */
   takeTurn(lease: Lease, options: HoldingOptions): Lease {
-    const now = this.#deps.clock.now();
+    const { runtime } = this.#deps;
+    const now = runtime.now();
     const turn = lease.passOn(options, now);
     this.#add(turn);
-    this.#plan(turn, renewalDelayMs(turn.ttlMs) - turn.sinceSentMs(now), now);
+    this.#plan(turn, renewalDelayMs(turn.ttlMs, runtime) - turn.sinceSentMs(now), now);
     return turn;
   }
 
@@ -172,7 +174,7 @@ export class LeaseKeeper {
 
   #release(lease: Lease): Promise<boolean> {
     if (lease.state.status === 'lost') return Promise.resolve(false);
-    const now = this.#deps.clock.now();
+    const now = this.#deps.runtime.now();
     const lostReason = lease.lostReasonAt(now);
     if (lostReason !== undefined) {
       this.#lose(lease, lostReason);
@@ -217,7 +219,7 @@ export class LeaseKeeper {
     throw error;
   }
 
-  #plan(lease: Lease, delayMs: number, now = this.#deps.clock.now()): void {
+  #plan(lease: Lease, delayMs: number, now = this.#deps.runtime.now()): void {
     let dueMs = lease.endsInMs(now);
     if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
     lease.task?.cancel();
@@ -229,7 +231,7 @@ export class LeaseKeeper {
 
   #onDue(lease: Lease): void {
     lease.task = undefined;
-    if (lease.options.maxHoldMs - lease.heldForMs(this.#deps.clock.now()) <= SLOT_MS)
+    if (lease.options.maxHoldMs - lease.heldForMs(this.#deps.runtime.now()) <= SLOT_MS)
       this.#lose(lease, 'max-hold');
     else if (lease.validForMs <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
@@ -254,7 +256,7 @@ export class LeaseKeeper {
 
   /** Never rejects. */
   #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
-    const sentAt = this.#deps.clock.now();
+    const sentAt = this.#deps.runtime.now();
     const requests = batch.map((lease) => ({
       keys: lease.keys,
       token: lease.token,
@@ -287,7 +289,7 @@ export class LeaseKeeper {
     else if (outcome.status === 'lost') this.#lose(lease, outcome.reason);
     else if (outcome.status === 'extended') {
       lease.renewed(sentAt, ttlMs);
-      this.#plan(lease, renewalDelayMs(ttlMs));
+      this.#plan(lease, renewalDelayMs(ttlMs, this.#deps.runtime));
     } else {
       lease.endanger();
       this.#plan(lease, retryDelayMs(lease.ttlMs));

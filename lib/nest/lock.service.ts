@@ -11,7 +11,8 @@ import { bindLockedMethods } from './methods/bind.js';
 import type { Invocation, LockedMethod } from './methods/locked-method.js';
 import { canonicalKeys, checkKey, type RequestValues } from '../key/index.js';
 import { Scheduler } from '../time/scheduler.js';
-import { elapsedMs, systemClock, type Clock } from '../time/clock.js';
+import { elapsedMs } from '../time/clock.js';
+import { systemRuntime, type Runtime } from '../time/runtime.js';
 import { callSite, withStackOf, type CallSite } from '../lease/call-site.js';
 import { HeldLock } from '../lease/held-lock.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -70,7 +71,7 @@ export type LockInspection =
 
 interface LockServiceSettings {
   readonly name?: string | symbol | undefined;
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
 }
 
 /** Where a section is opened from. */
@@ -88,7 +89,7 @@ export type TryRunResult<T> =
 export class LockService {
   readonly #logger = new Logger('Holdfast');
   readonly #options: ResolvedOptions;
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   readonly #scheduler: Scheduler;
   readonly #events = new LockEventHub();
   readonly #store: OpenStore;
@@ -104,17 +105,20 @@ export class LockService {
   readonly name: string | symbol | undefined;
 
   /** Applications get theirs from `RedisLockModule`; by hand, call `open()` first and `shutdown()` at the end. */
-  constructor(options: LockModuleOptions, { name, clock = systemClock }: LockServiceSettings = {}) {
+  constructor(
+    options: LockModuleOptions,
+    { name, runtime = systemRuntime }: LockServiceSettings = {},
+  ) {
     this.name = name;
     this.#options = resolveOptions(options);
     this.present = errorPresenter(this.#options.errors);
-    this.#clock = clock;
-    this.#scheduler = new Scheduler(clock);
-    this.#store = createStore(this.#options, clock, (message) => {
+    this.#runtime = runtime;
+    this.#scheduler = new Scheduler(runtime);
+    this.#store = createStore(this.#options, runtime, (message) => {
       this.#logger.warn(message);
     });
     const { clockDrift, nodeTimeoutMs } = this.#options;
-    const shared = { store: this.#store, clock, scheduler: this.#scheduler, clockDrift };
+    const shared = { store: this.#store, runtime, scheduler: this.#scheduler, clockDrift };
     this.#queue = new LockQueue({
       ...shared,
       adopt: (grant, options) => this.#keeper.adopt(grant, options),
@@ -340,7 +344,7 @@ export class LockService {
    * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
    */
   async shutdown(timeoutMs: number = this.#options.shutdownTimeoutMs): Promise<void> {
-    const since = this.#clock.now();
+    const since = this.#runtime.now();
     this.#queue.close();
     const drained = this.#keeper.drained();
     const silentMs = Math.min(timeoutMs, SILENT_MS);
@@ -348,7 +352,7 @@ export class LockService {
       this.#reportHeld(timeoutMs - silentMs);
       await this.#within(timeoutMs - silentMs, drained);
     }
-    const overtimeMs = timeoutMs - elapsedMs(since, this.#clock.now()) + GIVE_BACK_MS;
+    const overtimeMs = timeoutMs - elapsedMs(since, this.#runtime.now()) + GIVE_BACK_MS;
     // Holders are told before anything is waited for. Attempts go back ahead of their locks.
     this.once.giveBack();
     this.#keeper.endAll('shutdown');
@@ -467,7 +471,7 @@ export class LockService {
   #reportHeld(forMs: number): void {
     const { held } = this.#keeper;
     if (held.length === 0) return;
-    const now = this.#clock.now();
+    const now = this.#runtime.now();
     const named = held.slice(0, MOST_NAMED).map((lease) => {
       const place = lease.options.site?.place;
       const where = place === undefined ? '' : `, acquired at ${place}`;
@@ -489,7 +493,7 @@ export class LockService {
   async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
     let cancel = (): void => undefined;
     const timeIsUp = new Promise<false>((resolve) => {
-      cancel = this.#clock.setTimer(() => {
+      cancel = this.#runtime.setTimer(() => {
         resolve(false);
       }, ms);
     });
@@ -500,11 +504,11 @@ export class LockService {
 
   /** Resolves when everything is given back; or in `ms`, or later, when the store has confirmed nothing for a second. */
   async #whileConfirmed(ms: number, givenBack: Promise<unknown>): Promise<void> {
-    const since = this.#clock.now();
+    const since = this.#runtime.now();
     let left = this.#keeper.unconfirmed;
     let isOver = await this.#within(ms, givenBack);
     while (!isOver && this.#keeper.unconfirmed < left) {
-      if (elapsedMs(since, this.#clock.now()) >= LONGEST_GIVE_BACK_MS) return;
+      if (elapsedMs(since, this.#runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
       left = this.#keeper.unconfirmed;
       isOver = await this.#within(GIVE_BACK_MS, givenBack);
     }
@@ -515,13 +519,13 @@ export class LockService {
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
   ): Promise<HeldLock> {
-    const since = this.#clock.now();
+    const since = this.#runtime.now();
     try {
       const around = Section.current();
       const isHeldAround = (key: string): boolean =>
         around?.enclosing(this).some((section) => section.holds(this, key)) ?? false;
       const lease = await this.#queue.acquire({ keys, ...options, site }, isHeldAround);
-      const waitedMs = Math.round(elapsedMs(since, this.#clock.now()));
+      const waitedMs = Math.round(elapsedMs(since, this.#runtime.now()));
       this.#events.emit('acquired', { keys, fencingToken: lease.fencingToken, waitedMs });
       const lock = new HeldLock(lease, this.#keeper);
       // The event loop may have been blocked since the grant.
@@ -533,7 +537,7 @@ export class LockService {
         this.#events.emit('refused', {
           keys,
           retryAfterMs,
-          waitedMs: Math.round(elapsedMs(since, this.#clock.now())),
+          waitedMs: Math.round(elapsedMs(since, this.#runtime.now())),
         });
       }
       throw this.present(withStackOf(error, site));

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   LockConfigurationError,
   LockLostError,
@@ -13,7 +12,8 @@ import type { RunOptions } from '../options/acquire-options.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
-import { elapsedMs, type Clock } from '../time/clock.js';
+import { elapsedMs } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
 import { NonRetryableError } from './non-retryable-error.js';
@@ -27,7 +27,7 @@ import { errorText, valueAsJson, valueOfJson } from './texts.js';
 
 interface Dependencies {
   readonly store: { readonly once?: OnceStore | undefined };
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly scheduler: Scheduler;
   readonly nodeTimeoutMs: number;
   /** Applied to every error that leaves. */
@@ -145,7 +145,7 @@ export class OnceRunner {
   /** What to say to somebody who was refused the lock for as long as it waited. */
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
-    const nobody = randomUUID();
+    const nobody = this.#deps.runtime.uuid();
     const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
     const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
     if (state.status === 'done') return doneElsewhere(state);
@@ -174,7 +174,7 @@ export class OnceRunner {
 
   async #attempt<T>(section: Section, { options, signal, work }: OnceWork<T>) {
     const { lock } = section;
-    const running = attemptUnder(lock, options);
+    const running = attemptUnder(lock, options, this.#deps.runtime.uuid());
     this.#running.add(running);
     const begun = await this.#begin(running, lock).catch((error: unknown) => {
       this.#leave(running);
@@ -255,12 +255,12 @@ export class OnceRunner {
   /** That work is done, or must not be tried again, is worth insisting on; that it failed shows when the next one begins. */
   #end(running: Running, lock: Lock, end: AttemptEnd, text: string | undefined) {
     this.#leave(running);
-    const { clock, nodeTimeoutMs } = this.#deps;
-    const since = clock.now();
+    const { runtime, nodeTimeoutMs } = this.#deps;
+    const since = runtime.now();
     const patienceMs = Math.max(lock.remainingMs, 2 * nodeTimeoutMs);
     return this.#pending.add(
       this.#insist(
-        () => end !== 'failed' && elapsedMs(since, clock.now()) < patienceMs,
+        () => end !== 'failed' && elapsedMs(since, runtime.now()) < patienceMs,
         () => this.#tell(running, end, text),
       ),
     );
@@ -339,6 +339,7 @@ export class OnceRunner {
 function attemptUnder(
   { keys, lease, fencingToken }: SectionLock,
   options: ResolvedOnceOptions,
+  owner: string,
 ): Running {
   const [key = ''] = keys;
   if (keys.length !== 1 || lease === undefined) {
@@ -348,7 +349,7 @@ function attemptUnder(
   }
   const { token, ttlMs } = lease;
   return {
-    reference: { key, token, owner: randomUUID(), fencingToken },
+    reference: { key, token, owner, fencingToken },
     options,
     ttlMs,
     lifeMs: LIFE_TTLS * ttlMs + options.keepDoneMs,

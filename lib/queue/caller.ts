@@ -1,5 +1,6 @@
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
-import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import type { HoldingOptions, Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -22,7 +23,7 @@ export class Caller {
   readonly granted: Promise<Lease>;
   /** The line's: told that the caller has gone. */
   onGone: () => void = () => undefined;
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #scheduler: Scheduler;
@@ -35,10 +36,10 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, clock: Clock, scheduler: Scheduler, refusal: Refusal) {
+  constructor(request: LockRequest, runtime: Runtime, scheduler: Scheduler, refusal: Refusal) {
     this.request = request;
-    this.#clock = clock;
-    this.#since = clock.now();
+    this.#runtime = runtime;
+    this.#since = runtime.now();
     this.#refusal = refusal;
     this.#scheduler = scheduler;
     this.granted = new Promise((resolve, reject) => {
@@ -67,7 +68,7 @@ export class Caller {
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;
-    const now = this.#clock.now();
+    const now = this.#runtime.now();
     const leftMs = this.request.waitMs - elapsedMs(this.#since, now);
     const giveUp = (): void => {
       this.giveUp();
@@ -79,7 +80,7 @@ export class Caller {
   /** The wait is over. */
   giveUp(): void {
     if (this.#lastOutcome === undefined) return;
-    const waitedMs = elapsedMs(this.#since, this.#clock.now());
+    const waitedMs = elapsedMs(this.#since, this.#runtime.now());
     this.fail(this.#refusal(this.request, this.#lastOutcome, waitedMs));
   }
 

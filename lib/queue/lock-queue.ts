@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   LockNotAcquiredError,
   LockServiceClosedError,
@@ -6,7 +5,8 @@ import {
   type HeldHere,
 } from '../errors.js';
 import type { Scheduler } from '../time/scheduler.js';
-import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import { validityMs, type Grant, type Lease } from '../lease/lease.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Handoff } from '../options/resolve-options.js';
@@ -17,7 +17,13 @@ import type {
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
-import { holdModeOf, isOwnToken, newOwnerToken, type HoldMode } from '../store/owner-token.js';
+import {
+  holdModeOf,
+  isOwnToken,
+  newMaker,
+  newOwnerToken,
+  type HoldMode,
+} from '../store/owner-token.js';
 import { Caller, type LockRequest } from './caller.js';
 import {
   contendedPauseMs,
@@ -33,7 +39,7 @@ type IsHeldAround = (key: string) => boolean;
 
 interface Dependencies {
   readonly store: LockStore;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly scheduler: Scheduler;
   readonly clockDrift: number;
   /** Called in the same moment as the grant comes, so that no lease is ever without somebody who ends it. */
@@ -68,7 +74,7 @@ export class LockQueue {
   /** The lines that want a key, to be woken when it is released. */
   readonly #linesByKey = new Map<string, Set<WaitingLine>>();
   /** Marks the tokens of this service, so that it knows which orphans are its own. */
-  readonly #maker = `${randomBytes(6).toString('base64url')}.`;
+  readonly #maker: string;
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
   /** Attempts that do not wait, and lines. */
   readonly #pending = new PendingTasks();
@@ -78,8 +84,9 @@ export class LockQueue {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
+    this.#maker = newMaker(dependencies.runtime);
     const { store, adopt, discard, takeTurn, release } = dependencies;
-    const { scheduler, clock, clockDrift, handoff } = dependencies;
+    const { scheduler, runtime, clockDrift, handoff } = dependencies;
     this.#forLines = {
       newToken: (mode) => this.#newToken(mode),
       isOwn: (token) => isOwnToken(token, this.#maker),
@@ -91,7 +98,7 @@ export class LockQueue {
       isHearing: () => this.#hearing,
       listen: () => this.#listen(),
       scheduler,
-      clock,
+      runtime,
       clockDrift,
       handoff,
       leave: (lease, place) => this.#pending.add(store.leave(lease, place)),
@@ -154,7 +161,7 @@ export class LockQueue {
   async #tryOnce(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     let outcome = await this.#attempt(request);
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
-      await this.#pause(contendedPauseMs(tries));
+      await this.#pause(contendedPauseMs(tries, this.#deps.runtime));
       if (!this.#isOpenTo(request)) break;
       outcome = await this.#attempt(request, { isSplit: true });
     }
@@ -174,8 +181,8 @@ export class LockQueue {
   }
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const { clock, scheduler } = this.#deps;
-    const caller = new Caller(request, clock, scheduler, (...facts) =>
+    const { runtime, scheduler } = this.#deps;
+    const caller = new Caller(request, runtime, scheduler, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
     const name = nameOf(request.keys, request.mode);
@@ -189,7 +196,7 @@ export class LockQueue {
   async #attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { token = this.#newToken(request.mode), line, joins, isSplit } = how;
     const { keys, ttlMs } = request;
-    const sentAt = this.#deps.clock.now();
+    const sentAt = this.#deps.runtime.now();
     const outcome = await this.#deps.store.acquire({ keys, token, ttlMs, line, joins, isSplit });
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {
@@ -198,7 +205,7 @@ export class LockQueue {
     }
     const { fencingToken, turns, othersWait } = outcome;
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
-    const elapsed = elapsedMs(sentAt, this.#deps.clock.now());
+    const elapsed = elapsedMs(sentAt, this.#deps.runtime.now());
     if (elapsed < validityMs(ttlMs, this.#deps.clockDrift)) return { status: 'granted', grant };
     this.#deps.discard(grant, ttlMs);
     return tooLate(elapsed, ttlMs);
@@ -228,12 +235,12 @@ export class LockQueue {
     if (lease === undefined) return undefined;
     const isAnother = holder !== undefined && holder !== lease.token;
     if (isAnother && holdModeOf(lease.token) === 'exclusive') return undefined;
-    const heldMs = lease.heldForMs(this.#deps.clock.now());
+    const heldMs = lease.heldForMs(this.#deps.runtime.now());
     return { heldMs, place: lease.options.site?.place, isAround: isHeldAround(key) };
   }
 
   #newToken(mode: HoldMode): string {
-    return newOwnerToken(this.#maker, mode);
+    return newOwnerToken(this.#deps.runtime, { maker: this.#maker, mode });
   }
 
   #open(name: string, keys: readonly string[], first: Caller): void {
@@ -259,7 +266,7 @@ export class LockQueue {
   /** Opens the ear of this process: at the first wait, and now and then at a later one where it could not be opened. */
   #listen(): Promise<boolean> {
     const deafSince = this.#deafSince;
-    if (deafSince && elapsedMs(deafSince, this.#deps.clock.now()) > LISTEN_AGAIN_MS) {
+    if (deafSince && elapsedMs(deafSince, this.#deps.runtime.now()) > LISTEN_AGAIN_MS) {
       this.#deafSince = undefined;
       this.#ear = undefined;
     }
@@ -279,7 +286,7 @@ export class LockQueue {
       },
     );
     this.#hearing = answer === 'listening';
-    if (!this.#hearing) this.#deafSince = this.#deps.clock.now();
+    if (!this.#hearing) this.#deafSince = this.#deps.runtime.now();
     return this.#hearing;
   }
 

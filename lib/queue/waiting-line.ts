@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Grant, Lease } from '../lease/lease.js';
 import { endsWhenDone, validityMs } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
@@ -13,7 +12,8 @@ import type {
 } from '../store/lock-store.js';
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
-import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import type { Caller, LockRequest } from './caller.js';
 
 export type AttemptOutcome =
@@ -41,8 +41,8 @@ export const isContended = (outcome: AttemptOutcome): boolean =>
   outcome.status === 'held' && outcome.contended === true;
 
 /** How long to pause after so many tries in a row that were contended. */
-export const contendedPauseMs = (tries: number): number =>
-  Math.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
+export const contendedPauseMs = (tries: number, runtime: Runtime): number =>
+  runtime.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
 
 /** How the store is asked. */
 export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'isSplit'> & {
@@ -67,7 +67,7 @@ export interface LineDependencies {
   /** Leaves the store's line. */
   readonly leave: (lease: LeaseRequest, place: LinePlace) => Promise<void>;
   readonly scheduler: Scheduler;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly clockDrift: number;
   readonly handoff: Handoff;
   /** Called when the last caller has gone. */
@@ -141,7 +141,7 @@ export class WaitingLine {
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease): boolean {
     const caller = this.#head();
-    const now = this.#deps.clock.now();
+    const now = this.#deps.runtime.now();
     if (caller === undefined || !this.#mayPass(lease, caller.request, now)) return false;
     this.#remove(caller);
     const turn = this.#deps.takeTurn(lease, caller.request);
@@ -151,7 +151,7 @@ export class WaitingLine {
       return true;
     }
     tenure.yieldedAt = now;
-    setImmediate(() => {
+    this.#deps.runtime.afterInput(() => {
       // It may have gone meanwhile: the keeper reports what went wrong with the release.
       if (caller.isOver) this.#deps.release(turn).catch(() => undefined);
       else caller.grant(turn);
@@ -259,7 +259,8 @@ export class WaitingLine {
     if (!hearing && (await this.#deps.listen())) return;
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
     // Not to be woken: those who asked at once would do so again.
-    if (this.#contended > 0) await this.#pause(contendedPauseMs(this.#contended));
+    if (this.#contended > 0)
+      await this.#pause(contendedPauseMs(this.#contended, this.#deps.runtime));
     else if (hearing) await this.#sleep(this.#lookWithin(outcome.checkAgainMs));
     else await this.#sleep(Math.min(outcome.checkAgainMs, POLL_MS));
   }
@@ -285,7 +286,10 @@ export class WaitingLine {
 
   /** The one it has, or, with the ticket it had before, a new one. */
   #placeFor({ ttlMs, mode }: LockRequest): LinePlace {
-    this.#id ??= mode === 'exclusive' ? randomUUID() : `${randomUUID()}:${mode}`;
+    if (this.#id === undefined) {
+      const uuid = this.#deps.runtime.uuid();
+      this.#id = mode === 'exclusive' ? uuid : `${uuid}:${mode}`;
+    }
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 
@@ -333,11 +337,11 @@ export class WaitingLine {
   /** Until it is called, or `ms` and a little. */
   async #sleep(ms: number): Promise<void> {
     if (this.#dirty || this.#callers.size === 0) return;
-    const { scheduler, clock } = this.#deps;
+    const { scheduler, runtime } = this.#deps;
     await new Promise<void>((resolve) => {
-      const since = clock.now();
+      const since = runtime.now();
       let dueMs = ms;
-      let alarm = scheduler.schedule(ms + jitterMs(), resolve);
+      let alarm = scheduler.schedule(ms + jitterMs(runtime), resolve);
       this.#endPause = () => {
         alarm.cancel();
         resolve();
@@ -347,11 +351,11 @@ export class WaitingLine {
           this.#endPause?.();
           return;
         }
-        const at = elapsedMs(since, clock.now()) + withinMs;
+        const at = elapsedMs(since, runtime.now()) + withinMs;
         if (at >= dueMs) return;
         dueMs = at;
         alarm.cancel();
-        alarm = scheduler.schedule(withinMs + jitterMs(), resolve);
+        alarm = scheduler.schedule(withinMs + jitterMs(runtime), resolve);
       };
     });
     this.#endSleep = undefined;
@@ -362,7 +366,8 @@ export class WaitingLine {
   async #pause(ms: number): Promise<void> {
     if (this.#callers.size === 0) return;
     await new Promise<void>((resolve) => {
-      const alarm = this.#deps.scheduler.schedule(ms + jitterMs(), resolve);
+      const { scheduler, runtime } = this.#deps;
+      const alarm = scheduler.schedule(ms + jitterMs(runtime), resolve);
       this.#endPause = () => {
         alarm.cancel();
         resolve();
@@ -373,7 +378,7 @@ export class WaitingLine {
 }
 
 /** Keeps the processes in line from looking at the same moment. */
-const jitterMs = (): number => SLOT_MS * (1 + 2 * Math.random());
+const jitterMs = (runtime: Runtime): number => SLOT_MS * (1 + 2 * runtime.random());
 
 const isAlike = (
   one: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,

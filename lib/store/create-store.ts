@@ -1,4 +1,4 @@
-import type { Clock } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { GuardedStore } from './guarded-store.js';
 import type { LockStore } from './lock-store.js';
@@ -11,12 +11,12 @@ export type OpenStore = LockStore & Required<Pick<LockStore, 'open' | 'health'>>
 /** The store that the options ask for, held to the port's contract. */
 export function createStore(
   options: ResolvedOptions,
-  clock: Clock,
+  runtime: Runtime,
   warn: (message: string) => void,
 ): OpenStore {
   const { location } = options;
-  if (location.kind === 'store') return new GuardedStore(location.store);
-  if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(clock));
+  if (location.kind === 'store') return new GuardedStore(location.store, runtime);
+  if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(runtime), runtime);
   const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas, turns } = options;
   const { redis } = location;
   const store = new RedisLockStore({
@@ -28,7 +28,7 @@ export function createStore(
     replicas,
     turns,
     warn,
-    clock,
+    runtime,
   });
-  return new GuardedStore(store);
+  return new GuardedStore(store, runtime);
 }

@@ -1,4 +1,5 @@
 import { redact } from '../options/redact.js';
+import type { Clock } from '../time/clock.js';
 import type {
   BeginOutcome,
   BeginRequest,
@@ -28,11 +29,13 @@ import type {
  */
 export class GuardedStore implements LockStore {
   readonly #store: LockStore;
+  readonly #clock: Clock;
   #listener: ReleaseListener | undefined;
   #onDeaf: (() => void) | undefined;
 
-  constructor(store: LockStore) {
+  constructor(store: LockStore, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
   }
 
   get once(): OnceStore | undefined {
@@ -82,10 +85,10 @@ export class GuardedStore implements LockStore {
   async health(): Promise<StoreHealth> {
     try {
       if (this.#store.health !== undefined) return await this.#store.health();
-      const since = performance.now();
+      const since = this.#clock.now().monotonicMs;
       const outcome = await this.inspect('health');
       if (outcome.status === 'unavailable') return unhealthy(outcome.nodes[0]?.message);
-      const latencyMs = performance.now() - since;
+      const latencyMs = this.#clock.now().monotonicMs - since;
       const node = { node: 'store', reachable: true, latencyMs, quarantinedForMs: 0 };
       return { nodes: [node], quorum: 1, hasQuorum: true };
     } catch (error) {

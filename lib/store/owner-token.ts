@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Runtime } from '../time/runtime.js';
 
 /** Tells our own holders from those of other libraries, which will not wake anybody when they release. */
 export const MARK = 'holdfast:';
@@ -9,9 +9,21 @@ export const MARK = 'holdfast:';
  */
 export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
 
+/** What marks the tokens of one service; 48 random bits. */
+export const newMaker = (runtime: Runtime): string =>
+  `${Buffer.from(runtime.uuid().slice(-12), 'hex').toString('base64url')}.`;
+
+interface TokenFacts {
+  readonly maker?: string;
+  readonly mode?: HoldMode;
+}
+
 /** 122 random bits: nobody can guess it, so nobody else can extend or release. Says how it holds. */
-export function newOwnerToken(maker = '', mode: HoldMode = 'exclusive'): string {
-  const token = MARK + maker + randomUUID();
+export function newOwnerToken(
+  runtime: Runtime,
+  { maker = '', mode = 'exclusive' }: TokenFacts = {},
+): string {
+  const token = MARK + maker + runtime.uuid();
   return mode === 'exclusive' ? token : `${token}:${mode}`;
 }
 

@@ -6,7 +6,7 @@ export interface Instant {
 
 export type CancelTimer = () => void;
 
-/** The only source of time in the library; tests give one of their own. */
+/** Where the library has time from; tests give one of their own. With chance and ids it is a `Runtime`. */
 export interface Clock {
   now(): Instant;
   /** Calls back once, after `delayMs` of any length. */

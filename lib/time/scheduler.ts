@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { CancelTimer, Clock } from './clock.js';
+import type { CancelTimer } from './clock.js';
+import type { Runtime } from './runtime.js';
 
-/** What the scheduler keeps for an entry: the slot it stands in. */
+/** Something that is to be done at its time. */
 export interface Task {
   cancel(): void;
 }
@@ -14,18 +15,18 @@ export const SLOT_MS = 5;
  * before, never after; entries can be cancelled at once and leave nothing behind.
  */
 export class Scheduler {
+  readonly runtime: Runtime;
   /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
   readonly #context = new AsyncResource('HoldfastScheduler');
-  readonly #clock: Clock;
   readonly #slots = new Map<number, Set<() => void>>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(runtime: Runtime) {
+    this.runtime = runtime;
   }
 
   /** Calls back in `delayMs`, or up to 5 ms before. */
-  schedule(delayMs: number, callback: () => void, now = this.#clock.now()): Task {
+  schedule(delayMs: number, callback: () => void, now = this.runtime.now()): Task {
     const slot = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
     const entries = this.#slots.get(slot) ?? new Set();
     entries.add(callback);
@@ -50,9 +51,9 @@ export class Scheduler {
 
   #arm(slot: number): void {
     this.#timer?.cancel();
-    const delayMs = slot * SLOT_MS - this.#clock.now().monotonicMs;
+    const delayMs = slot * SLOT_MS - this.runtime.now().monotonicMs;
     const cancel = this.#context.runInAsyncScope(() =>
-      this.#clock.setTimer(() => {
+      this.runtime.setTimer(() => {
         this.#timer = undefined;
         this.#runDue();
       }, delayMs),
@@ -61,7 +62,7 @@ export class Scheduler {
   }
 
   #runDue(): void {
-    const current = Math.floor(this.#clock.now().monotonicMs / SLOT_MS);
+    const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
     const due: Set<() => void>[] = [];
     let next = Infinity;
     for (const [slot, entries] of this.#slots) {

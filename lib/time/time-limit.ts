@@ -1,4 +1,5 @@
-import { SLOT_MS, type Scheduler, type Task } from './scheduler.js';
+import type { CancelTimer } from './clock.js';
+import { SLOT_MS, type Scheduler } from './scheduler.js';
 
 /** A time limit passes in so many parts. */
 const PARTS = 4;
@@ -16,7 +17,7 @@ export class TimeLimit {
   readonly #scheduler: Scheduler;
   readonly #partMs: number;
   #leftMs: number;
-  #next: Task | undefined;
+  #cancel: CancelTimer | undefined;
   #isOver = false;
 
   constructor(scheduler: Scheduler, limitMs: number) {
@@ -32,32 +33,30 @@ export class TimeLimit {
   }
 
   cancel(): void {
-    this.#next?.cancel();
-    this.#next = undefined;
+    this.#cancel?.();
+    this.#cancel = undefined;
   }
 
   #begin(): void {
+    const { runtime } = this.#scheduler;
     const partMs = Math.min(this.#partMs, this.#leftMs);
-    const since = performance.now();
-    // Entries of the scheduler come up in their slot or before, never after.
-    this.#next = this.#scheduler.schedule(partMs + SLOT_MS, () => {
-      const elapsedMs = performance.now() - since;
+    const since = runtime.now().monotonicMs;
+    // Tasks of the scheduler are due in their slot or before, never after.
+    const task = this.#scheduler.schedule(partMs + SLOT_MS, () => {
+      const elapsedMs = runtime.now().monotonicMs - since;
       this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
       if (this.#leftMs > 0) this.#begin();
       else this.#end();
     });
+    this.#cancel = () => {
+      task.cancel();
+    };
   }
 
-  /** Node reads input between its timers and its immediates. */
   #end(): void {
-    const immediate = setImmediate(() => {
+    this.#cancel = this.#scheduler.runtime.afterInput(() => {
       this.#isOver = true;
       this.onOver();
     });
-    this.#next = {
-      cancel: () => {
-        clearImmediate(immediate);
-      },
-    };
   }
 }

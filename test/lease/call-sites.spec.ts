@@ -10,7 +10,7 @@ import {
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';
-import type { VirtualClock } from '../support/virtual-clock.js';
+import type { VirtualRuntime } from '../support/virtual-runtime.js';
 
 const services: LockService[] = [];
 
@@ -214,7 +214,7 @@ describe('a shutdown', () => {
   });
 });
 
-async function ended(locks: LockService, clock: VirtualClock): Promise<void> {
+async function ended(locks: LockService, clock: VirtualRuntime): Promise<void> {
   const down = locks.shutdown(0);
   await clock.advance(1);
   await down;

@@ -9,20 +9,20 @@ import {
 } from 'nestjs-holdfast';
 import { deferred } from '../support/eventually.js';
 import { watchRejections } from '../support/scripted-service.js';
-import { settled, VirtualClock } from '../support/virtual-clock.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
 
-let clock: VirtualClock;
+let clock: VirtualRuntime;
 let locks: LockService;
 let store: MemoryLockStore;
 let log: string[];
 
 beforeEach(() => {
-  clock = new VirtualClock();
+  clock = new VirtualRuntime();
   store = new MemoryLockStore(clock);
-  locks = new LockService({ store, ttl: '1m' }, { clock });
+  locks = new LockService({ store, ttl: '1m' }, { runtime: clock });
   log = [];
 });
 
@@ -143,7 +143,10 @@ describe('calls that wait for each other inside their sections', () => {
   });
 
   it('may use two services', async () => {
-    const jobs = new LockService({ store: new MemoryLockStore(clock) }, { name: 'jobs', clock });
+    const jobs = new LockService(
+      { store: new MemoryLockStore(clock) },
+      { name: 'jobs', runtime: clock },
+    );
     const [mayGoOn, first] = [deferred(), deferred()];
     const a = locks.run('key', async () => {
       await mayGoOn.promise;
@@ -259,7 +262,7 @@ describe('no circle is', () => {
 
   it('readers who ask for what the other one reads', async () => {
     const shared = { mode: 'shared', wait: '10s' } as const;
-    const elsewhere = new LockService({ store }, { clock });
+    const elsewhere = new LockService({ store }, { runtime: clock });
     // A writer in line keeps both from joining for a while.
     const read = async (outer: string, inner: string): Promise<string> =>
       locks.run(outer, shared, async () => {

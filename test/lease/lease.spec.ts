@@ -10,7 +10,7 @@ import {
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { OUTAGE, silence } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -14,7 +14,7 @@ import { ChildScript } from '../support/child-script.js';
 import { RedisServer } from '../support/redis-server.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { OUTAGE } from '../support/scripted-store.js';
-import { settled, VirtualClock } from '../support/virtual-clock.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -186,9 +186,9 @@ describe('callers of the same process', () => {
   }
 
   function memoryService() {
-    const clock = new VirtualClock();
+    const clock = new VirtualRuntime();
     const options = { ttl: '20s', wait: '1m', handoff: { tenure: '10s' } } as const;
-    const locks = new LockService({ store: new TurnsStore(clock), ...options }, { clock });
+    const locks = new LockService({ store: new TurnsStore(clock), ...options }, { runtime: clock });
     return { clock, locks };
   }
 

@@ -12,13 +12,13 @@ import {
 import { deferred, type Deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
-import { settled, type VirtualClock } from '../support/virtual-clock.js';
+import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
 import type { SectionLock } from '../../lib/sections/section.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
 
-let clock: VirtualClock;
+let clock: VirtualRuntime;
 let locks: LockService;
 let service: ReturnType<typeof scriptedService>;
 /** Tokens in the store. */
@@ -392,7 +392,7 @@ describe('a call from inside a section that asks for the same keys', () => {
   });
 
   it('of another service is a stranger’s', async () => {
-    const other = new LockService({ store: service.store, ttl: 1_000 }, { clock });
+    const other = new LockService({ store: service.store, ttl: 1_000 }, { runtime: clock });
     await locks.run('key', async () => {
       expect(await other.tryRun('key', () => 'never')).toMatchObject({ acquired: false });
       await other.run('another', async () => {
@@ -630,7 +630,7 @@ describe('current and assertHeld', () => {
   });
 
   it('do not know locks of acquire, nor those of another service', async () => {
-    const other = new LockService({ store: service.store }, { clock });
+    const other = new LockService({ store: service.store }, { runtime: clock });
     const lock = await locks.acquire('key');
     expect(locks.current()).toBeUndefined();
     await lock.release();

@@ -3,7 +3,7 @@ import type { AcquireOutcome, Held, LinePlace } from 'nestjs-holdfast';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());

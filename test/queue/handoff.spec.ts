@@ -11,7 +11,7 @@ import {
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { LockService, MemoryLockStore, type Lock } from 'nestjs-holdfast';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());

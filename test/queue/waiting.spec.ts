@@ -11,17 +11,17 @@ import {
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE, silence } from '../support/scripted-store.js';
-import { settled, VirtualClock } from '../support/virtual-clock.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
 
 /** A service whose store works, in virtual time. */
 function memoryService() {
-  const clock = new VirtualClock();
+  const clock = new VirtualRuntime();
   const store = new MemoryLockStore(clock);
-  const locks = new LockService({ store, ttl: 1_000 }, { clock });
-  const other = new LockService({ store, ttl: 1_000 }, { clock });
+  const locks = new LockService({ store, ttl: 1_000 }, { runtime: clock });
+  const other = new LockService({ store, ttl: 1_000 }, { runtime: clock });
   return { clock, locks, other };
 }
 

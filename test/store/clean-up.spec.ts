@@ -5,17 +5,17 @@ import { CleanUp } from '../../lib/store/clean-up.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
-import { settled, VirtualClock } from '../support/virtual-clock.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const DAY_MS = 86_400_000;
 
 function setUp() {
-  const clock = new VirtualClock();
+  const clock = new VirtualRuntime();
   const store = new ScriptedStore();
   const removed: string[] = [];
   const cleanUp = new CleanUp({
     store,
-    clock,
+    runtime: clock,
     scheduler: new Scheduler(clock),
     onRemoved: (keys) => removed.push(...keys),
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockService, LockStoreUnavailableError, type LockStore } from 'nestjs-holdfast';
 import { GuardedStore } from '../../lib/store/guarded-store.js';
+import { systemClock } from '../../lib/time/clock.js';
 import { ScriptedStore } from '../support/scripted-store.js';
 import { LINE, request } from './open-store.js';
 
@@ -8,6 +9,8 @@ import { LINE, request } from './open-store.js';
 function faultyStore(methods: Partial<Record<keyof LockStore, () => unknown>>): LockStore {
   return Object.assign(new ScriptedStore(), methods) as LockStore;
 }
+
+const around = (store: LockStore): GuardedStore => new GuardedStore(store, systemClock);
 
 const NODE = { node: 'a:1', kind: 'timeout', message: 'late' };
 const HELD = { status: 'held', key: 'key', remainingMs: 5, checkAgainMs: 5 };
@@ -83,7 +86,7 @@ const SOUND: [keyof LockStore, object][] = [
 
 /** What the guard makes of `answer`, given to `method`. */
 async function guarded(method: keyof LockStore, answer: () => unknown): Promise<unknown> {
-  const store = new GuardedStore(faultyStore({ [method]: answer }));
+  const store = around(faultyStore({ [method]: answer }));
   const lease = request('key');
   if (method === 'acquire') return store.acquire(lease);
   if (method === 'extend') return (await store.extend([lease]))[0];
@@ -124,14 +127,14 @@ describe('what a store answers', () => {
     const leases = [request('a'), request('b'), request('c')];
     const holed: unknown[] = [{ status: 'extended' }, { status: 'weird' }];
     holed.length = 3;
-    const store = new GuardedStore(faultyStore({ extend: () => holed }));
+    const store = around(faultyStore({ extend: () => holed }));
     expect(await store.extend(leases)).toEqual([{ status: 'extended' }, FAULT, FAULT]);
   });
 
   it.each([[undefined], [null], [{ length: 2 }], ['ab'], [[{ status: 'extended' }]]])(
     'to two renewals: %j is an outage of both',
     async (answer) => {
-      const store = new GuardedStore(faultyStore({ extend: () => answer }));
+      const store = around(faultyStore({ extend: () => answer }));
       expect(await store.extend([request('a'), request('b')])).toEqual([FAULT, FAULT]);
     },
   );
@@ -151,18 +154,18 @@ describe('a store that throws at once', () => {
 
   it('from listen is looked at in intervals; so is one that answers with something else', async () => {
     for (const listen of [throws, () => undefined, () => 'yes']) {
-      const store = new GuardedStore(faultyStore({ listen }));
+      const store = around(faultyStore({ listen }));
       expect(await store.listen(() => undefined)).toBe('polling');
     }
   });
 
   it('from leave disturbs nobody', async () => {
-    const store = new GuardedStore(faultyStore({ leave: throws }));
+    const store = around(faultyStore({ leave: throws }));
     await expect(store.leave(request('key'), LINE)).resolves.toBeUndefined();
   });
 
   it('from close is reported by a rejection', async () => {
-    const closing = new GuardedStore(faultyStore({ close: throws })).close();
+    const closing = around(faultyStore({ close: throws })).close();
     await expect(closing).rejects.toThrow('broken');
   });
 });
@@ -216,7 +219,7 @@ describe('a store that outlives its service', () => {
       for (const listener of listeners) given.add(listener);
       return 'listening';
     };
-    const store = new GuardedStore(faultyStore({ listen: listen }));
+    const store = around(faultyStore({ listen: listen }));
     const told: string[] = [];
     for (let time = 0; time < 2; time += 1) {
       await store.listen(
@@ -242,12 +245,11 @@ describe('GuardedStore and what a store knows of work that is to be done once', 
 
   const guarded = (answer: () => unknown) => {
     const once = { begin: answer, keep: answer, finish: answer };
-    return new GuardedStore(Object.assign(new ScriptedStore(), { once }) as unknown as LockStore)
-      .once!;
+    return around(Object.assign(new ScriptedStore(), { once }) as unknown as LockStore).once!;
   };
 
   it('has none where the store has none', () => {
-    expect(new GuardedStore(faultyStore({})).once).toBeUndefined();
+    expect(around(faultyStore({})).once).toBeUndefined();
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
@@ -65,8 +66,8 @@ const release = (token: string, used: number | string = '', keys = ['key']): Pro
   call(releaseScript, keys.flatMap(namesOf), [token, 'one', used]);
 
 const tokens = (count: number, mode: HoldMode = 'shared'): string[] =>
-  Array.from({ length: count }, () => newOwnerToken('', mode));
-const oneToken = (mode: HoldMode = 'shared'): string => newOwnerToken('', mode);
+  Array.from({ length: count }, () => newOwnerToken(systemRuntime, { mode }));
+const oneToken = (mode: HoldMode = 'shared'): string => newOwnerToken(systemRuntime, { mode });
 
 function serviceAt(options: Partial<LockModuleOptions> = {}): LockService {
   const service = new LockService({ redis: server.url, ...options });

@@ -4,6 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
@@ -71,7 +72,7 @@ interface Told {
 
 /** A process that takes part: a store of its own, which listens. */
 class Participant {
-  readonly token = newOwnerToken();
+  readonly token = newOwnerToken(systemRuntime);
   readonly told: Told[] = [];
   ticket: number | undefined;
 
@@ -481,7 +482,7 @@ describe('who leaves the line', () => {
     await eventually(async () => (await lineAt('key')).length === 1);
     const [member = ''] = await redis.zrange('{lock:key}:queue', '0', '-1');
     const [token = '', , channel = ''] = member.split(' ');
-    const foreign = newOwnerToken('elsewhere.');
+    const foreign = newOwnerToken(systemRuntime, { maker: 'elsewhere.' });
     await redis.set('lock:foreign', foreign, 'PX', 600_000);
     await redis.publish(channel, `${foreign} 0 lock:foreign`);
     const orphan = `${token}-orphan`;

@@ -5,6 +5,7 @@ import {
 import type { AcquireRequest, LeaseRenewal, LinePlace } from '../../lib/store/lock-store.js';
 import type { RedisLocation } from '../../lib/store/redis/client/redis-source.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 
 /** A Redis store with what it warned of. */
 export interface OpenStore {
@@ -35,7 +36,7 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
 /** What the queue asks a store for; as a renewal, of a lease that was granted long before every other. */
 export const request = (
   keys: string | readonly string[],
-  { ttlMs = 30_000, line, token = newOwnerToken() }: Partial<AcquireRequest> = {},
+  { ttlMs = 30_000, line, token = newOwnerToken(systemRuntime) }: Partial<AcquireRequest> = {},
 ): AcquireRequest & LeaseRenewal => ({
   keys: typeof keys === 'string' ? [keys] : keys,
   token,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { poll, quorumOf, type Poll } from '../../lib/store/redis/quorum/poll.js';
 import { deferred, type Deferred } from '../support/eventually.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 interface Voter {
   readonly isSilent: boolean;

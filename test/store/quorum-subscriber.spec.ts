@@ -5,7 +5,7 @@ import { QuorumSubscriber } from '../../lib/store/redis/wakeups/quorum-subscribe
 import type { RedisNode } from '../../lib/store/redis/node/redis-node.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
-import { settled } from '../support/virtual-clock.js';
+import { settled } from '../support/virtual-runtime.js';
 
 /** Much less than the TTL that a waiter would otherwise sleep for. */
 const SOON_MS = 5_000;

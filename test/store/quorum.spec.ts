@@ -12,6 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { openStore, request } from './open-store.js';
 
 let servers: RedisServer[] = [];
@@ -236,7 +237,8 @@ describe('a lease of a quorum', () => {
     const [, second, third] = servers as [RedisServer, RedisServer, RedisServer];
     await strayVote(second, 60_000);
     const { store } = await open(servers.map(({ url }) => url));
-    const reader = () => request('key', { ttlMs: 60_000, token: newOwnerToken('', 'shared') });
+    const reader = () =>
+      request('key', { ttlMs: 60_000, token: newOwnerToken(systemRuntime, { mode: 'shared' }) });
     const first = fencingTokenOf(await store.acquire(reader()));
     await eventually(() => third.command('EXISTS', '{lock:key}:holders'));
     await third.kill();

@@ -9,6 +9,7 @@ import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script } from '../../lib/store/redis/scripts/script.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
@@ -411,7 +412,7 @@ describe('fencing tokens', () => {
       (lease: ReturnType<typeof request>) => store.release(lease),
       () => store.forceRelease('key'),
     ]) {
-      const lease = request('key', { token: newOwnerToken() });
+      const lease = request('key', { token: newOwnerToken(systemRuntime) });
       const outcome = await store.acquire(lease);
       await end(lease);
       const fence = Number(await redis.get('{lock:key}:fence'));

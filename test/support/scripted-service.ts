@@ -1,14 +1,17 @@
 import { Logger } from '@nestjs/common';
 import { LockService, type LockEvents, type LockModuleOptions } from 'nestjs-holdfast';
 import { ScriptedStore } from './scripted-store.js';
-import { VirtualClock } from './virtual-clock.js';
+import { VirtualRuntime } from './virtual-runtime.js';
 
 /** A lock service over a store and a clock that the test has in hand, and what the service reports. */
 export function scriptedService(options: Omit<LockModuleOptions, 'redis' | 'store'> = {}) {
   Logger.overrideLogger(false); // what it would print is what these tests provoke
-  const clock = new VirtualClock();
+  const clock = new VirtualRuntime();
   const store = new ScriptedStore();
-  const locks = new LockService({ ttl: 1_000, clockDrift: 0, ...options, store }, { clock });
+  const locks = new LockService(
+    { ttl: 1_000, clockDrift: 0, ...options, store },
+    { runtime: clock },
+  );
   const lost: LockEvents['lost'][] = [];
   const released: LockEvents['released'][] = [];
   const refused: LockEvents['refused'][] = [];

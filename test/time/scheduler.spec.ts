@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
 import { Scheduler } from '../../lib/time/scheduler.js';
-import { systemClock } from '../../lib/time/clock.js';
-import { VirtualClock } from '../support/virtual-clock.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 function setUp() {
-  const clock = new VirtualClock();
+  const clock = new VirtualRuntime();
   const scheduler = new Scheduler(clock);
   const calls: string[] = [];
   const schedule = (name: string, delayMs: number) =>
@@ -88,7 +88,7 @@ describe('Scheduler', () => {
 
   it('calls back outside the async context of the call that set the timer', async () => {
     const storage = new AsyncLocalStorage<string>();
-    const scheduler = new Scheduler(systemClock);
+    const scheduler = new Scheduler(systemRuntime);
     const seen = await new Promise((resolve) => {
       storage.run('some caller', () =>
         scheduler.schedule(1, () => {

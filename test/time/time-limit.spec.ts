@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Scheduler } from '../../lib/time/scheduler.js';
-import { systemClock, type CancelTimer, type Instant } from '../../lib/time/clock.js';
+import type { CancelTimer, Instant } from '../../lib/time/clock.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { TimeLimit } from '../../lib/time/time-limit.js';
 import { expectNoOpenHandles } from '../support/no-leaks.js';
 
@@ -15,7 +16,7 @@ const over = (limit: TimeLimit): Promise<void> =>
 describe('a time limit', () => {
   it.each([0, 3, 20, 150])('of %d ms is over at its end, not before', async (limitMs) => {
     const since = performance.now();
-    const limit = new TimeLimit(new Scheduler(systemClock), limitMs);
+    const limit = new TimeLimit(new Scheduler(systemRuntime), limitMs);
     expect(limit.isOver).toBe(false);
     await over(limit);
     expect(limit.isOver).toBe(true);
@@ -24,7 +25,7 @@ describe('a time limit', () => {
 
   it('loses one part of four to a block of the event loop, however long that is', async () => {
     const since = performance.now();
-    const limit = new TimeLimit(new Scheduler(systemClock), 200);
+    const limit = new TimeLimit(new Scheduler(systemRuntime), 200);
     block(300);
     await over(limit);
     expect(performance.now() - since).toBeGreaterThanOrEqual(300 + 150 - 1);
@@ -37,7 +38,7 @@ describe('a time limit', () => {
       comeUp = callback;
       return () => undefined;
     };
-    const limit = new TimeLimit(new Scheduler({ now, setTimer }), 0);
+    const limit = new TimeLimit(new Scheduler({ ...systemRuntime, now, setTimer }), 0);
     limit.onOver = () => {
       throw new Error('It was cancelled.');
     };
@@ -50,7 +51,7 @@ describe('a time limit', () => {
 
   it('that is cancelled leaves no timer', async () => {
     await expectNoOpenHandles(async () => {
-      new TimeLimit(new Scheduler(systemClock), 60_000).cancel();
+      new TimeLimit(new Scheduler(systemRuntime), 60_000).cancel();
     });
   });
 });

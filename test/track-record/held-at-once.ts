@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { LockService, type Lock } from 'nestjs-holdfast';
-import { VirtualClock } from '../support/virtual-clock.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { heapInUse } from './heap.js';
 
 const [url = '', count] = process.argv.slice(2);
@@ -18,8 +18,11 @@ const RENEWED_MS = TTL_MS / 3 + 10;
 const PATIENCE_MS = 30_000;
 
 Logger.overrideLogger(false);
-const clock = new VirtualClock();
-const locks = new LockService({ redis: url, ttl: TTL_MS, nodeTimeout: PATIENCE_MS }, { clock });
+const clock = new VirtualRuntime();
+const locks = new LockService(
+  { redis: url, ttl: TTL_MS, nodeTimeout: PATIENCE_MS },
+  { runtime: clock },
+);
 let lost = 0;
 locks.on('lost', () => (lost += 1));
 

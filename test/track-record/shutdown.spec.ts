@@ -8,7 +8,7 @@ import { RedisServer } from '../support/redis-server.js';
 import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { settled, VirtualClock } from '../support/virtual-clock.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 let server: RedisServer;
 
@@ -69,10 +69,10 @@ describe('a shutdown of a service that holds very many locks', () => {
   });
 
   it('HF-20 ends a round of the clean-up that is under way, and has a thousand on their way at once', async () => {
-    const clock = new VirtualClock();
+    const clock = new VirtualRuntime();
     const store = new ScriptedStore();
     const scheduler = new Scheduler(clock);
-    const cleanUp = new CleanUp({ store, clock, scheduler, onRemoved: () => undefined });
+    const cleanUp = new CleanUp({ store, runtime: clock, scheduler, onRemoved: () => undefined });
     store.onRelease = () => OUTAGE;
     for (let index = 0; index < 3_000; index += 1) {
       const id = String(index);

@@ -183,7 +183,8 @@ export class MemoryLockStore implements LockStore {
     const isJoined = entries.every(({ fencingToken }) => fencingToken === first?.fencingToken);
     if (holdModeOf(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
       return first.fencingToken;
-    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, Date.now() * 1_000);
+    const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
+    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
     for (const entry of entries) entry.fencingToken = this.#lastFencingToken;
     return this.#lastFencingToken;
   }

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { NodeFailure } from '../../../errors.js';
 import { Scheduler } from '../../../time/scheduler.js';
-import { systemClock } from '../../../time/clock.js';
+import { systemRuntime } from '../../../time/runtime.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { RedisSource } from './redis-source.js';
@@ -76,7 +76,7 @@ export class RedisConnection {
   /** Requests of this moment that have not gone out. */
   #gathered = 0;
   /** Of all requests: one timer. */
-  readonly #timeLimits = new Scheduler(systemClock);
+  readonly #timeLimits = new Scheduler(systemRuntime);
 
   /** @param readsRun whether the server has to be told from others before it is used */
   constructor(

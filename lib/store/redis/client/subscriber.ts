@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { Scheduler } from '../../../time/scheduler.js';
-import { systemClock } from '../../../time/clock.js';
+import { systemRuntime } from '../../../time/runtime.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
@@ -22,7 +22,7 @@ interface SubscriberOptions {
 export class Subscriber {
   readonly #redis: Redis;
   readonly #options: SubscriberOptions;
-  readonly #timeLimits = new Scheduler(systemClock);
+  readonly #timeLimits = new Scheduler(systemRuntime);
   #isThere = false;
   #ping: NodeJS.Timeout | undefined;
 

@@ -35,6 +35,7 @@ import {
 import { NodeClock } from './node-clock.js';
 import { nodeHealth } from './node-health.js';
 import { NodeWatch, type Until } from './node-watch.js';
+import { systemRuntime } from '../../../time/runtime.js';
 import { NodeOnce } from './node-once.js';
 import { probe, type Finding, type RestartGuard } from './probe.js';
 import { RedisConnection, type WhileDown } from '../client/redis-connection.js';
@@ -714,7 +715,7 @@ export class RedisNode {
     const slot = this.#slots.slot(key);
     const group: Group = { slot, names: [this.#slots.names(key)], isAll: true };
     const { nodeTimeoutMs: ttlMs } = this.#options;
-    const lease = { keys: [key], token: newOwnerToken(), ttlMs };
+    const lease = { keys: [key], token: newOwnerToken(systemRuntime), ttlMs };
     const vote = await this.#acquireGroup(group, lease, 0, ttlMs, 0);
     if (vote.status === 'unavailable') return vote;
     const lastToken = vote.status === 'granted' ? vote.fencingToken : undefined;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockConfigurationError } from '../../../errors.js';
 import { Scheduler } from '../../../time/scheduler.js';
-import { systemClock, type Clock } from '../../../time/clock.js';
+import { systemRuntime, type Runtime } from '../../../time/runtime.js';
 import { CleanUp } from '../../clean-up.js';
 import type {
   AcquireOutcome,
@@ -40,7 +40,7 @@ import {
 export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
   readonly redis: readonly RedisLocation[];
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
 }
 
 /** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */
@@ -98,7 +98,7 @@ export class RedisLockStore implements LockStore {
   #closed = false;
 
   /** @throws LockConfigurationError when one server is listed twice */
-  constructor({ redis, clock = systemClock, ...options }: RedisLockStoreOptions) {
+  constructor({ redis, runtime = systemRuntime, ...options }: RedisLockStoreOptions) {
     this.#quorum = quorumOf(redis.length);
     this.#nodes = redis.map(
       (location) =>
@@ -119,7 +119,7 @@ export class RedisLockStore implements LockStore {
     this.#turns = options.turns;
     this.#answersWithinMs = 2 * options.nodeTimeoutMs;
     this.#subscriber = new QuorumSubscriber(this.#nodes);
-    const scheduler = new Scheduler(clock);
+    const scheduler = new Scheduler(runtime);
     this.#scheduler = scheduler;
     const onRemoved = (keys: readonly string[]): void => {
       for (const key of keys) this.#subscriber.tell(key);
@@ -130,7 +130,7 @@ export class RedisLockStore implements LockStore {
           release: (lease: LeaseRequest, lastToken?: number, keepMs?: number) =>
             node.release(lease, { lastToken, keepMs }),
         };
-        return [node, new CleanUp({ store, clock, scheduler, onRemoved })];
+        return [node, new CleanUp({ store, runtime, scheduler, onRemoved })];
       }),
     );
   }

@@ -1,15 +1,23 @@
-import type { Clock, Instant } from '../../lib/time/clock.js';
+import type { Instant } from '../../lib/time/clock.js';
+import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
+import { Random } from '../faults/random.js';
 
 interface VirtualTimer {
   readonly at: number;
   readonly callback: () => void;
 }
 
-/** Time that passes when the test says so. */
-export class VirtualClock implements Clock {
+/** Time that passes when the test says so, and chance from a seed. */
+export class VirtualRuntime implements Runtime {
   readonly #timers = new Set<VirtualTimer>();
+  readonly #random: Random;
+  #ids = 0;
   #monotonicMs = 0;
   #wallMs = Date.UTC(2030, 0, 1);
+
+  constructor(seed = 1) {
+    this.#random = new Random(seed);
+  }
 
   now(): Instant {
     return { monotonicMs: this.#monotonicMs, wallMs: this.#wallMs };
@@ -21,6 +29,20 @@ export class VirtualClock implements Clock {
     return () => {
       this.#timers.delete(timer);
     };
+  }
+
+  /** No time passes for it. */
+  afterInput(callback: () => void): () => void {
+    return systemRuntime.afterInput(callback);
+  }
+
+  random(): number {
+    return this.#random.fraction();
+  }
+
+  uuid(): string {
+    this.#ids += 1;
+    return `00000000-0000-4000-8000-${this.#ids.toString(16).padStart(12, '0')}`;
   }
 
   /** How many timers are set. */

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock, type CancelTimer, type Clock } from './clock.js';
+
+/**
+ * Everything that differs from one run to the next: time, timers, chance, ids. One object, given to whoever needs any of it, so that
+ * a simulation decides all of them. ESLint keeps the globals out of the rest of the library.
+ */
+export interface Runtime extends Clock {
+  /** Calls back when what has arrived by now has been read: Node reads its sockets between its timers and its immediates. */
+  afterInput(callback: () => void): CancelTimer;
+  /** From 0 to 1, without 1. */
+  random(): number;
+  /** 122 random bits that nobody can guess, as a UUID. */
+  uuid(): string;
+}
+
+export const systemRuntime: Runtime = {
+  ...systemClock,
+  afterInput(callback) {
+    const immediate = setImmediate(callback);
+    return () => {
+      clearImmediate(immediate);
+    };
+  },
+  random: () => Math.random(),
+  uuid: () => randomUUID(),
+};
