@@ -1,4 +1,4 @@
-import { HttpException } from '@nestjs/common';
+import type { HttpException } from '@nestjs/common';
 
 /** The machine-readable `code` of every lock error and of its response body. */
 export type LockErrorCode =
@@ -13,8 +13,8 @@ export type LockErrorCode =
   | 'LOCK_RETURN_KIND'
   | 'WORK_EXHAUSTED';
 
-/** Why a lock that was held is held no longer. */
-export type LockLostReason =
+/** Why a lock that was held is held no longer, although nobody released it through its handle. */
+export type LockLossReason =
   /** The validity ran out: no renewal was asked for, or the event loop was blocked past the deadline. */
   | 'expired'
   /** The store holds somebody else's token. */
@@ -26,7 +26,11 @@ export type LockLostReason =
   /** `maxHold` was reached. */
   | 'max-hold'
   /** The application shut down and its drain time was over. */
-  | 'shutdown'
+  | 'shutdown';
+
+/** Why a lock that is asked for protects nothing. */
+export type LockLostReason =
+  | LockLossReason
   /** `release()` was called: the handle is no longer a lock. */
   | 'released'
   /** `LockService.assertHeld`: the calling code does not run under the lock at all. */
@@ -50,11 +54,20 @@ interface LockErrorFacts {
   readonly cause?: unknown;
 }
 
+/** What stands in the place of Nest's class until that is put there, by `nest/http-exceptions.ts`; without Nest, for good. */
+class PlainException extends Error {
+  constructor(_response: unknown, _status: number, options: ErrorOptions) {
+    super('', options);
+  }
+}
+
+const Base = PlainException as unknown as typeof HttpException;
+
 /**
- * Base of everything that Holdfast throws at run time. It is an `HttpException`, so that any filter, of Nest's or of yours,
+ * Base of everything that Holdfast throws at run time. It is an `HttpException` wherever Nest is, so that any filter, of Nest's or of yours,
  * answers with the right status. `message` is for logs and names the key; the response body does not.
  */
-export abstract class LockError extends HttpException {
+export abstract class LockError extends Base {
   readonly code: LockErrorCode;
   /** The keys that were asked for, as the application wrote them (without `keyPrefix`). */
   readonly keys: readonly string[];
@@ -64,6 +77,7 @@ export abstract class LockError extends HttpException {
   protected constructor({ code, keys = [], body, message, cause }: LockErrorFacts) {
     const whole: LockErrorBody = { ...body, code };
     super(whole, whole.statusCode, cause === undefined ? {} : { cause });
+    this.name = new.target.name;
     this.code = code;
     this.keys = keys;
     this.message = message;

@@ -24,6 +24,7 @@ export {
   WorkExhaustedError,
   type LockErrorBody,
   type LockErrorCode,
+  type LockLossReason,
   type LockLostReason,
   type NodeFailure,
 } from './errors.js';
@@ -34,7 +35,8 @@ export { lockKey, type RequestValues } from './key/index.js';
 export type { Clock, Instant } from './time/clock.js';
 export type { Lock } from './lease/lock.js';
 export type { LockEventListener, LockEventName, LockEvents } from './observe/lock-events.js';
-export { LockService, type LockInspection, type TryRunResult } from './nest/lock.service.js';
+export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
+export { LockService } from './nest/lock.service.js';
 export type {
   AcquireOptions,
   RunOptions,

@@ -1,4 +1,5 @@
 import { LockError } from '../errors.js';
+import type { Clock } from '../time/clock.js';
 
 /** Where a lock was asked for: for the stacks of errors, and to say where a lock that is still held was acquired. */
 export interface CallSite {
@@ -13,22 +14,32 @@ export interface CallSite {
 const RECORDED_AT_ONCE = 50;
 const RECORDED_PER_MS = 0.2;
 
-let budget = RECORDED_AT_ONCE;
-let countedAtMs = performance.now();
+/** Records where locks are asked for, as often as there is time for it. */
+export class CallSites {
+  readonly #clock: Clock;
+  #budget = RECORDED_AT_ONCE;
+  #countedAtMs: number;
 
-/**
- * The place that the running call was made from, if there is time to record it. Called before the call awaits anything: after that
- * nobody knows any more.
- *
- * @param ownFrames how many functions of this library stand between the application and this one
- */
-export function callSite(ownFrames: number): CallSite | undefined {
-  const now = performance.now();
-  budget = Math.min(RECORDED_AT_ONCE, budget + (now - countedAtMs) * RECORDED_PER_MS);
-  countedAtMs = now;
-  if (budget < 1) return undefined;
-  budget -= 1;
-  return new RecordedSite(ownFrames);
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#countedAtMs = clock.now().monotonicMs;
+  }
+
+  /**
+   * The place that the running call was made from, if there is time to record it. Called before the call awaits anything: after that
+   * nobody knows any more.
+   *
+   * @param ownFrames how many functions of this library stand between the application and this one
+   */
+  here(ownFrames: number): CallSite | undefined {
+    const now = this.#clock.now().monotonicMs;
+    const earned = (now - this.#countedAtMs) * RECORDED_PER_MS;
+    this.#budget = Math.min(RECORDED_AT_ONCE, this.#budget + earned);
+    this.#countedAtMs = now;
+    if (this.#budget < 1) return undefined;
+    this.#budget -= 1;
+    return new RecordedSite(ownFrames);
+  }
 }
 
 /** V8 makes the text of a stack when it is first read. */
@@ -40,7 +51,8 @@ class RecordedSite implements CallSite {
 
   constructor(ownFrames: number) {
     this.#ownFrames = ownFrames;
-    Error.captureStackTrace(this, callSite);
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is not called: frames above it are left out
+    Error.captureStackTrace(this, CallSites.prototype.here);
   }
 
   get frames(): readonly string[] {

@@ -3,10 +3,10 @@ import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { LeaseRequest } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
-import type { SectionLock } from '../sections/section.js';
+import type { LockHandle } from './lock.js';
 
 /** The handle of a lease. */
-export class HeldLock implements SectionLock {
+export class HeldLock implements LockHandle {
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
 
@@ -37,7 +37,7 @@ export class HeldLock implements SectionLock {
   }
 
   get isHeld(): boolean {
-    return this.#lease.lostReason === undefined;
+    return this.#lease.isHeld;
   }
 
   get mode(): HoldMode {
@@ -45,8 +45,7 @@ export class HeldLock implements SectionLock {
   }
 
   get isReleased(): boolean {
-    const { state } = this.#lease;
-    return state.status === 'lost' && state.reason === 'released';
+    return this.#lease.state.status === 'released';
   }
 
   assertHeld(): void {
@@ -61,8 +60,19 @@ export class HeldLock implements SectionLock {
     return this.#keeper.release(this.#lease);
   }
 
+  borrow(): LockHandle {
+    return new BorrowedLock(this.#lease, this.#keeper);
+  }
+
   /** Never rejects: what became of the lock must not replace what the block returned or threw. Loss is told by signal and event. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => false); // the keeper has logged it
+  }
+}
+
+/** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
+class BorrowedLock extends HeldLock {
+  override release(): Promise<boolean> {
+    return Promise.resolve(this.isHeld);
   }
 }

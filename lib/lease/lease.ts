@@ -1,45 +1,9 @@
-import { LockLostError, type LockLostReason } from '../errors.js';
+import { LockLostError, type LockLossReason, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
-import { holdModeOf } from '../store/owner-token.js';
 import type { Task } from '../time/scheduler.js';
-import type { CallSite } from './call-site.js';
+import { endsWhenDone, validityMs, type Grant, type HoldingOptions } from './grant.js';
+import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
-
-/** What the store granted, and when it was asked. */
-export interface Grant extends LeaseReference {
-  readonly fencingToken: number;
-  readonly ttlMs: number;
-  /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
-  readonly sentAt: Instant;
-  /** How many fencing tokens from that one on belong to the lease. */
-  readonly turns?: number | undefined;
-  /** Whether others stood in line for the keys when it was granted. */
-  readonly othersWait?: boolean | undefined;
-}
-
-export interface HoldingOptions {
-  readonly autoExtend: boolean;
-  readonly maxHoldMs: number;
-  /** For so long after it was acquired the keys stay taken, whenever it ends. */
-  readonly minHoldMs: number;
-  readonly release: 'when-done' | 'on-expiry';
-  /** Where it was asked for, if that is known. */
-  readonly site?: CallSite | undefined;
-}
-
-/** Whether the keys may be given to somebody else as soon as the holder is done with them. */
-export const endsWhenDone = ({
-  minHoldMs,
-  release,
-}: Pick<HoldingOptions, 'minHoldMs' | 'release'>): boolean =>
-  minHoldMs === 0 && release === 'when-done';
-
-/**
- * How much of a TTL may be relied on: clocks of client and server run at different speeds. The fraction is an option, the
- * 2 ms are what Redis' expiry resolution and small TTLs need (redis.io, "Distributed locks with Redis").
- */
-export const validityMs = (ttlMs: number, clockDrift: number): number =>
-  ttlMs - ttlMs * clockDrift - 2;
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
 export class Tenure {
@@ -70,17 +34,29 @@ export class Tenure {
   }
 }
 
-type State =
+export type LeaseState =
   | { readonly status: 'held' }
   /** A renewal failed or is late; still held until the deadline. */
   | { readonly status: 'jeopardy' }
-  | { readonly status: 'lost'; readonly reason: LockLostReason };
+  | { readonly status: 'released' }
+  | { readonly status: 'lost'; readonly reason: LockLossReason };
 
-const HELD: State = { status: 'held' };
+/** What a lease is measured by. */
+interface LeaseTerms {
+  readonly clock: Clock;
+  readonly clockDrift: number;
+  readonly now: Instant;
+  /** The turn before, under the same lease of the store. */
+  readonly previous?: Lease;
+}
+
+const HELD: LeaseState = { status: 'held' };
+const JEOPARDY: LeaseState = { status: 'jeopardy' };
+const RELEASED: LeaseState = { status: 'released' };
 
 /**
- * Ownership as this process knows it: held → jeopardy → held again, or lost. It keeps time and state; renewing and ending it is
- * the keeper's work.
+ * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
+ * ending it is the keeper's work.
  */
 export class Lease implements LeaseReference {
   readonly keys: readonly string[];
@@ -95,7 +71,7 @@ export class Lease implements LeaseReference {
   #ttlMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
-  #state: State = HELD;
+  #state: LeaseState = HELD;
   #abort: AbortController | undefined;
 
   /** The keeper's: when it looks at this lease again. */
@@ -105,14 +81,8 @@ export class Lease implements LeaseReference {
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
-  constructor(
-    grant: Grant,
-    options: HoldingOptions,
-    clock: Clock,
-    clockDrift: number,
-    now: Instant,
-    previous?: Lease,
-  ) {
+  constructor(grant: Grant, options: HoldingOptions, terms: LeaseTerms) {
+    const { clock, clockDrift, now, previous } = terms;
     this.keys = grant.keys;
     this.token = grant.token;
     this.fencingToken = grant.fencingToken;
@@ -140,10 +110,7 @@ export class Lease implements LeaseReference {
         sentAt: this.#sentAt,
       },
       options,
-      this.#clock,
-      this.#clockDrift,
-      now,
-      this,
+      { clock: this.#clock, clockDrift: this.#clockDrift, now, previous: this },
     );
     // From here on the renewal is the new turn's: nobody would take it from this lease any more.
     this.renewing = undefined;
@@ -166,8 +133,13 @@ export class Lease implements LeaseReference {
     return this.#longestTtlMs;
   }
 
-  get state(): State {
+  get state(): LeaseState {
     return this.#state;
+  }
+
+  /** Released or lost. */
+  get isOver(): boolean {
+    return this.#state.status === 'released' || this.#state.status === 'lost';
   }
 
   /** What is left of the validity by the clocks, whatever the state; may be negative. */
@@ -205,26 +177,25 @@ export class Lease implements LeaseReference {
   /** Created when first asked for: most locks never need one. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
-    if (this.#state.status === 'lost' && this.#state.reason !== 'released')
-      this.#abortWith(this.#state.reason);
+    if (this.#state.status === 'lost') this.#abortWith(this.#state.reason);
     return this.#abort.signal;
   }
 
-  /** Why this lease protects nothing any more, by state or by the clocks; `undefined` while it is held. */
-  get lostReason(): LockLostReason | undefined {
-    return this.lostReasonAt(this.#clock.now());
-  }
-
-  lostReasonAt(now: Instant): LockLostReason | undefined {
+  /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released. */
+  lossAt(now: Instant): LockLossReason | undefined {
     if (this.#state.status === 'lost') return this.#state.reason;
-    if (this.validForMsAt(now) > 0) return undefined;
+    if (this.#state.status === 'released' || this.validForMsAt(now) > 0) return undefined;
     return this.#state.status === 'jeopardy' ? 'store-unavailable' : 'expired';
   }
 
-  lostError(): LockLostError | undefined {
-    const reason = this.lostReason;
-    if (reason === undefined) return undefined;
-    return new LockLostError({ keys: this.keys, reason, fencingToken: this.fencingToken });
+  /** Whether it protects anything now, by state and by the clocks. */
+  get isHeld(): boolean {
+    return this.notHeldReason === undefined;
+  }
+
+  /** Why this lease protects nothing any more; `undefined` while it is held. */
+  get notHeldReason(): LockLostReason | undefined {
+    return this.#state.status === 'released' ? 'released' : this.lossAt(this.#clock.now());
   }
 
   /** A renewal is sent; the store may obey although no answer comes. A shorter TTL counts at once, a longer one for the clean-up. */
@@ -243,17 +214,25 @@ export class Lease implements LeaseReference {
   }
 
   endanger(): void {
-    this.#state = { status: 'jeopardy' };
+    this.#state = JEOPARDY;
   }
 
-  end(reason: LockLostReason): void {
-    this.#state = { status: 'lost', reason };
+  release(): void {
+    this.#end(RELEASED);
+  }
+
+  lose(reason: LockLossReason): void {
+    this.#end({ status: 'lost', reason });
+    this.#abortWith(reason);
+  }
+
+  #end(state: LeaseState): void {
+    this.#state = state;
     this.task?.cancel();
     this.task = undefined;
-    if (reason !== 'released') this.#abortWith(reason);
   }
 
-  #abortWith(reason: LockLostReason): void {
+  #abortWith(reason: LockLossReason): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return;
     const { keys, fencingToken } = this;
     this.#abort.abort(new LockLostError({ keys, reason, fencingToken }));

@@ -1,4 +1,6 @@
 import type { Duration } from '../options/duration.js';
+import type { LeaseRequest } from '../store/lock-store.js';
+import type { HoldMode } from '../store/owner-token.js';
 
 /** A lock that is held: what `acquire` returns and what the work of `run` is given. */
 export interface Lock extends AsyncDisposable {
@@ -35,4 +37,16 @@ export interface Lock extends AsyncDisposable {
    * @throws LockStoreUnavailableError when the store did not answer; it is told again in the background until the TTL is over.
    */
   release(): Promise<boolean>;
+}
+
+/** A lock as the library itself sees it. */
+export interface LockHandle extends Lock {
+  /** Given back by the work itself. */
+  readonly isReleased: boolean;
+  /** How it is held. */
+  readonly mode: HoldMode;
+  /** What it is called by in the store. */
+  readonly lease: LeaseRequest;
+  /** For work nested in that of the holder: the same lock, which it cannot give back. */
+  borrow(): LockHandle;
 }

@@ -10,6 +10,7 @@ import { bindLockedMethods } from './methods/bind.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { checkRoute } from './handlers/route-check.js';
+import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
 
 /** What `RouterModule` provides its tree of paths as. */
@@ -26,7 +27,7 @@ export class LockLifecycle
   readonly #discovery: DiscoveryService;
   readonly #config: ApplicationConfig;
   #ended: Promise<void> | undefined;
-  #deadline: { readonly at: number; readonly timer: NodeJS.Timeout } | undefined;
+  #deadline: { readonly at: number; readonly cancel: CancelTimer } | undefined;
 
   constructor(
     service: LockService,
@@ -101,21 +102,24 @@ export class LockLifecycle
   /** Waiting callers fail now; holders go on, as the requests that they work for do. The deadline runs from here, whatever keeps the server from closing. */
   beforeApplicationShutdown(): void {
     this.#service.refuseWaiting();
-    const { shutdownTimeoutMs } = this.#service;
+    const { shutdownTimeoutMs, runtime } = this.#service;
     this.#deadline ??= {
-      at: performance.now() + shutdownTimeoutMs,
-      timer: setTimeout(() => void this.#end(0), shutdownTimeoutMs),
+      at: runtime.now().monotonicMs + shutdownTimeoutMs,
+      cancel: runtime.setTimer(() => void this.#end(0), shutdownTimeoutMs),
     };
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const at = this.#deadline?.at ?? performance.now() + this.#service.shutdownTimeoutMs;
-    await this.#end(Math.max(0, at - performance.now()));
+    const { shutdownTimeoutMs, runtime } = this.#service;
+    const now = runtime.now().monotonicMs;
+    await this.#end(
+      this.#deadline === undefined ? shutdownTimeoutMs : Math.max(0, this.#deadline.at - now),
+    );
   }
 
   /** Never rejects: on Nest 11 a hook that does keeps the application from closing. */
   #end(timeoutMs: number): Promise<void> {
-    clearTimeout(this.#deadline?.timer);
+    this.#deadline?.cancel();
     this.#ended ??= this.#service.shutdown(timeoutMs).catch((error: unknown) => {
       this.#logger.error('The lock service did not shut down cleanly', error);
     });

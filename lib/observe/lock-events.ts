@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
-import { LockConfigurationError, type LockLostReason } from '../errors.js';
+import { LockConfigurationError, type LockLossReason } from '../errors.js';
+import type { Log } from './log.js';
 
 /** What a `LockService` reports; see `LockService.on`. Keys are without `keyPrefix`. */
 export interface LockEvents {
@@ -19,7 +19,7 @@ export interface LockEvents {
   readonly lost: {
     readonly keys: readonly string[];
     readonly fencingToken: number;
-    readonly reason: LockLostReason;
+    readonly reason: LockLossReason;
   };
   /** A lock was released by its holder. */
   readonly released: {
@@ -34,10 +34,14 @@ export type LockEventListener<Name extends LockEventName> = (event: LockEvents[N
 
 /** Tells listeners what happens to locks. A listener that throws is logged and disturbs neither locks nor other listeners. */
 export class LockEventHub {
-  readonly #logger = new Logger('Holdfast');
+  readonly #log: Log;
   readonly #listeners: ReadonlyMap<LockEventName, Set<(event: never) => void>> = new Map(
     (['acquired', 'refused', 'lost', 'released'] as const).map((name) => [name, new Set()]),
   );
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
 
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
     const listeners = this.#listeners.get(name);
@@ -62,7 +66,7 @@ export class LockEventHub {
       try {
         (listener as LockEventListener<Name>)(event);
       } catch (error) {
-        this.#logger.error(`A listener of the "${name}" event threw`, error);
+        this.#log.error(`A listener of the "${name}" event threw`, error);
       }
     }
   }

@@ -4,16 +4,15 @@ import {
   LockNotAcquiredError,
   LockStoreUnavailableError,
 } from '../errors.js';
-import type { Holding } from '../nest/methods/holding.js';
-import type { Lock } from '../lease/lock.js';
-import type { Section, SectionLock } from '../sections/section.js';
+import type { Holding } from '../sections/holding.js';
+import type { Lock, LockHandle } from '../lease/lock.js';
+import type { Section } from '../sections/section.js';
 import { anyOf, onAbort } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs } from '../time/clock.js';
-import type { Runtime } from '../time/runtime.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
 import { NonRetryableError } from './non-retryable-error.js';
@@ -27,7 +26,6 @@ import { errorText, valueAsJson, valueOfJson } from './texts.js';
 
 interface Dependencies {
   readonly store: { readonly once?: OnceStore | undefined };
-  readonly runtime: Runtime;
   readonly scheduler: Scheduler;
   readonly nodeTimeoutMs: number;
   /** Applied to every error that leaves. */
@@ -145,7 +143,7 @@ export class OnceRunner {
   /** What to say to somebody who was refused the lock for as long as it waited. */
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
-    const nobody = this.#deps.runtime.uuid();
+    const nobody = this.#deps.scheduler.runtime.uuid();
     const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
     const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
     if (state.status === 'done') return doneElsewhere(state);
@@ -174,7 +172,7 @@ export class OnceRunner {
 
   async #attempt<T>(section: Section, { options, signal, work }: OnceWork<T>) {
     const { lock } = section;
-    const running = attemptUnder(lock, options, this.#deps.runtime.uuid());
+    const running = attemptUnder(lock, options, this.#deps.scheduler.runtime.uuid());
     this.#running.add(running);
     const begun = await this.#begin(running, lock).catch((error: unknown) => {
       this.#leave(running);
@@ -255,7 +253,8 @@ export class OnceRunner {
   /** That work is done, or must not be tried again, is worth insisting on; that it failed shows when the next one begins. */
   #end(running: Running, lock: Lock, end: AttemptEnd, text: string | undefined) {
     this.#leave(running);
-    const { runtime, nodeTimeoutMs } = this.#deps;
+    const { scheduler, nodeTimeoutMs } = this.#deps;
+    const { runtime } = scheduler;
     const since = runtime.now();
     const patienceMs = Math.max(lock.remainingMs, 2 * nodeTimeoutMs);
     return this.#pending.add(
@@ -337,12 +336,12 @@ export class OnceRunner {
 }
 
 function attemptUnder(
-  { keys, lease, fencingToken }: SectionLock,
+  { keys, lease, fencingToken }: LockHandle,
   options: ResolvedOnceOptions,
   owner: string,
 ): Running {
   const [key = ''] = keys;
-  if (keys.length !== 1 || lease === undefined) {
+  if (keys.length !== 1) {
     throw new LockConfigurationError(
       `Work that is to be done once has one key, not ${String(keys.length)}: it is what the work is called by.`,
     );

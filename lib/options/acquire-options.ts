@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../errors.js';
-import type { HoldingOptions } from '../lease/lease.js';
+import type { HoldingOptions } from '../lease/grant.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { describe } from './describe.js';
 import { toMs, type Duration } from './duration.js';

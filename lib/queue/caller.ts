@@ -1,7 +1,7 @@
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { Runtime } from '../time/runtime.js';
-import type { HoldingOptions, Lease } from '../lease/lease.js';
+import type { HoldingOptions } from '../lease/grant.js';
+import type { Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { onAbort } from './on-abort.js';
@@ -23,7 +23,6 @@ export class Caller {
   readonly granted: Promise<Lease>;
   /** The line's: told that the caller has gone. */
   onGone: () => void = () => undefined;
-  readonly #runtime: Runtime;
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #scheduler: Scheduler;
@@ -36,10 +35,9 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, runtime: Runtime, scheduler: Scheduler, refusal: Refusal) {
+  constructor(request: LockRequest, scheduler: Scheduler, refusal: Refusal) {
     this.request = request;
-    this.#runtime = runtime;
-    this.#since = runtime.now();
+    this.#since = scheduler.runtime.now();
     this.#refusal = refusal;
     this.#scheduler = scheduler;
     this.granted = new Promise((resolve, reject) => {
@@ -68,7 +66,7 @@ export class Caller {
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;
-    const now = this.#runtime.now();
+    const now = this.#scheduler.runtime.now();
     const leftMs = this.request.waitMs - elapsedMs(this.#since, now);
     const giveUp = (): void => {
       this.giveUp();
@@ -80,7 +78,7 @@ export class Caller {
   /** The wait is over. */
   giveUp(): void {
     if (this.#lastOutcome === undefined) return;
-    const waitedMs = elapsedMs(this.#since, this.#runtime.now());
+    const waitedMs = elapsedMs(this.#since, this.#scheduler.runtime.now());
     this.fail(this.#refusal(this.request, this.#lastOutcome, waitedMs));
   }
 

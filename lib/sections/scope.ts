@@ -2,7 +2,6 @@ import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../err
 import { anyOf } from '../queue/on-abort.js';
 import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
-import { BorrowedLock } from './borrowed-lock.js';
 import type { Lock } from '../lease/lock.js';
 import { Section } from './section.js';
 
@@ -93,7 +92,7 @@ export async function enterNested(
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);
-      const nested = new Section(owner, new BorrowedLock(section.lock), inner);
+      const nested = new Section(owner, section.lock.borrow(), inner);
       const scope = new Scope(nested, () => {
         leave();
         nested.lock.assertHeld();

@@ -1,18 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { HoldMode } from '../store/owner-token.js';
 import { onAbort } from '../queue/on-abort.js';
-import type { LeaseRequest } from '../store/lock-store.js';
-import type { Lock } from '../lease/lock.js';
-
-/** What a section needs to know of its lock. */
-export interface SectionLock extends Lock {
-  /** Given back by the work itself. */
-  readonly isReleased?: boolean;
-  /** How it is held. */
-  readonly mode: HoldMode;
-  /** What it is called by in the store. */
-  readonly lease?: LeaseRequest | undefined;
-}
+import type { LockHandle } from '../lease/lock.js';
 
 const current = new AsyncLocalStorage<Section>();
 
@@ -21,7 +9,7 @@ const current = new AsyncLocalStorage<Section>();
  * same keys are nested sections: they share the lease, take turns with their siblings, and are waited for before the lease ends.
  */
 export class Section {
-  readonly lock: SectionLock;
+  readonly lock: LockHandle;
   readonly #owner: object;
   #parent: Section | undefined;
   readonly #keys: ReadonlySet<string>;
@@ -31,7 +19,7 @@ export class Section {
   #open = true;
 
   /** @param owner the lock service; sections of another one have nothing to do with each other. */
-  constructor(owner: object, lock: SectionLock, parent: Section | undefined) {
+  constructor(owner: object, lock: LockHandle, parent: Section | undefined) {
     this.#owner = owner;
     this.lock = lock;
     this.#parent = parent;
@@ -44,7 +32,7 @@ export class Section {
 
   /** Until it ends or its lock is given back: what is called then locks for itself. */
   get isOpen(): boolean {
-    return this.#open && this.lock.isReleased !== true;
+    return this.#open && !this.lock.isReleased;
   }
 
   /** Whether a nested section has its turn, or waits for it. */

@@ -1,7 +1,6 @@
 import type { LeaseRequest, ReleaseOutcome } from './lock-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { Runtime } from '../time/runtime.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
 /** Between two rounds while the store does not answer: doubled from the first to the longest. */
@@ -20,7 +19,6 @@ interface Dependencies {
   readonly store: {
     release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   };
-  readonly runtime: Runtime;
   readonly scheduler: Scheduler;
   /** Told the keys of what was removed. */
   readonly onRemoved: (keys: readonly string[]) => void;
@@ -67,7 +65,7 @@ export class CleanUp {
   add(lease: LeaseRequest, keepMs = 0): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
-    const since = this.#deps.runtime.now();
+    const since = this.#deps.scheduler.runtime.now();
     const entry = { lease, since, keepMs, dueMs: 0, notHeld: 0, asking: false };
     this.#entries.set(lease.token, entry);
     if (crowded) this.#plan(this.#delayMs);
@@ -122,7 +120,7 @@ export class CleanUp {
   /** A round in `delayMs`, unless there is one before. */
   #plan(delayMs: number): void {
     if (this.#state !== 'open' || this.#working) return;
-    const at = this.#deps.runtime.now().monotonicMs + delayMs;
+    const at = this.#deps.scheduler.runtime.now().monotonicMs + delayMs;
     if (this.#next !== undefined && this.#next.at <= at) return;
     this.#cancel();
     const task = this.#deps.scheduler.schedule(delayMs, () => {
@@ -182,11 +180,11 @@ export class CleanUp {
   /** By the clock that nobody sets. */
   #keepMsOf({ since, keepMs }: Entry): number {
     if (keepMs === 0) return 0;
-    const passedMs = this.#deps.runtime.now().monotonicMs - since.monotonicMs;
+    const passedMs = this.#deps.scheduler.runtime.now().monotonicMs - since.monotonicMs;
     return Math.max(0, Math.ceil(keepMs - passedMs));
   }
 
   #ageOf(entry: Entry): number {
-    return elapsedMs(entry.since, this.#deps.runtime.now());
+    return elapsedMs(entry.since, this.#deps.scheduler.runtime.now());
   }
 }

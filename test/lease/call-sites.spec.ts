@@ -72,7 +72,7 @@ describe('the stack of a call that did not get its lock', () => {
       })();
       const [header, own, app] = stack.split('\n');
       expect(header).toContain(message);
-      expect(own).toContain('lock.service.ts');
+      expect(own).toContain('lock-engine.ts');
       expect(app).toMatch(/call-sites\.spec\.ts/);
       expect(stack).not.toContain('scheduler');
       await locks.shutdown(0);

@@ -13,7 +13,7 @@ import { deferred, type Deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
-import type { SectionLock } from '../../lib/sections/section.js';
+import type { LockHandle } from '../../lib/lease/lock.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -670,7 +670,7 @@ describe('a section', () => {
   it('that is over is not kept in memory by work that goes on from section to section', async () => {
     const { Section } = await import('../../lib/sections/section.js');
     const sections: WeakRef<object>[] = [];
-    const lock = { keys: ['key'], mode: 'exclusive' } as unknown as SectionLock;
+    const lock = { keys: ['key'], mode: 'exclusive' } as unknown as LockHandle;
     let last: InstanceType<typeof Section> | undefined;
     for (let i = 0; i < 100; i += 1) {
       const section = new Section(locks, lock, last);

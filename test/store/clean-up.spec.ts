@@ -15,7 +15,6 @@ function setUp() {
   const removed: string[] = [];
   const cleanUp = new CleanUp({
     store,
-    runtime: clock,
     scheduler: new Scheduler(clock),
     onRemoved: (keys) => removed.push(...keys),
   });

@@ -72,7 +72,7 @@ describe('a shutdown of a service that holds very many locks', () => {
     const clock = new VirtualRuntime();
     const store = new ScriptedStore();
     const scheduler = new Scheduler(clock);
-    const cleanUp = new CleanUp({ store, runtime: clock, scheduler, onRemoved: () => undefined });
+    const cleanUp = new CleanUp({ store, scheduler, onRemoved: () => undefined });
     store.onRelease = () => OUTAGE;
     for (let index = 0; index < 3_000; index += 1) {
       const id = String(index);

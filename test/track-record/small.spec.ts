@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { getEventListeners } from 'node:events';
 import { LockDeadlockError, LockService, MemoryLockStore } from 'nestjs-holdfast';
-import type { SectionLock } from '../../lib/sections/section.js';
+import type { LockHandle } from '../../lib/lease/lock.js';
 import { Section } from '../../lib/sections/section.js';
 import { WaitsFor } from '../../lib/sections/waits-for.js';
 
@@ -15,7 +15,10 @@ function keptBy(signal: AbortSignal): number {
   return (dependent?.size ?? 0) + getEventListeners(signal, 'abort').length;
 }
 
-const lockOf = (key: string): SectionLock => ({
+const lockOf = (key: string): LockHandle => ({
+  isReleased: false,
+  lease: { keys: [key], token: 'token', ttlMs: 1_000 },
+  borrow: () => lockOf(key),
   keys: [key],
   fencingToken: 1,
   signal: new AbortController().signal,

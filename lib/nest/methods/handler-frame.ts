@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RequestValues } from '../../key/index.js';
 import type { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
-import type { Holding } from './holding.js';
+import type { Holding } from '../../sections/holding.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 
 /** What the runner knows about a call besides its keys. */
@@ -187,7 +186,8 @@ export class HandlerFrame {
   /** The end of a response ends the iteration that fed it, even if nobody asks the iterator to return; but not a step that works. */
   async #endIterations(): Promise<void> {
     do {
-      await nextTurn(); // Who does ask has done it by now.
+      // Who does ask has done it by then.
+      await new Promise<void>((resolve) => this.service.runtime.afterInput(resolve));
       await this.#step;
     } while (this.#step !== undefined);
     for (const opening of this.#calls)

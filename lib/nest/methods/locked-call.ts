@@ -1,9 +1,9 @@
 import { LockNotAcquiredError, LockNotBoundError } from '../../errors.js';
-import { callSite, type CallSite } from '../../lease/call-site.js';
+import type { CallSite } from '../../lease/call-site.js';
 import { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
-import type { Holding } from './holding.js';
+import type { Holding } from '../../sections/holding.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 import { forRootOf } from './service-slot.js';
 
@@ -12,7 +12,7 @@ export type Entry =
   /** Somebody else holds the lock, and `onLocked` says what to answer. */
   | { readonly status: 'locked'; readonly skip: boolean; readonly answer: unknown };
 
-/** Between the application and `callSite`: this constructor, and the Proxy of `decorate`. */
+/** Between the application and the recorder: this constructor, and the Proxy of `decorate`. */
 const OWN_FRAMES = 2;
 
 /** One call of a decorated method. */
@@ -32,7 +32,7 @@ export class LockedCall {
     const frame = HandlerFrame.current();
     this.#frame = frame?.locked === locked ? frame : undefined;
     // A frame opens no lock from here.
-    this.#site = this.#frame === undefined ? callSite(OWN_FRAMES) : undefined;
+    if (this.#frame === undefined) this.#site = locked.slot.get(call.self)?.sites.here(OWN_FRAMES);
   }
 
   get name(): string {

@@ -1,4 +1,4 @@
-import type { Holding } from './holding.js';
+import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { iterableOf } from './return-kind.js';
 

@@ -8,7 +8,7 @@ import {
   type ObservableInput,
 } from 'rxjs';
 import { onAbort } from '../../queue/on-abort.js';
-import type { Holding } from './holding.js';
+import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { observableOf } from './return-kind.js';
 

@@ -3,7 +3,7 @@ import type { Lock } from '../../lease/lock.js';
 import type { RunOnceResult } from '../../once/attempt.js';
 import type { ResolvedOnceOptions } from '../../once/once-options.js';
 import type { LockService } from '../lock.service.js';
-import type { Holding } from './holding.js';
+import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { refuseStream } from './return-kind.js';
 

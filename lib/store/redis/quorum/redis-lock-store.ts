@@ -130,7 +130,7 @@ export class RedisLockStore implements LockStore {
           release: (lease: LeaseRequest, lastToken?: number, keepMs?: number) =>
             node.release(lease, { lastToken, keepMs }),
         };
-        return [node, new CleanUp({ store, runtime, scheduler, onRemoved })];
+        return [node, new CleanUp({ store, scheduler, onRemoved })];
       }),
     );
   }

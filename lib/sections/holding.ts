@@ -1,4 +1,4 @@
-import type { Section } from '../../sections/section.js';
+import type { Section } from './section.js';
 
 /** The lock of a call: its own, or a turn under that of the frame that it stands in. */
 export interface Holding {

@@ -1,17 +1,18 @@
-import { Logger } from '@nestjs/common';
 import { LockError, type LockErrorBody } from '../errors.js';
-import type { LockErrorOptions } from './lock-module-options.js';
-
-const logger = new Logger('Holdfast');
+import type { Log } from '../observe/log.js';
+import type { LockErrorOptions } from '../options/lock-module-options.js';
 
 /** The `errors` option as a function over whatever was thrown. */
-export function errorPresenter({ exposeKeys, body: change }: LockErrorOptions): <E>(error: E) => E {
+export function errorPresenter(
+  { exposeKeys, body: change }: LockErrorOptions,
+  log: Log,
+): <E>(error: E) => E {
   return (error) => {
     if (error instanceof LockError) {
       error.presentAs((body) => {
         const named =
           exposeKeys === true && error.keys.length > 0 ? { ...body, keys: error.keys } : body;
-        return change === undefined ? named : changed(change, error, named);
+        return change === undefined ? named : changed((usual) => change(error, usual), named, log);
       });
     }
     return error;
@@ -20,18 +21,16 @@ export function errorPresenter({ exposeKeys, body: change }: LockErrorOptions): 
 
 /** A fault in the application's function must not hide what happened to the lock. */
 function changed(
-  change: NonNullable<LockErrorOptions['body']>,
-  error: LockError,
+  change: (body: LockErrorBody) => LockErrorBody,
   body: LockErrorBody,
+  log: Log,
 ): LockErrorBody {
   try {
-    const result = change(error, body);
+    const result = change(body);
     if (Number.isInteger(result.statusCode)) return result;
-    logger.error(
-      'Option "errors.body" returned no body with a "statusCode": the usual one is sent',
-    );
+    log.error('Option "errors.body" returned no body with a "statusCode": the usual one is sent');
   } catch (fault) {
-    logger.error('Option "errors.body" threw: the usual body is sent', fault);
+    log.error('Option "errors.body" threw: the usual body is sent', fault);
   }
   return body;
 }

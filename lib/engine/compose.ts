@@ -1,0 +1,64 @@
+import { LockLostError } from '../errors.js';
+import { CallSites } from '../lease/call-site.js';
+import { LeaseKeeper } from '../lease/lease-keeper.js';
+import { LockEventHub } from '../observe/lock-events.js';
+import type { Log } from '../observe/log.js';
+import { OnceRunner } from '../once/once-runner.js';
+import type { LockModuleOptions } from '../options/lock-module-options.js';
+import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
+import { LockQueue } from '../queue/lock-queue.js';
+import { createStore, type OpenStore } from '../store/create-store.js';
+import type { Runtime } from '../time/runtime.js';
+import { Scheduler } from '../time/scheduler.js';
+import { errorPresenter } from './present-errors.js';
+
+/** What the parts stand on. */
+export interface Surroundings {
+  readonly runtime: Runtime;
+  readonly log: Log;
+}
+
+/** What a lock service consists of. */
+export interface Parts extends Surroundings {
+  readonly options: ResolvedOptions;
+  readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
+  readonly store: OpenStore;
+  readonly keeper: LeaseKeeper;
+  readonly queue: LockQueue;
+  readonly once: OnceRunner;
+  readonly sites: CallSites;
+  /** Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  readonly present: <E>(error: E) => E;
+}
+
+/** @throws LockConfigurationError for options that are wrong */
+export function compose(given: LockModuleOptions, { runtime, log }: Surroundings): Parts {
+  const options = resolveOptions(given);
+  const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
+  const warn = (message: string): void => {
+    log.warn(message);
+  };
+  const present = errorPresenter(options.errors, log);
+  const events = new LockEventHub(log);
+  const scheduler = new Scheduler(runtime);
+  const store = createStore(options, runtime, warn);
+  const keeper = new LeaseKeeper({
+    store,
+    scheduler,
+    clockDrift,
+    events,
+    present,
+    ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
+    onReleaseFailed: ({ message }) => {
+      warn(message);
+    },
+  });
+  const queue = new LockQueue({ store, scheduler, clockDrift, handoff, keeper });
+  const once = new OnceRunner({ store, scheduler, nodeTimeoutMs, present, warn });
+  const sites = new CallSites(runtime);
+  events.on('lost', (event) => {
+    warn(new LockLostError(event).message);
+  });
+  return { options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present };
+}

@@ -1,0 +1,106 @@
+import { LockNotAcquiredError } from '../errors.js';
+import { withStackOf, type CallSite } from '../lease/call-site.js';
+import { HeldLock } from '../lease/held-lock.js';
+import {
+  resolveAcquireOptions,
+  type ResolvedAcquireOptions,
+  type RunOptions,
+} from '../options/acquire-options.js';
+import { enterNested, Scope } from '../sections/scope.js';
+import { Section } from '../sections/section.js';
+import { WaitsFor } from '../sections/waits-for.js';
+import { elapsedMs } from '../time/clock.js';
+import type { Parts } from './compose.js';
+
+/** Of all services of the process: what they wait for can close one circle. */
+const waitsFor = new WaitsFor();
+
+/** Where a section is opened from. */
+export interface ScopeOrigin {
+  readonly parent?: Section | undefined;
+  readonly site?: CallSite | undefined;
+  /** What a nested call does when a sibling has its turn. */
+  readonly whenBusy?: 'wait' | 'refuse';
+}
+
+/** Takes locks for callers: bare ones, and ones that open a section. */
+export class Granting {
+  readonly #owner: object;
+  readonly #parts: Parts;
+
+  /** @param owner the lock service; sections of another one have nothing to do with each other */
+  constructor(owner: object, parts: Parts) {
+    this.#owner = owner;
+    this.#parts = parts;
+  }
+
+  /** @param keys canonical */
+  async acquire(
+    keys: readonly string[],
+    options: ResolvedAcquireOptions,
+    site: CallSite | undefined,
+  ): Promise<HeldLock> {
+    const { runtime, queue, events, keeper, present } = this.#parts;
+    const since = runtime.now();
+    const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
+    try {
+      const around = Section.current();
+      const isHeldAround = (key: string): boolean =>
+        around?.enclosing(this.#owner).some((section) => section.holds(this.#owner, key)) ?? false;
+      const lease = await queue.acquire({ keys, ...options, site }, isHeldAround);
+      const { fencingToken } = lease;
+      events.emit('acquired', { keys, fencingToken, waitedMs: waitedMs() });
+      const lock = new HeldLock(lease, keeper);
+      // The event loop may have been blocked since the grant.
+      lock.assertHeld();
+      return lock;
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) {
+        const { retryAfterMs } = error;
+        events.emit('refused', { keys, retryAfterMs, waitedMs: waitedMs() });
+      }
+      throw present(withStackOf(error, site));
+    }
+  }
+
+  /** @param keys canonical */
+  async open(keys: readonly string[], options: RunOptions, origin: ScopeOrigin): Promise<Scope> {
+    const { parent, site } = origin;
+    const resolved = resolveAcquireOptions(options, this.#parts.options);
+    let waitIsOver = (): void => undefined;
+    try {
+      const nested = await this.#nest(keys, { options, resolved }, origin);
+      if (nested !== undefined) return nested;
+      const sections = resolved.waitMs > 0 ? (parent?.enclosing() ?? []) : [];
+      if (sections.length > 0) {
+        const { mode } = resolved;
+        waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
+      }
+    } catch (error) {
+      throw this.#parts.present(withStackOf(error, site));
+    }
+    const lock = await this.acquire(keys, resolved, site).finally(waitIsOver);
+    return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
+  }
+
+  #nest(
+    keys: readonly string[],
+    {
+      options,
+      resolved,
+    }: { readonly options: RunOptions; readonly resolved: ResolvedAcquireOptions },
+    { parent, whenBusy }: ScopeOrigin,
+  ): Promise<Scope | undefined> {
+    // Calls side by side in one section are one caller's: not to wait is not to wait for others.
+    const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
+    const turnWithinMs = whenBusy === 'refuse' ? 0 : waitMs;
+    const { scheduler } = this.#parts;
+    return enterNested(this.#owner, keys, { ...resolved, turnWithinMs, scheduler }, parent);
+  }
+}
+
+/** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */
+async function releaseOf(lock: HeldLock): Promise<void> {
+  const released = await lock.release().catch(() => true);
+  if (!released) lock.assertHeld();
+}

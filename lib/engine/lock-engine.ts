@@ -1,0 +1,328 @@
+// Longer than a screen or two, because it is the API: more than half of it is what its users read.
+import {
+  LockLostError,
+  LockNotAcquiredError,
+  LockReturnKindError,
+  LockStoreUnavailableError,
+} from '../errors.js';
+import { canonicalKeys, checkKey } from '../key/index.js';
+import type { CallSites } from '../lease/call-site.js';
+import type { Lock } from '../lease/lock.js';
+import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
+import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
+import type { RunOnceOptions } from '../once/once-options.js';
+import type { OnceRunner } from '../once/once-runner.js';
+import {
+  resolveAcquireOptions,
+  type AcquireOptions,
+  type RunOptions,
+  type TryAcquireOptions,
+  type TryRunOptions,
+} from '../options/acquire-options.js';
+import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
+import type { LockModuleOptions } from '../options/lock-module-options.js';
+import type { Scope } from '../sections/scope.js';
+import { Section } from '../sections/section.js';
+import { streamKindOf } from '../sections/stream-kind.js';
+import type { StoreHealth } from '../store/lock-store.js';
+import type { Runtime } from '../time/runtime.js';
+import { compose, type Parts, type Surroundings } from './compose.js';
+import { Granting, type ScopeOrigin } from './granting.js';
+import { Shutdown } from './shutdown.js';
+
+/** What `inspect` says of a key. */
+export type LockInspection =
+  | { readonly held: false }
+  | {
+      readonly held: true;
+      /** Milliseconds until the lease ends if it is not renewed; `Infinity` for a lock without TTL set by other software. */
+      readonly remainingMs: number;
+    };
+
+/** What `tryRun` did. */
+export type TryRunResult<T> =
+  | { readonly acquired: true; readonly value: T }
+  | { readonly acquired: false; readonly retryAfterMs: number };
+
+/** Locks by hand, for whoever has no Nest: call `open()` first and `shutdown()` at the end. */
+export class LockEngine {
+  readonly #parts: Parts;
+  readonly #granting: Granting;
+
+  /** @throws LockConfigurationError for options that are wrong */
+  constructor(options: LockModuleOptions, surroundings: Surroundings) {
+    this.#parts = compose(options, surroundings);
+    this.#granting = new Granting(this, this.#parts);
+    this.once = this.#parts.once;
+    this.present = this.#parts.present;
+    this.sites = this.#parts.sites;
+    this.runtime = surroundings.runtime;
+  }
+
+  /**
+   * Acquires one key, or several (up to 1,000) all or none, and waits for them: in line behind those who came before, woken by the release.
+   * While it waits for several, others may get some of them first for 1 s. Then those that are free are kept for it.
+   *
+   * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
+   *
+   * @throws LockNotAcquiredError when the wait (default 10 s) was in vain; LockStoreUnavailableError when the store does not
+   * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
+   * when that aborts.
+   */
+  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
+    const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
+    return this.#granting.acquire(this.#keys(keys), resolved, this.sites.here(1));
+  }
+
+  /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
+  async tryAcquire(
+    keys: string | readonly string[],
+    options?: TryAcquireOptions,
+  ): Promise<Lock | null> {
+    const given = optionsOf('tryAcquire', options);
+    const resolved = resolveAcquireOptions({ ...given, wait: 0 }, this.#parts.options);
+    const canonical = this.#keys(keys);
+    try {
+      return await this.#granting.acquire(canonical, resolved, this.sites.here(1));
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `work` under the lock and gives back what it returns. A call from inside the work that asks for the same keys goes through
+   * (same lease, same fencing token); one that is left running is waited for.
+   *
+   * @throws what `acquire` throws; LockDeadlockError when it would wait, inside another `run` or `@WithLock` method, for a lock whose holder
+   * waits for that one's; what `work` throws; LockLostError when the lock was lost while the work ran; LockReturnKindError
+   * when the work returns an Observable or an async generator.
+   */
+  run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  run<T>(
+    keys: string | readonly string[],
+    options: RunOptions,
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<T>;
+  async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
+    const [options, work] = optionsAndWork('run', rest);
+    const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
+    return scope.run((lock) => this.#whole(work, lock));
+  }
+
+  /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
+  tryRun<T>(
+    keys: string | readonly string[],
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<TryRunResult<T>>;
+  tryRun<T>(
+    keys: string | readonly string[],
+    options: TryRunOptions,
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<TryRunResult<T>>;
+  async tryRun<T>(
+    keys: string | readonly string[],
+    ...rest: RunArguments<T>
+  ): Promise<TryRunResult<T>> {
+    const [options, work] = optionsAndWork('tryRun', rest);
+    let scope: Scope;
+    try {
+      const site = this.sites.here(1);
+      scope = await this.openScope(keys, { ...options, wait: 0 }, { site, whenBusy: 'refuse' });
+    } catch (error) {
+      if (!(error instanceof LockNotAcquiredError)) throw error;
+      return { acquired: false, retryAfterMs: error.retryAfterMs };
+    }
+    return { acquired: true, value: await scope.run((lock) => this.#whole(work, lock)) };
+  }
+
+  /**
+   * Has work done once by all who ask for it under this key: one does it, under the lock of the key, the others stand by, in line. When
+   * it fails or dies the next one tries, up to `attempts` in all; when it is done the others stop. Done at least once: an attempt that
+   * died, or lost its lock, may have got far. Read docs/once.md.
+   *
+   * @throws what the work throws, after the next one was let in; `NonRetryableError` lets nobody in. What `acquire` throws, but no
+   * `LockNotAcquiredError`: that is the outcome `'busy'`. LockReentrancyError inside a `run` or `@WithLock` that holds the key;
+   * LockStoreUnavailableError also when the work is done and could not be marked; LockConfigurationError when a store of your own has no
+   * `once`.
+   */
+  runOnce<T>(
+    key: string,
+    work: (attempt: OnceAttempt) => T | PromiseLike<T>,
+  ): Promise<RunOnceResult<T>>;
+  runOnce<T>(
+    key: string,
+    options: RunOnceOptions,
+    work: (attempt: OnceAttempt) => T | PromiseLike<T>,
+  ): Promise<RunOnceResult<T>>;
+  async runOnce<T>(key: string, ...rest: RunOnceArguments<T>): Promise<RunOnceResult<T>> {
+    const [options, work] = optionsAndWork('runOnce', rest);
+    const site = this.sites.here(1);
+    return this.once.runOnce(
+      key,
+      options,
+      (attempt) => this.#whole(() => work(attempt), attempt.lock),
+      (keys, lockOptions) => this.openScope(keys, lockOptions, { site }),
+    );
+  }
+
+  /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
+  currentAttempt(): OnceAttempt | undefined {
+    return this.once.attemptOf(Section.current()?.enclosing(this) ?? []);
+  }
+
+  /** Whether a key is held by anybody, and for how long. Never tells who. */
+  async inspect(key: string): Promise<LockInspection> {
+    const outcome = await this.#parts.store.inspect(this.checked(() => checkKey(key)));
+    if (outcome.status === 'unavailable') throw this.#unavailable('inspect', key, outcome);
+    return outcome.status === 'free'
+      ? { held: false }
+      : { held: true, remainingMs: outcome.remainingMs };
+  }
+
+  /**
+   * Ends whoever's lock of a key. `true` when there was one. For operators: its holder loses the lock while it works, and learns of
+   * it at its next renewal.
+   */
+  async forceRelease(key: string): Promise<boolean> {
+    const outcome = await this.#parts.store.forceRelease(this.checked(() => checkKey(key)));
+    if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
+    return outcome.status === 'released';
+  }
+
+  /**
+   * How each node of the store is: reachable or not, how fast it answers, by how much its clock differs; and whether enough of them are
+   * there to grant locks. For health checks. Never rejects for an outage.
+   */
+  health(): Promise<StoreHealth> {
+    return this.#parts.store.health();
+  }
+
+  /** The lock of the innermost `run` or `@WithLock` of this service that the calling code runs in. */
+  current(): Lock | undefined {
+    const [section] = Section.current()?.enclosing(this) ?? [];
+    return section?.lock;
+  }
+
+  /** Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that holds the key now. */
+  assertHeld(key: string): void {
+    for (const section of Section.current()?.enclosing(this) ?? []) {
+      if (section.covers([key])) {
+        section.lock.assertHeld();
+        return;
+      }
+    }
+    throw this.present(new LockLostError({ keys: [key], reason: 'not-held' }));
+  }
+
+  /** Calls back for every lock acquired, refused, lost or released by this service. Returns the function that stops it. */
+  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
+    return this.#parts.events.on(name, listener);
+  }
+
+  /** Connects, and waits until the store answered or its time limit is over. The module does it. */
+  open(): Promise<void> {
+    return this.#parts.store.open();
+  }
+
+  /** Sends those away who wait, and lets nobody wait any more; holders go on, and who does not wait may still get a lock. */
+  refuseWaiting(): void {
+    this.#parts.queue.refuseWaiting();
+  }
+
+  /**
+   * Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. A silent
+   * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
+   */
+  async shutdown(timeoutMs: number = this.shutdownTimeoutMs): Promise<void> {
+    await new Shutdown(this.#parts).run(timeoutMs);
+  }
+
+  /** @internal Work that is to be done once. */
+  readonly once: OnceRunner;
+
+  /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  readonly present: <E>(error: E) => E;
+
+  /** @internal Records where calls come from. */
+  readonly sites: CallSites;
+
+  /** @internal */
+  readonly runtime: Runtime;
+
+  /** @internal Makes the holder of a key, in this process, lose it at once; for tests of what code does then. */
+  lose(key: string): boolean {
+    return this.#parts.keeper.loseKey(key, 'stolen');
+  }
+
+  /** @internal How long a shutdown waits for holders. */
+  get shutdownTimeoutMs(): number {
+    return this.#parts.options.shutdownTimeoutMs;
+  }
+
+  /**
+   * @internal A lock and the section it opens, for those who cannot put their work into one function: streams and handlers.
+   * @param origin the section to be nested in, where the async context does not tell, and where the lock is asked for
+   */
+  async openScope(
+    keys: string | readonly string[],
+    options: RunOptions,
+    origin: ScopeOrigin = {},
+  ): Promise<Scope> {
+    const parent = origin.parent ?? Section.current();
+    return this.#granting.open(this.#keys(keys), options, { ...origin, parent });
+  }
+
+  /**
+   * @internal Whether options fit those of the service.
+   *
+   * @throws LockConfigurationError
+   */
+  assertFits(options: RunOptions): void {
+    resolveAcquireOptions(options, this.#parts.options);
+  }
+
+  /** A stream that the work returns would go on after the lock was given back. */
+  async #whole<T>(work: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
+    const value = await work(lock);
+    if (streamKindOf(value) === undefined) return value;
+    throw this.present(
+      new LockReturnKindError(
+        `The work under ${lock.keys.map((key) => `"${key}"`).join(', ')} returned a stream, which would go on without the lock. ` +
+          `Consume it inside the work, or return it from a method with @WithLock(…, { returns: 'observable' | 'iterable' }).`,
+        lock.keys,
+      ),
+    );
+  }
+
+  #keys(keys: string | readonly string[]): readonly string[] {
+    return this.checked(() => canonicalKeys(keys));
+  }
+
+  /** @internal Runs a check whose error leaves. */
+  checked<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      throw this.present(error);
+    }
+  }
+
+  #unavailable(
+    operation: string,
+    key: string,
+    outcome: { readonly nodes: LockStoreUnavailableError['nodes'] },
+  ): unknown {
+    return this.present(
+      new LockStoreUnavailableError({ operation, keys: [key], nodes: outcome.nodes }),
+    );
+  }
+}
+
+type RunArguments<T> =
+  | [work: (lock: Lock) => T | PromiseLike<T>]
+  | [options: RunOptions, work: (lock: Lock) => T | PromiseLike<T>];
+
+type RunOnceArguments<T> =
+  | [work: (attempt: OnceAttempt) => T | PromiseLike<T>]
+  | [options: RunOnceOptions, work: (attempt: OnceAttempt) => T | PromiseLike<T>];

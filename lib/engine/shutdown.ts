@@ -1,0 +1,94 @@
+import { elapsedMs } from '../time/clock.js';
+import type { Parts } from './compose.js';
+
+/** So long a shutdown waits for holders without a word. */
+const SILENT_MS = 1_000;
+
+/** Of the locks that a shutdown waits for, so many are named. */
+const MOST_NAMED = 5;
+
+/** How long, after its time is up, a shutdown waits for a store that does not answer. */
+const GIVE_BACK_MS = 1_000;
+
+/** The same of a store that does answer, when there is very much to give back. */
+const LONGEST_GIVE_BACK_MS = 10_000;
+
+/** Ends a lock service: grants nothing any more, lets holders finish, gives everything back, closes connections. */
+export class Shutdown {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** @param timeoutMs for how long holders may go on */
+  async run(timeoutMs: number): Promise<void> {
+    const { runtime, queue, keeper, once, scheduler, store } = this.#parts;
+    const since = runtime.now();
+    queue.close();
+    const drained = keeper.drained();
+    const silentMs = Math.min(timeoutMs, SILENT_MS);
+    if (!(await this.#within(silentMs, drained))) {
+      this.#reportHeld(timeoutMs - silentMs);
+      await this.#within(timeoutMs - silentMs, drained);
+    }
+    const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
+    // Holders are told before anything is waited for. Attempts go back ahead of their locks.
+    once.giveBack();
+    keeper.endAll('shutdown');
+    await this.#whileConfirmed(
+      overtimeMs,
+      Promise.all([once.settled(), queue.settled().then(() => keeper.finish())]),
+    );
+    keeper.close();
+    scheduler.clear();
+    await store.close();
+  }
+
+  /** What a shutdown waits for, or ends. */
+  #reportHeld(forMs: number): void {
+    const { held } = this.#parts.keeper;
+    if (held.length === 0) return;
+    const now = this.#parts.runtime.now();
+    const named = held.slice(0, MOST_NAMED).map((lease) => {
+      const place = lease.options.site?.place;
+      const where = place === undefined ? '' : `, acquired at ${place}`;
+      const keys = lease.keys.map((key) => `"${key}"`).join(', ');
+      return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;
+    });
+    if (held.length > MOST_NAMED) named.push(`and ${String(held.length - MOST_NAMED)} more`);
+    const count = held.length === 1 ? '1 lock' : `${String(held.length)} locks`;
+    const what =
+      forMs > 0
+        ? `The shutdown waits up to ${String(Math.round(forMs))} ms more for ${count} not released yet`
+        : `The shutdown ends ${count} not released yet`;
+    this.#parts.log.warn(
+      `${what}: ${named.join('; ')}. A lock of acquire() is held until it is released: do it in a finally block, or use run() or "await using".`,
+    );
+  }
+
+  /** Resolves when the work has ended, or `ms` have; with whether it has ended. */
+  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+    let cancel = (): void => undefined;
+    const timeIsUp = new Promise<false>((resolve) => {
+      cancel = this.#parts.runtime.setTimer(() => {
+        resolve(false);
+      }, ms);
+    });
+    const isOver = await Promise.race([work.then(() => true), timeIsUp]);
+    cancel();
+    return isOver;
+  }
+
+  /** Resolves when everything is given back; or in `ms`, or later, when the store has confirmed nothing for a second. */
+  async #whileConfirmed(ms: number, givenBack: Promise<unknown>): Promise<void> {
+    const since = this.#parts.runtime.now();
+    let left = this.#parts.keeper.unconfirmed;
+    let isOver = await this.#within(ms, givenBack);
+    while (!isOver && this.#parts.keeper.unconfirmed < left) {
+      if (elapsedMs(since, this.#parts.runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
+      left = this.#parts.keeper.unconfirmed;
+      isOver = await this.#within(GIVE_BACK_MS, givenBack);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { LeaseReference } from '../store/lock-store.js';
+import type { Instant } from '../time/clock.js';
+import type { CallSite } from './call-site.js';
+
+/** What the store granted, and when it was asked. */
+export interface Grant extends LeaseReference {
+  readonly fencingToken: number;
+  readonly ttlMs: number;
+  /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
+  readonly sentAt: Instant;
+  /** How many fencing tokens from that one on belong to the lease. */
+  readonly turns?: number | undefined;
+  /** Whether others stood in line for the keys when it was granted. */
+  readonly othersWait?: boolean | undefined;
+}
+
+export interface HoldingOptions {
+  readonly autoExtend: boolean;
+  readonly maxHoldMs: number;
+  /** For so long after it was acquired the keys stay taken, whenever it ends. */
+  readonly minHoldMs: number;
+  readonly release: 'when-done' | 'on-expiry';
+  /** Where it was asked for, if that is known. */
+  readonly site?: CallSite | undefined;
+}
+
+/** Whether the keys may be given to somebody else as soon as the holder is done with them. */
+export const endsWhenDone = ({
+  minHoldMs,
+  release,
+}: Pick<HoldingOptions, 'minHoldMs' | 'release'>): boolean =>
+  minHoldMs === 0 && release === 'when-done';
+
+/**
+ * How much of a TTL may be relied on: clocks of client and server run at different speeds. The fraction is an option, the
+ * 2 ms are what Redis' expiry resolution and small TTLs need (redis.io, "Distributed locks with Redis").
+ */
+export const validityMs = (ttlMs: number, clockDrift: number): number =>
+  ttlMs - ttlMs * clockDrift - 2;

@@ -1,0 +1,127 @@
+import type { LockLossReason } from '../errors.js';
+import type { ExtendOutcome, LockStore } from '../store/lock-store.js';
+import type { Instant } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
+import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
+import type { Lease } from './lease.js';
+
+/**
+ * Renewal at a third of the TTL leaves time for two more tries; jitter keeps many processes from doing it in step. The scheduler
+ * is up to a slot early: with that added, no TTL sees more than four renewals.
+ */
+const renewalDelayMs = (ttlMs: number, runtime: Runtime): number =>
+  (ttlMs / 3) * (0.9 + runtime.random() * 0.1) + SLOT_MS;
+
+/** After a failed renewal. */
+const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
+
+interface Dependencies {
+  readonly store: LockStore;
+  readonly scheduler: Scheduler;
+  /** Ends a lease whose time is over, or that the store says is lost. */
+  readonly lose: (lease: Lease, reason: LockLossReason) => void;
+}
+
+/** Renews leases in batches for as long as they are held, and sees when their time is over. */
+export class Renewals {
+  readonly #deps: Dependencies;
+  #due: Lease[] = [];
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  /** @param validSinceMs how much of its TTL has passed */
+  add(lease: Lease, now: Instant, validSinceMs = 0): void {
+    const delayMs = renewalDelayMs(lease.ttlMs, this.#deps.scheduler.runtime);
+    this.#plan(lease, delayMs - validSinceMs, now);
+  }
+
+  /** Renews one lease now, for `ttlMs`. */
+  async extend(lease: Lease, ttlMs: number): Promise<ExtendOutcome | undefined> {
+    const [outcome] = await this.#send([lease], ttlMs);
+    return outcome;
+  }
+
+  #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
+    let dueMs = lease.endsInMs(now);
+    if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
+    lease.task?.cancel();
+    const onDue = (): void => {
+      this.#onDue(lease);
+    };
+    lease.task = this.#deps.scheduler.schedule(dueMs, onDue, now);
+  }
+
+  #onDue(lease: Lease): void {
+    lease.task = undefined;
+    const { lose, scheduler } = this.#deps;
+    if (lease.options.maxHoldMs - lease.heldForMs(scheduler.runtime.now()) <= SLOT_MS)
+      lose(lease, 'max-hold');
+    else if (lease.validForMs <= SLOT_MS) {
+      const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
+      lose(lease, silent ? 'store-unavailable' : 'expired');
+    } else if (!lease.options.autoExtend || lease.renewing !== undefined)
+      this.#plan(lease, Infinity);
+    else {
+      // No queueMicrotask: the fake timers of a test hold that back.
+      if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());
+      this.#due.push(lease);
+    }
+  }
+
+  #renewDue(): void {
+    // A lease may have been released, or extended by hand, since it was due.
+    const batch = this.#due.filter((lease) => !lease.isOver && lease.renewing === undefined);
+    this.#due = [];
+    if (batch.length > 0) void this.#send(batch);
+  }
+
+  /** Never rejects. */
+  #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
+    const sentAt = this.#deps.scheduler.runtime.now();
+    const requests = batch.map((lease) => ({
+      keys: lease.keys,
+      token: lease.token,
+      ttlMs: ttlMs ?? lease.ttlMs,
+      fencingToken: lease.tenure.lastToken,
+      validForMs: lease.validForMs,
+    }));
+    const renewal = this.#deps.store.extend(requests).then((outcomes) => {
+      batch.forEach(({ tenure }, index) => {
+        // It may have been passed on meanwhile.
+        const lease = tenure.current;
+        lease.renewing = undefined;
+        const [request, outcome] = [requests[index], outcomes[index]];
+        if (request && outcome) this.#settle(lease, outcome, { sentAt, ttlMs: request.ttlMs });
+      });
+      return outcomes;
+    });
+    for (const lease of batch) {
+      lease.renewing = renewal;
+      lease.renewalSent(sentAt, ttlMs ?? lease.ttlMs);
+      this.#plan(lease, Infinity);
+    }
+    return renewal;
+  }
+
+  #settle(lease: Lease, outcome: ExtendOutcome, sent: Sent): void {
+    if (lease.isOver) return;
+    // An answer that comes after the old deadline revives nothing: somebody else may have held the lock in between.
+    if (lease.validForMs <= 0) this.#deps.lose(lease, 'store-unavailable');
+    else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);
+    else if (outcome.status === 'extended') {
+      lease.renewed(sent.sentAt, sent.ttlMs);
+      this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime));
+    } else {
+      lease.endanger();
+      this.#plan(lease, retryDelayMs(lease.ttlMs));
+    }
+  }
+}
+
+/** A renewal that was sent. */
+interface Sent {
+  readonly sentAt: Instant;
+  readonly ttlMs: number;
+}

@@ -1,0 +1,9 @@
+import type { Lease } from './lease.js';
+
+/** Those who come after a lease, as far as the lease has to know them. */
+export interface Successors {
+  /** Gives a lease that its holder gives back to the next caller of this process who waits for it; answers whether there was one. */
+  passOn(lease: Lease): boolean;
+  /** The keys were released, or may have been: whoever waits for one of them looks again. */
+  wake(keys: readonly string[]): void;
+}

@@ -1,0 +1,88 @@
+import { validityMs, type Grant } from '../lease/grant.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type {
+  AcquireRequest,
+  Held,
+  LeaseRequest,
+  LinePlace,
+  LockStore,
+  Unavailable,
+} from '../store/lock-store.js';
+import { isOwnToken, newMaker, newOwnerToken, type HoldMode } from '../store/owner-token.js';
+import { elapsedMs } from '../time/clock.js';
+import { PendingTasks } from '../time/pending-tasks.js';
+import type { Scheduler } from '../time/scheduler.js';
+import type { LockRequest } from './caller.js';
+
+export type AttemptOutcome =
+  { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
+
+/** How the store is asked. */
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'isSplit'> & {
+  /** A new one, if not given. */
+  readonly token?: string;
+};
+
+interface Dependencies {
+  readonly store: LockStore;
+  readonly keeper: LeaseKeeper;
+  readonly scheduler: Scheduler;
+  readonly clockDrift: number;
+}
+
+/** Asks the store for locks. Nothing of a request stays behind unless it is granted, or stands in line. */
+export class LockRequests {
+  readonly #deps: Dependencies;
+  /** Marks the tokens of this service, so that it knows which orphans are its own. */
+  readonly #maker: string;
+  /** Requests that are on their way, and whoever waits for one. */
+  readonly pending = new PendingTasks();
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+    this.#maker = newMaker(dependencies.scheduler.runtime);
+  }
+
+  newToken(mode: HoldMode): string {
+    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode });
+  }
+
+  /** Whether a token was made here. */
+  isOwn(token: string): boolean {
+    return isOwnToken(token, this.#maker);
+  }
+
+  async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
+    const { store, keeper, scheduler, clockDrift } = this.#deps;
+    const { token = this.newToken(request.mode), line, joins, isSplit } = how;
+    const { keys, ttlMs } = request;
+    const sentAt = scheduler.runtime.now();
+    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, isSplit });
+    if (outcome.status === 'held') return outcome;
+    if (outcome.status === 'unavailable') {
+      if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
+      return outcome;
+    }
+    const { fencingToken, turns, othersWait } = outcome;
+    const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
+    const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
+    if (elapsed < validityMs(ttlMs, clockDrift)) return { status: 'granted', grant };
+    keeper.discard(grant, ttlMs);
+    return tooLate(elapsed, ttlMs);
+  }
+
+  /** Leaves the store's line. */
+  leave(lease: LeaseRequest, place: LinePlace): Promise<void> {
+    return this.pending.add(this.#deps.store.leave(lease, place));
+  }
+}
+
+/** Granted, but over before the answer came: nothing to hand out (Redlock's validity check). */
+function tooLate(elapsed: number, ttlMs: number): Unavailable {
+  const message = `answered after ${elapsed.toFixed(0)} ms, when a TTL of ${String(ttlMs)} ms was over already`;
+  return {
+    status: 'unavailable',
+    nodes: [{ node: 'store', kind: 'timeout', message }],
+    transient: true,
+  };
+}
