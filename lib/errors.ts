@@ -1,4 +1,5 @@
 import type { HttpException } from '@nestjs/common';
+import { quoteKeys } from './key/quote-keys.js';
 
 /** The machine-readable `code` of every lock error and of its response body. */
 export type LockErrorCode =
@@ -106,10 +107,8 @@ const INTERNAL = {
   error: 'Internal Server Error',
 };
 
-const quoted = (keys: readonly string[]): string => keys.map((key) => `"${key}"`).join(', ');
-
 const keysPhrase = (keys: readonly string[]): string =>
-  keys.length === 1 ? `Lock ${quoted(keys)}` : `Locks ${quoted(keys)}`;
+  keys.length === 1 ? `Lock ${quoteKeys(keys)}` : `Locks ${quoteKeys(keys)}`;
 
 const wasOrWere = (keys: readonly string[]): string => (keys.length === 1 ? 'was' : 'were');
 
@@ -261,7 +260,7 @@ export class LockStoreUnavailableError extends LockError {
     else if (!kinds.has('refused'))
       remedy = 'Redis is there, but answered with an error: that must be mended first.';
     const nothingRan = facts.operation === 'acquire' ? 'Nothing ran without a lock. ' : '';
-    const target = facts.keys.length === 0 ? 'the lock store' : quoted(facts.keys);
+    const target = facts.keys.length === 0 ? 'the lock store' : quoteKeys(facts.keys);
     super({
       code: 'LOCK_STORE_UNAVAILABLE',
       keys: facts.keys,
@@ -350,7 +349,7 @@ export class LockDeadlockError extends LockError {
       .slice(0, MOST_CALLS_NAMED)
       .map(
         (key, index) =>
-          `${index === 0 ? 'a call' : 'another one,'} which waits for ${quoted([key])}, held by `,
+          `${index === 0 ? 'a call' : 'another one,'} which waits for ${quoteKeys([key])}, held by `,
       );
     const unnamed = others.length - way.length;
     if (unnamed > 0)
@@ -364,7 +363,7 @@ export class LockDeadlockError extends LockError {
         error: 'Conflict',
       },
       message:
-        `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} not waited for, because that would never end: ${quoted([first])} is held by ` +
+        `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} not waited for, because that would never end: ${quoteKeys([first])} is held by ` +
         `${way.join('')}this call. ` +
         'Take all of the keys in one call, or in the same order everywhere.',
     });
@@ -408,7 +407,7 @@ export class WorkExhaustedError extends LockError {
         message: 'This has been tried without success, and is not tried again.',
         error: 'Conflict',
       },
-      message: `The work ${quoted(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
+      message: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
     });
     this.attempts = attempts;
     this.lastError = lastError;

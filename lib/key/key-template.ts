@@ -43,8 +43,6 @@ export interface KeyTemplate {
   readonly source: string;
   /** Whether a placeholder reads the arguments of the call, which handlers have only after their pipes. */
   readonly usesArguments: boolean;
-  /** Whether a placeholder reads the request. */
-  readonly usesRequest: boolean;
   /** The placeholders that read the request. */
   readonly requestPaths: readonly KeyPath[];
   /** Words behind a separator, outside of placeholders: as other libraries, and routes, write parameters. */
@@ -151,7 +149,6 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   return {
     source: template,
     usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
-    usesRequest: values.some(({ location: { from } }) => from === 'request'),
     requestPaths: values
       .filter(({ location: { from } }) => from === 'request')
       .map(({ path }) => path),

@@ -94,7 +94,7 @@ describe('a key template', () => {
 
   it('prefers a parameter to the part of the request that has its name', () => {
     const template = parse('<body.id>:<headers.X-Id>', 'handle');
-    expect(template).toMatchObject({ usesArguments: true, usesRequest: false });
+    expect(template).toMatchObject({ usesArguments: true, requestPaths: [] });
     expect(template.resolve([{ id: 1 }, { 'X-Id': 2 }], { body: { id: 3 } })).toBe('1:2');
   });
 
@@ -105,13 +105,14 @@ describe('a key template', () => {
 
   it('tells what it reads', () => {
     const uses = (template: string) => {
-      const { source, usesArguments, usesRequest } = parse(template);
-      return [source, usesArguments, usesRequest];
+      const { source, usesArguments, requestPaths } = parse(template);
+      return [source, usesArguments, requestPaths];
     };
-    expect(uses('report')).toEqual(['report', false, false]);
-    expect(uses('<0>')).toEqual(['<0>', true, false]);
-    expect(uses('<body.id>')).toEqual(['<body.id>', false, true]);
-    expect(uses('<orderId>:<user.id>')).toEqual(['<orderId>:<user.id>', true, true]);
+    const id = (head: string) => [{ head, segments: ['id'] }];
+    expect(uses('report')).toEqual(['report', false, []]);
+    expect(uses('<0>')).toEqual(['<0>', true, []]);
+    expect(uses('<body.id>')).toEqual(['<body.id>', false, id('body')]);
+    expect(uses('<orderId>:<user.id>')).toEqual(['<orderId>:<user.id>', true, id('user')]);
     expect(parse('<ids.0>', 'many').usesArguments).toBe(true);
   });
 });
@@ -243,7 +244,7 @@ describe('a method that another decorator has wrapped', () => {
   it('is read from its class', () => {
     for (const method of [wrapper, new Proxy(OrdersService.prototype.pay, {})])
       expect(parse('<order.id>', 'pay', { method }).resolve(['', { id: 7 }], undefined)).toBe('7');
-    expect(parse('<body.id>', 'handle', { method: wrapper }).usesRequest).toBe(false);
+    expect(parse('<body.id>', 'handle', { method: wrapper }).requestPaths).toEqual([]);
     expect(() => parse('<ordrId>', 'pay', { method: wrapper })).toThrow('did you mean <orderId>?');
   });
 
@@ -271,7 +272,7 @@ describe('a method that another decorator has wrapped', () => {
   it('takes positions and request paths, but no names, when no source can be read', () => {
     const hidden = OrdersService.prototype.pay.bind(undefined as never);
     expect(parseOwnerless('<9>', hidden).resolve(Array.from('0123456789'), undefined)).toBe('9');
-    expect(parseOwnerless('<body.id>', hidden).usesRequest).toBe(true);
+    expect(parseOwnerless('<body.id>', hidden).requestPaths).toHaveLength(1);
     expect(() => parseOwnerless('<orderId>', hidden)).toThrow('the source of pay() cannot be read');
   });
 
