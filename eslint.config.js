@@ -80,6 +80,11 @@ export default defineConfig(
         'error',
         { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
       ],
+      // Types that are made from something else get a name by which the compiler calls them.
+      '@typescript-eslint/no-empty-object-type': [
+        'error',
+        { allowInterfaces: 'with-single-extends' },
+      ],
       // `Record<never, never>` is how the types say "no keys".
       '@typescript-eslint/no-generated-empty-object-type': 'off',
       // Nest's option types are classes, and it means them to be given as literals.

@@ -1,14 +1,13 @@
 export type { LockedMethod } from './nest/methods/locked-method.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
-export type { RunOnceKey, RunOnceMethodOptions } from './nest/methods/run-once.types.js';
-export { WithLock } from './nest/methods/with-lock.decorator.js';
 export type {
-  KeyFunction,
   LockedContext,
-  LockKeys,
-  WithLockKey,
+  RunOnceMethodOptions,
   WithLockOptions,
-} from './nest/methods/with-lock.types.js';
+} from './nest/methods/method-options.js';
+export type { RunOnceKey } from './nest/methods/run-once.types.js';
+export { WithLock } from './nest/methods/with-lock.decorator.js';
+export type { KeyFunction, LockKeys, WithLockKey } from './nest/methods/with-lock.types.js';
 export {
   LockConfigurationError,
   LockDeadlockError,
@@ -53,13 +52,9 @@ export type {
   RestartGuardOptions,
 } from './options/lock-module-options.js';
 export type { OnceAttempt, RunOnceResult } from './once/attempt.js';
-export {
-  LockingWorker,
-  type LockingWorkerEvents,
-  type LockingWorkerOptions,
-} from './once/locking-worker.js';
+export { LockingWorker, type LockingWorkerEvents } from './once/locking-worker.js';
 export { NonRetryableError } from './once/non-retryable-error.js';
-export type { OnceOptions, RunOnceOptions } from './once/once-options.js';
+export type { LockingWorkerOptions, OnceOptions, RunOnceOptions } from './once/once-options.js';
 export { LockModule, RedisLockModule } from './nest/redis-lock.module.js';
 export type {
   AcquireOutcome,

@@ -11,22 +11,20 @@ import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
-import type { LockModuleOptions, LockOptionsFactory } from '../options/lock-module-options.js';
-import { booleanOf, nameOf } from '../options/resolve-options.js';
+import {
+  REGISTRATION,
+  type LockModuleOptions,
+  type LockOptionsFactory,
+  type RegistrationOptions,
+} from '../options/lock-module-options.js';
+import { resolve } from '../options/schema.js';
 import { getLockServiceToken } from './tokens.js';
-
-interface ModuleExtras {
-  /** Whether all modules of the application get the service without importing this one. Default `true`. */
-  isGlobal?: boolean;
-  /** For a further service beside the default one: see `getLockServiceToken`, `@InjectLockService`, and `instance` of `@WithLock`. */
-  name?: string | symbol | undefined;
-}
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<LockModuleOptions>()
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createLockOptions' satisfies keyof LockOptionsFactory)
-    .setExtras<ModuleExtras>({ isGlobal: true, name: undefined }, complete)
+    .setExtras<RegistrationOptions>({ isGlobal: true, name: undefined }, complete)
     .build();
 
 /**
@@ -41,11 +39,12 @@ export class RedisLockModule extends ConfigurableModuleClass {}
 /** The same class under its short name. */
 export { RedisLockModule as LockModule };
 
-function complete(definition: DynamicModule, { isGlobal, name }: ModuleExtras): DynamicModule {
-  const token = getLockServiceToken(nameOf(name));
+function complete(definition: DynamicModule, extras: RegistrationOptions): DynamicModule {
+  const { isGlobal, name } = resolve(REGISTRATION, extras);
+  const token = getLockServiceToken(name);
   return {
     ...definition,
-    global: booleanOf(isGlobal ?? true, 'isGlobal'),
+    global: isGlobal,
     providers: [
       ...(definition.providers ?? []),
       {

@@ -2,18 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { LockService } from '../nest/lock.service.js';
 import type { Duration } from '../options/duration.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
-
-/** What a `LockingWorker` works on. */
-export interface LockingWorkerOptions {
-  /** The key: what the work is called by, in all processes. */
-  readonly lockKey: string;
-  /** How long a worker that died keeps the others waiting. Default: the `ttl` of the module. */
-  readonly lockTimeout?: Duration;
-  /** How many attempts there may be, of all workers together. Default 3. */
-  readonly maxAttempts?: number;
-  /** How long it is remembered that the work is done or exhausted. Default 1 h. */
-  readonly keepDone?: Duration;
-}
+import { resolveWorkerOptions, type LockingWorkerOptions } from './once-options.js';
 
 /** The events of a `LockingWorker`, with their arguments. */
 export interface LockingWorkerEvents {
@@ -46,17 +35,18 @@ interface AtWork {
  */
 export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   readonly #locks: LockService;
-  readonly #options: LockingWorkerOptions;
+  readonly #options: ReturnType<typeof resolveWorkerOptions>;
   #closing = new AbortController();
   #atWork: AtWork | undefined;
   /** The run that `acquire()` began. */
   #run: Promise<void> | undefined;
   #signal: AbortSignal | undefined;
 
+  /** @throws LockConfigurationError */
   constructor(locks: LockService, options: LockingWorkerOptions) {
     super();
     this.#locks = locks;
-    this.#options = options;
+    this.#options = resolveWorkerOptions(options);
   }
 
   /** Aborts when the lock is lost, or the worker closes, while it works; `undefined` while it does not. */
@@ -129,14 +119,14 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   }
 
   #ask(wait: Duration): Promise<RunOnceResult<unknown>> {
-    const { lockKey, lockTimeout, maxAttempts, keepDone } = this.#options;
+    const { lockKey, lockTimeoutMs, maxAttempts, keepDoneMs } = this.#options;
     const options = {
       wait,
       keepValue: true,
       signal: this.#closing.signal,
-      ...(lockTimeout !== undefined && { ttl: lockTimeout }),
-      ...(maxAttempts !== undefined && { attempts: maxAttempts }),
-      ...(keepDone !== undefined && { keepDone }),
+      ttl: lockTimeoutMs,
+      attempts: maxAttempts,
+      keepDone: keepDoneMs,
     };
     return this.#locks.runOnce(lockKey, options, (attempt) => this.#work(attempt));
   }

@@ -1,83 +1,145 @@
-import { LockConfigurationError } from '../errors.js';
-import type { AcquireOptions } from '../options/acquire-options.js';
-import { describe } from '../options/describe.js';
-import { toMs, type Duration } from '../options/duration.js';
-import { booleanOf } from '../options/resolve-options.js';
-import { hintFor, LOCK_ELSEWHERE, type Elsewhere } from '../options/unknown-option.js';
+import { LEASE } from '../options/acquire-options.js';
+import {
+  abortSignal,
+  count,
+  duration,
+  flag,
+  tested,
+  ttl,
+  wholeDuration,
+} from '../options/checks.js';
+import {
+  optional,
+  required,
+  resolve,
+  withDefault,
+  type OptionsOf,
+  type Resolved,
+} from '../options/schema.js';
+import { OTHER_WORDS, refuseUnknown, type Kind } from '../options/unknown-option.js';
+
+const attempts = withDefault(count(), 3);
+const keepDone = withDefault(wholeDuration(1), '1h');
+
+/** Of the work, besides its lock. */
+export const ONCE = {
+  /**
+   * How many attempts there may be, of all processes together. One that died counts.
+   *
+   * @defaultValue 3
+   */
+  attempts,
+  /**
+   * How long it is remembered that the work is done, or exhausted. Whoever asks later than that does it anew, so make it longer than that
+   * can happen.
+   *
+   * @defaultValue 1 h
+   */
+  keepDone,
+  /**
+   * Whether the value of the work is kept for the others: as JSON, up to 4 KiB. A larger one, or one that is no JSON, is not kept; the
+   * work is marked all the same, and a warning is logged.
+   *
+   * @defaultValue `false`
+   */
+  keepValue: withDefault(flag, false),
+};
+
+/** Of those who do not get the work. */
+export const STAND_BY = {
+  /**
+   * How long to stand by while somebody else is at it.
+   *
+   * @defaultValue the module's
+   */
+  wait: optional(duration()),
+};
+
+const RUN_ONCE = {
+  ...ONCE,
+  ...LEASE,
+  ...STAND_BY,
+  /** Ends the wait when it aborts; during the work it aborts the attempt's `signal`. */
+  signal: optional(abortSignal),
+};
 
 /** What `runOnce` and `@RunOnce` say of the work, besides its lock. */
-export interface OnceOptions {
-  /** How many attempts there may be, of all processes together. Default 3. */
-  attempts?: number;
-  /**
-   * How long it is remembered that the work is done, or that it is not tried any more: whoever asks for it later than that does it
-   * anew. Default 1 h.
-   */
-  keepDone?: Duration;
-  /** Whether the value of the work is kept for the others: as JSON, and only up to 4 KiB of it. Default `false`. */
-  keepValue?: boolean;
-}
+export interface OnceOptions extends OptionsOf<typeof ONCE> {}
 
 /** Options of `runOnce`. What is left out of its lock's comes from the module's options. */
-export interface RunOnceOptions
-  extends Omit<AcquireOptions, 'mode' | 'limit' | 'minHold' | 'release'>, OnceOptions {}
+export interface RunOnceOptions extends OptionsOf<typeof RUN_ONCE> {}
 
-export interface ResolvedOnceOptions {
-  readonly attempts: number;
-  readonly keepDoneMs: number;
-  readonly keepValue: boolean;
-}
-
-const NAMES = {
-  attempts: true,
-  keepDone: true,
-  keepValue: true,
-  ttl: true,
-  wait: true,
-  signal: true,
-  autoExtend: true,
-  maxHold: true,
-} satisfies Record<keyof RunOnceOptions, true>;
+export type ResolvedOnceOptions = Resolved<typeof ONCE>;
 
 const OF_ITS_LOCK = 'The lock of such work is exclusive, and free when the attempt is over.';
-const ELSEWHERE: Elsewhere = new Map([
-  ...LOCK_ELSEWHERE,
-  ['mode', OF_ITS_LOCK],
-  ['limit', OF_ITS_LOCK],
-  ['minHold', OF_ITS_LOCK],
-  ['release', OF_ITS_LOCK],
-]);
 
-/** @throws LockConfigurationError for what is none: its lock is exclusive, and free when the attempt is over */
-export function refuseUnknownOnce(options: RunOnceOptions): void {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
-  if (unknown === undefined) return;
-  const list = Object.keys(NAMES);
-  throw new LockConfigurationError(
-    `There is no option "${unknown}" of runOnce.${hintFor(unknown, list, ELSEWHERE)} The options are ${list.join(', ')}.`,
-  );
-}
-
-/** The names of these options. */
-export const ONCE_OPTIONS = { attempts: true, keepDone: true, keepValue: true } satisfies Record<
-  keyof OnceOptions,
-  true
->;
+export const RUN_ONCE_CALL: Kind<typeof RUN_ONCE> = {
+  called: 'runOnce()',
+  options: RUN_ONCE,
+  elsewhere: {
+    ...OTHER_WORDS,
+    mode: OF_ITS_LOCK,
+    limit: OF_ITS_LOCK,
+    minHold: OF_ITS_LOCK,
+    release: OF_ITS_LOCK,
+  },
+};
 
 /** @throws LockConfigurationError */
-export function resolveOnceOptions({
-  attempts = 3,
-  keepDone = 3_600_000,
-  keepValue = false,
-}: OnceOptions): ResolvedOnceOptions {
-  if (!Number.isSafeInteger(attempts) || attempts < 1) {
-    throw new LockConfigurationError(
-      `Option "attempts" must be a whole number from 1, received ${describe(attempts)}.`,
-    );
-  }
-  return {
-    attempts,
-    keepDoneMs: Math.ceil(toMs(keepDone, 'keepDone', 1)),
-    keepValue: booleanOf(keepValue, 'keepValue'),
-  };
+export function refuseUnknownOnce(options: RunOnceOptions): void {
+  refuseUnknown(RUN_ONCE_CALL, options);
+}
+
+/** @throws LockConfigurationError */
+export const resolveOnceOptions = (options: OnceOptions): ResolvedOnceOptions =>
+  resolve(ONCE, options);
+
+const WORKER = {
+  /** The key: what the work is called by, in all processes. */
+  lockKey: required(
+    // What a key may be is checked where keys are.
+    tested<string>('a key', () => true),
+  ),
+  /**
+   * How long a worker that died keeps the others waiting. At least 50 ms.
+   *
+   * @defaultValue the module's `ttl`
+   */
+  lockTimeout: optional(ttl),
+  /**
+   * How many attempts there may be, of all workers together.
+   *
+   * @defaultValue 3
+   */
+  maxAttempts: attempts,
+  /**
+   * How long it is remembered that the work is done or exhausted.
+   *
+   * @defaultValue 1 h
+   */
+  keepDone,
+};
+
+/** What a `LockingWorker` works on. */
+export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>> {}
+
+const OF_THE_MODULE = 'Where Redis is says LockModule: new LockingWorker(locks, { lockKey, … }).';
+
+const LOCKING_WORKER: Kind = {
+  called: 'LockingWorker',
+  options: WORKER,
+  elsewhere: {
+    client: OF_THE_MODULE,
+    host: OF_THE_MODULE,
+    port: OF_THE_MODULE,
+    statusLevel: 'The event "status" says everything.',
+    ttl: 'Give "lockTimeout".',
+    attempts: 'Give "maxAttempts".',
+  },
+};
+
+/** @throws LockConfigurationError */
+export function resolveWorkerOptions(options: LockingWorkerOptions): Resolved<typeof WORKER> {
+  refuseUnknown(LOCKING_WORKER, options);
+  return resolve(WORKER, options);
 }

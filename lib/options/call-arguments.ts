@@ -1,31 +1,30 @@
 import { LockConfigurationError } from '../errors.js';
+import { CALLS } from './acquire-options.js';
 import { describe } from './describe.js';
+import { refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
+
+/** The calls that take options; those of `runOnce` are told apart where such work is done. */
+type Call = keyof typeof CALLS | 'runOnce';
+
+const KINDS: Readonly<Partial<Record<Call, Kind>>> = CALLS;
 
 /**
  * The options of a call, checked for what TypeScript checks of them: JavaScript passes anything.
  *
- * @param call `acquire`
  * @throws LockConfigurationError
  */
 export function optionsOf<Options extends object>(
-  call: string,
+  call: Call,
   options: Options | undefined,
 ): Options {
   if (options === undefined) return {} as Options;
   refuseNoObject(call, options);
-  const other = WAITING[call];
-  if (other !== undefined && 'wait' in options && options.wait !== undefined) {
-    throw new LockConfigurationError(
-      `${call}() does not wait: use ${other}() for the option "wait", or leave it out.`,
-    );
-  }
+  const kind = KINDS[call];
+  if (kind !== undefined) refuseUnknown(kind, options);
   return options;
 }
-
-/** Calls that never wait, and what to use instead. */
-const WAITING: Readonly<Record<string, string>> = { tryAcquire: 'acquire', tryRun: 'run' };
 
 /**
  * The arguments that come after the keys: `(work)` or `(options, work)`.
@@ -33,7 +32,7 @@ const WAITING: Readonly<Record<string, string>> = { tryAcquire: 'acquire', tryRu
  * @throws LockConfigurationError
  */
 export function optionsAndWork<Options extends object, W extends Work>(
-  call: string,
+  call: Call,
   rest: readonly [work: W] | readonly [options: Options | undefined, work: W],
 ): readonly [Options, W] {
   const [options, work] = rest.length === 1 ? [undefined, rest[0]] : rest;

@@ -1,101 +1,246 @@
 import type { LockError, LockErrorBody } from '../errors.js';
-import type { LockStore } from '../store/lock-store.js';
-import type { RedisLocation } from '../store/redis/client/redis-source.js';
-import type { Duration } from './duration.js';
+import { RESERVED_TOKENS } from '../store/owner-token.js';
+import {
+  count,
+  duration,
+  flag,
+  group,
+  serviceName,
+  tested,
+  timerDuration,
+  ttl,
+  wholeDuration,
+} from './checks.js';
+import { lockStore, redisLocations } from './location.js';
+import { optional, required, withDefault, type Check, type OptionsOf } from './schema.js';
+import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
-/** How lock errors answer. */
-export interface LockErrorOptions {
-  /** Adds `keys` to the body of responses. Default `false`: a key can tell a stranger what exists. */
-  exposeKeys?: boolean;
-  /** Changes the body, and with its `statusCode` the status, of any lock error of this service. */
-  body?: (error: LockError, body: LockErrorBody) => LockErrorBody;
-}
-
-/** No votes from a server that may have forgotten leases; see `LockModuleOptions.restartGuard`. */
-export interface RestartGuardOptions {
+const RESTART_GUARD = {
   /** The longest TTL of any lease that any application takes in this Redis under this `keyPrefix`. Longer ones are refused. */
-  maxTtl: Duration;
+  maxTtl: required(ttl),
   /**
    * Says that a server which was never seen before is a new one, so that it need not wait for `maxTtl` first. Only looked at when the
    * service starts, and only for the first deployment: leave it out after that, because a server that lost all its data looks new.
+   *
+   * @defaultValue `false`
    */
-  bootstrap?: boolean;
-}
+  bootstrap: withDefault(flag, false),
+};
+
+/** No votes from a server that may have forgotten leases; see `LockModuleOptions.restartGuard`. */
+export interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD> {}
+
+const REPLICAS = {
+  /** How many replicas have to have a lease, or its renewal. At least 1. */
+  ack: required(count()),
+  /**
+   * How long to wait for them; has to be shorter than `nodeTimeout`.
+   *
+   * @defaultValue 50 ms
+   */
+  timeout: withDefault(wholeDuration(1), '50ms'),
+};
 
 /** What replicas have to say before a lease counts; see `LockModuleOptions.replicas`. */
-export interface ReplicaGuardOptions {
-  /** How many replicas have to have a lease, or its renewal. At least 1. */
-  ack: number;
-  /** How long to wait for them. Default 50 ms; has to be shorter than `nodeTimeout`. */
-  timeout?: Duration;
-}
+export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS> {}
+
+const HANDOFF = {
+  /**
+   * How many callers at the most while another process waits for the key.
+   *
+   * @defaultValue 16
+   */
+  turns: withDefault(count(RESERVED_TOKENS), 16),
+  /**
+   * For how long at the most.
+   *
+   * @defaultValue 20 ms
+   */
+  tenure: withDefault(duration(), '20ms'),
+};
 
 /** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
-export interface HandoffOptions {
-  /** How many callers at the most while another process waits for the key. Default 16. */
-  turns?: number;
-  /** For how long at the most. Default 20 ms. */
-  tenure?: Duration;
-}
+export interface HandoffOptions extends OptionsOf<typeof HANDOFF> {}
 
-/** Options of `RedisLockModule.forRoot`. One of `redis` and `store` is needed; everything else has a default. */
-export interface LockModuleOptions {
+const ERRORS = {
   /**
-   * Where Redis is: a URL, ioredis options (Sentinel too), or an ioredis `Redis` or `Cluster`, which is asked for its address only:
-   * Holdfast opens connections of its own and leaves yours alone. Locks go to the database of the URL or the options, or to the one that
-   * the client has selected when it is handed over. Where the server refuses that database, calls fail with 503.
+   * Adds `keys` to the body of responses. A key can tell a stranger what exists.
+   *
+   * @defaultValue `false`
+   */
+  exposeKeys: withDefault(flag, false),
+  /** Changes the body, and with its `statusCode` the status, of any lock error of this service. */
+  body: optional(
+    tested<(error: LockError, body: LockErrorBody) => LockErrorBody>(
+      'a function (error, body) => body',
+      (given) => typeof given === 'function',
+    ),
+  ),
+};
+
+/** How lock errors answer. */
+export interface LockErrorOptions extends OptionsOf<typeof ERRORS> {}
+
+const turns = group(HANDOFF, `false, or an object such as { turns: 16, tenure: '20ms' }`);
+const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> = {
+  unit: '',
+  resolve: (given, name) =>
+    given === false ? { turns: 1, tenureMs: 0 } : turns.resolve(given, name),
+};
+
+const hasControlCharacter = (text: string): boolean =>
+  // eslint-disable-next-line no-control-regex -- they are what is looked for
+  /[\u0000-\u001f\u007f]/.test(text);
+
+const keyPrefix = tested<string>(
+  `a text without control characters, with at most one Cluster hash tag such as '{app}:'`,
+  (given) =>
+    typeof given === 'string' &&
+    !hasControlCharacter(given) &&
+    !/[{}]/.test(given.replace(/\{[^{}]+\}/, '')),
+);
+
+const clockDrift = tested<number>(
+  'a fraction from 0 to 0.5, such as 0.01',
+  (given) => typeof given === 'number' && given >= 0 && given <= 0.5,
+);
+
+const MODULE = {
+  /**
+   * Where Redis is: a URL, ioredis options (Sentinel too), an ioredis `Redis` or `Cluster`, or a list of independent masters. `redis` or
+   * `store` is required.
+   *
+   * A client is asked for its address only: Holdfast opens connections of its own and leaves yours alone. Locks go to the database of
+   * the URL or the options, or to the one that the client has selected when it is handed over. Where the server refuses that database,
+   * calls fail with 503.
    *
    * A list makes a quorum of independent masters (Redlock): a lock is held by whoever has a majority of them. Take an odd number, three
    * or more, that fail independently of each other.
    */
-  redis?: RedisLocation | readonly RedisLocation[];
-  /** `'memory'`: locks inside this process, for development and unit tests. Or a store of your own. */
-  store?: 'memory' | LockStore;
-  /** What every key in the store begins with. Default `'lock:'`. */
-  keyPrefix?: string;
-  /** How long a lease lasts unless it is renewed. Default 30 s, at least 50 ms. A dead holder blocks the key for so long. */
-  ttl?: Duration;
-  /** How long `acquire` and `run` wait for a lock. Default 10 s. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told. */
-  wait?: Duration;
-  /** Whether leases are renewed for as long as the holder holds them. Default `true`. */
-  autoExtend?: boolean;
-  /** The fraction of a TTL that is not relied on, because clocks differ in speed. Default 0.01, at most 0.5. */
-  clockDrift?: number;
+  redis: optional(redisLocations),
   /**
-   * The longest time one request to one Redis may take. Default 1 s; never longer than the TTL asked for. Of several masters, those that
-   * do not answer in this time are done without, and not waited for again until they have answered. While the event loop is blocked no
-   * answer can be read: a block uses up a quarter of this time at most.
+   * `'memory'`: locks inside this process, for development and unit tests. Or an object that implements `LockStore`, such as one
+   * `MemoryLockStore` for two modules; a store of your own learns from `holdModeOf(token)` whether a lock is shared.
    */
-  nodeTimeout?: Duration;
+  store: optional(lockStore),
   /**
-   * The largest step back of a Redis server's clock that fencing tokens survive: the last token of a key is kept for so long after its
-   * lease. Default 10 min.
+   * What every key in the store begins with. The `keyPrefix` of your ioredis client goes before it.
+   *
+   * @defaultValue `'lock:'`
    */
-  maxClockStep?: Duration;
+  keyPrefix: withDefault(keyPrefix, 'lock:'),
   /**
-   * Keeps a server that may have forgotten leases (restarted without its data, emptied, or a replica promoted in its place) from
-   * granting locks until every lease it may have forgotten is over: Redlock's "delayed restarts", done by the servers themselves. Each of
-   * them has to allow INFO, and must not evict keys. Not for Cluster. Default: none.
+   * How long a lease lasts unless it is renewed. A dead holder blocks its key for so long. At least 50 ms.
+   *
+   * @defaultValue 30 s
    */
-  restartGuard?: RestartGuardOptions;
+  ttl: withDefault(ttl, '30s'),
   /**
-   * For one Redis with replicas (Sentinel, Cluster): a lease counts, and is renewed, only when so many replicas have it too, so that it
-   * survives a fail-over. Costs a round trip to the replicas. Default: none.
+   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told.
+   *
+   * @defaultValue 10 s
    */
-  replicas?: ReplicaGuardOptions;
+  wait: withDefault(duration(), '10s'),
   /**
-   * Callers of this process that wait for the same keys take turns under one lease, without asking Redis in between: each has a lock
-   * and a larger fencing token of its own. The lease goes back to Redis, and to other processes that wait, after so many turns or so
-   * much time. `false` asks Redis for each caller. Default: 16 turns, 20 ms.
+   * Whether leases are renewed for as long as they are held.
+   *
+   * @defaultValue `true`
    */
-  handoff?: false | HandoffOptions;
-  /** How long a shutdown waits for holders before it takes their locks away. Default 10 s. */
-  shutdownTimeout?: Duration;
-  /** How lock errors answer. */
-  errors?: LockErrorOptions;
-}
+  autoExtend: withDefault(flag, true),
+  /**
+   * The fraction of a TTL that is not relied on, because clocks differ in speed. At most 0.5.
+   *
+   * @defaultValue 0.01
+   */
+  clockDrift: withDefault(clockDrift, 0.01),
+  /**
+   * The longest time one request to one Redis may take; never longer than the TTL asked for.
+   *
+   * Of several masters, those that do not answer in this time are done without, and not waited for again until they have answered. While
+   * the event loop is blocked no answer can be read: a block uses up a quarter of this time at most.
+   *
+   * @defaultValue 1 s
+   */
+  nodeTimeout: withDefault(timerDuration(1), '1s'),
+  /**
+   * The largest step back of a Redis server's clock after which fencing tokens still grow: the last token of a key is kept for so long
+   * after its lease.
+   *
+   * @defaultValue 10 min
+   */
+  maxClockStep: withDefault(wholeDuration(), '10min'),
+  /**
+   * `{ maxTtl }`: no new locks from a server that may have forgotten some (restarted without its data, emptied, or a replica promoted in
+   * its place) until every lease that it may have forgotten is over. Not for Cluster.
+   *
+   * These are Redlock's "delayed restarts", done by the servers themselves. Each of them has to allow INFO, and must not evict keys.
+   */
+  restartGuard: optional(group(RESTART_GUARD, `an object such as { maxTtl: '1m' }`)),
+  /**
+   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lease counts, and is renewed, only when `ack` replicas have it
+   * too, so that it survives a fail-over. Costs a round trip to the replicas.
+   */
+  replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
+  /**
+   * How long callers of this process that wait for the same keys may take turns under one lease: for `tenure`, and while other processes
+   * wait for `turns` turns at the most. `false`: one lease for each.
+   *
+   * Between turns Redis is not asked; each caller has a lock and a larger fencing token of its own. Afterwards the lease goes back to
+   * Redis, and to other processes that wait.
+   *
+   * @defaultValue `{ turns: 16, tenure: '20ms' }`
+   */
+  handoff: withDefault(handoff, {}),
+  /**
+   * How long a shutdown waits for holders before it takes their locks away.
+   *
+   * @defaultValue 10 s
+   */
+  shutdownTimeout: withDefault(timerDuration(), '10s'),
+  /** How lock errors answer: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes body and status. */
+  errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body? }'), {}),
+};
+
+/** Options of `RedisLockModule.forRoot`. One of `redis` and `store` is needed; everything else has a default. */
+export interface LockModuleOptions extends OptionsOf<typeof MODULE> {}
 
 /** For `forRootAsync({ useClass })` and `useExisting`. */
 export interface LockOptionsFactory {
   createLockOptions(): LockModuleOptions | Promise<LockModuleOptions>;
 }
+
+/** What `forRoot` takes beside these, and `forRootAsync` beside the factory. */
+export const REGISTRATION = {
+  /**
+   * Whether all modules of the application get the service without importing this one.
+   *
+   * @defaultValue `true`
+   */
+  isGlobal: withDefault(flag, true),
+  /**
+   * For a further service beside the default one: `@InjectLockService(name)`, `getLockServiceToken(name)`,
+   * `@WithLock(…, { instance: name })`.
+   */
+  name: optional(serviceName),
+};
+
+export interface RegistrationOptions extends OptionsOf<typeof REGISTRATION> {}
+
+const BESIDE_THE_FACTORY =
+  'It goes beside "useFactory" in forRootAsync, not into what that returns.';
+const INTO_REDIS = "It goes into the options of Redis: redis: { host: 'localhost', … }.";
+
+export const LOCK_MODULE: Kind<typeof MODULE> = {
+  called: 'LockModule',
+  options: MODULE,
+  elsewhere: {
+    ...OTHER_WORDS,
+    driftFactor: 'Give "clockDrift".',
+    name: BESIDE_THE_FACTORY,
+    isGlobal: BESIDE_THE_FACTORY,
+    url: "Give the URL itself: redis: 'redis://localhost:6379'.",
+    host: INTO_REDIS,
+    port: INTO_REDIS,
+    password: INTO_REDIS,
+  },
+};

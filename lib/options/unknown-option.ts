@@ -1,20 +1,58 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { LockConfigurationError } from '../errors.js';
+import type { Schema } from './schema.js';
 
-/** What other libraries call it, or where it belongs; each a sentence. */
-export type Elsewhere = ReadonlyMap<string, string>;
+/** Where something belongs that is no option here, or what other libraries call what is one; each a sentence. */
+export type Elsewhere = Readonly<Record<string, string>>;
 
-/** The sentence about an option that does not exist: the one that was probably meant, or where it belongs. Begins with a space. */
-export function hintFor(unknown: string, names: readonly string[], elsewhere?: Elsewhere): string {
-  const known = elsewhere?.get(unknown);
-  if (known !== undefined) return ` ${known}`;
+/** A kind of call, as messages need it. */
+export interface Kind<S extends Schema = Schema> {
+  /** What has the options: `run()`, `LockModule`. */
+  readonly called: string;
+  readonly options: S;
+  readonly elsewhere?: Elsewhere;
+}
+
+/**
+ * Refuses what no option is called, and says what was probably meant. A name that belongs elsewhere may be there without a value, as in
+ * `{ ...shared, wait: undefined }`.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: object): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (Object.hasOwn(options, name)) continue;
+    const isKnown = Object.hasOwn(elsewhere, name);
+    if (isKnown && value === undefined) continue;
+    const names = Object.keys(options);
+    const hint = isKnown ? ` ${elsewhere[name] ?? ''}` : suggestion(name, names);
+    throw new LockConfigurationError(
+      `${called} has no option "${name}".${hint} Its options are ${names.join(', ')}.`,
+    );
+  }
+}
+
+/** Begins with a space, or is empty. */
+function suggestion(unknown: string, names: readonly string[]): string {
   const near = closest(unknown, names);
   return distance(unknown, near) <= Math.min(3, near.length / 2) ? ` Did you mean "${near}"?` : '';
 }
 
-/** What other libraries have, of a lock. */
-export const LOCK_ELSEWHERE: Elsewhere = new Map([
-  ['timeout', 'Give "wait" for how long to wait, or "maxHold" for how long to hold.'],
-  ['duration', 'Give "ttl": how long a lease lasts unless it is renewed.'],
-  ['retryCount', 'Give "wait", how long to wait: a waiting call is woken by the release.'],
-  ['retryDelay', 'Give "wait", how long to wait: a waiting call is woken by the release.'],
-]);
+const WAIT = 'Give "wait", how long to wait: a waiting call is woken by the release.';
+const TTL = 'Give "ttl": how long a lease lasts unless it is renewed.';
+
+/** What other libraries call the options of a lock. */
+export const OTHER_WORDS: Elsewhere = {
+  timeout: 'Give "wait" for how long to wait, or "maxHold" for how long to hold.',
+  duration: TTL,
+  lockTimeout: TTL,
+  retryCount: WAIT,
+  retryDelay: WAIT,
+  retryJitter: WAIT,
+  retryInterval: WAIT,
+  acquireTimeout: WAIT,
+  acquireAttemptsLimit: WAIT,
+  automaticExtensionThreshold: 'Give "autoExtend": a lease is renewed at a third of its "ttl".',
+  refreshInterval: 'Give "autoExtend": a lease is renewed at a third of its "ttl".',
+  driftFactor: 'Give "clockDrift" to LockModule.',
+};

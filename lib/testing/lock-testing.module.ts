@@ -1,15 +1,36 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockService } from '../nest/lock.service.js';
-import type { LockModuleOptions } from '../options/lock-module-options.js';
+import {
+  LOCK_MODULE,
+  REGISTRATION,
+  type LockModuleOptions,
+  type RegistrationOptions,
+} from '../options/lock-module-options.js';
+import { without } from '../options/schema.js';
+import { refuseUnknown, type Kind } from '../options/unknown-option.js';
 import { RedisLockModule } from '../nest/redis-lock.module.js';
 import { getLockServiceToken } from '../nest/tokens.js';
 import { TestLockStore } from './test-lock-store.js';
 import { TestLocks } from './test-locks.js';
 
 /** The module's options, without what decides where locks are kept. */
-export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & {
-  isGlobal?: boolean;
-  name?: string | symbol;
+export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & RegistrationOptions;
+
+const IN_MEMORY = 'The locks of a test are in memory: leave it out.';
+
+const TESTING_MODULE: Kind = {
+  called: 'LockTestingModule',
+  options: { ...without(LOCK_MODULE.options, 'redis', 'store'), ...REGISTRATION },
+  elsewhere: { ...LOCK_MODULE.elsewhere, redis: IN_MEMORY, store: IN_MEMORY },
+};
+
+const TEST_LOCKS: Kind = {
+  called: 'createTestLocks()',
+  options: without(TESTING_MODULE.options, 'isGlobal'),
+  elsewhere: {
+    ...TESTING_MODULE.elsewhere,
+    isGlobal: 'It is an option of LockTestingModule.forRoot().',
+  },
 };
 
 /**
@@ -21,7 +42,9 @@ export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & {
  */
 @Module({})
 export class LockTestingModule {
-  static forRoot({ name, isGlobal = true, ...options }: LockTestingOptions = {}): DynamicModule {
+  static forRoot(given: LockTestingOptions = {}): DynamicModule {
+    refuseUnknown(TESTING_MODULE, given);
+    const { name, isGlobal = true, ...options } = given;
     // Every application that is made of this module has a store of its own.
     const storeModule: DynamicModule = {
       module: TestLockStoreModule,
@@ -62,6 +85,7 @@ export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = 
   readonly locks: LockService;
   readonly testLocks: TestLocks;
 } {
+  refuseUnknown(TEST_LOCKS, options);
   const { name, ...rest } = options;
   const store = new TestLockStore();
   const locks = new LockService({ ...rest, store }, { name });

@@ -439,6 +439,7 @@ describe('other options', () => {
     ['tll', ' Did you mean "ttl"?'],
     ['autoextend', ' Did you mean "autoExtend"?'],
     ['toString', ''],
+    ['driftFactor', ' Give "clockDrift".'],
     ['host', " It goes into the options of Redis: redis: { host: 'localhost', … }."],
     ['url', " Give the URL itself: redis: 'redis://localhost:6379'."],
   ])('an option "%s" is refused: there is none', async (name, hint) => {

@@ -71,6 +71,16 @@ describe('a decorator that JavaScript calls wrongly', () => {
       () => withLock('a', { retryCount: 5 }),
       'has no option "retryCount". Give "wait", how long to wait: a waiting call is woken by the release. Its options are',
     ],
+    [
+      'a value that an option does not have',
+      () => withLock('a', { returns: 'observables' }),
+      `@WithLock on OrdersService.pay: Option "returns" must be 'promise', 'observable' or 'iterable', received "observables".`,
+    ],
+    [
+      'a service without a name',
+      () => runOnce('a', { instance: '' }),
+      '@RunOnce on OrdersService.pay: Option "instance" must be a symbol, or a text that is not empty, received "".',
+    ],
     ['no key', () => runOnce(), '@RunOnce on OrdersService.pay has no key.'],
     [
       'options alone',
@@ -139,7 +149,23 @@ describe('a call that JavaScript makes wrongly', () => {
     [
       'acquire',
       ['x', { wiat: 5 }],
-      'There is no option "wiat" of a lock. Did you mean "wait"? The options are ttl, wait,',
+      'acquire() has no option "wiat". Did you mean "wait"? Its options are ttl, autoExtend, maxHold, wait, signal, mode, limit, minHold, ' +
+        'release.',
+    ],
+    [
+      'acquire',
+      ['x', { reentrant: false }],
+      'acquire() has no option "reentrant". It is an option of run() and tryRun(): acquire() never goes through. Its options are',
+    ],
+    [
+      'run',
+      ['x', { acquireTimeout: 5 }, work],
+      'run() has no option "acquireTimeout". Give "wait", how long to wait: a waiting call is woken by the release. Its options are',
+    ],
+    [
+      'tryRun',
+      ['x', { toString: 5 }, work],
+      'tryRun() has no option "toString". Its options are ttl, autoExtend, maxHold, signal, mode, limit, minHold, release, reentrant.',
     ],
     [
       'acquire',
@@ -175,6 +201,7 @@ describe('a call that JavaScript makes wrongly', () => {
   });
 
   it('may leave the options undefined', async () => {
+    await (await locks.tryAcquire('x', { wait: undefined } as object))?.release();
     expect(await locks.run('x', undefined as never, work)).toBe('done');
     await (await locks.acquire('x', undefined)).release();
   });

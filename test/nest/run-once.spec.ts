@@ -241,7 +241,7 @@ describe('@RunOnce on a class', () => {
     [
       'a misspelt option',
       once('a', { attempt: 1 }),
-      '@RunOnce on Jobs.work has no option "attempt". Did you mean "attempts"? Its options are ttl, wait, autoExtend, maxHold, instance, attempts, keepDone, keepValue.',
+      '@RunOnce on Jobs.work has no option "attempt". Did you mean "attempts"? Its options are attempts, keepDone, keepValue, ttl, autoExtend, maxHold, wait, instance.',
     ],
     ['reentrant', once('a', { reentrant: true }), 'has no option "reentrant"'],
     [

@@ -1,5 +1,10 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, LockReentrancyError, LockService } from 'nestjs-holdfast';
+import {
+  LockConfigurationError,
+  LockingWorker,
+  LockReentrancyError,
+  LockService,
+} from 'nestjs-holdfast';
 
 const locks = new LockService({ store: 'memory' });
 
@@ -21,7 +26,7 @@ describe('runOnce', () => {
     });
     await expect(running).rejects.toThrow(
       new LockConfigurationError(
-        `There is no option "${name}" of runOnce. ${hint} The options are attempts, keepDone, keepValue, ttl, wait, signal, autoExtend, maxHold.`,
+        `runOnce() has no option "${name}". ${hint} Its options are attempts, keepDone, keepValue, ttl, autoExtend, maxHold, wait, signal.`,
       ),
     );
     expect(ran).toBe(false);
@@ -32,5 +37,30 @@ describe('runOnce', () => {
     const nested = locks.run('work', () => locks.runOnce('work', () => undefined));
     await expect(nested).rejects.toThrow(LockReentrancyError);
     await expect(nested).rejects.toThrow('as every runOnce is');
+  });
+});
+
+describe('LockingWorker', () => {
+  it.each([
+    [
+      { lockkey: 'import' },
+      'LockingWorker has no option "lockkey". Did you mean "lockKey"? Its options are lockKey, lockTimeout, maxAttempts, keepDone.',
+    ],
+    [
+      { lockKey: 'import', statusLevel: 2 },
+      'LockingWorker has no option "statusLevel". The event "status" says everything. Its options are',
+    ],
+    [
+      { lockKey: 'import', lockTimeout: 'soon' },
+      'Option "lockTimeout" must be a duration of at least 50 ms, received "soon".',
+    ],
+    [
+      { lockKey: 'import', maxAttempts: 0 },
+      'Option "maxAttempts" must be a whole number from 1, received 0.',
+    ],
+  ])('refuses %j', (options, message) => {
+    const make = (): unknown => new LockingWorker(locks, options as { lockKey: string });
+    expect(make).toThrow(LockConfigurationError);
+    expect(make).toThrow(message);
   });
 });

@@ -92,6 +92,9 @@ describe('LockTestingModule in a unit test', () => {
       imports: [LockTestingModule.forRoot({ ttl: 'soon' as '1s' })],
     }).compile();
     await expect(wrong).rejects.toThrow('Option "ttl"');
+    expect(() => LockTestingModule.forRoot({ store: 'memory' } as object)).toThrow(
+      'LockTestingModule has no option "store". The locks of a test are in memory: leave it out. Its options are keyPrefix, ttl,',
+    );
   });
 
   it('gives every application that is made of one module its own locks', async () => {

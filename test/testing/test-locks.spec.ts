@@ -87,6 +87,12 @@ describe('createTestLocks', () => {
       .catch((reason: unknown) => reason)) as LockNotAcquiredError;
     expect(error.getResponse()).toMatchObject({ keys: ['job'] });
     expect(() => createTestLocks({ ttl: 'soon' as '1s' })).toThrow('Option "ttl"');
+    expect(() => createTestLocks({ redis: 'redis://localhost' } as object)).toThrow(
+      'createTestLocks() has no option "redis". The locks of a test are in memory: leave it out. Its options are keyPrefix, ttl,',
+    );
+    expect(() => createTestLocks({ isGlobal: true } as object)).toThrow(
+      'createTestLocks() has no option "isGlobal". It is an option of LockTestingModule.forRoot().',
+    );
   });
 });
 

@@ -13,10 +13,8 @@ import {
   type CanActivate,
 } from '@nestjs/common';
 import { BehaviorSubject, EMPTY, Observable, of } from 'rxjs';
-import type {
-  WithLock as WithLockType,
-  WithLockOptions,
-} from '../../lib/nest/methods/with-lock.types.js';
+import type { WithLockOptions } from '../../lib/nest/methods/method-options.js';
+import type { WithLock as WithLockType } from '../../lib/nest/methods/with-lock.types.js';
 
 declare const WithLock: WithLockType;
 

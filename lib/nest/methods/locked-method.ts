@@ -1,24 +1,20 @@
-import { LockConfigurationError, LockKeyError } from '../../errors.js';
+import { LockKeyError } from '../../errors.js';
 import {
   canonicalKeys,
   parseKeyTemplate,
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import { describe } from '../../options/describe.js';
-import { toMs } from '../../options/duration.js';
-import { booleanOf, ttlToMs } from '../../options/resolve-options.js';
-import {
-  holdModeFrom,
-  minHoldToMs,
-  releaseOf,
-  type RunOptions,
-} from '../../options/acquire-options.js';
-import { hintFor, LOCK_ELSEWHERE } from '../../options/unknown-option.js';
+import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
+import { inPlace } from '../../options/in-place.js';
+import { resolve, type Resolved, type Schema } from '../../options/schema.js';
+import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
 import { getLockServiceToken } from '../tokens.js';
+import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import { FireTime } from './fire-time.js';
+import type { WITH_LOCK, WithLockOptions } from './method-options.js';
 import { ServiceSlot } from './service-slot.js';
-import type { LockKeys, WithLockKey, WithLockOptions } from './with-lock.types.js';
+import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -32,16 +28,28 @@ export interface Invocation {
   readonly args: readonly unknown[];
 }
 
+/** The method that is decorated. */
+interface Decorated {
+  /** The prototype of its class. */
+  readonly target: object;
+  readonly propertyKey: string | symbol;
+  /** As it was found, possibly wrapped by other decorators. */
+  readonly method: Method;
+}
+
+/** What is said of it. */
+interface Said {
+  readonly key: WithLockKey;
+  readonly options: object | undefined;
+}
+
 /** What is different from one decorator to another. */
 export interface LockDecorator {
   /** `@WithLock` */
   readonly called: string;
-  /** The names of its options. */
-  readonly options: Readonly<Record<string, true>>;
-  /** How long its calls wait unless told; `undefined` as long as the service's other calls. */
-  readonly wait: number | undefined;
-  /** Whether its calls go through inside a section that holds their keys, unless told. */
-  readonly reentrant: boolean;
+  readonly options: Schema;
+  /** Options of its lock which its callers have no say in. */
+  readonly always: Pick<RunOptions, 'reentrant'>;
 }
 
 /** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
@@ -55,33 +63,33 @@ export class LockedMethod {
   readonly propertyKey: string | symbol;
   readonly kind: ReturnKind;
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
+  /** Only what was said: the rest are the service's defaults. */
   readonly runOptions: RunOptions;
+  /** Whether its calls stand in line. */
+  readonly waits: boolean;
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
-  constructor(
-    target: object,
-    propertyKey: string | symbol,
-    method: Method,
-    key: WithLockKey,
-    given: WithLockOptions | undefined,
-    decorator: LockDecorator = WITH_LOCK,
-  ) {
+  constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
     const owner = target.constructor;
+    const { called } = decorator;
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
-    this.decorator = decorator.called;
-    this.where = `${decorator.called} on ${this.name}`;
+    this.decorator = called;
+    this.where = `${called} on ${this.name}`;
     const { where } = this;
-    refuseNoKey(where, key, decorator);
-    const options = given ?? {};
-    refuseNoOptions(where, options, decorator);
-    refuseUnknown(where, options, decorator);
+    const { key } = said;
+    refuseNoKey(where, key, called);
+    const given = said.options ?? {};
+    refuseNoOptions(where, given, called);
+    refuseUnknown({ called: where, options: decorator.options, elsewhere: OTHER_WORDS }, given);
+    const options = inPlace(where, () => optionsFrom(decorator.options, given));
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
-    this.onLocked = onLockedOf(where, options.onLocked ?? 'throw');
-    this.runOptions = runOptionsOf(where, options, decorator);
+    this.onLocked = options.onLocked ?? 'throw';
+    this.waits = options.waitMs !== 0;
+    this.runOptions = { ...runOptionsFrom(options), ...decorator.always };
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
@@ -123,11 +131,6 @@ export class LockedMethod {
     );
   }
 
-  /** Whether its calls stand in line. */
-  get waits(): boolean {
-    return this.runOptions.wait !== 0;
-  }
-
   /**
    * The keys of one call.
    *
@@ -152,102 +155,26 @@ export class LockedMethod {
 const isAsyncGenerator = (method: Method): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]';
 
-const OPTIONS = {
-  ttl: true,
-  wait: true,
-  autoExtend: true,
-  reentrant: true,
-  maxHold: true,
-  mode: true,
-  limit: true,
-  minHold: true,
-  release: true,
-  returns: true,
-  onLocked: true,
-  instance: true,
-} satisfies Record<keyof WithLockOptions, true>;
+/** What the decorators have in common: each lacks some of it. */
+type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
 
-const WITH_LOCK: LockDecorator = {
-  called: '@WithLock',
-  options: OPTIONS,
-  wait: 0,
-  reentrant: true,
-};
-
-/** What TypeScript checks of the arguments: JavaScript passes anything. */
-function refuseNoKey(where: string, key: unknown, { called }: LockDecorator): void {
-  if (typeof key === 'function' || typeof key === 'string') return;
-  if (Array.isArray(key) && key.length > 0) {
-    const other = (key as unknown[]).find((each) => typeof each !== 'string');
-    if (other === undefined) return;
-    throw new LockConfigurationError(
-      `${where} has a list of keys with ${describe(other)} in it. A list holds templates; a function takes the place of the whole list.`,
-    );
-  }
-  if (key === undefined || Array.isArray(key)) {
-    throw new LockConfigurationError(
-      `${where} has no key. Name what to lock: ${called}('order:<orderId>').`,
-    );
-  }
-  throw new LockConfigurationError(
-    `${where} needs its key as the first argument, received ${describe(key)}. Options come second: ` +
-      `${called}('order:<orderId>', { wait: '5s' }).`,
-  );
+/** @throws LockConfigurationError */
+function optionsFrom(schema: Schema, given: object): MethodOptions {
+  const options: MethodOptions = resolve(schema, given);
+  holdModeFrom(options);
+  refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
+  return options;
 }
 
-function refuseNoOptions(where: string, options: unknown, { called }: LockDecorator): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
-  const several =
-    called === '@WithLock' ? ` Several keys are one list: ${called}(['a', 'b']).` : '';
-  throw new LockConfigurationError(
-    `${where} takes its options as an object, received ${describe(options)}. ` +
-      `Write ${called}('order:<orderId>', { wait: '5s' }).${typeof options === 'number' ? '' : several}`,
-  );
-}
-
-function refuseUnknown(where: string, options: object, { options: names }: LockDecorator): void {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
-  if (unknown === undefined) return;
-  const list = Object.keys(names);
-  throw new LockConfigurationError(
-    `${where} has no option "${unknown}".${hintFor(unknown, list, LOCK_ELSEWHERE)} Its options are ${list.join(', ')}.`,
-  );
-}
-
-function onLockedOf(where: string, value: unknown): NonNullable<WithLockOptions['onLocked']> {
-  if (value === 'throw' || value === 'skip' || typeof value === 'function')
-    return value as 'throw' | 'skip';
-  throw new LockConfigurationError(
-    `${where}: "onLocked" must be 'throw', 'skip' or a function, received ${String(value)}.`,
-  );
-}
-
-/** Only what was said: the rest are the service's defaults. */
-function runOptionsOf(
-  where: string,
-  { ttl, wait, autoExtend, reentrant, maxHold, minHold, release, mode, limit }: WithLockOptions,
-  decorator: LockDecorator,
-): RunOptions {
-  const waits = wait ?? decorator.wait;
-  try {
-    const ttlMs = ttl === undefined ? undefined : ttlToMs(ttl);
-    holdModeFrom({ mode, limit });
-    return {
-      ...(waits !== undefined && { wait: toMs(waits, 'wait') }),
-      ...(ttlMs !== undefined && { ttl: ttlMs }),
-      ...(autoExtend !== undefined && { autoExtend: booleanOf(autoExtend, 'autoExtend') }),
-      reentrant: booleanOf(reentrant ?? decorator.reentrant, 'reentrant'),
-      ...(maxHold !== undefined && { maxHold: toMs(maxHold, 'maxHold', 1) }),
-      ...(mode !== undefined && { mode }),
-      ...(limit !== undefined && { limit }),
-      ...(minHold !== undefined && { minHold: minHoldToMs(minHold, ttlMs) }),
-      ...(release !== undefined && { release: releaseOf(release) }),
-    };
-  } catch (error) {
-    throw error instanceof LockConfigurationError
-      ? new LockConfigurationError(`${where}: ${error.message}`)
-      : error;
-  }
+function runOptionsFrom({
+  ttlMs: ttl,
+  waitMs: wait,
+  maxHoldMs: maxHold,
+  minHoldMs: minHold,
+  ...others
+}: MethodOptions): RunOptions {
+  const { autoExtend, mode, limit, release, reentrant } = others;
+  return { ttl, wait, autoExtend, maxHold, mode, limit, minHold, release, reentrant };
 }
 
 const slots = new Map<unknown, ServiceSlot>();

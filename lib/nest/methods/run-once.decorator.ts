@@ -1,23 +1,16 @@
 import { LockConfigurationError } from '../../errors.js';
-import { ONCE_OPTIONS, resolveOnceOptions } from '../../once/once-options.js';
+import { resolveOnceOptions } from '../../once/once-options.js';
 import { decorate, refuseBare } from './decorate.js';
 import { LockedMethod, type LockDecorator } from './locked-method.js';
+import { RUN_ONCE_METHOD } from './method-options.js';
 import { oncePromise } from './once-promise.js';
-import type { RunOnce as RunOnceSignature, RunOnceMethodOptions } from './run-once.types.js';
+import type { RunOnce as RunOnceSignature } from './run-once.types.js';
 
-const RUN_ONCE: LockDecorator = {
+const DECORATOR: LockDecorator = {
   called: '@RunOnce',
-  options: {
-    ttl: true,
-    wait: true,
-    autoExtend: true,
-    maxHold: true,
-    instance: true,
-    ...ONCE_OPTIONS,
-  } satisfies Record<keyof RunOnceMethodOptions, true>,
-  wait: undefined,
+  options: RUN_ONCE_METHOD,
   // It could neither wait for that section nor tell its own work from what that does.
-  reentrant: false,
+  always: { reentrant: false },
 };
 
 /**
@@ -36,9 +29,8 @@ export const RunOnce: RunOnceSignature = (key, options) => {
   refuseBare('@RunOnce', key, options);
   return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
     decorate('@RunOnce', target, propertyKey, descriptor, (method) => {
-      const locked = new LockedMethod(target, propertyKey, method, key, options, RUN_ONCE);
-      const { attempts, keepDone, keepValue } = options ?? {};
-      const where = `@RunOnce on ${locked.name}`;
+      const locked = new LockedMethod({ target, propertyKey, method }, { key, options }, DECORATOR);
+      const { where } = locked;
       if (typeof key !== 'string' && typeof key !== 'function') {
         throw new LockConfigurationError(
           `${where} needs one key: it is what the work is called by.`,
@@ -49,12 +41,8 @@ export const RunOnce: RunOnceSignature = (key, options) => {
           `${where}: a generator cannot be done once. Make it an async method.`,
         );
       }
-      try {
-        const onceOptions = resolveOnceOptions({ attempts, keepDone, keepValue });
-        return { locked, run: (call) => oncePromise(call, onceOptions) };
-      } catch (error) {
-        throw new LockConfigurationError(`${where}: ${(error as Error).message}`);
-      }
+      const onceOptions = resolveOnceOptions(options ?? {});
+      return { locked, run: (call) => oncePromise(call, onceOptions) };
     });
   };
 };

@@ -1,23 +1,8 @@
-import type { OnceOptions } from '../../once/once-options.js';
-import type { Duration } from '../../options/duration.js';
+import type { RunOnceMethodOptions } from './method-options.js';
 import type { KeyFunction, KeyProblem } from './with-lock.types.js';
 
 /** What the work is called by: a key template, or a function of the method's arguments that gives one key. */
 export type RunOnceKey = string | KeyFunction;
-
-/** Options of `@RunOnce`. What is left out of its lock's comes from the module's options. */
-export interface RunOnceMethodOptions extends OnceOptions {
-  /** How long the lease lasts unless it is renewed: whoever dies blocks the work for so long. */
-  ttl?: Duration;
-  /** How long a call stands by while somebody else is at it. */
-  wait?: Duration;
-  /** Whether the lease is renewed for as long as the method runs. */
-  autoExtend?: boolean;
-  /** The longest time that renewals keep the lock; after it the lock is lost, and the next attempt begins. */
-  maxHold?: Duration;
-  /** The `name` under which the `LockService` was registered. Default: the one without a name. */
-  instance?: string | symbol;
-}
 
 /** The signature of `@RunOnce`. */
 export type RunOnce = <const K extends RunOnceKey>(

@@ -1,9 +1,12 @@
 import { decorate, refuseBare } from './decorate.js';
 import { lockedIterable } from './locked-iterable.js';
-import { LockedMethod } from './locked-method.js';
+import { LockedMethod, type LockDecorator } from './locked-method.js';
 import { lockedObservable } from './locked-observable.js';
 import { lockedPromise } from './locked-promise.js';
+import { WITH_LOCK } from './method-options.js';
 import type { WithLock as WithLockSignature } from './with-lock.types.js';
+
+const DECORATOR: LockDecorator = { called: '@WithLock', options: WITH_LOCK, always: {} };
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
 
@@ -24,7 +27,7 @@ export const WithLock: WithLockSignature = (key, options) => {
   refuseBare('@WithLock', key, options);
   return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
     decorate('@WithLock', target, propertyKey, descriptor, (method) => {
-      const locked = new LockedMethod(target, propertyKey, method, key, options);
+      const locked = new LockedMethod({ target, propertyKey, method }, { key, options }, DECORATOR);
       return { locked, run: RUN[locked.kind] };
     });
   };

@@ -1,6 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { LockNotAcquiredError } from '../../errors.js';
-import type { Duration } from '../../options/duration.js';
+import type { WithLockOptions } from './method-options.js';
 
 /** One key, or several that are locked all or none. */
 export type LockKeys = string | readonly string[];
@@ -14,54 +13,6 @@ export type KeyFunction<Args extends readonly unknown[] = never> = (...args: Arg
 
 /** What `@WithLock` locks: a key template, several of them, or a function of the method's arguments. */
 export type WithLockKey = string | readonly [string, ...string[]] | KeyFunction;
-
-/** What an `onLocked` function is told about the call that did not get its lock. */
-export interface LockedContext {
-  readonly keys: readonly string[];
-  /** The arguments of the call; empty for a handler whose keys need only the request, which is refused before it has arguments. */
-  readonly args: readonly unknown[];
-  /** Milliseconds until the holder's lease ends if it is not renewed. */
-  readonly retryAfterMs: number;
-  /** What would be thrown without `onLocked`. */
-  readonly error: LockNotAcquiredError;
-}
-
-/** Options of `@WithLock`. What is left out comes from the module's defaults. */
-export interface WithLockOptions {
-  /** How long the lease lasts unless it is renewed. */
-  ttl?: Duration;
-  /** How long a call stands in line for the lock. Default: not at all. */
-  wait?: Duration;
-  /** Whether the lease is renewed for as long as the method runs. */
-  autoExtend?: boolean;
-  /** Whether a call made by a holder of the same keys goes through; `false` makes it an error at once. */
-  reentrant?: boolean;
-  /** The longest time that renewals keep the lock; after it the lock is lost. */
-  maxHold?: Duration;
-  /** `'shared'`: calls that ask for `'shared'`, too, run at the same time; one that is `'exclusive'` (default) runs alone. */
-  mode?: 'exclusive' | 'shared';
-  /** So many calls may run at the same time; not over several masters. */
-  limit?: number;
-  /** The shortest time that the keys stay taken, from when the lock was acquired, however short the work is. At most the `ttl`. */
-  minHold?: Duration;
-  /** When the keys are free: `'when-done'` (default), or `'on-expiry'`, a whole TTL later: at most one run in that time. */
-  release?: 'when-done' | 'on-expiry';
-  /**
-   * What the method returns. Default `'promise'`, which includes `async *` methods. The lock is held to the end of a stream.
-   *
-   * Unsubscribing from an Observable gives the lock back; a promise behind the Observable goes on without it: use an async method. In
-   * a handler it is given back when the source ends, though a timeout or the client has unsubscribed (endless ones need `maxHold`);
-   * in an `@Sse` handler, and over RPC and WebSocket, by unsubscribing.
-   */
-  returns?: 'promise' | 'observable' | 'iterable';
-  /**
-   * What a call answers that does not get the lock. `'throw'` (default): `LockNotAcquiredError`. `'skip'`: `undefined`, or
-   * an empty stream. A function: what it returns, which must fit the method's own result.
-   */
-  onLocked?: 'throw' | 'skip' | ((context: LockedContext) => unknown);
-  /** The `name` under which the `LockService` was registered. Default: the one without a name. */
-  instance?: string | symbol;
-}
 
 /** What `O` is without options: nothing is known of them, while an `onLocked` function still gets its context's type. */
 type NoOptions = WithLockOptions | Record<never, never>;

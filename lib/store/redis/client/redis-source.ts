@@ -1,6 +1,7 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../errors.js';
 import { describe } from '../../../options/describe.js';
+import { isRedisClient } from '../../../options/location.js';
 import { redact } from '../../../options/redact.js';
 import ioredis from './ioredis.cjs';
 
@@ -85,13 +86,6 @@ const OWN_SUBSCRIBER: RedisOptions = {
 };
 
 const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
-
-/** By shape: the application may use another copy of ioredis than the one we import. */
-export function isRedisClient(value: unknown): value is Redis | Cluster {
-  if (typeof value !== 'object' || value === null) return false;
-  const { duplicate, isCluster: flag } = value as Partial<Redis>;
-  return typeof duplicate === 'function' && typeof flag === 'boolean';
-}
 
 /** @throws LockConfigurationError for a location that leads nowhere */
 export function redisSource(location: RedisLocation): RedisSource {

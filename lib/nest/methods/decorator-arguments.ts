@@ -1,0 +1,34 @@
+import { LockConfigurationError } from '../../errors.js';
+import { describe } from '../../options/describe.js';
+
+/** What TypeScript checks of the key of a decorator: JavaScript passes anything. */
+export function refuseNoKey(where: string, key: unknown, called: string): void {
+  if (typeof key === 'function' || typeof key === 'string') return;
+  if (Array.isArray(key) && key.length > 0) {
+    const other = (key as unknown[]).find((each) => typeof each !== 'string');
+    if (other === undefined) return;
+    throw new LockConfigurationError(
+      `${where} has a list of keys with ${describe(other)} in it. A list holds templates; a function takes the place of the whole list.`,
+    );
+  }
+  if (key === undefined || Array.isArray(key)) {
+    throw new LockConfigurationError(
+      `${where} has no key. Name what to lock: ${called}('order:<orderId>').`,
+    );
+  }
+  throw new LockConfigurationError(
+    `${where} needs its key as the first argument, received ${describe(key)}. Options come second: ` +
+      `${called}('order:<orderId>', { wait: '5s' }).`,
+  );
+}
+
+/** The same of its options. */
+export function refuseNoOptions(where: string, options: unknown, called: string): void {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  const several =
+    called === '@WithLock' ? ` Several keys are one list: ${called}(['a', 'b']).` : '';
+  throw new LockConfigurationError(
+    `${where} takes its options as an object, received ${describe(options)}. ` +
+      `Write ${called}('order:<orderId>', { wait: '5s' }).${typeof options === 'number' ? '' : several}`,
+  );
+}

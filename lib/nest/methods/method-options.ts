@@ -1,0 +1,70 @@
+import type { LockNotAcquiredError } from '../../errors.js';
+import { ONCE, STAND_BY } from '../../once/once-options.js';
+import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
+import { duration, oneOf, serviceName, tested } from '../../options/checks.js';
+import { optional, withDefault, type OptionsOf } from '../../options/schema.js';
+
+/** What an `onLocked` function is told about the call that did not get its lock. */
+export interface LockedContext {
+  readonly keys: readonly string[];
+  /** The arguments of the call; empty for a handler whose keys need only the request, which is refused before it has arguments. */
+  readonly args: readonly unknown[];
+  /** Milliseconds until the holder's lease ends if it is not renewed. */
+  readonly retryAfterMs: number;
+  /** What would be thrown without `onLocked`. */
+  readonly error: LockNotAcquiredError;
+}
+
+const SERVICE = {
+  /**
+   * The `name` under which the `LockService` was registered.
+   *
+   * @defaultValue the one without a name
+   */
+  instance: optional(serviceName),
+};
+
+export const WITH_LOCK = {
+  ...LEASE,
+  /**
+   * How long a call waits in line for the lock; 0 does not wait.
+   *
+   * @defaultValue 0
+   */
+  wait: withDefault(duration(), 0),
+  ...HOLD,
+  ...NESTING,
+  /**
+   * What a call answers that does not get the lock. `'throw'`: `LockNotAcquiredError`. `'skip'`: `undefined`, or an empty stream. A
+   * function: what it returns, which must fit the method's own result.
+   *
+   * @defaultValue `'throw'`
+   */
+  onLocked: withDefault(
+    tested<'throw' | 'skip' | ((context: LockedContext) => unknown)>(
+      "'throw', 'skip' or a function",
+      (given) => given === 'throw' || given === 'skip' || typeof given === 'function',
+    ),
+    'throw',
+  ),
+  /**
+   * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`. The lock is held to the end
+   * of a stream.
+   *
+   * Unsubscribing from an Observable gives the lock back; a promise behind the Observable goes on without it: use an async method. In
+   * a handler it is given back when the source ends, though a timeout or the client has unsubscribed (endless ones need `maxHold`);
+   * in an `@Sse` handler, and over RPC and WebSocket, by unsubscribing.
+   *
+   * @defaultValue `'promise'`
+   */
+  returns: withDefault(oneOf('promise', 'observable', 'iterable'), 'promise'),
+  ...SERVICE,
+};
+
+/** Options of `@WithLock`. What is left out comes from the module's defaults. */
+export interface WithLockOptions extends OptionsOf<typeof WITH_LOCK> {}
+
+export const RUN_ONCE_METHOD = { ...ONCE, ...LEASE, ...STAND_BY, ...SERVICE };
+
+/** Options of `@RunOnce`. What is left out of its lock's comes from the module's options. */
+export interface RunOnceMethodOptions extends OptionsOf<typeof RUN_ONCE_METHOD> {}

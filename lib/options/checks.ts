@@ -1,0 +1,90 @@
+import { LockConfigurationError } from '../errors.js';
+import { describe } from './describe.js';
+import { toMs, type Duration } from './duration.js';
+import { resolve, type Check, type OptionsOf, type Resolved, type Schema } from './schema.js';
+import { refuseUnknown } from './unknown-option.js';
+
+export const wrong = (name: string, value: unknown, expected: string): LockConfigurationError =>
+  new LockConfigurationError(`Option "${name}" must be ${expected}, received ${describe(value)}.`);
+
+/** A duration. */
+export const duration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+  unit: 'Ms',
+  resolve: (value, name) => toMs(value, name, atLeastMs),
+});
+
+/** A duration that Redis counts, or the TTL of a key that it gives up: in whole milliseconds. */
+export const wholeDuration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+  unit: 'Ms',
+  resolve: (value, name) => Math.ceil(toMs(value, name, atLeastMs)),
+});
+
+/** Below this, a network's own delays use up most of a lease. */
+const SHORTEST_TTL_MS = 50;
+
+/** Of a lease. */
+export const ttl = wholeDuration(SHORTEST_TTL_MS);
+
+/** Node keeps the delays of its timers in a signed 32-bit integer; a longer one fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** A duration that one timer measures. */
+export const timerDuration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+  unit: 'Ms',
+  resolve: (value, name) => Math.min(toMs(value, name, atLeastMs), LONGEST_TIMER_MS),
+});
+
+/** Whatever a test of one value tells apart. */
+export const tested = <Given>(
+  expected: string,
+  isOne: (value: unknown) => boolean,
+): Check<Given, Given> => ({
+  unit: '',
+  resolve: (given, name) => {
+    if (isOne(given)) return given as Given;
+    throw wrong(name, given, expected);
+  },
+});
+
+export const flag = tested<boolean>('true or false', (given) => typeof given === 'boolean');
+
+/** A number of things. */
+export const count = (atMost = Number.MAX_SAFE_INTEGER): Check<number, number> =>
+  tested(
+    atMost === Number.MAX_SAFE_INTEGER
+      ? 'a whole number from 1'
+      : `a whole number from 1 to ${String(atMost)}`,
+    (given) => Number.isSafeInteger(given) && (given as number) >= 1 && (given as number) <= atMost,
+  );
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): Check<Word, Word> {
+  const quoted = words.map((word) => `'${word}'`);
+  const expected = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1) ?? ''}`;
+  return tested(expected, (given) => (words as readonly unknown[]).includes(given));
+}
+
+/** What a `LockService` may be called. */
+export const serviceName = tested<string | symbol | undefined>(
+  'a symbol, or a text that is not empty',
+  (given) =>
+    given === undefined || typeof given === 'symbol' || (typeof given === 'string' && given !== ''),
+);
+
+export const abortSignal = tested<AbortSignal | undefined>(
+  'an AbortSignal',
+  (given) => given instanceof AbortSignal,
+);
+
+/** Options of an option. */
+export const group = <S extends Schema>(
+  schema: S,
+  expected: string,
+): Check<OptionsOf<S>, Resolved<S>> => ({
+  unit: '',
+  resolve: (given, name) => {
+    if (typeof given !== 'object' || given === null) throw wrong(name, given, expected);
+    refuseUnknown({ called: `Option "${name}"`, options: schema }, given);
+    return resolve(schema, given, `${name}.`);
+  },
+});

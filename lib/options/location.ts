@@ -1,0 +1,134 @@
+import type { Cluster, Redis } from 'ioredis';
+import { LockConfigurationError } from '../errors.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { RedisLocation } from '../store/redis/client/redis-source.js';
+import { wrong } from './checks.js';
+import type { Check } from './schema.js';
+
+/** Where the locks are kept. */
+export type Location =
+  | { readonly kind: 'redis'; readonly redis: readonly RedisLocation[] }
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'store'; readonly store: LockStore };
+
+/** One Redis, or the masters of a quorum. */
+export const redisLocations: Check<
+  RedisLocation | readonly RedisLocation[],
+  readonly RedisLocation[]
+> = {
+  unit: '',
+  resolve: (redis, option) => {
+    if (!Array.isArray(redis)) return [nodeOf(redis, option)];
+    if (redis.length > 0)
+      return redis.map((node, index) => nodeOf(node, `redis[${String(index)}]`));
+    throw new LockConfigurationError(
+      `Option "redis" is an empty list. Give one Redis, or an odd number of independent masters: redis: ['redis://a', 'redis://b', 'redis://c'].`,
+    );
+  },
+};
+
+const STORE_METHODS = [
+  'acquire',
+  'extend',
+  'release',
+  'inspect',
+  'forceRelease',
+  'listen',
+  'leave',
+  'close',
+];
+
+/** A store of the application's own, or the one in memory. */
+export const lockStore: Check<'memory' | LockStore, 'memory' | LockStore> = {
+  unit: '',
+  resolve: (store, option) => {
+    if (store === 'memory') return store;
+    const missing = STORE_METHODS.filter(
+      (name) => typeof (store as Record<string, unknown> | null)?.[name] !== 'function',
+    );
+    if (missing.length === 0) return store as LockStore;
+    const lacks = missing.length < STORE_METHODS.length ? ` (it has no ${missing.join(', ')})` : '';
+    throw wrong(option, store, `'memory' or an object with the methods of LockStore${lacks}`);
+  },
+};
+
+/**
+ * @param given the options as they were given: one that is there and undefined is a mistake of its own
+ * @throws LockConfigurationError unless it is one of both
+ */
+export function locationOf(
+  {
+    redis,
+    store,
+  }: { redis: readonly RedisLocation[] | undefined; store: 'memory' | LockStore | undefined },
+  given: object,
+): Location {
+  if (redis !== undefined && store !== undefined) {
+    throw new LockConfigurationError(
+      'LockModule was given both "redis" and "store". Give one of them.',
+    );
+  }
+  if (redis !== undefined) return { kind: 'redis', redis };
+  if (store === 'memory') return { kind: 'memory' };
+  if (store !== undefined) return { kind: 'store', store };
+  const problem = Object.hasOwn(given, 'redis')
+    ? 'Option "redis" is undefined: is the environment variable set that it is read from? There is no silent default.'
+    : 'LockModule was given neither "redis" nor "store", and there is no silent default.';
+  throw new LockConfigurationError(
+    `${problem} Give redis: 'redis://localhost:6379', or store: 'memory' for development and tests.`,
+  );
+}
+
+/** By shape: the application may use another copy of ioredis than the one we import. */
+export function isRedisClient(value: unknown): value is Redis | Cluster {
+  if (typeof value !== 'object' || value === null) return false;
+  const { duplicate, isCluster } = value as Partial<Redis>;
+  return typeof duplicate === 'function' && typeof isCluster === 'boolean';
+}
+
+function nodeOf(redis: unknown, option: string): RedisLocation {
+  if (typeof redis === 'string' && /,\s*rediss?:\/\//.test(redis)) {
+    throw new LockConfigurationError(
+      `Option "${option}" holds several URLs in one text. Give a list of them: text.split(',').`,
+    );
+  }
+  if (typeof redis === 'string') {
+    if (/^rediss?:\/\/./.test(redis)) return redis;
+    throw wrong(option, redis, `a URL such as 'redis://localhost:6379'`);
+  }
+  if (typeof redis === 'object' && redis !== null && !Array.isArray(redis)) {
+    if (isRedisClient(redis)) return redis;
+    const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
+    if (url !== undefined) {
+      throw new LockConfigurationError(
+        `Option "${option}" has a property "url", which ioredis does not know. Give the URL itself: redis: '…'.`,
+      );
+    }
+    if (typeof duplicate === 'function') {
+      throw new LockConfigurationError(
+        `Option "${option}" is a client of another library than ioredis. Give its URL, or ioredis options.`,
+      );
+    }
+    return plainOptionsOf(redis, option);
+  }
+  throw wrong(option, redis, 'a URL, ioredis options, or an ioredis Redis or Cluster');
+}
+
+const ADDRESSES = ['host', 'port', 'path', 'sentinels'];
+
+/** Whatever ioredis does not find an address in means localhost to it. */
+function plainOptionsOf(redis: object, option: string): RedisLocation {
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+  if (!isPlain || !ADDRESSES.some((name) => Object.hasOwn(redis, name))) {
+    throw new LockConfigurationError(
+      `Option "${option}" must say where Redis is: a URL as text, an ioredis client, or ioredis options with one of ${ADDRESSES.join(', ')}.`,
+    );
+  }
+  const { host, path } = redis as Readonly<Record<string, unknown>>;
+  if ([host, path].some((value) => typeof value === 'string' && /:\/\/|@/.test(value))) {
+    throw new LockConfigurationError(
+      `Option "${option}" has a URL, or a part of one, as its host or path. Give the URL itself: redis: 'redis://…'.`,
+    );
+  }
+  return redis;
+}

@@ -1,0 +1,131 @@
+/** A duration `ttl` is resolved to `ttlMs`; everything else keeps its name. */
+type Unit = '' | 'Ms';
+
+type Presence = 'required' | 'optional';
+
+/** What may be given for an option, and what the library takes it for. */
+export interface Check<Given, Value, U extends Unit = ''> {
+  readonly unit: U;
+  /** Only the compiler knows it. */
+  readonly given?: Given;
+  /** @throws LockConfigurationError that names the option */
+  readonly resolve: (value: unknown, name: string) => Value;
+}
+
+/**
+ * One option of a kind of call: all that the library knows of it. Its name is that of its property in the schema, and the comment on that
+ * property is its documentation: editors show it at the options of a call, and the tables of the documentation are made from it.
+ */
+export interface Option<Given, Value, U extends Unit, P extends Presence> {
+  readonly presence: P;
+  readonly unit: U;
+  /** What counts where nothing is given. */
+  readonly fallback: Given | undefined;
+  readonly resolve: (value: unknown, name: string) => Value;
+}
+
+/** The options of a kind of call, by name. */
+export type Schema = Readonly<Record<string, Option<unknown, unknown, Unit, Presence>>>;
+
+type GivenFor<O> = O extends Option<infer Given, unknown, Unit, Presence> ? Given : never;
+
+type RequiredOf<S extends Schema> = {
+  [Name in keyof S]: S[Name]['presence'] extends 'required' ? Name : never;
+}[keyof S];
+
+/** Made from the properties of the schema, and without renaming them: so the compiler keeps their comments. */
+type Values<S extends Schema, Names extends keyof S> = { [Name in Names]: GivenFor<S[Name]> };
+
+/** What a caller may give. */
+export type OptionsOf<S extends Schema> = Values<S, RequiredOf<S>> &
+  Partial<Values<S, Exclude<keyof S, RequiredOf<S>>>>;
+
+/** What the library gets: checked, durations in milliseconds. */
+export type Resolved<S extends Schema> = {
+  readonly [Name in keyof S & string as `${Name}${S[Name]['unit']}`]: ReturnType<
+    S[Name]['resolve']
+  >;
+};
+
+/** An option that has to be given. */
+export const required = <Given, Value, U extends Unit>({
+  unit,
+  resolve: check,
+}: Check<Given, Value, U>): Option<Given, Value, U, 'required'> => ({
+  presence: 'required',
+  unit,
+  fallback: undefined,
+  resolve: check,
+});
+
+/** An option for which something else decides where it is not given. */
+export const optional = <Given, Value, U extends Unit>({
+  unit,
+  resolve: check,
+}: Check<Given, Value, U>): Option<Given, Value | undefined, U, 'optional'> => ({
+  presence: 'optional',
+  unit,
+  fallback: undefined,
+  resolve: check,
+});
+
+/** An option that has a value of its own where none is given. `null` counts as nothing then: configurations are read from JSON. */
+export const withDefault = <Given, Value, U extends Unit>(
+  { unit, resolve: check }: Check<Given, Value, U>,
+  fallback: NoInfer<Given>,
+): Option<Given, Value, U, 'optional'> => ({
+  presence: 'optional',
+  unit,
+  fallback,
+  resolve: check,
+});
+
+/** The schema of a call that lacks some options of another one. */
+export function without<S extends Schema, Name extends keyof S & string>(
+  schema: S,
+  ...names: readonly Name[]
+): Omit<S, Name> {
+  const entries = Object.entries(schema).filter(([name]) => !names.some((each) => each === name));
+  return Object.fromEntries(entries) as Omit<S, Name>;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly resolvedName: string;
+  readonly option: Schema[string];
+}
+
+/** Calls are many, and schemas few: what follows from a schema is put together once. */
+const entriesOf = new WeakMap<Schema, readonly Entry[]>();
+
+function entries(schema: Schema): readonly Entry[] {
+  let known = entriesOf.get(schema);
+  if (known === undefined) {
+    known = Object.entries(schema).map(([name, option]) => ({
+      name,
+      resolvedName: name + option.unit,
+      option,
+    }));
+    entriesOf.set(schema, known);
+  }
+  return known;
+}
+
+/**
+ * Checks what was given, by the schema.
+ *
+ * @param path what stands before the names in messages: `restartGuard.`
+ * @throws LockConfigurationError for the first value that cannot be
+ */
+export function resolve<S extends Schema>(schema: S, options: object, path = ''): Resolved<S> {
+  const resolved: Record<string, unknown> = {};
+  for (const { name, resolvedName, option } of entries(schema)) {
+    const given = (options as Readonly<Record<string, unknown>>)[name];
+    const value = option.fallback === undefined ? given : (given ?? option.fallback);
+    resolved[resolvedName] =
+      value === undefined && option.presence === 'optional'
+        ? undefined
+        : option.resolve(value, path + name);
+  }
+  return resolved as Resolved<S>;
+}
