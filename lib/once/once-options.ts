@@ -55,19 +55,23 @@ export const STAND_BY = {
   wait: optional(duration()),
 };
 
-const RUN_ONCE = {
-  ...ONCE,
-  ...LEASE,
-  ...STAND_BY,
+const SIGNAL = {
   /** Ends the wait when it aborts; during the work it aborts the attempt's `signal`. */
   signal: optional(abortSignal),
 };
+
+const RUN_ONCE = { ...ONCE, ...LEASE, ...STAND_BY, ...SIGNAL };
 
 /** What `runOnce` and `@RunOnce` say of the work, besides its lock. */
 export interface OnceOptions extends OptionsOf<typeof ONCE> {}
 
 /** Options of `runOnce`. What is left out of its lock's comes from the module's options. */
-export interface RunOnceOptions extends OptionsOf<typeof RUN_ONCE> {}
+export interface RunOnceOptions
+  extends
+    OptionsOf<typeof ONCE>,
+    OptionsOf<typeof LEASE>,
+    OptionsOf<typeof STAND_BY>,
+    OptionsOf<typeof SIGNAL> {}
 
 export type ResolvedOnceOptions = Resolved<typeof ONCE>;
 
@@ -125,7 +129,7 @@ export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>>
 
 const OF_THE_MODULE = 'Where Redis is says LockModule: new LockingWorker(locks, { lockKey, … }).';
 
-const LOCKING_WORKER: Kind = {
+export const LOCKING_WORKER: Kind<typeof WORKER> = {
   called: 'LockingWorker',
   options: WORKER,
   elsewhere: {

@@ -36,7 +36,10 @@ type RequiredOf<S extends Schema> = {
 /** Made from the properties of the schema, and without renaming them: so the compiler keeps their comments. */
 type Values<S extends Schema, Names extends keyof S> = { [Name in Names]: GivenFor<S[Name]> };
 
-/** What a caller may give. */
+/**
+ * What a caller may give. An interface of options from several schemas extends the `OptionsOf` of each: of a schema that is spread into one
+ * in another file, the compiler writes no comments into the declarations.
+ */
 export type OptionsOf<S extends Schema> = Values<S, RequiredOf<S>> &
   Partial<Values<S, Exclude<keyof S, RequiredOf<S>>>>;
 

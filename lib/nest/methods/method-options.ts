@@ -24,16 +24,16 @@ const SERVICE = {
   instance: optional(serviceName),
 };
 
-export const WITH_LOCK = {
-  ...LEASE,
+const WAIT = {
   /**
    * How long a call waits in line for the lock; 0 does not wait.
    *
    * @defaultValue 0
    */
   wait: withDefault(duration(), 0),
-  ...HOLD,
-  ...NESTING,
+};
+
+const RESULT = {
   /**
    * What a call answers that does not get the lock. `'throw'`: `LockNotAcquiredError`. `'skip'`: `undefined`, or an empty stream. A
    * function: what it returns, which must fit the method's own result.
@@ -58,13 +58,26 @@ export const WITH_LOCK = {
    * @defaultValue `'promise'`
    */
   returns: withDefault(oneOf('promise', 'observable', 'iterable'), 'promise'),
-  ...SERVICE,
 };
 
+export const WITH_LOCK = { ...LEASE, ...WAIT, ...HOLD, ...NESTING, ...RESULT, ...SERVICE };
+
 /** Options of `@WithLock`. What is left out comes from the module's defaults. */
-export interface WithLockOptions extends OptionsOf<typeof WITH_LOCK> {}
+export interface WithLockOptions
+  extends
+    OptionsOf<typeof LEASE>,
+    OptionsOf<typeof WAIT>,
+    OptionsOf<typeof HOLD>,
+    OptionsOf<typeof NESTING>,
+    OptionsOf<typeof RESULT>,
+    OptionsOf<typeof SERVICE> {}
 
 export const RUN_ONCE_METHOD = { ...ONCE, ...LEASE, ...STAND_BY, ...SERVICE };
 
 /** Options of `@RunOnce`. What is left out of its lock's comes from the module's options. */
-export interface RunOnceMethodOptions extends OptionsOf<typeof RUN_ONCE_METHOD> {}
+export interface RunOnceMethodOptions
+  extends
+    OptionsOf<typeof ONCE>,
+    OptionsOf<typeof LEASE>,
+    OptionsOf<typeof STAND_BY>,
+    OptionsOf<typeof SERVICE> {}
