@@ -121,7 +121,7 @@ export default defineConfig(
   },
   mustNotImport(['store', 'key'], NO_NEST),
   mustNotImport(['lease', 'queue', 'sections'], NO_REDIS),
-  mustNotImport(['nest/methods', 'nest/handlers'], NO_REDIS),
+  mustNotImport(['nest/methods', 'nest/handlers', 'nest/transports'], NO_REDIS),
   {
     // Tests look inside, send wrong values on purpose and read untyped responses.
     files: ['test/**/*.ts', 'sample/**/*.ts'],

@@ -27,7 +27,6 @@ export {
   type LockLostReason,
   type NodeFailure,
 } from './errors.js';
-export { setRetryAfter } from './nest/handlers/answer-for.js';
 export { LockHandlerRunner } from './nest/handlers/lock-handler.runner.js';
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
@@ -88,4 +87,5 @@ export type {
 export { holdModeOf, type HoldMode } from './store/owner-token.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { RedisLocation } from './store/redis/client/redis-source.js';
+export { setRetryAfter } from './nest/transports/http.js';
 export { getLockServiceToken, InjectLockService } from './nest/tokens.js';

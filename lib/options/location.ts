@@ -1,4 +1,3 @@
-import type { Cluster, Redis } from 'ioredis';
 import { LockConfigurationError } from '../errors.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
@@ -79,10 +78,12 @@ export function locationOf(
   );
 }
 
+type RedisClient = Extract<RedisLocation, { readonly isCluster: boolean }>;
+
 /** By shape: the application may use another copy of ioredis than the one we import. */
-export function isRedisClient(value: unknown): value is Redis | Cluster {
+export function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== 'object' || value === null) return false;
-  const { duplicate, isCluster } = value as Partial<Redis>;
+  const { duplicate, isCluster } = value as Partial<RedisClient>;
   return typeof duplicate === 'function' && typeof isCluster === 'boolean';
 }
 

@@ -196,6 +196,16 @@ describe('in the execution context of', () => {
     await lock.release();
   });
 
+  it('a transport of others, keys are of what it has in the place of a request, and a refusal stays as it is', async () => {
+    const locks = (await started).get(LockService);
+    const request = { params: { id: 7 }, user: { id: 3 } };
+    const context = { type: 'telegraf', args: [request] };
+    expect(await call('resolve', context)).toBe('ran');
+    const lock = await locks.acquire('order:7');
+    await expect(call('resolve', context)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await lock.release();
+  });
+
   it('an event, a skipped call answers nothing', async () => {
     const locks = (await started).get(LockService);
     const lock = await locks.acquire('a');
@@ -208,6 +218,7 @@ describe('in the execution context of', () => {
     ['rpc', RpcException],
     ['ws', WsException],
     ['graphql', LockNotAcquiredError],
+    ['telegraf', LockNotAcquiredError],
   ])('%s, errors of services get its form, and others pass', async (type, Exception) => {
     const fail = (error: Error): Promise<unknown> =>
       lastValueFrom(

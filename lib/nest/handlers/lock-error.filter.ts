@@ -6,10 +6,10 @@ import {
   type ExceptionFilter,
   type Type,
 } from '@nestjs/common';
-import { BaseExceptionFilter, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
-import { throwError } from 'rxjs';
+import { DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { LockError } from '../../errors.js';
-import { reportFault, setRetryAfter } from './answer-for.js';
+import { reportFault } from '../transports/faults.js';
+import { transportOf } from '../transports/transport-of.js';
 
 /** Where `@Catch` notes the classes of a filter. */
 const CATCHES = '__filterCatchExceptions__';
@@ -34,19 +34,12 @@ export class LockErrorFilter implements ExceptionFilter<LockError> {
   }
 
   catch(error: LockError, host: ArgumentsHost): unknown {
-    const type = host.getType<string>();
-    if (type === 'http') setRetryAfter(error, host);
+    const transport = transportOf(host);
+    transport.announce(error, host);
     const filter = this.#applicationsFor(error);
     if (filter !== undefined) return filter.catch(error, host) as unknown;
     reportFault(error);
-    if (type === 'http') {
-      // A testing module gets its adapter after its providers.
-      new BaseExceptionFilter(this.#adapterHost.httpAdapter).catch(error, host);
-      return undefined;
-    }
-    // A microservice sends what its filter's stream fails with; the others (GraphQL) take a thrown error.
-    if (type === 'rpc') return throwError(() => error.getResponse());
-    throw error;
+    return transport.respond(error, host, this.#adapterHost);
   }
 
   /** The filter that the application provides for it; the later one goes first, as in Nest. */

@@ -4,9 +4,9 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { catchError, from, mergeMap, throwError, type Observable } from 'rxjs';
+import { catchError, defer, mergeMap, throwError, type Observable } from 'rxjs';
 import { LockError } from '../../errors.js';
-import { answerFor } from './answer-for.js';
+import { transportOf } from '../transports/transport-of.js';
 
 /** Gives lock errors of handlers, pipes and services the form of their transport, and `Retry-After` under any filter. */
 @Injectable()
@@ -17,7 +17,9 @@ export class LockErrorInterceptor implements NestInterceptor {
       .pipe(
         catchError((error: unknown) =>
           error instanceof LockError
-            ? from(answerFor(error, context)).pipe(mergeMap((answer) => throwError(() => answer)))
+            ? defer(async () => transportOf(context).failureOf(error, context)).pipe(
+                mergeMap((answer) => throwError(() => answer)),
+              )
             : throwError(() => error),
         ),
       );

@@ -7,13 +7,7 @@ import type { LockedMethod } from '../methods/locked-method.js';
 import { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
 import type { LockService } from '../lock.service.js';
-import { answerFor } from './answer-for.js';
-import { requestValues } from './request-values.js';
-import { responseEnd } from './response-end.js';
-import { watchClient } from './watch-client.js';
-
-/** What `@Sse` notes on a handler. */
-const SSE = '__sse__';
+import { transportOf } from '../transports/transport-of.js';
 
 /**
  * Runs a handler under its lock, whatever the transport. To change one decision for an application or a module, extend this class,
@@ -34,12 +28,12 @@ export class LockHandlerRunner {
   run(locked: LockedMethod, context: ExecutionContext, next: CallHandler): Observable<unknown> {
     // Applied twice, by the application too: the outer one has opened the frame.
     if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
+    const transport = transportOf(context);
     return new Observable((subscriber) => {
-      const frame = new HandlerFrame(locked, this.serviceOf(locked), this.requestOf(context), {
-        // Events, and streams of other transports, may never end by themselves: the lock would be held for ever.
-        endsUnsubscribed:
-          context.getType() !== 'http' || Reflect.getMetadata(SSE, context.getHandler()) === true,
-        watchClient: (gone) => watchClient(context, gone),
+      const frame = new HandlerFrame(locked, this.serviceOf(locked), {
+        request: this.requestOf(context),
+        endsUnsubscribed: transport.endsUnsubscribed(context),
+        watchClient: (gone) => transport.watchClient(context, gone),
       });
       const inner = new Subscription();
       /** The answer: held back until the lock is given back, unless it is one of a stream of them. */
@@ -57,7 +51,9 @@ export class LockHandlerRunner {
         subscriber.error(await this.#answer(own, context));
       };
       const complete = async (): Promise<void> => {
-        const end = responseEnd(context, answer?.value, frame);
+        const { args } = frame;
+        const { propertyKey } = locked;
+        const end = transport.responseEnd(context, { value: answer?.value, args, propertyKey });
         if (end !== undefined || frame.isRunning) frame.leave(end);
         else await frame.finish();
         passOn();
@@ -98,12 +94,12 @@ export class LockHandlerRunner {
 
   /** What `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` mean for this call. */
   protected requestOf(context: ExecutionContext): RequestValues {
-    return requestValues(context);
+    return transportOf(context).requestValues(context);
   }
 
   /** What a call of this transport fails with. Errors of others pass. */
   protected async toAnswer(error: unknown, context: ExecutionContext): Promise<unknown> {
-    return error instanceof LockError ? answerFor(error, context) : error;
+    return error instanceof LockError ? transportOf(context).failureOf(error, context) : error;
   }
 
   /** A fault of an override answers the call as well. */

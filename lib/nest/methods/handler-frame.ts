@@ -6,12 +6,13 @@ import type { LockService } from '../lock.service.js';
 import type { Holding } from '../../sections/holding.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 
-/** What the runner knows about a call besides its keys. */
-interface HandlerFrameOptions {
+/** What the runner knows about a call. */
+interface HandlerCall {
+  readonly request: RequestValues;
   /** Whether unsubscribing from the handler's Observable ends it, as in a feed; otherwise its work goes on, and the lock with it. */
-  readonly endsUnsubscribed?: boolean;
+  readonly endsUnsubscribed: boolean;
   /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
-  readonly watchClient?: (gone: (reason: Error) => void) => () => void;
+  readonly watchClient: (gone: (reason: Error) => void) => () => void;
 }
 
 /** Keys that need only the request are asked for before the method is called. */
@@ -29,7 +30,7 @@ export class HandlerFrame {
   readonly service: LockService;
   readonly request: RequestValues;
   readonly endsUnsubscribed: boolean;
-  readonly #watchClient: HandlerFrameOptions['watchClient'];
+  readonly #watchClient: HandlerCall['watchClient'];
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
@@ -46,8 +47,7 @@ export class HandlerFrame {
   constructor(
     locked: LockedMethod,
     service: LockService,
-    request: RequestValues,
-    { endsUnsubscribed = false, watchClient }: HandlerFrameOptions = {},
+    { request, endsUnsubscribed, watchClient }: HandlerCall,
   ) {
     this.locked = locked;
     this.service = service;
@@ -149,7 +149,7 @@ export class HandlerFrame {
     try {
       const keys = service.keysOf(locked, call, request);
       if (locked.waits) {
-        stopWatching = this.#watchClient?.((reason) => {
+        stopWatching = this.#watchClient((reason) => {
           this.#abandoned.abort(reason);
         });
       }

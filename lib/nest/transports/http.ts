@@ -1,0 +1,106 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { finished } from 'node:stream';
+import { HttpException, StreamableFile, type ArgumentsHost } from '@nestjs/common';
+import { BaseExceptionFilter } from '@nestjs/core';
+import type { LockError } from '../../errors.js';
+import type { RequestValues } from '../../key/index.js';
+import { retryAfterSeconds } from './retry-after.js';
+import type { Transport } from './transport.js';
+
+/** Express' objects are Node's own, Fastify's have them as `raw`. */
+type OrRaw<T> = T & { readonly raw?: T };
+
+/** What `@Sse` notes on a handler. */
+const SSE = '__sse__';
+
+/** What `@Res({ passthrough: true })` notes on the class, by method: Nest still sends the answer. */
+const PASSTHROUGH = '__responsePassthrough__';
+
+/** Nobody reads the answer; but Nest logs errors that are no `HttpException`. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+interface Responseish {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  readonly raw?: { readonly headersSent?: boolean };
+  header?(name: string, value: string): unknown;
+  setHeader?(name: string, value: string): unknown;
+}
+
+/** Sets `Retry-After` on an HTTP response that has not begun. Call it from an exception filter of your own that handles lock errors. */
+export function setRetryAfter(error: LockError, host: ArgumentsHost): void {
+  const seconds = retryAfterSeconds(error);
+  const response = host.switchToHttp().getResponse<Responseish>();
+  const sent = response.headersSent ?? response.raw?.headersSent ?? response.sent;
+  if (seconds === undefined || sent === true) return;
+  // Express has both, Fastify's reply the first, the raw response that its middleware gets the second.
+  if (response.header !== undefined) response.header('Retry-After', String(seconds));
+  else response.setHeader?.('Retry-After', String(seconds));
+}
+
+export const httpTransport: Transport = {
+  // Read when asked for: middleware and guards may still set them, on Fastify through getters.
+  requestValues: (context) => context.switchToHttp().getRequest<RequestValues>(),
+
+  announce: setRetryAfter,
+
+  failureOf: (error, host) => {
+    setRetryAfter(error, host);
+    return error;
+  },
+
+  respond: (error, host, adapterHost) => {
+    // A testing module gets its adapter after its providers.
+    new BaseExceptionFilter(adapterHost.httpAdapter).catch(error, host);
+  },
+
+  // It answered with a stream, or it took the response into its own hands (`@Res()`) and has not ended it yet.
+  responseEnd: (context, { value, args, propertyKey }) => {
+    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
+    const raw = response.raw ?? response;
+    const tookOver =
+      (value === undefined || value === response) &&
+      args.some((arg) => arg === response || arg === raw) &&
+      Reflect.getMetadata(PASSTHROUGH, context.getClass(), propertyKey) !== true;
+    if ((!tookOver && !isStream(value)) || raw.writableEnded) return undefined;
+    const request = context.switchToHttp().getRequest<OrRaw<{ readonly socket: Socket }>>();
+    return overOf(raw, (request.raw ?? request).socket);
+  },
+
+  watchClient: (context, gone) => {
+    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
+    const raw = response.raw ?? response;
+    const onClose = (): void => {
+      if (raw.writableFinished) return;
+      gone(new HttpException('The client went away while it waited.', CLIENT_CLOSED_REQUEST));
+    };
+    if (raw.destroyed) onClose();
+    else raw.once('close', onClose);
+    return () => {
+      raw.off('close', onClose);
+    };
+  },
+
+  // Events may never end by themselves: the lock would be held for ever.
+  endsUnsubscribed: (context) => Reflect.getMetadata(SSE, context.getHandler()) === true,
+};
+
+/** A response that waits behind others on its connection (pipelining) is not told when that is cut. */
+function overOf(response: ServerResponse, socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      socket.off('close', over);
+      resolve();
+    };
+    finished(response, { readable: false }, over);
+    if (socket.destroyed) over();
+    else socket.once('close', over);
+  });
+}
+
+function isStream(value: unknown): boolean {
+  if (value instanceof StreamableFile) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  return Symbol.asyncIterator in value || typeof (value as { pipe?: unknown }).pipe === 'function';
+}

@@ -1,0 +1,18 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import { graphqlTransport } from './graphql.js';
+import { httpTransport } from './http.js';
+import { otherTransport } from './other.js';
+import { rpcTransport } from './rpc.js';
+import type { Transport } from './transport.js';
+import { wsTransport } from './ws.js';
+
+const TRANSPORTS: ReadonlyMap<string, Transport> = new Map([
+  ['http', httpTransport],
+  ['rpc', rpcTransport],
+  ['ws', wsTransport],
+  ['graphql', graphqlTransport],
+]);
+
+/** The transport of a call. */
+export const transportOf = (host: ArgumentsHost): Transport =>
+  TRANSPORTS.get(host.getType<string>()) ?? otherTransport;

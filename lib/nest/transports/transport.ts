@@ -1,0 +1,42 @@
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
+import type { HttpAdapterHost } from '@nestjs/core';
+import type { LockError } from '../../errors.js';
+import type { RequestValues } from '../../key/index.js';
+
+/** What a handler has answered, and how it was called. */
+export interface HandlerAnswer {
+  readonly value: unknown;
+  readonly args: readonly unknown[];
+  readonly propertyKey: string | symbol;
+}
+
+/** What is different from one transport of Nest to another. */
+export interface Transport {
+  /** The request of a call, in one shape for every transport. Raw: before pipes. */
+  requestValues(context: ExecutionContext): RequestValues;
+
+  /** What a response says of an error, whoever answers with it. */
+  announce(error: LockError, host: ArgumentsHost): void;
+
+  /** What a call fails with inside its interceptors, for the filters to answer. */
+  failureOf(error: LockError, host: ArgumentsHost): LockError | Promise<Error>;
+
+  /** Answers an error for which the application has no filter: as Nest would. */
+  respond(error: LockError, host: ArgumentsHost, adapterHost: HttpAdapterHost): unknown;
+
+  /**
+   * The end of the response, where the handler's work ends with it and not with its result. `undefined` where the result was the end.
+   */
+  responseEnd(context: ExecutionContext, answer: HandlerAnswer): Promise<void> | undefined;
+
+  /**
+   * Calls `gone` when the client of a call goes away before its response is finished, also if it has done so already: Nest does not tell
+   * handlers that return promises.
+   *
+   * @returns what stops watching
+   */
+  watchClient(context: ExecutionContext, gone: (reason: Error) => void): () => void;
+
+  /** Whether unsubscribing from the handler's Observable ends its work, as in a feed; otherwise the work goes on, and the lock with it. */
+  endsUnsubscribed(context: ExecutionContext): boolean;
+}
