@@ -98,20 +98,32 @@ interface Entry {
   readonly option: Schema[string];
 }
 
-/** Calls are many, and schemas few: what follows from a schema is put together once. */
-const entriesOf = new WeakMap<Schema, readonly Entry[]>();
+interface Prepared {
+  readonly entries: readonly Entry[];
+  /** What options are resolved to of which none is given. */
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
 
-function entries(schema: Schema): readonly Entry[] {
-  let known = entriesOf.get(schema);
-  if (known === undefined) {
-    known = Object.entries(schema).map(([name, option]) => ({
-      name,
-      resolvedName: name + option.unit,
-      option,
-    }));
-    entriesOf.set(schema, known);
-  }
-  return known;
+/** Calls are many, and schemas few: what follows from a schema is put together once. */
+const prepared = new WeakMap<Schema, Prepared>();
+
+function prepare(schema: Schema): Prepared {
+  const known = prepared.get(schema);
+  if (known !== undefined) return known;
+  const entries = Object.entries(schema).map(([name, option]) => ({
+    name,
+    resolvedName: name + option.unit,
+    option,
+  }));
+  const defaults = Object.fromEntries(
+    entries.map(({ name, resolvedName, option }) => [
+      resolvedName,
+      option.fallback === undefined ? undefined : option.resolve(option.fallback, name),
+    ]),
+  );
+  const made = { entries, defaults };
+  prepared.set(schema, made);
+  return made;
 }
 
 /**
@@ -121,14 +133,13 @@ function entries(schema: Schema): readonly Entry[] {
  * @throws LockConfigurationError for the first value that cannot be
  */
 export function resolve<S extends Schema>(schema: S, options: object, path = ''): Resolved<S> {
-  const resolved: Record<string, unknown> = {};
-  for (const { name, resolvedName, option } of entries(schema)) {
+  const { entries, defaults } = prepare(schema);
+  const resolved = { ...defaults };
+  for (const { name, resolvedName, option } of entries) {
     const given = (options as Readonly<Record<string, unknown>>)[name];
-    const value = option.fallback === undefined ? given : (given ?? option.fallback);
-    resolved[resolvedName] =
-      value === undefined && option.presence === 'optional'
-        ? undefined
-        : option.resolve(value, path + name);
+    const isLeftOut = option.fallback === undefined ? given === undefined : given == null;
+    if (!isLeftOut || option.presence === 'required')
+      resolved[resolvedName] = option.resolve(given, path + name);
   }
   return resolved as Resolved<S>;
 }
