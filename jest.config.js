@@ -1,3 +1,5 @@
+import { specsOf } from './scripts/test-parts.mjs';
+
 /** How swc compiles TypeScript to modules of this type. */
 const swc = (type) => [
   '@swc/jest',
@@ -17,7 +19,9 @@ const swc = (type) => [
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
-  testMatch: ['**/*.spec.ts'],
+  testMatch: specsOf(process.env.HOLDFAST_PART ?? 'all').map((spec) => `<rootDir>/${spec}`),
+  testSequencer: '<rootDir>/test/support/sequencer.mjs',
+  globalSetup: '<rootDir>/test/support/global-setup.mjs',
   modulePathIgnorePatterns: ['<rootDir>/test/apps/templates/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
@@ -32,7 +36,7 @@ export default {
   coverageProvider: 'v8',
   coverageReporters: ['text', 'json-summary'],
   coverageThreshold: { global: { lines: 95 } },
-  // Tests start servers and processes of their own.
-  maxWorkers: 2,
+  // Most of the time a test waits, for a lease to end or a server to start: more workers than cores.
+  maxWorkers: 6,
   testTimeout: 30_000,
 };

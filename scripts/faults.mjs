@@ -5,20 +5,24 @@
  * `slow-redis`, `cluster`, `three-masters` or `all`: callers of all modes, of several keys, and whether they are served in time.
  */
 import { randomInt } from 'node:crypto';
-import { register } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { compiledProject } from './compile.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 
 const ROUND_MS = 22_000; // of faults; with its beginning and its end a round takes half a minute
 
-register('../test/support/typescript-hooks.mjs', import.meta.url);
-const { playRound } = await import('../test/faults/orchestrator.ts');
-const { planOf } = await import('../test/faults/plan.ts');
-const { reportOf, summaryOf } = await import('../test/faults/report.ts');
+process.env.HOLDFAST_COMPILED = compiledProject(); // where clients find their programs
+const load = (file) =>
+  import(pathToFileURL(join(process.env.HOLDFAST_COMPILED, 'test', file)).href);
+const { playRound } = await load('faults/orchestrator.js');
+const { planOf } = await load('faults/plan.js');
+const { reportOf, summaryOf } = await load('faults/report.js');
 const engine = {
-  ...(await import('../test/engine/plan.ts')),
-  ...(await import('../test/engine/report.ts')),
-  ...(await import('../test/engine/stage.ts')),
+  ...(await load('engine/plan.js')),
+  ...(await load('engine/report.js')),
+  ...(await load('engine/stage.js')),
 };
 
 function settingsOf(args) {

@@ -1,27 +1,43 @@
 /**
- * `npm test`: makes sure a Redis server program is here, then runs jest. Arguments go to jest:
- * `npm test -- test/support` runs one folder, without the coverage that only the whole suite can reach.
+ * `npm test`: makes sure a Redis server program is here, then runs jest. Arguments go to jest: `npm test -- test/support` runs one folder.
+ * Ours are `--part unit` (scripts/test-parts.mjs; default: main, or with paths all) and `--record-times` (test/support/sequencer.mjs).
  */
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureRedisServer } from './redis-server.mjs';
+import { PARTS } from './test-parts.mjs';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const jest = join(projectRoot, 'node_modules', 'jest', 'bin', 'jest.js');
 
-function jestArguments(args) {
-  return args.length === 0 ? ['--coverage'] : ['--coverageThreshold={}', ...args];
+function readArguments(args) {
+  const forJest = [...args];
+  const env = {};
+  const at = forJest.indexOf('--part');
+  if (at >= 0) [, env.HOLDFAST_PART] = forJest.splice(at, 2);
+  const times = forJest.indexOf('--record-times');
+  if (times >= 0) {
+    forJest.splice(times, 1);
+    env.HOLDFAST_RECORD_TIMES = 'yes';
+  }
+  const namesPaths = forJest.some((argument) => !argument.startsWith('-'));
+  env.HOLDFAST_PART ??= namesPaths ? 'all' : 'main';
+  if (!PARTS.includes(env.HOLDFAST_PART)) {
+    throw new Error(`test: --part is one of ${PARTS.join(', ')}`);
+  }
+  if (env.HOLDFAST_PART === 'soak') env.HOLDFAST_SOAK = 'yes';
+  // A few specs reach fewer lines than all of them.
+  if (namesPaths) forJest.unshift('--coverageThreshold={}');
+  return { env, forJest };
 }
 
-function runJest(serverProgram, args) {
-  const nodeArguments = ['--experimental-vm-modules', jest, ...jestArguments(args)];
-  console.log(
-    `test: node ${['--experimental-vm-modules', 'jest', ...jestArguments(args)].join(' ')}`,
-  );
-  const child = spawn(process.execPath, nodeArguments, {
+function runJest(serverProgram, { env, forJest }) {
+  const command = ['--experimental-vm-modules', jest, ...forJest];
+  console.log(`test: node ${command.join(' ').replace(jest, 'jest')} (${env.HOLDFAST_PART})`);
+  const child = spawn(process.execPath, command, {
     cwd: projectRoot,
-    env: { ...process.env, REDIS_SERVER_BIN: serverProgram },
+    env: { ...process.env, ...env, REDIS_SERVER_BIN: serverProgram },
     stdio: 'inherit',
   });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
@@ -36,7 +52,8 @@ function runJest(serverProgram, args) {
 }
 
 try {
-  runJest(ensureRedisServer(), process.argv.slice(2));
+  const settings = readArguments(process.argv.slice(2));
+  runJest(ensureRedisServer(), settings);
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;

@@ -1,7 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-
-const HOOKS = fileURLToPath(new URL('../support/register-typescript.mjs', import.meta.url));
+import { compiledFile } from '../support/compiled.js';
 
 /** The part of a client's settings that its parent has to know. */
 export interface Named {
@@ -30,8 +28,8 @@ export class ClientProcess {
   /** With a limit, a process that is ready and then says nothing for so long is ended: its event loop is dead. */
   constructor(script: URL, settings: Named, longestSilenceMs?: number) {
     this.name = settings.name;
-    this.#process = fork(fileURLToPath(script), [JSON.stringify(settings)], {
-      execArgv: ['--import', HOOKS],
+    this.#process = fork(compiledFile(script), [JSON.stringify(settings)], {
+      execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });

@@ -13,7 +13,7 @@ afterEach(async () => {
 
 function startDemo(env: Record<string, string> = {}): Program {
   demo = new Program('scripts/demo.mjs', {
-    DEMO_APP: 'sample/demo/src/main.ts',
+    DEMO_APP: 'sample/demo/src/main.js',
     DEMO_PAYMENTS: String(PAYMENTS),
     DEMO_PROCESSES: '2',
     ...env,

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { compiledProject } from '../support/compiled.js';
 import { until } from '../support/eventually.js';
-
-const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
 /** How a program ended: one of the two is set. */
 export interface Exit {
@@ -10,7 +8,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A program of this project in a process of its own, run from its TypeScript sources. */
+/** A program of this project in a process of its own, as it was compiled from its present sources. */
 export class Program {
   /** Resolves when the process has ended and all of its output has been read. */
   readonly ended: Promise<Exit>;
@@ -20,9 +18,8 @@ export class Program {
 
   /** `env` is added to that of the tests; what is `undefined` there is left out. */
   constructor(script: string, env: Readonly<Record<string, string | undefined>>) {
-    const typescript = ['--import', './test/support/register-typescript.mjs'];
-    this.#child = spawn(process.execPath, [...typescript, script], {
-      cwd: projectRoot,
+    this.#child = spawn(process.execPath, [script.replace(/\.ts$/, '.js')], {
+      cwd: compiledProject(),
       env: { ...process.env, NODE_OPTIONS: undefined, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

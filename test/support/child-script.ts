@@ -1,7 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-
-const HOOKS = fileURLToPath(new URL('./register-typescript.mjs', import.meta.url));
+import { compiledFile } from './compiled.js';
 
 /** A TypeScript file in a process of its own, with the library as this process has it. */
 export class ChildScript {
@@ -10,8 +8,7 @@ export class ChildScript {
   readonly #process: ChildProcess;
 
   constructor(script: URL, args: readonly string[], nodeOptions: readonly string[] = []) {
-    const file = fileURLToPath(script);
-    this.#process = spawn(process.execPath, [...nodeOptions, '--import', HOOKS, file, ...args], {
+    this.#process = spawn(process.execPath, [...nodeOptions, compiledFile(script), ...args], {
       env: { ...process.env, NODE_OPTIONS: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -7,16 +7,24 @@ const WATCHED = new Set(['Timeout', 'TCPWRAP', 'TCPSERVERWRAP', 'TLSWRAP', 'PROC
 /** A watch over the timers, sockets, listening ports and child processes that are opened from its start on. */
 export interface HandleWatch {
   /** Ends the watch, and rejects with what was opened, and where, if some of it still keeps this process alive. */
-  expectNoneOpen(): Promise<void>;
+  expectNoneOpen(patience?: Patience): Promise<void>;
+}
+
+/** For how long it is waited until what is being closed is closed. Default: 10 s, for a busy machine. */
+export interface Patience {
+  readonly withinMs: number;
 }
 
 /** Runs `work` and rejects if it leaves a timer, a socket, a port or a child process open. */
-export async function expectNoOpenHandles(work: () => Promise<unknown>): Promise<void> {
+export async function expectNoOpenHandles(
+  work: () => Promise<unknown>,
+  patience?: Patience,
+): Promise<void> {
   const watch = watchHandles();
   try {
     await work();
   } finally {
-    await watch.expectNoneOpen();
+    await watch.expectNoneOpen(patience);
   }
 }
 
@@ -39,18 +47,15 @@ export function watchHandles(): HandleWatch {
   }).enable();
 
   return {
-    async expectNoneOpen() {
+    async expectNoneOpen(patience = { withinMs: CLOSED_WITHIN_MS }) {
       watching = false;
       // Node tells of a closed handle one turn of the event loop later, or two.
-      await eventually(
-        () => {
-          const left = [...open.values()].filter(({ resource }) => keepsProcessAlive(resource));
-          if (left.length === 0) return;
-          const list = left.map(({ type, origin }) => `${type} opened ${origin}`);
-          throw new Error(`Left open: ${list.join('; ')}`);
-        },
-        { withinMs: CLOSED_WITHIN_MS },
-      ).finally(() => hook.disable());
+      await eventually(() => {
+        const left = [...open.values()].filter(({ resource }) => keepsProcessAlive(resource));
+        if (left.length === 0) return;
+        const list = left.map(({ type, origin }) => `${type} opened ${origin}`);
+        throw new Error(`Left open: ${list.join('; ')}`);
+      }, patience).finally(() => hook.disable());
     },
   };
 }

@@ -1,0 +1,108 @@
+/**
+ * Compiles all TypeScript of the project as jest compiles it (jest.config.js), for the processes that tests start: one that compiles
+ * for itself takes a second more of a core to start.
+ */
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { transformSync } from '@swc/core';
+import jestConfig from '../jest.config.js';
+
+const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+const ROOMS = ['lib', 'test', 'sample', 'scripts'];
+const LEFT_OUT = /(^|\/)(node_modules|dist|templates)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
+const KEPT_MS = 24 * 60 * 60 * 1_000;
+
+/** Within `node_modules`, so that packages are found from there. */
+const CACHE = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'compiled');
+
+/** What `nestjs-holdfast` is for the samples, and for tests that use it as applications do. */
+const MANIFEST = {
+  name: 'nestjs-holdfast',
+  type: 'module',
+  exports: { '.': './lib/index.js', './testing': './lib/testing/index.js' },
+};
+
+/**
+ * The folder with the compiled project: `test/queue/waits.ts` is `test/queue/waits.js` there. It is named by what it was made of,
+ * so the same sources are compiled once.
+ */
+export function compiledProject() {
+  const sources = ROOMS.flatMap(sourcesOf);
+  const folder = join(CACHE, fingerprint(sources));
+  if (!isThere(folder)) {
+    mkdirSync(CACHE, { recursive: true });
+    removeOld();
+    const fresh = mkdtempSync(join(CACHE, 'new-'));
+    for (const source of sources) compile(source, fresh);
+    writeFileSync(join(fresh, 'package.json'), JSON.stringify(MANIFEST));
+    moveTo(folder, fresh);
+  }
+  utimesSync(folder, new Date(), new Date());
+  return folder;
+}
+
+function sourcesOf(room) {
+  return readdirSync(join(projectRoot, room), { recursive: true })
+    .map((file) => join(room, file))
+    .filter((file) => /\.(c?ts|mjs)$/.test(file) && !LEFT_OUT.test(file))
+    .sort();
+}
+
+function fingerprint(sources) {
+  const hash = createHash('sha256');
+  for (const source of [...sources, 'jest.config.js', 'scripts/compile.mjs']) {
+    hash.update(source).update('\0');
+    hash.update(readFileSync(join(projectRoot, source))).update('\0');
+  }
+  return hash.digest('hex').slice(0, 20);
+}
+
+function compile(source, folder) {
+  const [from, to] = [join(projectRoot, source), join(folder, source)];
+  mkdirSync(dirname(to), { recursive: true });
+  if (source.endsWith('.mjs')) {
+    copyFileSync(from, to);
+    return;
+  }
+  const [, [, options]] = Object.entries(jestConfig.transform).find(([pattern]) =>
+    new RegExp(pattern).test(source),
+  );
+  const { code } = transformSync(readFileSync(from, 'utf8'), {
+    ...options,
+    filename: from,
+    swcrc: false,
+  });
+  writeFileSync(to.replace(/ts$/, 'js'), code);
+}
+
+/** Whole or not at all: another run may compile the same. */
+function moveTo(folder, fresh) {
+  try {
+    renameSync(fresh, folder);
+  } catch (error) {
+    rmSync(fresh, { recursive: true });
+    if (!isThere(folder)) throw error;
+  }
+}
+
+function removeOld() {
+  for (const name of readdirSync(CACHE)) {
+    const folder = join(CACHE, name);
+    if (Date.now() - statSync(folder).mtimeMs > KEPT_MS) rmSync(folder, { recursive: true });
+  }
+}
+
+const isThere = (folder) => statSync(folder, { throwIfNoEntry: false }) !== undefined;

@@ -1,0 +1,63 @@
+/**
+ * The parts of the tests. What a spec imports says which of them it belongs to, so no list has to be kept.
+ *
+ * - `main`, which `npm test` runs: everything but the samples
+ * - `unit`: what needs no server, no other process and no compiler
+ * - `soak`: what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `samples`: the programs of `sample/` and the demo
+ * - `all`: every spec, for `npm test -- test/queue`
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+const SPEC = /\.spec\.ts$/;
+const NOT_OURS = /^apps\/templates\//;
+const SAMPLE = /^test\/sample\//;
+const SOAK = 'test/support/soak.ts';
+/** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
+const NOT_UNIT = new Set(['node:child_process', 'typescript']);
+
+const isSample = (spec) => SAMPLE.test(spec);
+const isUnit = (spec) => !isSample(spec) && disjoint(importsOf(spec), NOT_UNIT);
+
+const BELONGS = {
+  main: (spec) => !isSample(spec),
+  unit: isUnit,
+  soak: (spec) => importsOf(spec).has(SOAK),
+  samples: isSample,
+  all: () => true,
+};
+
+/** The names of the parts. */
+export const PARTS = Object.keys(BELONGS);
+
+/** The specs of a part, as paths from the root of the project. */
+export function specsOf(part) {
+  return readdirSync(join(projectRoot, 'test'), { recursive: true })
+    .filter((file) => SPEC.test(file) && !NOT_OURS.test(file))
+    .map((file) => `test/${file}`)
+    .filter((spec) => BELONGS[part](spec))
+    .sort();
+}
+
+/** Packages and files of the project that a file imports, and those that these import; but not what the library does. */
+function importsOf(file, found = new Set()) {
+  for (const [, name] of readFileSync(join(projectRoot, file), 'utf8').matchAll(IMPORT)) {
+    const imported = name.startsWith('.') ? sourceOf(join(dirname(file), name)) : name;
+    if (found.has(imported)) continue;
+    found.add(imported);
+    if (/^(test|scripts)\//.test(imported)) importsOf(imported, found);
+  }
+  return found;
+}
+
+const IMPORT = /^(?:import|export) (?!type )(?:[^;']*? from )?'([^']+)'/gm;
+
+function sourceOf(path) {
+  const source = path.replace(/js$/, 'ts');
+  return relative('.', existsSync(join(projectRoot, source)) ? source : path);
+}
+
+const disjoint = (set, other) => ![...set].some((item) => other.has(item));
