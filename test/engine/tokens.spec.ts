@@ -1,5 +1,6 @@
 import { afterAll, describe, it } from '@jest/globals';
 import { watchHandles } from '../support/no-leaks.js';
+import { share } from '../support/soak.js';
 import { type Crew, FAIR_WAIT_MS } from './plan.js';
 import { expectSound } from './report.js';
 import { playOnce } from './stage.js';
@@ -25,7 +26,7 @@ describe('the fencing tokens of limited locks', () => {
     const plan = {
       seed: 8,
       store: 'one-redis',
-      lengthMs: 4_000,
+      lengthMs: share(1_500, 4_000),
       crews: [crew],
       faults: [],
     } as const;

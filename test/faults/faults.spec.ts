@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { rmSync } from 'node:fs';
 import { watchHandles } from '../support/no-leaks.js';
+import { share } from '../support/soak.js';
 import { playRound, type Round } from './orchestrator.js';
 import { LONGEST_TTL_MS, type Plan, planOf } from './plan.js';
 import { reportOf } from './report.js';
@@ -18,7 +19,7 @@ describe('three servers and four processes, under faults of all kinds', () => {
   let round: Round;
 
   beforeAll(async () => {
-    round = await playRound(planOf({ seed: SEED, nodes: 3, lengthMs: 15_000 }));
+    round = await playRound(planOf({ seed: SEED, nodes: 3, lengthMs: share(7_000, 15_000) }));
   }, LIMIT_MS);
 
   it('keep every promise', () => {

@@ -13,11 +13,14 @@ import type { Script } from '../../lib/store/redis/scripts/script.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
+import { share } from '../support/soak.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { openStore, request, type OpenStore } from './open-store.js';
 
 const PROCESS = new URL('modes-process.ts', import.meta.url);
 const KEEP_MS = 600_000;
+/** How long many processes lock. */
+const WORK_MS = share(1_000, 3_000);
 const [MAIN, FENCE, QUEUE, HOLDERS] = [
   'lock:key',
   '{lock:key}:fence',
@@ -409,7 +412,9 @@ describe('many processes', () => {
       );
       ends.push(() => Promise.all(others.map((each) => each.stop())));
       const urls = [server, ...others].map(({ url }) => url);
-      await Promise.all([1, 2, 3, 4].map(() => child('work', '{}', ...urls).output));
+      await Promise.all(
+        [1, 2, 3, 4].map(() => child('work', JSON.stringify({ ttl: WORK_MS }), ...urls).output),
+      );
       expect(await redis.lrange('wrong', 0, -1)).toEqual([]);
       const done = await redis.hgetall('done');
       for (const kind of count === 1 ? ['shared', 'exclusive', 'limit'] : ['shared', 'exclusive'])

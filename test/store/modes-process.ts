@@ -1,6 +1,7 @@
 /**
  * A process that takes a lock. `hold`: holds it until it is killed. `wait`: stands in line for it. `work`: takes it at random as a
- * reader or a writer, or with the limit of three, and counts in Redis who is inside. Arguments: what, options of acquire as JSON, URLs.
+ * reader or a writer, or with the limit of three, for as many ms as `options.ttl`, and counts in Redis who is inside. Arguments: what,
+ * options of acquire as JSON, URLs.
  */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,7 +35,7 @@ async function once(until: number): Promise<void> {
 }
 
 if (what === 'work') {
-  const until = Date.now() + 3_000;
+  const until = Date.now() + Number(options.ttl);
   await Promise.all(Array.from({ length: 8 }, () => once(until)));
   await locks.shutdown();
   redis.disconnect();

@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import {
   LockConfigurationError,
@@ -8,8 +7,6 @@ import {
   LockService,
   LockStoreUnavailableError,
   type Lock,
-  type LockEvents,
-  type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -18,153 +15,42 @@ import { runInNewContext } from 'node:vm';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { Script } from '../../lib/store/redis/scripts/script.js';
+import { openStore, request } from '../store/open-store.js';
 import { eventually } from '../support/eventually.js';
-import { watchHandles } from '../support/no-leaks.js';
 import { sendOnce } from '../support/own-connection.js';
 import { RedisCluster } from '../support/redis-cluster.js';
-import { RedisServer } from '../support/redis-server.js';
-import { watchRejections } from '../support/scripted-service.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
-import { openStore, request } from '../store/open-store.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { share } from '../support/soak.js';
+import {
+  LIMIT_MS,
+  MINUTE_MS,
+  services,
+  at,
+  masters,
+  three,
+  urlOf,
+  nameOf,
+  open,
+  proxied,
+  plant,
+  holdersOf,
+  leftOn,
+  expectNothingLeftOn,
+  holderOn,
+  standsInLine,
+  failureOf,
+  aborted,
+  lossesOf,
+  timesSent,
+  growing,
+  useFiveMasters,
+} from './quorum-stage.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-const MINUTE_MS = 60_000;
 /** Longer than a test may take: whoever waits for it to be over fails. */
 const TOO_LONG_MS = 28_000;
-/** For tests in which nobody may wait for `TOO_LONG_MS`, or for the end of a lease of a minute. */
-const LIMIT_MS = 25_000;
 
-const handles = watchHandles();
-const rejections = watchRejections();
-const services: LockService[] = [];
-const proxies: TcpProxy[] = [];
-let five: readonly RedisServer[] = [];
-
-const at = <T>(list: readonly T[], index: number): T => {
-  const item = list[index];
-  if (item === undefined) throw new Error(`There is no number ${index}.`);
-  return item;
-};
-
-const masters = (count: number): readonly RedisServer[] => five.slice(0, count);
-
-/** The three that most of these tests need. */
-const three = (): readonly [RedisServer, RedisServer, RedisServer] => [
-  at(five, 0),
-  at(five, 1),
-  at(five, 2),
-];
-
-const urlOf = ({ port }: { readonly port: number }): string => `redis://127.0.0.1:${port}`;
-const nameOf = ({ port }: { readonly port: number }): string => `127.0.0.1:${port}`;
-
-async function open(
-  nodes: readonly { readonly port: number }[],
-  options: Partial<LockModuleOptions> = {},
-): Promise<LockService> {
-  const service = new LockService({ redis: nodes.map(urlOf), ttl: MINUTE_MS, ...options });
-  services.push(service);
-  await service.open();
-  return service;
-}
-
-async function proxied(server: RedisServer): Promise<TcpProxy> {
-  const proxy = await TcpProxy.start(server.port);
-  proxies.push(proxy);
-  return proxy;
-}
-
-/** Somebody else's token, on these nodes. */
-async function plant(
-  nodes: readonly RedisServer[],
-  key: string,
-  token = 'somebody else',
-): Promise<void> {
-  for (const node of nodes) await node.command('SET', `lock:${key}`, token, 'PX', MINUTE_MS);
-}
-
-/** Whose the key is, on each node. */
-const holdersOf = (nodes: readonly RedisServer[], key: string): Promise<unknown[]> =>
-  Promise.all(nodes.map((node) => node.command('GET', `lock:${key}`)));
-
-/** All keys that are on these nodes, but the fences, which outlive their leases. */
-async function leftOn(nodes: readonly RedisServer[]): Promise<readonly string[]> {
-  const lists = await Promise.all(nodes.map((node) => node.command('KEYS', '*')));
-  return (lists as string[][]).flat().filter((name) => !name.endsWith(':fence'));
-}
-
-const expectNothingLeftOn = (nodes: readonly RedisServer[]): Promise<unknown> =>
-  eventually(async () => {
-    expect(await leftOn(nodes)).toEqual([]);
-  });
-
-/** Whose the key is on this node, once it has voted: the others may have decided before. */
-const holderOn = (node: RedisServer, key: string): Promise<unknown> =>
-  eventually(() => node.command('GET', `lock:${key}`));
-
-/** Until somebody stands in line for the key on a majority of these nodes: those decide, and one of the others may have refused the holder. */
-const standsInLine = (nodes: readonly RedisServer[], key: string): Promise<unknown> =>
-  eventually(async () => {
-    const lines = await Promise.all(
-      nodes.map((node) => node.command('EXISTS', `{lock:${key}}:queue`)),
-    );
-    expect(lines.filter((line) => line === 1).length).toBeGreaterThan(nodes.length / 2);
-  });
-
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
-  const value = await promise.catch((error: unknown) => ({ error }));
-  if (typeof value === 'object' && value !== null && 'error' in value) return value.error;
-  throw new Error(`It did not fail, but gave ${inspect(value)}.`);
-}
-
-const aborted = (signal: AbortSignal): Promise<unknown> =>
-  signal.aborted
-    ? Promise.resolve()
-    : new Promise((resolve) => {
-        signal.addEventListener('abort', resolve, { once: true });
-      });
-
-function lossesOf(service: LockService): LockEvents['lost'][] {
-  const losses: LockEvents['lost'][] = [];
-  service.on('lost', (event) => losses.push(event));
-  return losses;
-}
-
-/** How often a script was sent to the server while `work` ran. */
-async function timesSent(
-  script: Script,
-  server: RedisServer,
-  work: () => Promise<unknown>,
-): Promise<number> {
-  const commands = await server.commandsSentDuring(work);
-  return commands.filter(([, first]) => first === script.sha || first === script.lua).length;
-}
-
-const growing = (tokens: readonly number[]): readonly number[] =>
-  [...new Set(tokens)].sort((one, other) => one - other);
-
-beforeAll(async () => {
-  Logger.overrideLogger(false);
-  five = await Promise.all([1, 2, 3, 4, 5].map(() => RedisServer.start()));
-}, MINUTE_MS);
-
-afterEach(async () => {
-  for (const server of five) if (server.isRunning) server.thaw();
-  for (const proxy of proxies) proxy.resume();
-  await Promise.all(services.splice(0).map((service) => service.shutdown(0)));
-  await Promise.all(proxies.splice(0).map((proxy) => proxy.stop()));
-  for (const server of five) {
-    if (!server.isRunning) await server.restart();
-    await server.command('FLUSHALL');
-  }
-}, MINUTE_MS);
-
-afterAll(async () => {
-  await Promise.all(five.map((server) => server.stop()));
-  await handles.expectNoneOpen();
-  await rejections.expectNone();
-}, MINUTE_MS);
+useFiveMasters();
 
 describe('a quorum: who gets the lock', () => {
   it.each([2, 4])(
@@ -444,7 +330,7 @@ describe('a quorum: nodes that are silent, slow or down', () => {
         const locks = new LockService({ redis, ttl: MINUTE_MS });
         services.push(locks);
         await locks.open();
-        for (let round = 0; round < 100; round += 1) {
+        for (let round = 0; round < share(30, 100); round += 1) {
           const keys = Array.from({ length: 4 + (round % 3) }, (_, index) => `${round}:${index}`);
           await locks.run(keys, () => undefined);
         }
@@ -840,170 +726,6 @@ describe('a quorum: a node that lost its data', () => {
     }
     expect(tokens).toEqual(growing(tokens));
   });
-});
-
-describe('a quorum: fencing tokens', () => {
-  it('grow, whichever two of three nodes are reachable, and however far apart their last ones are', async () => {
-    const gates = await Promise.all(three().map(proxied));
-    const locks = await open(gates, { nodeTimeout: 1_000, wait: '20s' });
-    const farApartUs = 1_000_000_000;
-    const nowUs = Date.now() * 1_000;
-    for (const [index, server] of three().entries()) {
-      const fence = String(nowUs + index * index * farApartUs);
-      await server.command('SET', '{lock:key}:fence', fence, 'PX', 10 * MINUTE_MS);
-    }
-    const tokens: number[] = [];
-    for (let turn = 0; turn < 9; turn += 1) {
-      const away = turn % gates.length;
-      const gate = at(gates, away);
-      gate.refuse();
-      gate.cut();
-      await eventually(async () => {
-        const { nodes } = await locks.health();
-        expect(nodes.map(({ reachable }) => reachable)).toEqual(gates.map((_, i) => i !== away));
-      });
-      for (let grant = 0; grant < 3; grant += 1) {
-        tokens.push(await locks.run('key', ({ fencingToken }) => fencingToken));
-      }
-      gate.accept();
-      // A fence is lost now and then, too: of the one that comes back.
-      if (turn >= 6) await at(three(), away).command('DEL', '{lock:key}:fence');
-    }
-    expect(tokens).toHaveLength(27);
-    expect(tokens).toEqual(growing(tokens));
-  });
-
-  it('grow for many who ask in turns, of whom each reaches two other nodes', async () => {
-    const [first, second, third] = three();
-    const gone = await RedisServer.start();
-    await gone.stop();
-    const reach = [
-      [first, second, gone],
-      [gone, second, third],
-      [first, gone, third],
-    ];
-    const clients = await Promise.all(reach.map((nodes) => open(nodes)));
-    for (const [index, server] of three().entries()) {
-      const fence = String(Date.now() * 1_000 + (3 - index) * 500_000_000);
-      await server.command('SET', '{lock:key}:fence', fence, 'PX', 10 * MINUTE_MS);
-    }
-    const tokens: number[] = [];
-    for (let grant = 0; grant < 60; grant += 1) {
-      const client = at(clients, (grant * 7) % 3);
-      tokens.push(await client.run('key', { wait: '20s' }, (lock) => lock.fencingToken));
-    }
-    expect(tokens).toEqual(growing(tokens));
-  });
-});
-
-describe('a quorum: waiting', () => {
-  it.each([3, 5])(
-    'ends with the release, on %i nodes',
-    async (count) => {
-      const nodes = masters(count);
-      const [holder, waiter] = [await open(nodes), await open(nodes)];
-      for (let round = 0; round < 5; round += 1) {
-        const lock = await holder.acquire('key', { autoExtend: false });
-        const waiting = waiter.acquire('key', { wait: MINUTE_MS });
-        await standsInLine(nodes, 'key');
-        expect(await lock.release()).toBe(true);
-        expect(await (await waiting).release()).toBe(true);
-      }
-    },
-    LIMIT_MS,
-  );
-
-  it.each([0, 1, 2])(
-    'ends with the release while node number %i is dead: from the start, or since they wait',
-    async (number) => {
-      const dead = at(three(), number);
-      const alive = three().filter((server) => server !== dead);
-      for (const when of ['while they wait', 'before']) {
-        const [holder, waiter] = [await open(three()), await open(three())];
-        const lock = await holder.acquire('key', { autoExtend: false });
-        const waiting = waiter.acquire('key', { wait: MINUTE_MS });
-        await standsInLine(dead.isRunning ? three() : alive, 'key');
-        if (when === 'while they wait') await dead.kill();
-        expect(await lock.release()).toBe(true);
-        expect(await (await waiting).release()).toBe(true);
-      }
-    },
-    LIMIT_MS,
-  );
-
-  it('ends with the release by a holder that reaches other nodes than those who wait', async () => {
-    const [first, second, third] = three();
-    const gone = await RedisServer.start();
-    await gone.stop();
-    const holder = await open([first, second, gone]);
-    const waiter = await open([gone, second, third]);
-    const lock = await holder.acquire('key', { autoExtend: false });
-    const waiting = waiter.acquire('key', { wait: MINUTE_MS });
-    await standsInLine([second], 'key');
-    expect(await lock.release()).toBe(true);
-    expect((await waiting).isHeld).toBe(true);
-  }, 25_000);
-
-  /**
-   * Services each of which is nearer to one of the nodes than the others are: when they ask at once, each has a vote of its own, and
-   * none a majority.
-   */
-  async function withNodesOfTheirOwn(count: number): Promise<LockService[]> {
-    const far = await Promise.all(three().map(proxied));
-    for (const proxy of far) proxy.delay(5, 'to-server');
-    return Promise.all(
-      Array.from({ length: count }, (_, number) =>
-        open(far.map((proxy, index) => (index === number % 3 ? at(three(), index) : proxy))),
-      ),
-    );
-  }
-
-  it.each(['in the same order', 'each another node first'])(
-    'lets ten who ask at once have the lock, one after the other, again and again: %s',
-    async (order) => {
-      const contenders =
-        order === 'in the same order'
-          ? await Promise.all(Array.from({ length: 10 }, () => open(three())))
-          : await withNodesOfTheirOwn(10);
-      let [inside, most, done] = [0, 0, 0];
-      for (let round = 0; round < 20; round += 1) {
-        await Promise.all(
-          contenders.map((locks) =>
-            locks.run('key', { wait: '20s' }, async () => {
-              most = Math.max(most, (inside += 1));
-              await new Promise((resolve) => setImmediate(resolve));
-              inside -= 1;
-              done += 1;
-            }),
-          ),
-        );
-      }
-      expect(done).toBe(200);
-      expect(most).toBe(1);
-      await expectNothingLeftOn(three());
-    },
-    2 * MINUTE_MS,
-  );
-
-  it.each([2, 3])(
-    'gives the lock to at most one of %i who try at once, and leaves nothing of the others',
-    async (count) => {
-      const all = await withNodesOfTheirOwn(count);
-      let granted = 0;
-      for (let round = 0; round < 50; round += 1) {
-        // They are told "yours" or "not yours", and nothing else: no node is down.
-        const locks = await Promise.all(all.map((service) => service.tryAcquire('key')));
-        const winners = locks.filter((lock) => lock !== null);
-        expect(winners.length).toBeLessThanOrEqual(1);
-        granted += winners.length;
-        for (const lock of winners) expect(await lock.release()).toBe(true);
-      }
-      // All may go away empty-handed when their votes were split again and again; but that is not the rule.
-      expect(granted).toBeGreaterThan(25);
-      await expectNothingLeftOn(three());
-      expect(await at(all, 0).tryRun('key', () => 'ran')).toMatchObject({ acquired: true });
-    },
-  );
 });
 
 describe('leases that nobody gives back', () => {
