@@ -21,6 +21,12 @@ interface Abilities {
 const SHARED = { mode: 'shared' } as const;
 const LONG_WAIT = '25s';
 
+/** A lease that is renewed, and so long that no pause of a busy machine costs it. */
+const RENEWED_TTL_MS = 1_500;
+
+/** A lease that is not renewed: long enough for the answer to come in time. */
+const SHORT_TTL_MS = 600;
+
 /** What every store must do of locks that several hold together. `open` is called once; the tests use keys of their own. */
 export function describeModes(
   name: string,
@@ -109,12 +115,12 @@ export function describeModes(
 
       it('that are not renewed are gone each at the end of its own lease, and the time told is that of the longest', async () => {
         const [one, two] = await setUp();
-        const short = await one.acquire(key, { ...SHARED, ttl: 300, autoExtend: false });
+        const short = await one.acquire(key, { ...SHARED, ttl: SHORT_TTL_MS, autoExtend: false });
         const long = await one.acquire(key, { ...SHARED, ttl: '20s' });
         const { held, ...rest } = await two.inspect(key);
         expect(held).toBe(true);
         expect(Number((rest as { remainingMs?: number }).remainingMs)).toBeGreaterThan(10_000);
-        await sleep(400);
+        await sleep(SHORT_TTL_MS + 100);
         expect(short.isHeld).toBe(false);
         expect(await two.tryAcquire(key)).toBeNull();
         await long.release();
@@ -124,7 +130,7 @@ export function describeModes(
       it('leave the key when the longest lease is given back to those whose leases are shorter', async () => {
         const [one, two] = await setUp();
         const long = await one.acquire(key, { ...SHARED, ttl: '1m' });
-        await one.acquire(key, { ...SHARED, ttl: 400, autoExtend: false });
+        await one.acquire(key, { ...SHARED, ttl: SHORT_TTL_MS, autoExtend: false });
         await long.release();
         const writer = await two.acquire(key, { wait: '10s' });
         expect(writer.isHeld).toBe(true);
@@ -133,10 +139,10 @@ export function describeModes(
       it('are renewed for as long as they hold it', async () => {
         const [one, two] = await setUp();
         const locks = [
-          await one.acquire(key, { ...SHARED, ttl: 300 }),
-          await two.acquire(key, { ...SHARED, ttl: 300 }),
+          await one.acquire(key, { ...SHARED, ttl: RENEWED_TTL_MS }),
+          await two.acquire(key, { ...SHARED, ttl: RENEWED_TTL_MS }),
         ];
-        await sleep(1_000);
+        await sleep(2 * RENEWED_TTL_MS + 500);
         expect(locks.map(({ isHeld }) => isHeld)).toEqual([true, true]);
         expect(await two.tryAcquire(key)).toBeNull();
         for (const lock of locks) expect(await lock.release()).toBe(true);
@@ -381,7 +387,7 @@ export function describeModes(
 
         it('has a place free when a lease ends that was not renewed', async () => {
           const [one, two] = await setUp();
-          await one.acquire(key, { limit: 2, ttl: 300, autoExtend: false });
+          await one.acquire(key, { limit: 2, ttl: SHORT_TTL_MS, autoExtend: false });
           await one.acquire(key, { limit: 2, ttl: '1m' });
           expect(await two.tryAcquire(key, { limit: 2 })).toBeNull();
           const next = await two.acquire(key, { limit: 2, wait: '10s' });

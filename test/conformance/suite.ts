@@ -26,6 +26,15 @@ export interface Backend {
   close(): Promise<void>;
 }
 
+/** A lease that is renewed, and so long that no pause of a busy machine costs it. */
+const RENEWED_TTL_MS = 1_500;
+
+/** By then it would be over, if it were not renewed. */
+const OVER_MS = RENEWED_TTL_MS + 500;
+
+/** A lease that is not renewed: long enough for the answer to come in time. */
+const SHORT_TTL_MS = 400;
+
 /** Well above what a reply takes on a busy machine, well below the TTLs that it is set against. */
 const SOON_MS = 10_000;
 
@@ -228,7 +237,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('ends a lock that is not renewed, and its holder knows', async () => {
         const [first, second] = await twoServices();
         const key = newKey();
-        const lock = await first.acquire(key, { ttl: 150, autoExtend: false });
+        const lock = await first.acquire(key, { ttl: SHORT_TTL_MS, autoExtend: false });
         const aborted = until(listenable(lock.signal), 'abort');
 
         const next = await second.acquire(key, { wait: SOON_MS });
@@ -243,8 +252,8 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('is renewed for as long as the lock is held', async () => {
         const [first, second] = await twoServices();
         const key = newKey();
-        const lock = await first.acquire(key, { ttl: 300 });
-        await sleep(1_000);
+        const lock = await first.acquire(key, { ttl: RENEWED_TTL_MS });
+        await sleep(2 * OVER_MS);
         expect(lock.isHeld).toBe(true);
         expect(lock.signal.aborted).toBe(false);
         expect(await second.tryAcquire(key)).toBeNull();
@@ -254,10 +263,10 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('is renewed by hand, and then is the one that was asked for', async () => {
         const [first, second] = await twoServices();
         const key = newKey();
-        const lock = await first.acquire(key, { ttl: 400, autoExtend: false });
+        const lock = await first.acquire(key, { ttl: RENEWED_TTL_MS, autoExtend: false });
         await lock.extend('20s');
         expect(lock.remainingMs).toBeGreaterThan(10_000);
-        await sleep(500);
+        await sleep(OVER_MS);
         expect(lock.isHeld).toBe(true);
         const inspection = await second.inspect(key);
         expect(inspection).toMatchObject({ held: true });
@@ -267,8 +276,8 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('of a lock of several keys is renewed for all of them', async () => {
         const [first, second] = await twoServices();
         const keys = [newKey(), newKey(), newKey()];
-        await first.acquire(keys, { ttl: 300 });
-        await sleep(500);
+        await first.acquire(keys, { ttl: RENEWED_TTL_MS });
+        await sleep(OVER_MS);
         for (const key of keys) expect(await second.tryAcquire(key)).toBeNull();
       });
     });
@@ -283,7 +292,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
           tokens.push(lock.fencingToken);
           await lock.release();
         }
-        const expiring = await second.acquire(key, { ttl: 60, autoExtend: false });
+        const expiring = await second.acquire(key, { ttl: SHORT_TTL_MS, autoExtend: false });
         tokens.push(expiring.fencingToken);
         const forced = await first.acquire(key, { wait: SOON_MS });
         tokens.push(forced.fencingToken);

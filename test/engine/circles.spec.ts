@@ -6,7 +6,7 @@ import { type Crew, type EnginePlan, FAIR_WAIT_MS, STORES } from './plan.js';
 import { expectSound } from './report.js';
 import { type EngineRound, playOnce, playRound } from './stage.js';
 
-const LENGTH_MS = share(1_200, 3_000);
+const LENGTH_MS = share(800, 3_000);
 const LIMIT_MS = 60_000;
 
 /** Of the rate of those who poll. Both vary by a factor on a busy machine; callers who went round in a circle had a twentieth. */

@@ -8,7 +8,7 @@ import { playOnce } from './stage.js';
 /** Another one, to see a failure again: HOLDFAST_ENGINE_SEED=… npm test -- test/engine */
 const SEED = Number(process.env.HOLDFAST_ENGINE_SEED ?? 20_261_121);
 
-const LENGTH_MS = share(3_000, 6_000);
+const LENGTH_MS = share(2_500, 6_000);
 
 const handles = watchHandles();
 

@@ -117,8 +117,8 @@ describe.each(placements)(
       expect(await locks.tryAcquire(key)).toBeNull();
       expect(await locks.tryRun(key, () => 'ran')).toMatchObject({ acquired: false });
       expect(await locks.inspect(key)).toMatchObject({ held: true });
-      // Its release tells nobody.
-      expect(isHeldAlong(await tokensOf(masters, name))).toBe(true);
+      // Its release tells nobody. Two of three masters decide: the third may not have it yet.
+      await eventually(async () => isHeldAlong(await tokensOf(masters, name)));
 
       let granted = false;
       const waiting = locks.acquire(key, { wait: '30s' }).then((lock) => {

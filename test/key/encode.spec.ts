@@ -2,6 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockKeyError } from '../../lib/errors.js';
 import { describeValue, encodeKeyValue } from '../../lib/key/encode.js';
+import { share } from '../support/soak.js';
+
+/** Of a property. */
+const RUNS = share(300, 2_000);
 
 const wellFormed = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
 const hostile = fc.string({
@@ -131,7 +135,7 @@ describe('encodeKeyValue', () => {
         const encoded = encodeKeyValue(value, '<0>');
         if (!encoded.startsWith('%~')) expect(decodeURIComponent(encoded)).toBe(String(value));
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -142,7 +146,7 @@ describe('encodeKeyValue', () => {
           String(left) === String(right),
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -153,7 +157,7 @@ describe('encodeKeyValue', () => {
         expect(encoded).not.toMatch(/[:{}<>\p{Cc}\u2028\u2029]|%(?![0-9A-F]{2}|~[0-9a-f]{64}$)/u);
         expect(encoded.length).toBeLessThanOrEqual(256);
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 });

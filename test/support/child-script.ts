@@ -16,6 +16,12 @@ export class ChildScript {
     this.output.catch(() => undefined); // for those who only kill it
   }
 
+  get pid(): number {
+    const { pid } = this.#process;
+    if (pid === undefined) throw new Error('The process did not start.');
+    return pid;
+  }
+
   /** Ends it by SIGKILL, and resolves when it is gone. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');

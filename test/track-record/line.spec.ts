@@ -12,6 +12,7 @@ import { watchHandles } from '../support/no-leaks.js';
 import { RedisServer } from '../support/redis-server.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { share } from '../support/soak.js';
+import type { WaitOrder } from './waits.js';
 
 /** So long that a waiter who waits for the end of a lease fails its test. */
 const LONG_TTL = 60_000;
@@ -43,16 +44,25 @@ function start(script: URL, ...args: readonly (string | number)[]): ChildScript 
   return child;
 }
 
+/** Processes that have nothing to do: to start one takes longer than a test. */
+const idle: ChildScript[] = [];
+
 /** A process that stands in line. */
 class Waiter {
+  static readonly #busy = new Set<ChildScript>();
   readonly #child: ChildScript;
 
   private constructor(
     readonly name: string,
-    readonly pid: number,
     child: ChildScript,
   ) {
     this.#child = child;
+  }
+
+  /** Kills those that wait or hold: after a test nobody does. */
+  static async killBusy(): Promise<void> {
+    await Promise.all([...Waiter.#busy].map((child) => child.kill()));
+    Waiter.#busy.clear();
   }
 
   /** Ready to begin. */
@@ -60,9 +70,12 @@ class Waiter {
     name: string,
     { ttl = LONG_TTL, holdMs = 0 }: { readonly ttl?: number; readonly holdMs?: number } = {},
   ): Promise<Waiter> {
-    const child = start(WAIT_SCRIPT, server.url, KEY, name, JSON.stringify({ ttl }), holdMs);
-    const pid = await eventually(() => redis.hget('pids', name), { withinMs: 20_000 });
-    return new Waiter(name, Number(pid), child);
+    const child = idle.pop() ?? new ChildScript(WAIT_SCRIPT, [server.url]);
+    Waiter.#busy.add(child);
+    const order: WaitOrder = { key: KEY, name, options: { ttl }, holdMs };
+    await redis.rpush(`orders:${child.pid}`, JSON.stringify(order));
+    await eventually(() => redis.hexists('pids', name).then(Boolean), { withinMs: 20_000 });
+    return new Waiter(name, child);
   }
 
   /** In line in this order. */
@@ -89,20 +102,26 @@ class Waiter {
   }
 
   freeze(): void {
-    process.kill(this.pid, 'SIGSTOP');
+    process.kill(this.#child.pid, 'SIGSTOP');
   }
 
   thaw(): void {
-    process.kill(this.pid, 'SIGCONT');
+    process.kill(this.#child.pid, 'SIGCONT');
   }
 
-  kill(): Promise<void> {
-    return this.#child.kill();
+  async kill(): Promise<void> {
+    Waiter.#busy.delete(this.#child);
+    await this.#child.kill();
   }
 
-  /** Resolves when it had the lock and has ended by itself. */
+  /** Resolves when it had the lock and has shut down. */
   async ends(): Promise<void> {
-    await this.#child.output;
+    const ended = eventually(() => redis.exists(`ended:${this.name}`).then(Boolean), {
+      withinMs: LONG_TTL,
+    });
+    await Promise.race([ended, this.#child.output]); // which rejects if the process fails
+    Waiter.#busy.delete(this.#child);
+    idle.push(this.#child);
   }
 }
 
@@ -144,11 +163,14 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  await Waiter.killBusy();
   await Promise.all(children.splice(0).map((child) => child.kill()));
   await Promise.all(services.splice(0).map((service) => service.shutdown(0)));
 });
 
 afterAll(async () => {
+  for (const { pid } of idle) await redis.rpush(`orders:${pid}`, '');
+  await Promise.all(idle.map(({ output }) => output)); // each ends by itself
   redis.disconnect();
   await server.stop();
   await handles.expectNoneOpen();

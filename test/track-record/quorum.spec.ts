@@ -729,6 +729,8 @@ describe('a quorum: a node that lost its data', () => {
 });
 
 describe('leases that nobody gives back', () => {
+  const LEASES = share(150, 600);
+
   it('HF-23 are forgotten after they have ended', async () => {
     const { store } = await openStore({ redis: three().map(urlOf), nodeTimeoutMs: 300 });
     setFlagsFromString('--expose-gc');
@@ -740,14 +742,16 @@ describe('leases that nobody gives back', () => {
     };
     const grantMany = async (name: string, ttlMs: number): Promise<readonly WeakRef<object>[]> => {
       const granted: WeakRef<object>[] = [];
-      for (let number = 0; number < 600; number += 1) {
+      for (let number = 0; number < LEASES; number += 1) {
         granted.push(await grant(`${name}:${String(number)}`, ttlMs));
       }
       return granted;
     };
     try {
-      const short = await grantMany('short', 300);
-      await eventually(async () => (await three()[0].command('EXISTS', 'lock:short:599')) === 0);
+      const short = await grantMany('short', 1_500);
+      await eventually(
+        async () => (await three()[0].command('EXISTS', `lock:short:${LEASES - 1}`)) === 0,
+      );
       await sleep(700); // until every answer to a renewal, if one had been sent, would be over
       await grantMany('long', MINUTE_MS);
       await eventually(() => {

@@ -14,7 +14,7 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 const LONG_TTL = 60_000;
 const SOON_MS = 5_000;
 
-const HAND_OFFS = share(1_500, 10_000);
+const HAND_OFFS = share(1_000, 10_000);
 const PROCESSES = 4;
 /** Of one lease, while others wait; the default. */
 const TURNS = 16;
