@@ -4,7 +4,6 @@ import { describe, expect, it } from '@jest/globals';
 import * as holdfast from '../../lib/index.js';
 import * as testing from '../../lib/testing/index.js';
 import { brokenLinksIn } from './links.js';
-import { complaintsAbout, samplesIn } from './samples.js';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (page: string): string => readFileSync(project + page, 'utf8');
@@ -14,44 +13,7 @@ const docs = readdirSync(`${project}docs`)
   .map((name) => `docs/${name}`);
 const pages = [...readdirSync(project).filter((name) => name.endsWith('.md')), ...docs];
 
-const FENCE = '```';
-/** A page whose two samples are broken, on lines 6 and 12. */
-const broken = `# Broken
-
-<!-- sample: import { LockService } from 'nestjs-holdfast'; -->
-
-${FENCE}ts
-const held: number = await new LockService({ store: 'memory' }).inspect('a');
-${FENCE}
-
-${FENCE}ts
-import { WithLock } from 'nestjs-holdfast';
-class Orders {
-  @WithLock('order:<id>')
-  pay(id: string): void {}
-}
-${FENCE}
-`;
-
 describe('the samples of the documentation', () => {
-  it('compile, and the compiler sees what is wrong with those that do not', () => {
-    const samples = ['README.md', ...docs].flatMap((page) => samplesIn(page, read(page)));
-    expect(samples.length).toBeGreaterThan(10);
-
-    // In one program, which is what takes the time.
-    const complaints = complaintsAbout(
-      [...samples, ...samplesIn('broken.md', broken)],
-      project,
-      read('test/docs/prelude.ts.txt'),
-    );
-
-    expect(complaints.filter((complaint) => !complaint.startsWith('broken.md:'))).toEqual([]);
-    expect(complaints.filter((complaint) => complaint.startsWith('broken.md:'))).toEqual([
-      expect.stringMatching(/^broken\.md:6: Type 'LockInspection' is not assignable/),
-      expect.stringMatching(/^broken\.md:12: [^]*make it async/),
-    ]);
-  }, 60_000);
-
   it('are marked as "ts", so that none goes unseen', () => {
     const languages = ['README.md', ...docs].flatMap((page) =>
       [...read(page).matchAll(/^```(\w*)\n[^]*?^```$/gm)].map(([, language]) => language),

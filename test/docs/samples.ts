@@ -1,4 +1,5 @@
 import ts from 'typescript';
+import { compilerHost, compilerOptions } from '../types/compiler.js';
 
 /** A `ts` code block of a page. */
 export interface Sample {
@@ -10,6 +11,9 @@ export interface Sample {
   readonly preamble: string;
   readonly code: string;
 }
+
+/** Samples show how something is declared, and need not use it. */
+const SETTINGS = { noUnusedLocals: false, noUnusedParameters: false, verbatimModuleSyntax: false };
 
 const BLOCK = /(?:<!-- sample:(?<preamble>[^]*?)-->\s*)?^```ts\n(?<code>[^]*?)^```$/gm;
 
@@ -42,12 +46,8 @@ export function complaintsAbout(
   const sources = new Map([...files].map(([file, sample]) => [file, sourceOf(sample)]));
   // Its globals are for the samples: as a file of its own, every file of the project would see them.
   sources.set(`${folder}prelude.ts`, prelude);
-  const options = compilerOptions(project);
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile } = ts.sys;
-  host.fileExists = (file) => sources.has(file) || fileExists(file);
-  host.readFile = (file) => sources.get(file) ?? readFile(file);
-  const program = ts.createProgram([...sources.keys()], options, host);
+  const options = compilerOptions(SETTINGS);
+  const program = ts.createProgram([...sources.keys()], options, compilerHost(options, sources));
   // File by file: the library's own files are not looked through, which takes the time.
   return [...sources.keys()].flatMap((name) => {
     const file = program.getSourceFile(name);
@@ -62,22 +62,6 @@ export function complaintsAbout(
       },
     );
   });
-}
-
-/** Without the rules about unused names: samples show how something is declared. */
-function compilerOptions(project: string): ts.CompilerOptions {
-  const config = ts.getParsedCommandLineOfConfigFile(
-    `${project}tsconfig.json`,
-    { noUnusedLocals: false, noUnusedParameters: false, verbatimModuleSyntax: false },
-    {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-        throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
-      },
-    },
-  );
-  if (config === undefined) throw new Error('tsconfig.json was not read');
-  return config.options;
 }
 
 const preambleLines = ({ preamble }: Sample): number =>

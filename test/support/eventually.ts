@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const POLL_MS = 20;
+/** Between two looks: often at first, for what is about to be, then less often, so that what takes its time is not slowed down by it. */
+const [FIRST_POLL_MS, LONGEST_POLL_MS, POLL_GROWTH] = [10, 80, 1.25];
 
 /** Anything with a `once` method: Node's emitters, ioredis clients, child processes, Nest's emitter. */
 export interface Emits {
@@ -25,7 +26,7 @@ export async function eventually<T>(
   { withinMs = 5000 }: { withinMs?: number } = {},
 ): Promise<Exclude<T, false | null>> {
   const deadline = performance.now() + withinMs;
-  for (;;) {
+  for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(LONGEST_POLL_MS, pollMs * POLL_GROWTH)) {
     let lastError: unknown;
     try {
       const result = await check();
@@ -37,7 +38,7 @@ export async function eventually<T>(
       lastError = error;
     }
     if (performance.now() >= deadline) throw lastError;
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }
 

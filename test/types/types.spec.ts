@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { complaintsAbout, samplesIn } from '../docs/samples.js';
+import { compilerHost, compilerOptions } from './compiler.js';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const tests = fileURLToPath(new URL('with-lock.types.ts', import.meta.url));
@@ -24,21 +26,10 @@ interface Complaint {
 }
 
 function compile(overrides: ts.CompilerOptions = {}): (file: string) => Complaint[] {
-  const config = ts.getParsedCommandLineOfConfigFile(`${project}tsconfig.json`, overrides, {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: (diagnostic) => {
-      throw new Error(ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n'));
-    },
-  });
-  if (config === undefined) throw new Error('tsconfig.json was not read');
-
-  const host = ts.createCompilerHost(config.options);
-  const { fileExists, readFile } = ts.sys;
-  const virtual = source.replaceAll('@ts-expect-error', 'expected:');
-  host.fileExists = (file) => file === outspoken || fileExists(file);
-  host.readFile = (file) => (file === outspoken ? virtual : readFile(file));
-
-  const program = ts.createProgram([types, tests, outspoken], config.options, host);
+  const options = compilerOptions(overrides);
+  const virtual = new Map([[outspoken, source.replaceAll('@ts-expect-error', 'expected:')]]);
+  const host = compilerHost(options, virtual);
+  const program = ts.createProgram([types, tests, outspoken], options, host);
   return (name) => {
     const file = program.getSourceFile(name);
     if (file === undefined) throw new Error(`${name} was not compiled`);
@@ -83,4 +74,81 @@ describe('types of @WithLock', () => {
     // Of one problem the compiler prints no other sentence of ours.
     if (!sentence.includes('satisfies')) expect(text).not.toContain('satisfies');
   });
+});
+
+describe('types of @RunOnce', () => {
+  const tests = fileURLToPath(new URL('run-once.types.ts', import.meta.url));
+  const outspoken = fileURLToPath(new URL('run-once.outspoken.ts', import.meta.url));
+  const source = readFileSync(tests, 'utf8');
+  const expectations = source
+    .split('\n')
+    .flatMap((line, index) =>
+      line.trim().startsWith('// @ts-expect-error ')
+        ? [{ line: index + 2, sentence: line.split('@ts-expect-error ')[1]?.trim() ?? '' }]
+        : [],
+    );
+
+  it('accept and refuse what the type tests say, with these sentences', () => {
+    const options = compilerOptions();
+    const virtual = new Map([[outspoken, source.replaceAll('@ts-expect-error', 'expected:')]]);
+    const host = compilerHost(options, virtual);
+    const program = ts.createProgram([tests, outspoken], options, host);
+    const complaints = (file: string) =>
+      ts.getPreEmitDiagnostics(program, program.getSourceFile(file)).map((diagnostic) => ({
+        line: diagnostic.file!.getLineAndCharacterOfPosition(diagnostic.start ?? 0).line + 1,
+        text: ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n'),
+      }));
+
+    expect(complaints(tests)).toEqual([]);
+    const said = complaints(outspoken);
+    expect(expectations.length).toBeGreaterThan(5);
+    expect(said.map(({ line }) => line)).toEqual(expectations.map(({ line }) => line));
+    said.forEach(({ text }, index) => {
+      expect(text).toContain(expectations[index]?.sentence);
+    });
+  }, 60_000);
+});
+
+describe('the samples of the documentation', () => {
+  const read = (page: string): string => readFileSync(project + page, 'utf8');
+  const docs = readdirSync(`${project}docs`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`);
+
+  const FENCE = '```';
+  /** A page whose two samples are broken, on lines 6 and 12. */
+  const broken = `# Broken
+
+<!-- sample: import { LockService } from 'nestjs-holdfast'; -->
+
+${FENCE}ts
+const held: number = await new LockService({ store: 'memory' }).inspect('a');
+${FENCE}
+
+${FENCE}ts
+import { WithLock } from 'nestjs-holdfast';
+class Orders {
+  @WithLock('order:<id>')
+  pay(id: string): void {}
+}
+${FENCE}
+`;
+
+  it('compile, and the compiler sees what is wrong with those that do not', () => {
+    const samples = ['README.md', ...docs].flatMap((page) => samplesIn(page, read(page)));
+    expect(samples.length).toBeGreaterThan(10);
+
+    // In one program, which is what takes the time.
+    const complaints = complaintsAbout(
+      [...samples, ...samplesIn('broken.md', broken)],
+      project,
+      read('test/docs/prelude.ts.txt'),
+    );
+
+    expect(complaints.filter((complaint) => !complaint.startsWith('broken.md:'))).toEqual([]);
+    expect(complaints.filter((complaint) => complaint.startsWith('broken.md:'))).toEqual([
+      expect.stringMatching(/^broken\.md:6: Type 'LockInspection' is not assignable/),
+      expect.stringMatching(/^broken\.md:12: [^]*make it async/),
+    ]);
+  }, 60_000);
 });
