@@ -5,6 +5,7 @@ import {
   LockReturnKindError,
   LockStoreUnavailableError,
 } from '../errors.js';
+import { quoteKeys } from '../key/quote-keys.js';
 import { canonicalKeys, checkKey } from '../key/index.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { Lock } from '../lease/lock.js';
@@ -288,7 +289,7 @@ export class LockEngine {
     if (streamKindOf(value) === undefined) return value;
     throw this.present(
       new LockReturnKindError(
-        `The work under ${lock.keys.map((key) => `"${key}"`).join(', ')} returned a stream, which would go on without the lock. ` +
+        `The work under ${quoteKeys(lock.keys)} returned a stream, which would go on without the lock. ` +
           `Consume it inside the work, or return it from a method with @WithLock(…, { returns: 'observable' | 'iterable' }).`,
         lock.keys,
       ),

@@ -1,3 +1,4 @@
+import { quoteKeys } from '../key/quote-keys.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Parts } from './compose.js';
 
@@ -53,7 +54,7 @@ export class Shutdown {
     const named = held.slice(0, MOST_NAMED).map((lease) => {
       const place = lease.options.site?.place;
       const where = place === undefined ? '' : `, acquired at ${place}`;
-      const keys = lease.keys.map((key) => `"${key}"`).join(', ');
+      const keys = quoteKeys(lease.keys);
       return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;
     });
     if (held.length > MOST_NAMED) named.push(`and ${String(held.length - MOST_NAMED)} more`);

@@ -1,8 +1,17 @@
 import { EventEmitter } from 'node:events';
-import type { LockService } from '../nest/lock.service.js';
 import type { Duration } from '../options/duration.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
+import type { RunOnceOptions } from './once-options.js';
 import { resolveWorkerOptions, type LockingWorkerOptions } from './once-options.js';
+
+/** As much of a `LockService` as a worker needs. */
+interface RunsOnce {
+  runOnce<T>(
+    key: string,
+    options: RunOnceOptions,
+    work: (attempt: OnceAttempt) => T | PromiseLike<T>,
+  ): Promise<RunOnceResult<T>>;
+}
 
 /** The events of a `LockingWorker`, with their arguments. */
 export interface LockingWorkerEvents {
@@ -34,7 +43,7 @@ interface AtWork {
  * and when `acquired` is emitted, the work and then `done()` or `fail()`. In new code `LockService.runOnce` says the same in one call.
  */
 export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
-  readonly #locks: LockService;
+  readonly #locks: RunsOnce;
   readonly #options: ReturnType<typeof resolveWorkerOptions>;
   #closing = new AbortController();
   #atWork: AtWork | undefined;
@@ -43,7 +52,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   #signal: AbortSignal | undefined;
 
   /** @throws LockConfigurationError */
-  constructor(locks: LockService, options: LockingWorkerOptions) {
+  constructor(locks: RunsOnce, options: LockingWorkerOptions) {
     super();
     this.#locks = locks;
     this.#options = resolveWorkerOptions(options);

@@ -1,17 +1,12 @@
-import {
-  LockConfigurationError,
-  LockLostError,
-  LockNotAcquiredError,
-  LockStoreUnavailableError,
-} from '../errors.js';
+import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Holding } from '../sections/holding.js';
-import type { Lock, LockHandle } from '../lease/lock.js';
+import type { Lock } from '../lease/lock.js';
 import type { Section } from '../sections/section.js';
-import { anyOf, onAbort } from '../queue/on-abort.js';
+import { anyOf } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
 import type { Unavailable } from '../store/lock-store.js';
-import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
-import type { Scheduler, Task } from '../time/scheduler.js';
+import type { AttemptEnd, BeginOutcome, OnceStore } from '../store/once-store.js';
+import type { Scheduler } from '../time/scheduler.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { OnceAttempt, RunOnceResult } from './attempt.js';
@@ -22,7 +17,10 @@ import {
   type ResolvedOnceOptions,
   type RunOnceOptions,
 } from './once-options.js';
-import { errorText, valueAsJson, valueOfJson } from './texts.js';
+import { OnceAccount } from './once-account.js';
+import { doneElsewhere, exhausted } from './results.js';
+import { attemptUnder, type Running } from './running.js';
+import { errorText, valueAsJson } from './texts.js';
 
 interface Dependencies {
   readonly store: { readonly once?: OnceStore | undefined };
@@ -41,34 +39,8 @@ export interface OnceWork<T> {
   readonly work: (attempt: OnceAttempt) => T | PromiseLike<T>;
 }
 
-/** An attempt of this process that has not ended. */
-interface Running {
-  readonly reference: OnceReference;
-  readonly options: ResolvedOnceOptions;
-  readonly ttlMs: number;
-  /** How long it is remembered unless it is kept, in ms. */
-  readonly lifeMs: number;
-  /** 0 until it has begun. */
-  attempt: number;
-  /** Its end is being told, or was. */
-  isEnding: boolean;
-  wasReturned: boolean;
-  /** When it is kept for another while. */
-  task: Task | undefined;
-}
-
-/** Between two tries to tell the store: doubled from the first to the longest. */
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
-
 /** To begin is tried so often: one answer may have been lost. */
 const BEGIN_TRIES = 2;
-
-/**
- * What is known of an attempt outlives the lease of a process that died in it by this many TTLs and `keepDone`: the next in line has
- * to find it.
- */
-const LIFE_TTLS = 3;
 
 /** Work that is to be done once, in this process: begins attempts under the locks that it is given, and tells how they end. */
 export class OnceRunner {
@@ -76,10 +48,11 @@ export class OnceRunner {
   readonly #running = new Set<Running>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
-  readonly #closing = new AbortController();
+  readonly #account: OnceAccount;
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
+    this.#account = new OnceAccount(dependencies.store, dependencies.scheduler);
   }
 
   /**
@@ -110,7 +83,7 @@ export class OnceRunner {
 
   /** @throws LockConfigurationError when the store keeps no account of such work */
   assertPossible(): void {
-    this.#store();
+    this.#account.assertKept();
   }
 
   /** The attempt of the innermost of these sections that is one. */
@@ -145,7 +118,12 @@ export class OnceRunner {
     const [key = ''] = error.keys;
     const nobody = this.#deps.scheduler.runtime.uuid();
     const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
-    const state = await this.#store().begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
+    const state = await this.#account.store.begin({
+      ...reference,
+      attempts: 1,
+      lifeMs: 1,
+      keepMs: 1,
+    });
     if (state.status === 'done') return doneElsewhere(state);
     if (state.status === 'exhausted') return exhausted(state);
     return { outcome: 'busy', attempts: state.status === 'lost' ? state.attempts : 0 };
@@ -156,12 +134,12 @@ export class OnceRunner {
    * ahead of the releases of their locks.
    */
   giveBack(): void {
-    this.#closing.abort();
+    this.#account.close();
     for (const running of this.#running) {
       if (running.isEnding) continue;
       running.wasReturned = true;
       this.#leave(running);
-      void this.#pending.add(this.#tell(running, 'returned'));
+      void this.#pending.add(this.#account.tell(running, 'returned'));
     }
   }
 
@@ -184,7 +162,7 @@ export class OnceRunner {
     }
     const { attempt } = begun;
     running.attempt = attempt;
-    this.#keepAlive(running);
+    this.#account.keepAlive(running);
     const ends = anyOf(signal === undefined ? [lock.signal] : [lock.signal, signal]);
     const isLastAttempt = attempt >= options.attempts;
     const context: OnceAttempt = { attempt, isLastAttempt, lock, signal: ends.signal };
@@ -212,18 +190,15 @@ export class OnceRunner {
     running: Running,
     lock: Lock,
   ): Promise<BeginOutcome & { readonly status: 'begun' | 'done' | 'exhausted' }> {
-    const { reference, options, lifeMs } = running;
-    const { attempts, keepDoneMs } = options;
-    const request = { ...reference, attempts, lifeMs, keepMs: keepDoneMs };
-    const outcome = await this.#insist(
+    const outcome = await this.#account.insist(
       (tries) => tries < BEGIN_TRIES && lock.isHeld,
-      () => this.#store().begin(request),
+      () => this.#account.begin(running),
     );
     if (outcome.status === 'done' || outcome.status === 'exhausted') return outcome;
     if (outcome.status === 'begun' && lock.isHeld) return outcome;
     // What has begun, or may have, is given back ahead of the lock.
     if (outcome.status !== 'lost' && !running.wasReturned)
-      void this.#pending.add(this.#tell(running, 'returned'));
+      void this.#pending.add(this.#account.tell(running, 'returned'));
     if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
     lock.assertHeld();
     const { keys, fencingToken } = lock;
@@ -258,9 +233,9 @@ export class OnceRunner {
     const since = runtime.now();
     const patienceMs = Math.max(lock.remainingMs, 2 * nodeTimeoutMs);
     return this.#pending.add(
-      this.#insist(
+      this.#account.insist(
         () => end !== 'failed' && elapsedMs(since, runtime.now()) < patienceMs,
-        () => this.#tell(running, end, text),
+        () => this.#account.tell(running, end, text),
       ),
     );
   }
@@ -271,108 +246,7 @@ export class OnceRunner {
     this.#running.delete(running);
   }
 
-  #tell({ reference, attempt, lifeMs, options }: Running, end: AttemptEnd, text?: string) {
-    const isOver = end === 'done' || end === 'final';
-    return this.#store().finish({
-      ...reference,
-      attempt,
-      end,
-      text,
-      lifeMs: isOver ? options.keepDoneMs : lifeMs,
-    });
-  }
-
-  /** Work may take longer than it is remembered for. */
-  #keepAlive(running: Running): void {
-    const { reference, attempt, lifeMs, options, ttlMs } = running;
-    running.task = this.#deps.scheduler.schedule(ttlMs + options.keepDoneMs / 2, () => {
-      void this.#store()
-        .keep({ ...reference, attempt, lifeMs })
-        .then(({ status }) => {
-          if (!running.isEnding && status !== 'superseded') this.#keepAlive(running);
-        });
-    });
-  }
-
-  /** Asks again, for as long as `isWorth` says so, when there is no answer. */
-  async #insist<Outcome extends { readonly status: string }>(
-    isWorth: (tries: number) => boolean,
-    ask: () => Promise<Outcome | Unavailable>,
-  ): Promise<Outcome | Unavailable> {
-    for (let tries = 1; ; tries += 1) {
-      const outcome = await ask();
-      const { signal } = this.#closing;
-      if (outcome.status !== 'unavailable' || !isWorth(tries) || signal.aborted) return outcome;
-      await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS));
-    }
-  }
-
-  /** Shorter when the service closes. */
-  async #pause(ms: number): Promise<void> {
-    const { signal } = this.#closing;
-    await new Promise<void>((resolve) => {
-      const over = (): void => {
-        task.cancel();
-        ignore();
-        resolve();
-      };
-      const task = this.#deps.scheduler.schedule(ms, over);
-      const ignore = onAbort(signal, over);
-    });
-  }
-
-  #store(): OnceStore {
-    const { once } = this.#deps.store;
-    if (once !== undefined) return once;
-    throw new LockConfigurationError(
-      'This store keeps no account of work that is to be done once: a LockStore of your own needs the property "once" (OnceStore) for ' +
-        'runOnce, @RunOnce and LockingWorker.',
-    );
-  }
-
   #unavailable(operation: string, { keys }: Lock, { nodes }: Unavailable): unknown {
     return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes }));
   }
 }
-
-function attemptUnder(
-  { keys, lease, fencingToken }: LockHandle,
-  options: ResolvedOnceOptions,
-  owner: string,
-): Running {
-  const [key = ''] = keys;
-  if (keys.length !== 1) {
-    throw new LockConfigurationError(
-      `Work that is to be done once has one key, not ${String(keys.length)}: it is what the work is called by.`,
-    );
-  }
-  const { token, ttlMs } = lease;
-  return {
-    reference: { key, token, owner, fencingToken },
-    options,
-    ttlMs,
-    lifeMs: LIFE_TTLS * ttlMs + options.keepDoneMs,
-    attempt: 0,
-    isEnding: false,
-    wasReturned: false,
-    task: undefined,
-  };
-}
-
-const doneElsewhere = <T>({
-  attempts,
-  value,
-}: BeginOutcome & { readonly status: 'done' }): RunOnceResult<T> => ({
-  outcome: 'done-elsewhere',
-  attempts,
-  ...(valueOfJson(value) as { value?: T }),
-});
-
-const exhausted = <T>({
-  attempts,
-  error,
-}: BeginOutcome & { readonly status: 'exhausted' }): RunOnceResult<T> => ({
-  outcome: 'exhausted',
-  attempts,
-  ...(error !== undefined && { lastError: error }),
-});

@@ -1,9 +1,14 @@
 import { endsWhenDone, validityMs } from '../lease/grant.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { LockRequest } from './caller.js';
+import type { Runtime } from '../time/runtime.js';
+import type { Caller, LockRequest } from './caller.js';
+
+/** A tenure lets the event loop go on this often at the least: a chain of callers without I/O would keep everything else from it. */
+const YIELD_MS = 10;
 
 /** What a hand-over is measured by. */
 interface Bounds {
@@ -30,6 +35,28 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     options.autoExtend &&
     lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
   );
+}
+
+interface Turn {
+  readonly keeper: LeaseKeeper;
+  readonly runtime: Runtime;
+  readonly now: Instant;
+}
+
+/** Gives a lease that its holder gave back to the next caller, or, when it is time to let the event loop go on, after that. */
+export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }: Turn): void {
+  const turn = keeper.takeTurn(lease, caller.request);
+  const { tenure } = turn;
+  if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
+    caller.grant(turn);
+    return;
+  }
+  tenure.yieldedAt = now;
+  runtime.afterInput(() => {
+    // It may have gone meanwhile: the keeper reports what went wrong with the release.
+    if (caller.isOver) keeper.release(turn).catch(() => undefined);
+    else caller.grant(turn);
+  });
 }
 
 /** Whether a lease for the one would do for the other. */

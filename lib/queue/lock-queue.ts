@@ -14,12 +14,8 @@ import type { Scheduler } from '../time/scheduler.js';
 import { Caller, type LockRequest } from './caller.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests } from './requests.js';
-import {
-  contendedPauseMs,
-  isContended,
-  WaitingLine,
-  type LineDependencies,
-} from './waiting-line.js';
+import { contendedPauseMs, isContended } from './pauses.js';
+import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
 /** Whether a section around the calling code holds a key; for the message of a refusal. */
 type IsHeldAround = (key: string) => boolean;

@@ -3,39 +3,14 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
-import { elapsedMs } from '../time/clock.js';
-import type { Runtime } from '../time/runtime.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Caller, LockRequest } from './caller.js';
-import { isAlike, mayPass } from './hand-over.js';
+import { letFollow } from './followers.js';
+import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
+import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome, LockRequests } from './requests.js';
-
-/** Where the store cannot tell us about releases, we look again this often at the least. */
-const POLL_MS = 500;
-/** Where it can, too: the store may have lost the line (`FLUSHALL`, eviction, fail-over), and then nobody is called. */
-const LOOK_AGAIN_MS = 5_000;
-/** Of those who are let in together, how many ask the store at once. */
-const FOLLOWERS_AT_ONCE = 32;
-/** During an outage: doubled from the first to the longest. */
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
-
-/** When votes were split: random, or the same callers meet again; the range is doubled from the first to the longest. */
-const FIRST_CONTENDED_MS = 10;
-const LONGEST_CONTENDED_MS = 250;
-
-/** A tenure lets the event loop go on this often at the least: a chain of callers without I/O would keep everything else from it. */
-const YIELD_MS = 10;
-
-/** Nobody is sure to hold the lock: the store could not decide between several that asked at once. */
-export const isContended = (outcome: AttemptOutcome): boolean =>
-  outcome.status === 'held' && outcome.contended === true;
-
-/** How long to pause after so many tries in a row that were contended. */
-export const contendedPauseMs = (tries: number, runtime: Runtime): number =>
-  runtime.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
+import type { LockRequests } from './requests.js';
 
 /** What the lines of a service share. */
 export interface LineDependencies {
@@ -114,23 +89,13 @@ export class WaitingLine {
 
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease): boolean {
+    const { keeper, scheduler, clockDrift, handoff } = this.#deps;
     const caller = this.#head();
-    const now = this.#deps.scheduler.runtime.now();
-    if (caller === undefined || !mayPass(lease, caller.request, { ...this.#deps, now }))
+    const now = scheduler.runtime.now();
+    if (caller === undefined || !mayPass(lease, caller.request, { handoff, clockDrift, now }))
       return false;
     this.#remove(caller);
-    const turn = this.#deps.keeper.takeTurn(lease, caller.request);
-    const { tenure } = turn;
-    if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
-      caller.grant(turn);
-      return true;
-    }
-    tenure.yieldedAt = now;
-    this.#deps.scheduler.runtime.afterInput(() => {
-      // It may have gone meanwhile: the keeper reports what went wrong with the release.
-      if (caller.isOver) this.#deps.keeper.release(turn).catch(() => undefined);
-      else caller.grant(turn);
-    });
+    handOver(lease, caller, { keeper, runtime: scheduler.runtime, now });
     return true;
   }
 
@@ -167,7 +132,7 @@ export class WaitingLine {
     if (outcome.status === 'granted') {
       const before = [...this.#callers];
       this.#granted(request, outcome.grant);
-      if (request.mode === 'shared') await this.#letFollow(before, outcome.grant.fencingToken);
+      if (request.mode === 'shared') await this.#letFollow(before, outcome.grant);
       // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
       else if (request.mode === 'exclusive' && this.#callers.size > 0)
         await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
@@ -195,30 +160,13 @@ export class WaitingLine {
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
   }
 
-  /**
-   * Those who waited together with a reader that was let in: each gets a lease of its own, for as long as that phase lasts. Whoever comes
-   * later stands in line anew, or readers could keep writers out indefinitely.
-   */
-  async #letFollow(callers: readonly Caller[], phase: number): Promise<void> {
-    for (let next = 0; next < callers.length; next += FOLLOWERS_AT_ONCE) {
-      const batch = callers
-        .slice(next, next + FOLLOWERS_AT_ONCE)
-        .filter((caller) => this.#callers.has(caller));
-      const joined = await Promise.all(batch.map((caller) => this.#follow(caller, phase)));
-      if (joined.includes(false)) return;
-    }
-    this.#ticket = undefined;
-  }
-
-  /** Answers whether that phase lasts. */
-  async #follow(caller: Caller, phase: number): Promise<boolean> {
-    const { request } = caller;
-    const outcome = await this.#deps.requests.attempt(request, { joins: phase });
-    if (outcome.status !== 'granted') return false;
-    const { grant } = outcome;
-    if (this.#callers.delete(caller)) caller.grant(this.#deps.keeper.adopt(grant, request));
-    else this.#deps.keeper.discard(grant, grant.ttlMs);
-    return true;
+  async #letFollow(before: readonly Caller[], { fencingToken }: Grant): Promise<void> {
+    const isAll = await letFollow(before, fencingToken, {
+      ...this.#deps,
+      takeOut: (caller) => this.#callers.delete(caller),
+      waits: (caller) => this.#callers.has(caller),
+    });
+    if (isAll) this.#ticket = undefined;
   }
 
   async #held(outcome: Held, place: LinePlace | undefined, hearing: boolean): Promise<void> {
@@ -245,7 +193,7 @@ export class WaitingLine {
     if (outcome.sent !== false) void this.#leave();
     if (!outcome.transient) this.#head()?.giveUp();
     // Not to be woken: the release may be our own clean-up of the attempt that failed.
-    else await this.#pauseFor(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LONGEST_RETRY_MS));
+    else await this.#pauseFor(outagePauseMs(this.#failures++));
   }
 
   /** Whether it stands in a line in which the first gets the lock. */
@@ -253,10 +201,8 @@ export class WaitingLine {
     return this.#place?.ticket !== undefined;
   }
 
-  /** However sure it is to be called: a place in a line that is lost is taken again, with its ticket, before others have waited long. */
   #lookWithin(ms: number): number {
-    const ttlMs = this.#head()?.request.ttlMs ?? Infinity;
-    return Math.min(ms, LOOK_AGAIN_MS, ttlMs / 3);
+    return lookWithinMs(ms, this.#head()?.request.ttlMs);
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */

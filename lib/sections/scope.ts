@@ -1,4 +1,5 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
+import { quoteKeys } from '../key/quote-keys.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -77,7 +78,7 @@ export async function enterNested(
   options: NestedOptions,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
-  const list = keys.map((key) => `"${key}"`).join(', ');
+  const list = quoteKeys(keys);
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
       if (!options.reentrant) {
@@ -103,7 +104,7 @@ export async function enterNested(
       if (section.isOpen) nested.lock.assertHeld();
     } else if (section.overlaps(keys)) {
       const problem =
-        `${list} is asked for inside a section that holds only ${section.lock.keys.map((key) => `"${key}"`).join(', ')}. ` +
+        `${list} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
         'Locks taken one after the other can wait for each other for ever: take all of them in the outer call.';
       throw new LockReentrancyError({ keys, problem });
     }

@@ -20,8 +20,18 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
-  Unavailable,
 } from './lock-store.js';
+import {
+  ACQUIRE,
+  BEGIN,
+  EXTEND,
+  faulty,
+  FINISH,
+  guard,
+  INSPECT,
+  RELEASE,
+  textOf,
+} from './outcome-shapes.js';
 
 /**
  * Holds any store, an application's own too, to the port's contract: what it throws, and every answer that the port does not know,
@@ -151,112 +161,8 @@ class GuardedOnceStore implements OnceStore {
   }
 }
 
-/** Of every status: whether the rest of the outcome is what it should be. */
-type Shapes<Outcome extends { readonly status: string }> = Readonly<
-  Record<Outcome['status'], (outcome: Readonly<Record<string, unknown>>) => boolean>
->;
-
-const isText = (value: unknown): boolean => typeof value === 'string';
-
-/** `Infinity` is one, `NaN` is not. */
-const isDuration = (value: unknown): boolean => typeof value === 'number' && value >= 0;
-
-const isFencingToken = (value: unknown): boolean =>
-  Number.isSafeInteger(value) && Number(value) > 0;
-
-const isNode = (value: unknown): boolean => {
-  const { node, kind, message } = Object(value) as Record<string, unknown>;
-  return isText(node) && isText(kind) && isText(message);
-};
-
-const anything = (): boolean => true;
-
-const UNAVAILABLE: Shapes<Unavailable> = {
-  unavailable: ({ nodes }) => Array.isArray(nodes) && Array.from(nodes).every(isNode),
-};
-
-const ACQUIRE: Shapes<AcquireOutcome> = {
-  ...UNAVAILABLE,
-  granted: ({ fencingToken, turns = 1, othersWait = false }) =>
-    isFencingToken(fencingToken) && isFencingToken(turns) && typeof othersWait === 'boolean',
-  held: ({ key, remainingMs, checkAgainMs, contended = true, ticket = 0, holder = '' }) =>
-    isText(key) &&
-    isText(holder) &&
-    isDuration(remainingMs) &&
-    isDuration(checkAgainMs) &&
-    contended === true &&
-    isDuration(ticket),
-};
-
-const EXTEND: Shapes<ExtendOutcome> = {
-  ...UNAVAILABLE,
-  extended: anything,
-  lost: ({ reason }) => reason === 'stolen' || reason === 'released-elsewhere',
-};
-
-const RELEASE: Shapes<ReleaseOutcome> = {
-  ...UNAVAILABLE,
-  released: anything,
-  'not-held': anything,
-};
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-
-const BEGIN: Shapes<BeginOutcome> = {
-  ...UNAVAILABLE,
-  begun: ({ attempt }) => isCount(attempt),
-  done: ({ attempts, value = '' }) => isCount(attempts) && isText(value),
-  exhausted: ({ attempts, error = '' }) => isCount(attempts) && isText(error),
-  lost: ({ attempts }) => isCount(attempts),
-};
-
-const FINISH: Shapes<FinishOutcome> = {
-  ...UNAVAILABLE,
-  accepted: anything,
-  superseded: anything,
-};
-
-const INSPECT: Shapes<InspectOutcome> = {
-  ...UNAVAILABLE,
-  free: anything,
-  held: ({ remainingMs }) => isDuration(remainingMs),
-};
-
-async function guard<Outcome extends { readonly status: string }>(
-  shapes: Shapes<Outcome>,
-  request: () => unknown,
-): Promise<Outcome | Unavailable> {
-  try {
-    const outcome = await request();
-    const fields = Object(outcome) as Readonly<Record<string, unknown>>;
-    const status = String(fields.status);
-    const isWhole = Object.hasOwn(shapes, status) && shapes[status as Outcome['status']](fields);
-    if (isWhole) return outcome as Outcome;
-    return faulty(`the answer is none that a store may give (status: ${status})`);
-  } catch (error) {
-    return faulty(error);
-  }
-}
-
 const unhealthy = (problem: string | undefined): StoreHealth => ({
   nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
   quorum: 1,
   hasQuorum: false,
 });
-
-function faulty(error: unknown): Unavailable {
-  return {
-    status: 'unavailable',
-    nodes: [{ node: 'store', kind: 'error', message: redact(textOf(error)) }],
-    transient: false,
-  };
-}
-
-/** Anything can be thrown, also what has no text. */
-function textOf(error: unknown): string {
-  try {
-    return String(error instanceof Error ? error.message : error);
-  } catch {
-    return 'an error without text';
-  }
-}

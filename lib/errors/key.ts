@@ -1,0 +1,33 @@
+import { LockError } from './lock-error.js';
+import { INTERNAL } from './phrases.js';
+
+/** A key that must not be locked (HTTP 400 when its value came from the request, else 500). */
+export class LockKeyError extends LockError {
+  /** Whether the value came from the request, so that its sender is to blame. */
+  readonly fromRequest: boolean;
+  readonly problem: string;
+  /** @internal The value that is at fault, as its template names it. */
+  readonly what: string | undefined;
+
+  constructor(facts: {
+    readonly problem: string;
+    readonly fromRequest?: boolean;
+    readonly what?: string;
+  }) {
+    const fromRequest = facts.fromRequest ?? false;
+    super({
+      code: 'LOCK_KEY_INVALID',
+      body: fromRequest
+        ? {
+            statusCode: 400,
+            message: 'A value that identifies what to lock is missing or not valid.',
+            error: 'Bad Request',
+          }
+        : INTERNAL,
+      message: facts.problem,
+    });
+    this.fromRequest = fromRequest;
+    this.problem = facts.problem;
+    this.what = facts.what;
+  }
+}

@@ -1,0 +1,73 @@
+import { LockError } from './lock-error.js';
+import { keysPhrase, wasOrWere } from './phrases.js';
+
+/** Why a lock that was held is held no longer, although nobody released it through its handle. */
+export type LockLossReason =
+  /** The validity ran out: no renewal was asked for, or the event loop was blocked past the deadline. */
+  | 'expired'
+  /** The store holds somebody else's token. */
+  | 'stolen'
+  /** The key is gone from the store although the validity still ran: forced release, deletion, data loss. */
+  | 'released-elsewhere'
+  /** The store did not answer before the validity ran out. */
+  | 'store-unavailable'
+  /** `maxHold` was reached. */
+  | 'max-hold'
+  /** The application shut down and its drain time was over. */
+  | 'shutdown';
+
+/** Why a lock that is asked for protects nothing. */
+export type LockLostReason =
+  | LockLossReason
+  /** `release()` was called: the handle is no longer a lock. */
+  | 'released'
+  /** `LockService.assertHeld`: the calling code does not run under the lock at all. */
+  | 'not-held';
+
+const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
+  expired: 'its validity ran out before it was renewed',
+  stolen: 'another owner holds it now',
+  'released-elsewhere':
+    'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
+  'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
+  'max-hold': 'it was held for longer than "maxHold"',
+  shutdown: 'the application shut down before the work ended',
+  released: 'it was released already',
+  'not-held':
+    'the calling code does not run in a section that holds it, or that section is over: is an await missing in its work?',
+};
+
+/**
+ * The lock was held and is no longer (HTTP 409). The work that ran under it may have taken effect, partly or wholly, and
+ * somebody else may be at work already. `reason` says what happened.
+ */
+export class LockLostError extends LockError {
+  readonly reason: LockLostReason;
+  readonly fencingToken: number | undefined;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly reason: LockLostReason;
+    readonly fencingToken?: number | undefined;
+    readonly cause?: unknown;
+  }) {
+    super({
+      code: 'LOCK_LOST',
+      keys: facts.keys,
+      body: {
+        statusCode: 409,
+        message:
+          'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+        error: 'Conflict',
+      },
+      message:
+        facts.reason === 'not-held'
+          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}`
+          : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
+            'check before you repeat it, and let the resource refuse old fencing tokens.',
+      cause: facts.cause,
+    });
+    this.reason = facts.reason;
+    this.fencingToken = facts.fencingToken;
+  }
+}

@@ -1,0 +1,16 @@
+import { LockError } from './lock-error.js';
+import { INTERNAL } from './phrases.js';
+
+/** A `@WithLock` method was called on an object that no `LockService` was bound to. The method did not run. */
+export class LockNotBoundError extends LockError {
+  constructor(problem: string) {
+    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem });
+  }
+}
+
+/** A `@WithLock` method returned something other than its `returns` option says. */
+export class LockReturnKindError extends LockError {
+  constructor(problem: string, keys: readonly string[] = []) {
+    super({ code: 'LOCK_RETURN_KIND', keys, body: INTERNAL, message: problem });
+  }
+}

@@ -1,0 +1,67 @@
+import { LockError } from './lock-error.js';
+import { keysPhrase } from './phrases.js';
+
+/** What is known of a holder in the same process. */
+export interface HeldHere {
+  readonly heldMs?: number | undefined;
+  /** Where it acquired the lock, if that is known. */
+  readonly place?: string | undefined;
+  /** Whether it is a section that the refused call runs in. */
+  readonly isAround?: boolean | undefined;
+}
+
+/** The end of a sentence: who holds it, and for how long. */
+function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHere): string {
+  if (retryAfterMs === Infinity)
+    return 'other software holds it with a lock that has no TTL, until it releases that or somebody deletes it ("forceRelease").';
+  const left = `for up to ${String(Math.ceil(retryAfterMs))} ms more`;
+  const tryAgain = `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`;
+  if (heldHere === undefined) return `held by another owner ${left}. ${tryAgain}`;
+  const { heldMs, place, isAround = false } = heldHere;
+  const since = heldMs === undefined ? '' : ` for ${String(Math.round(heldMs))} ms`;
+  const where = place === undefined ? '' : `, acquired at ${place}`;
+  if (isAround)
+    return (
+      `held${since} by the run(), @WithLock or @RunOnce around this very call${where}: ` +
+      'use run(), which shares the lock of the outer call, or leave this acquire() out.'
+    );
+  // Held for all of the wait: it may be forgotten, or be the caller's own.
+  const forgotten =
+    waitedMs > 0 && heldMs !== undefined && heldMs >= waitedMs
+      ? ' If acquire() took it and it was forgotten, release it in a finally block.'
+      : '';
+  return `held${since} in this same process${where}, and ${left} unless it is renewed. ${tryAgain}${forgotten}`;
+}
+
+/** The lock is held by somebody else (HTTP 409). Nothing was locked. */
+export class LockNotAcquiredError extends LockError {
+  /** Milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
+  readonly retryAfterMs: number;
+  /** How long this call waited, in milliseconds. */
+  readonly waitedMs: number;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly retryAfterMs: number;
+    readonly waitedMs: number;
+    /** The holder is in this process. */
+    readonly heldHere?: HeldHere | undefined;
+  }) {
+    const waited =
+      facts.waitedMs > 0 ? ` after waiting ${String(Math.round(facts.waitedMs))} ms` : '';
+    super({
+      code: 'LOCK_NOT_ACQUIRED',
+      keys: facts.keys,
+      body: {
+        statusCode: 409,
+        message: 'Somebody else is working on this right now. Try again later.',
+        error: 'Conflict',
+      },
+      message:
+        `${keysPhrase(facts.keys)} could not be acquired${waited}: ` +
+        holderPhrase(facts.retryAfterMs, facts.waitedMs, facts.heldHere),
+    });
+    this.retryAfterMs = facts.retryAfterMs;
+    this.waitedMs = facts.waitedMs;
+  }
+}

@@ -1,0 +1,18 @@
+import { LockError } from './lock-error.js';
+import { keysPhrase, wasOrWere } from './phrases.js';
+
+/** The application is shutting down: no new locks, and callers in line are sent away (HTTP 503). */
+export class LockServiceClosedError extends LockError {
+  constructor(keys: readonly string[]) {
+    super({
+      code: 'LOCK_SERVICE_CLOSED',
+      keys,
+      body: {
+        statusCode: 503,
+        message: 'The service is shutting down. Try again later.',
+        error: 'Service Unavailable',
+      },
+      message: `${keysPhrase(keys)} ${wasOrWere(keys)} not acquired: this LockService is shutting down and grants no more locks.`,
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import { quoteKeys } from '../key/quote-keys.js';
+import { LockError } from './lock-error.js';
+
+/** What happened at one node of the store. */
+export interface NodeFailure {
+  /** `host:port`, never with credentials. */
+  readonly node: string;
+  /**
+   * `'timeout'`: no answer in time, or none that was in time. `'connection'`: not connected, or the connection broke. `'error'`: it
+   * answered with an error. `'refused'`: it is there, and did not vote for the lock.
+   */
+  readonly kind: 'timeout' | 'connection' | 'error' | 'refused';
+  /** Redacted. */
+  readonly message: string;
+}
+
+/**
+ * The store did not answer, so nobody knows whether the lock is free (HTTP 503). Nothing runs unlocked: the call failed, and
+ * whatever it may have left in the store is cleaned up when the store answers again.
+ */
+export class LockStoreUnavailableError extends LockError {
+  readonly nodes: readonly NodeFailure[];
+
+  constructor(facts: {
+    readonly operation: string;
+    readonly keys: readonly string[];
+    readonly nodes: readonly NodeFailure[];
+  }) {
+    const what = facts.nodes
+      .map(({ node, kind, message }) => `${node} (${kind}): ${message}`)
+      .join('; ');
+    const kinds = new Set(facts.nodes.map(({ kind }) => kind));
+    let remedy = 'Try again later.';
+    if (kinds.has('timeout') || kinds.has('connection'))
+      remedy = 'Check that Redis is reachable and try again.';
+    else if (!kinds.has('refused'))
+      remedy = 'Redis is there, but answered with an error: that must be mended first.';
+    const nothingRan = facts.operation === 'acquire' ? 'Nothing ran without a lock. ' : '';
+    const target = facts.keys.length === 0 ? 'the lock store' : quoteKeys(facts.keys);
+    super({
+      code: 'LOCK_STORE_UNAVAILABLE',
+      keys: facts.keys,
+      body: {
+        statusCode: 503,
+        message: 'The lock store is not available. Try again later.',
+        error: 'Service Unavailable',
+      },
+      message:
+        `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +
+        `${nothingRan}${remedy}`,
+    });
+    this.nodes = facts.nodes;
+  }
+}

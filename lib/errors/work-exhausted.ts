@@ -1,0 +1,31 @@
+import { quoteKeys } from '../key/quote-keys.js';
+import { LockError } from './lock-error.js';
+
+/** Work that is to be done once (`@RunOnce`) has failed too often, or for good, and is not tried any more (HTTP 409). */
+export class WorkExhaustedError extends LockError {
+  /** How many attempts have been begun. */
+  readonly attempts: number;
+  /** The message of the error that the last one ended with, shortened; none if it died. */
+  readonly lastError: string | undefined;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly attempts: number;
+    readonly lastError?: string | undefined;
+  }) {
+    const { keys, attempts, lastError } = facts;
+    const end = lastError === undefined ? '' : ` The last one ended with: ${lastError}`;
+    super({
+      code: 'WORK_EXHAUSTED',
+      keys,
+      body: {
+        statusCode: 409,
+        message: 'This has been tried without success, and is not tried again.',
+        error: 'Conflict',
+      },
+      message: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
+    });
+    this.attempts = attempts;
+    this.lastError = lastError;
+  }
+}

@@ -1,0 +1,98 @@
+import { LockConfigurationError } from '../errors.js';
+import { onAbort } from '../queue/on-abort.js';
+import type { Unavailable } from '../store/lock-store.js';
+import type { AttemptEnd, BeginOutcome, FinishOutcome, OnceStore } from '../store/once-store.js';
+import type { Scheduler } from '../time/scheduler.js';
+import type { Running } from './running.js';
+
+/** Between two tries to tell the store: doubled from the first to the longest. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** What the store knows of work that is to be done once: asked and told, and asked again where there is no answer. */
+export class OnceAccount {
+  readonly #owner: { readonly once?: OnceStore | undefined };
+  readonly #scheduler: Scheduler;
+  readonly #closing = new AbortController();
+
+  constructor(owner: { readonly once?: OnceStore | undefined }, scheduler: Scheduler) {
+    this.#owner = owner;
+    this.#scheduler = scheduler;
+  }
+
+  /** @throws LockConfigurationError when the store keeps no account of such work */
+  assertKept(): void {
+    if (this.#owner.once === undefined) throw noAccount();
+  }
+
+  get store(): OnceStore {
+    const { once } = this.#owner;
+    if (once === undefined) throw noAccount();
+    return once;
+  }
+
+  begin({ reference, options, lifeMs }: Running): Promise<BeginOutcome> {
+    const { attempts, keepDoneMs } = options;
+    return this.store.begin({ ...reference, attempts, lifeMs, keepMs: keepDoneMs });
+  }
+
+  tell(running: Running, end: AttemptEnd, text?: string): Promise<FinishOutcome> {
+    const { reference, attempt, lifeMs, options } = running;
+    const isOver = end === 'done' || end === 'final';
+    return this.store.finish({
+      ...reference,
+      attempt,
+      end,
+      text,
+      lifeMs: isOver ? options.keepDoneMs : lifeMs,
+    });
+  }
+
+  /** Work may take longer than it is remembered for. */
+  keepAlive(running: Running): void {
+    const { reference, attempt, lifeMs, options, ttlMs } = running;
+    running.task = this.#scheduler.schedule(ttlMs + options.keepDoneMs / 2, () => {
+      void this.store.keep({ ...reference, attempt, lifeMs }).then(({ status }) => {
+        if (!running.isEnding && status !== 'superseded') this.keepAlive(running);
+      });
+    });
+  }
+
+  /** Asks again, for as long as `isWorth` says so, when there is no answer. */
+  async insist<Outcome extends { readonly status: string }>(
+    isWorth: (tries: number) => boolean,
+    ask: () => Promise<Outcome | Unavailable>,
+  ): Promise<Outcome | Unavailable> {
+    for (let tries = 1; ; tries += 1) {
+      const outcome = await ask();
+      const { signal } = this.#closing;
+      if (outcome.status !== 'unavailable' || !isWorth(tries) || signal.aborted) return outcome;
+      await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS));
+    }
+  }
+
+  /** Insists on nothing any more. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** Shorter when the service closes. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#closing;
+    await new Promise<void>((resolve) => {
+      const over = (): void => {
+        task.cancel();
+        ignore();
+        resolve();
+      };
+      const task = this.#scheduler.schedule(ms, over);
+      const ignore = onAbort(signal, over);
+    });
+  }
+}
+
+const noAccount = (): LockConfigurationError =>
+  new LockConfigurationError(
+    'This store keeps no account of work that is to be done once: a LockStore of your own needs the property "once" (OnceStore) for ' +
+      'runOnce, @RunOnce and LockingWorker.',
+  );

@@ -1,0 +1,46 @@
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { Caller } from './caller.js';
+import type { LockRequests } from './requests.js';
+
+/** Of those who are let in together, how many ask the store at once. */
+const AT_ONCE = 32;
+
+interface LineOfReaders {
+  readonly keeper: LeaseKeeper;
+  readonly requests: LockRequests;
+  readonly waits: (caller: Caller) => boolean;
+  /** Answers whether it still waited. */
+  readonly takeOut: (caller: Caller) => boolean;
+}
+
+/**
+ * Those who waited together with a reader that was let in: each gets a lease of its own, for as long as that phase lasts. Whoever comes
+ * later stands in line anew, or readers could keep writers out indefinitely.
+ *
+ * @param phase the fencing token of those who hold it together
+ * @returns whether all of them were let in
+ */
+export async function letFollow(
+  callers: readonly Caller[],
+  phase: number,
+  line: LineOfReaders,
+): Promise<boolean> {
+  for (let next = 0; next < callers.length; next += AT_ONCE) {
+    const batch = callers.slice(next, next + AT_ONCE).filter(line.waits);
+    const joined = await Promise.all(batch.map((caller) => follow(caller, phase, line)));
+    if (joined.includes(false)) return false;
+  }
+  return true;
+}
+
+/** Answers whether that phase lasts. */
+async function follow(caller: Caller, phase: number, line: LineOfReaders): Promise<boolean> {
+  const { request } = caller;
+  const { keeper, requests, takeOut } = line;
+  const outcome = await requests.attempt(request, { joins: phase });
+  if (outcome.status !== 'granted') return false;
+  const { grant } = outcome;
+  if (takeOut(caller)) caller.grant(keeper.adopt(grant, request));
+  else keeper.discard(grant, grant.ttlMs);
+  return true;
+}

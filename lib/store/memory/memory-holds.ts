@@ -1,0 +1,106 @@
+import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
+import type { LeaseRequest } from '../lock-store.js';
+import { holdModeOf, type HoldMode } from '../owner-token.js';
+
+interface Hold {
+  readonly since: Instant;
+  readonly ttlMs: number;
+}
+
+/** A key that somebody holds, or several together. */
+export interface Entry {
+  readonly mode: HoldMode;
+  /** Of all who hold it together; `undefined` while it is no more than a claim. */
+  fencingToken?: number;
+  /** By token. */
+  readonly holds: Map<string, Hold>;
+}
+
+/** Expired entries are swept when the table has doubled since the last sweep, and not before it has this size. */
+const SMALLEST_SWEEP = 1_024;
+
+/** Who holds which key, until when. */
+export class MemoryHolds {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+  /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
+  #lastFencingToken = 0;
+  #sweepAt = SMALLEST_SWEEP;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** As long as somebody's hold lasts. */
+  of(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    for (const [token, hold] of entry.holds) if (this.#left(hold) <= 0) entry.holds.delete(token);
+    if (entry.holds.size > 0) return entry;
+    this.#entries.delete(key);
+    return undefined;
+  }
+
+  /** Whether others hold a key so that this token may not. */
+  isInTheWay(key: string, token: string): boolean {
+    const entry = this.of(key);
+    if (entry === undefined || entry.holds.has(token)) return false;
+    const mode = holdModeOf(token);
+    if (mode === 'exclusive' || mode !== entry.mode) return true;
+    return mode !== 'shared' && entry.holds.size >= Number(mode.slice('limit:'.length));
+  }
+
+  put({ keys, token, ttlMs }: LeaseRequest): void {
+    const hold = { ttlMs, since: this.#clock.now() };
+    for (const key of keys) {
+      const entry = this.of(key);
+      if (entry?.holds.set(token, hold) !== undefined) continue;
+      this.#entries.set(key, { mode: holdModeOf(token), holds: new Map([[token, hold]]) });
+    }
+  }
+
+  /** Ends one hold, if there is one. */
+  drop(key: string, token: string): boolean {
+    const entry = this.of(key);
+    if (entry?.holds.delete(token) !== true) return false;
+    if (entry.holds.size === 0) this.#entries.delete(key);
+    return true;
+  }
+
+  /** Ends whoever's holds. */
+  clear(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** A new one, or, for whoever joins others, theirs. */
+  fencingToken({ keys, token }: LeaseRequest): number {
+    const entries = keys.flatMap((key) => this.of(key) ?? []);
+    const [first] = entries;
+    const isJoined = entries.every(({ fencingToken }) => fencingToken === first?.fencingToken);
+    if (holdModeOf(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
+      return first.fencingToken;
+    const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
+    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
+    for (const entry of entries) entry.fencingToken = this.#lastFencingToken;
+    return this.#lastFencingToken;
+  }
+
+  /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
+  remaining(key: string, token: string): number {
+    const entry = this.of(key);
+    if (entry === undefined) return 0;
+    const left = [...entry.holds.values()].map((hold) => this.#left(hold));
+    const joins = entry.mode !== 'exclusive' && holdModeOf(token) === entry.mode;
+    return joins ? Math.min(...left) : Math.max(...left);
+  }
+
+  sweep(): void {
+    if (this.#entries.size < this.#sweepAt) return;
+    for (const key of [...this.#entries.keys()]) this.of(key);
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
+  }
+
+  #left({ since, ttlMs }: Hold): number {
+    return ttlMs - elapsedMs(since, this.#clock.now());
+  }
+}

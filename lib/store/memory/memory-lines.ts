@@ -1,0 +1,72 @@
+import type { Clock } from '../../time/clock.js';
+import type { LeaseReference, LinePlace } from '../lock-store.js';
+import { keepsForMs } from '../overtaking.js';
+
+/** How long a key waits for the one in line that it was given to. */
+export const LONGEST_CLAIM_MS = 1_000;
+
+/** A place in the lines of all its keys. */
+export interface Waiter {
+  readonly token: string;
+  readonly keys: readonly string[];
+  /** When it came, in µs of the monotonic clock; no two are the same. */
+  readonly ticket: number;
+  readonly claimMs: number;
+}
+
+/** Who waits for which key, in the order in which they came. */
+export class MemoryLines {
+  readonly #clock: Clock;
+  /** Of each key that somebody waits for: by ticket. */
+  readonly #lines = new Map<string, Waiter[]>();
+  #lastTicket = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  of(key: string): readonly Waiter[] {
+    return this.#lines.get(key) ?? [];
+  }
+
+  /** In the place it had, or at the end. */
+  stand({ keys, token }: LeaseReference, { ticket, ttlMs }: LinePlace): number {
+    const known = this.#lines.get(keys[0] ?? '')?.find((waiter) => waiter.token === token);
+    if (known !== undefined) return known.ticket;
+    if (ticket === undefined) this.#lastTicket = Math.max(this.#lastTicket + 1, this.#nowUs());
+    const waiter = {
+      token,
+      keys,
+      ticket: ticket ?? this.#lastTicket,
+      claimMs: Math.min(ttlMs, LONGEST_CLAIM_MS),
+    };
+    for (const key of keys) {
+      const line = this.#lines.get(key) ?? [];
+      line.push(waiter);
+      this.#lines.set(
+        key,
+        line.sort((a, b) => a.ticket - b.ticket),
+      );
+    }
+    return waiter.ticket;
+  }
+
+  /** Somebody waits no longer. */
+  forget(keys: readonly string[], token: string): void {
+    for (const key of keys) {
+      const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
+      if (line === undefined) continue;
+      if (line.length === 0) this.#lines.delete(key);
+      else this.#lines.set(key, line);
+    }
+  }
+
+  /** For how long yet keys are kept for somebody who wants several. */
+  keepsForMs({ ticket }: Waiter): number {
+    return keepsForMs((this.#nowUs() - ticket) / 1_000);
+  }
+
+  #nowUs(): number {
+    return Math.floor(this.#clock.now().monotonicMs * 1_000);
+  }
+}
