@@ -16,7 +16,12 @@ import {
   type OptionsOf,
   type Resolved,
 } from '../options/schema.js';
-import { OTHER_WORDS, refuseUnknown, type Kind } from '../options/unknown-option.js';
+import {
+  OTHER_WORDS,
+  refuseUnknown,
+  type Elsewhere,
+  type Kind,
+} from '../options/unknown-option.js';
 
 const attempts = withDefault(count(), 3);
 const keepDone = withDefault(wholeDuration(1), '1h');
@@ -77,16 +82,19 @@ export type ResolvedOnceOptions = Resolved<typeof ONCE>;
 
 const OF_ITS_LOCK = 'The lock of such work is exclusive, and free when the attempt is over.';
 
+/** Of the lock of such work. */
+export const ONCE_ELSEWHERE: Elsewhere = {
+  ...OTHER_WORDS,
+  mode: OF_ITS_LOCK,
+  limit: OF_ITS_LOCK,
+  minHold: OF_ITS_LOCK,
+  release: OF_ITS_LOCK,
+};
+
 export const RUN_ONCE_CALL: Kind<typeof RUN_ONCE> = {
   called: 'runOnce()',
   options: RUN_ONCE,
-  elsewhere: {
-    ...OTHER_WORDS,
-    mode: OF_ITS_LOCK,
-    limit: OF_ITS_LOCK,
-    minHold: OF_ITS_LOCK,
-    release: OF_ITS_LOCK,
-  },
+  elsewhere: ONCE_ELSEWHERE,
 };
 
 /** @throws LockConfigurationError */

@@ -65,10 +65,9 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Che
 }
 
 /** What a `LockService` may be called. */
-export const serviceName = tested<string | symbol | undefined>(
+export const serviceName = tested<string | symbol>(
   'a symbol, or a text that is not empty',
-  (given) =>
-    given === undefined || typeof given === 'symbol' || (typeof given === 'string' && given !== ''),
+  (given) => typeof given === 'symbol' || (typeof given === 'string' && given !== ''),
 );
 
 export const abortSignal = tested<AbortSignal | undefined>(

@@ -221,7 +221,7 @@ export const REGISTRATION = {
    * For a further service beside the default one: `@InjectLockService(name)`, `getLockServiceToken(name)`,
    * `@WithLock(…, { instance: name })`.
    */
-  name: optional(serviceName),
+  name: optional<string | symbol | undefined, string | symbol, ''>(serviceName),
 };
 
 export interface RegistrationOptions extends OptionsOf<typeof REGISTRATION> {}

@@ -245,6 +245,11 @@ describe('@RunOnce on a class', () => {
     ],
     ['reentrant', once('a', { reentrant: true }), 'has no option "reentrant"'],
     [
+      'a mode',
+      once('a', { mode: 'shared' }),
+      'has no option "mode". The lock of such work is exclusive, and free when the attempt is over. Its options are',
+    ],
+    [
       'no attempts',
       once('a', { attempts: 0 }),
       '@RunOnce on Jobs.work: Option "attempts" must be a whole number from 1',

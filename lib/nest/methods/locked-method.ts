@@ -8,7 +8,7 @@ import {
 import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve, type Resolved, type Schema } from '../../options/schema.js';
-import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
+import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
 import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import { FireTime } from './fire-time.js';
@@ -48,6 +48,7 @@ export interface LockDecorator {
   /** `@WithLock` */
   readonly called: string;
   readonly options: Schema;
+  readonly elsewhere: Elsewhere;
   /** Options of its lock which its callers have no say in. */
   readonly always: Pick<RunOptions, 'reentrant'>;
 }
@@ -63,7 +64,7 @@ export class LockedMethod {
   readonly propertyKey: string | symbol;
   readonly kind: ReturnKind;
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
-  /** Only what was said: the rest are the service's defaults. */
+  /** Without what the service's options decide about. */
   readonly runOptions: RunOptions;
   /** Whether its calls stand in line. */
   readonly waits: boolean;
@@ -84,7 +85,7 @@ export class LockedMethod {
     refuseNoKey(where, key, called);
     const given = said.options ?? {};
     refuseNoOptions(where, given, called);
-    refuseUnknown({ called: where, options: decorator.options, elsewhere: OTHER_WORDS }, given);
+    refuseUnknown({ ...decorator, called: where }, given);
     const options = inPlace(where, () => optionsFrom(decorator.options, given));
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = options.onLocked ?? 'throw';

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
-import { resolveOnceOptions } from '../../once/once-options.js';
+import { ONCE_ELSEWHERE, resolveOnceOptions } from '../../once/once-options.js';
 import { decorate, refuseBare } from './decorate.js';
 import { LockedMethod, type LockDecorator } from './locked-method.js';
 import { RUN_ONCE_METHOD } from './method-options.js';
@@ -9,6 +9,7 @@ import type { RunOnce as RunOnceSignature } from './run-once.types.js';
 const DECORATOR: LockDecorator = {
   called: '@RunOnce',
   options: RUN_ONCE_METHOD,
+  elsewhere: ONCE_ELSEWHERE,
   // It could neither wait for that section nor tell its own work from what that does.
   always: { reentrant: false },
 };

@@ -1,3 +1,4 @@
+import { OTHER_WORDS } from '../../options/unknown-option.js';
 import { decorate, refuseBare } from './decorate.js';
 import { lockedIterable } from './locked-iterable.js';
 import { LockedMethod, type LockDecorator } from './locked-method.js';
@@ -6,7 +7,12 @@ import { lockedPromise } from './locked-promise.js';
 import { WITH_LOCK } from './method-options.js';
 import type { WithLock as WithLockSignature } from './with-lock.types.js';
 
-const DECORATOR: LockDecorator = { called: '@WithLock', options: WITH_LOCK, always: {} };
+const DECORATOR: LockDecorator = {
+  called: '@WithLock',
+  options: WITH_LOCK,
+  elsewhere: OTHER_WORDS,
+  always: {},
+};
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
 
