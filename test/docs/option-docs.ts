@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
@@ -11,84 +12,81 @@ export interface OptionDoc {
   readonly defaultText: string | undefined;
 }
 
-function settings(): ts.CompilerOptions {
-  const config = ts.getParsedCommandLineOfConfigFile(`${project}tsconfig.build.json`, undefined, {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-      throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
-    },
-  });
-  if (config === undefined) throw new Error('tsconfig.build.json was not read');
-  return config.options;
-}
+/** The files that declare options, as the compiler sees them. */
+export class CompiledOptions {
+  /** For both services: what they have in common is read once. */
+  readonly #registry = ts.createDocumentRegistry();
+  readonly #settings = settings();
+  readonly #files: readonly string[];
+  readonly #service: ts.LanguageService;
 
-/** The library as the compiler sees it. */
-export class CompiledLibrary {
-  readonly #options = settings();
-  readonly #program = ts.createProgram([`${project}lib/index.ts`], this.#options);
+  /** @param files relative to the project */
+  constructor(files: readonly string[]) {
+    this.#files = files.map((file) => project + file);
+    this.#service = this.#serviceOf(this.#files, new Map());
+  }
 
   /** The documentation of the properties of a type, by name. */
   docsOf(file: string, type: string): ReadonlyMap<string, OptionDoc> {
-    const checker = this.#program.getTypeChecker();
-    const source = this.#program.getSourceFile(project + file);
-    const symbol = source && checker.getSymbolAtLocation(source);
-    const found = checker.getExportsOfModule(symbol as ts.Symbol).find(({ name }) => name === type);
+    const program = this.#service.getProgram() as ts.Program;
+    const checker = program.getTypeChecker();
+    const source = program.getSourceFile(project + file) as ts.SourceFile;
+    const module = checker.getSymbolAtLocation(source) as ts.Symbol;
+    const found = checker.getExportsOfModule(module).find(({ name }) => name === type);
     if (found === undefined) throw new Error(`${file} has no type ${type}`);
     const properties = checker.getDeclaredTypeOfSymbol(found).getProperties();
     return new Map(
-      properties.map((property) => [
-        property.name,
-        docOf(
-          ts.displayPartsToString(property.getDocumentationComment(checker)),
-          property.getJsDocTags(checker),
-        ),
-      ]),
+      properties.map((property) => {
+        const comment = ts.displayPartsToString(property.getDocumentationComment(checker));
+        return [property.name, docOf(comment, property.getJsDocTags(checker))];
+      }),
     );
   }
 
-  /** What an editor shows of the places of a module that uses the library as it is published: of its declarations. */
+  /**
+   * What an editor shows of some places of a module that uses the library as it is published: of its declarations.
+   *
+   * @param code a module in the folder of the declarations
+   */
   hover(code: string, places: readonly string[]): readonly OptionDoc[] {
-    const declarations = new Map<string, string>();
-    this.#program.emit(undefined, (name, text) => declarations.set(name, text), undefined, true);
-    const file = `${project}test/docs/hovered.ts`;
-    const read = (name: string): string | undefined =>
-      name === file ? code : (declarations.get(name) ?? ts.sys.readFile(name));
-    const fileExists = (name: string): boolean =>
-      name === file || declarations.has(name) || ts.sys.fileExists(name);
-    const options: ts.CompilerOptions = {
-      ...this.#options,
-      noEmit: true,
-      rootDir: project,
-      paths: { 'nestjs-holdfast': [`${project}dist/index.d.ts`] },
-    };
-    const service = ts.createLanguageService({
-      getCompilationSettings: () => options,
+    const module = `${project}dist/hovered.ts`;
+    const files = new Map([[module, code]]);
+    for (const file of this.#files) {
+      for (const { name, text } of this.#service.getEmitOutput(file, true, true).outputFiles)
+        files.set(name, text);
+    }
+    const service = this.#serviceOf([module], files);
+    return places.map((place) => {
+      const info = service.getQuickInfoAtPosition(module, code.indexOf(place));
+      return docOf(ts.displayPartsToString(info?.documentation), info?.tags ?? []);
+    });
+  }
+
+  #serviceOf(roots: readonly string[], files: ReadonlyMap<string, string>): ts.LanguageService {
+    const read = (name: string): string | undefined => files.get(name) ?? ts.sys.readFile(name);
+    const host: ts.LanguageServiceHost = {
+      getCompilationSettings: () => this.#settings,
       getCurrentDirectory: () => project,
       getDefaultLibFileName: ts.getDefaultLibFilePath,
-      getScriptFileNames: () => [file],
+      getScriptFileNames: () => [...roots],
       getScriptVersion: () => '1',
       getScriptSnapshot: (name) => {
         const text = read(name);
         return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
       },
       readFile: read,
-      fileExists,
+      fileExists: (name) => files.has(name) || ts.sys.fileExists(name),
       directoryExists: (name) =>
-        [...declarations.keys()].some((each) => each.startsWith(`${name}/`)) ||
-        ts.sys.directoryExists(name),
-    });
-    const complaints = service.getSemanticDiagnostics(file);
-    if (complaints.length > 0)
-      throw new Error(
-        complaints
-          .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-          .join('\n'),
-      );
-    return places.map((place) => {
-      const info = service.getQuickInfoAtPosition(file, code.indexOf(place));
-      return docOf(ts.displayPartsToString(info?.documentation), info?.tags ?? []);
-    });
+        ts.sys.directoryExists(name) || [...files.keys()].some((file) => file.startsWith(name)),
+    };
+    return ts.createLanguageService(host, this.#registry);
   }
+}
+
+function settings(): ts.CompilerOptions {
+  const file = `${project}tsconfig.build.json`;
+  const { config } = ts.parseConfigFileTextToJson(file, readFileSync(file, 'utf8'));
+  return ts.parseJsonConfigFileContent(config, ts.sys, project).options;
 }
 
 function docOf(comment: string, tags: readonly ts.JSDocTagInfo[]): OptionDoc {
