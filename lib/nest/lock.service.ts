@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { LockEngine } from '../engine/lock-engine.js';
-import { LockConfigurationError, LockKeyError } from '../errors.js';
+import { LockKeyError } from '../errors.js';
 import type { RequestValues } from '../key/index.js';
+import { inPlace } from '../options/in-place.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import './http-exceptions.js';
@@ -65,12 +66,9 @@ export class LockService extends LockEngine {
    * @throws LockConfigurationError
    */
   checkOptions({ where, runOptions }: LockedMethod): void {
-    try {
+    inPlace(where, () => {
       this.assertFits(runOptions);
-    } catch (error) {
-      if (!(error instanceof LockConfigurationError)) throw error;
-      throw new LockConfigurationError(`${where}: ${error.message}`);
-    }
+    });
   }
 
   /** The client is told that its request is at fault. Where every request is, it is the key, and nobody else would say so. */
