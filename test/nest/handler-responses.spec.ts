@@ -124,7 +124,8 @@ class Responses {
   }
 
   @Get('endless/:id')
-  @WithLock('a:<_id>', { returns: 'observable', ttl: '100ms', maxHold: '200ms' })
+  // Renewed before that: a pause of the machine must not be longer than two thirds of the TTL.
+  @WithLock('a:<_id>', { returns: 'observable', ttl: '1s', maxHold: '1500ms' })
   endless(@Param('id') _id: string): Observable<never> {
     return new Observable(() => {
       void gate.pass();
