@@ -14,7 +14,7 @@ import { Random } from '../faults/random.js';
 import { type How, RecordedCalls } from '../faults/recorded-calls.js';
 import type { StoreAddress } from './backends.js';
 import { BEAT_MS } from './liveness.js';
-import type { Crew } from './plan.js';
+import { type Crew, FAIR_WAIT_MS } from './plan.js';
 
 export interface MixSettings {
   readonly name: string;
@@ -82,11 +82,22 @@ function optionsOf(mode: string): AcquireOptions {
   return mode === 'shared' ? { mode } : {};
 }
 
+/** Opens the service, and has a caller wait: until its inbox is connected, nobody can be called, and on a busy machine that takes time. */
+async function waitOnce(locks: LockService, index: number): Promise<void> {
+  await locks.open();
+  const key = `warm-up:${name}:${String(index)}`;
+  const lock = await locks.acquire(key);
+  const waiting = locks.acquire(key, { wait: FAIR_WAIT_MS });
+  await nextTurn();
+  await lock.release();
+  await (await waiting).release();
+}
+
 process.once('disconnect', () => process.exit(1)); // nobody is left to read what this one writes
 
 const services = crews.map((crew) => range(crew.services).map(() => openService(crew)));
 // What a service cannot open, its callers will see.
-await Promise.allSettled(services.flat().map((locks) => locks.open()));
+await Promise.allSettled(services.flat().map(waitOnce));
 const begun = new Promise<void>((resolve) => {
   process.on('message', (message) => (message === 'begin' ? resolve() : finishing.abort()));
 });

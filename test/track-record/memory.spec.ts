@@ -5,6 +5,8 @@ import { share } from '../support/soak.js';
 
 /** A tenth of the heap before is 100 bytes and more of each key: less than a leftover entry of a map, with its key. */
 const KEYS = share(10_000, 100_000);
+/** So many that they are most of the heap. */
+const HELD = share(25_000, 100_000);
 const CALLERS = share(2_000, 10_000);
 const LIMIT_MS = 120_000;
 
@@ -74,8 +76,8 @@ describe('memory', () => {
   it(
     'keeps nothing of many locks that were held, and renewed, at once, with one timer for all of them',
     async () => {
-      const held = await play<Held>(HELD_AT_ONCE, server.url, KEYS);
-      expect(held).toMatchObject({ lost: 0, renewed: KEYS, released: KEYS, timers: 1 });
+      const held = await play<Held>(HELD_AT_ONCE, server.url, HELD);
+      expect(held).toMatchObject({ lost: 0, renewed: HELD, released: HELD, timers: 1 });
       expect(held.timeouts).toBeLessThan(5);
       expect(held.full).toBeGreaterThan(held.before * 2); // they were there
       expect(held.after).toBeLessThan(held.before * 1.1);
