@@ -6,7 +6,7 @@ import { type Crew, type EnginePlan, FAIR_WAIT_MS, type StoreKind, STORES } from
 import { expectSound } from './report.js';
 import { type EngineRound, playOnce, playRound } from './stage.js';
 
-const LENGTH_MS = share(800, 3_000);
+const LENGTH_MS = share(700, 3_000);
 const LIMIT_MS = 60_000;
 
 /** Of the rate of those who poll. Both vary by a factor on a busy machine; callers who went round in a circle had a twentieth. */

@@ -8,7 +8,7 @@ import { playOnce } from './stage.js';
 const LIMIT_MS = 90_000;
 
 /** Everybody waits for it by the time it is given back. */
-const HELD_MS = 4_000;
+const HELD_MS = share(2_500, 4_000);
 
 const HOLDER: Crew = {
   process: 0,
@@ -45,7 +45,7 @@ describe('many readers in line', () => {
   it(
     'HF-9 those who died keep nobody waiting who lives',
     async () => {
-      const crowd: Crew = { ...READERS, callers: share(500, 1_500) };
+      const crowd: Crew = { ...READERS, callers: share(300, 1_500) };
       const writer: Crew = { ...HOLDER, startAtMs: HELD_MS - 200, holdMs: [0, 0], rounds: 20 };
       const killed = { atMs: HELD_MS - 500, kind: 'process-killed', process: 1 } as const;
       const crews = [HOLDER, crowd, writer];
@@ -69,10 +69,11 @@ describe('many readers in line', () => {
     LIMIT_MS,
   );
 
-  it(
-    'HF-12 thousands of one process cost it no lock that it holds meanwhile',
+  // With fewer of them nothing would be lost in any case.
+  share(it.skip, it)(
+    'HF-12 6,000 of one process cost it no lock that it holds meanwhile',
     async () => {
-      const crowd: Crew = { ...READERS, callers: share(2_000, 6_000) };
+      const crowd: Crew = { ...READERS, callers: 6_000 };
       const others: Crew = {
         ...HOLDER,
         process: 1,

@@ -19,7 +19,7 @@ describe('three servers and four processes, under faults of all kinds', () => {
   let round: Round;
 
   beforeAll(async () => {
-    round = await playRound(planOf({ seed: SEED, nodes: 3, lengthMs: share(7_000, 15_000) }));
+    round = await playRound(planOf({ seed: SEED, nodes: 3, lengthMs: share(5_000, 15_000) }));
   }, LIMIT_MS);
 
   it('keep every promise', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { share } from '../support/soak.js';
 import { LONGEST_TTL_MS, type Plan, planOf, type Step } from './plan.js';
 
-const SEEDS = Array.from({ length: 100 }, (_, seed) => seed);
+const SEEDS = Array.from({ length: share(40, 100) }, (_, seed) => seed);
 const LENGTH_MS = 20_000;
 
 const plansFor = (nodes: number): readonly Plan[] =>

@@ -713,7 +713,7 @@ describe('after the last turn', () => {
         status: holders.get(key) === token && holders.delete(key) ? 'released' : 'not-held',
       };
     };
-    const KEYS = share(5_000, 100_000);
+    const KEYS = share(3_000, 100_000);
     const AT_ONCE = 1_000;
     for (let first = 0; first < KEYS; first += AT_ONCE) {
       await Promise.all(

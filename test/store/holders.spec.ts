@@ -20,7 +20,7 @@ import { openStore, request, type OpenStore } from './open-store.js';
 const PROCESS = new URL('modes-process.ts', import.meta.url);
 const KEEP_MS = 600_000;
 /** How long many processes lock. */
-const WORK_MS = share(1_000, 3_000);
+const WORK_MS = share(700, 3_000);
 const [MAIN, FENCE, QUEUE, HOLDERS] = [
   'lock:key',
   '{lock:key}:fence',
