@@ -93,7 +93,10 @@ export function describeModes(
         const [one, two, three] = await setUp();
         const first = await one.acquire(key, SHARED);
         const second = await two.acquire(key, SHARED);
-        const third = await one.tryAcquire(key, SHARED);
+        // Over several masters, one that voted late may not have the common token yet: nobody joins by its vote before.
+        const third = limits
+          ? await one.tryAcquire(key, SHARED)
+          : await eventually(() => one.tryAcquire(key, SHARED));
         expect([second.fencingToken, third?.fencingToken]).toEqual([
           first.fencingToken,
           first.fencingToken,

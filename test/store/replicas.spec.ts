@@ -94,11 +94,14 @@ describe('a master with one replica', () => {
     );
 
   it('has every lease on the replica when it is granted', async () => {
-    wayToMaster.delay(50, 'to-client');
+    wayToMaster.pause('to-client'); // a delay would be over before a busy machine has looked
     const unsafe = await control.acquire('unsafe');
     expect(await storedAt(replica, 'unsafe')).toBeNull();
+    wayToMaster.resume('to-client');
     await unsafe.release();
+    await inStep();
 
+    wayToMaster.delay(50, 'to-client');
     for (const key of ['a', 'b', 'c']) {
       const lock = await locks.acquire(key);
       const stored = await storedAt(replica, key);
