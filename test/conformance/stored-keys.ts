@@ -12,6 +12,6 @@ export async function storedKeys(servers: readonly RedisServer[]): Promise<reado
   const lists = await Promise.all(servers.map((server) => server.command('EVAL', LIST, 0)));
   return (lists as [string, number][][])
     .flat()
-    .map(([name, ttlMs]) => ({ name, ttlMs: Number(ttlMs) }))
+    .map(([name, ttlMs]) => ({ name, ttlMs }))
     .filter(({ ttlMs }) => ttlMs !== -2); // it has expired
 }
