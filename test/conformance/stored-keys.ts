@@ -13,5 +13,5 @@ export async function storedKeys(servers: readonly RedisServer[]): Promise<reado
   return (lists as [string, number][][])
     .flat()
     .map(([name, ttlMs]) => ({ name, ttlMs }))
-    .filter(({ ttlMs }) => ttlMs !== -2); // it has expired
+    .filter(({ ttlMs }) => ttlMs !== -2 && ttlMs !== 0); // it has expired, or does so in this millisecond
 }
