@@ -5,7 +5,7 @@ import type { BeginOutcome, FinishOutcome, OnceReference } from '../../lib/store
 import type { AcknowledgedReply } from '../../lib/store/redis/node/acknowledged-writes.js';
 import { NodeOnce } from '../../lib/store/redis/node/node-once.js';
 import { RedisOnceStore } from '../../lib/store/redis/quorum/redis-once-store.js';
-import { onceScript } from '../../lib/store/redis/scripts/once.js';
+import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { Random } from '../faults/random.js';
 import { RedisServer } from '../support/redis-server.js';
 import { share } from '../support/soak.js';
@@ -61,7 +61,7 @@ class Job {
         name: String(index),
         isSilent: false,
         once: new NodeOnce({
-          run: (_, args) => this.#send(index, args),
+          run: (_, call) => this.#send(index, call),
           malformed: (value) => {
             throw new Error(`malformed: ${String(value)}`);
           },
@@ -85,16 +85,17 @@ class Job {
     while (this.#sent > 0);
   }
 
-  #send(index: number, args: readonly (string | number)[]): Promise<AcknowledgedReply> {
+  #send(index: number, call: OnceCall): Promise<AcknowledgedReply> {
     this.#sent += 1;
-    return this.#deliver(index, args).finally(() => {
+    return this.#deliver(index, call).finally(() => {
       this.#sent -= 1;
     });
   }
 
-  async #deliver(index: number, args: readonly (string | number)[]): Promise<AcknowledgedReply> {
-    const keys = [`${this.#id} ${String(index)}`, `${this.#id} ${String(index)} once`];
-    const run = (): Promise<unknown> => redis.eval(onceScript.lua, 2, ...keys, ...args);
+  async #deliver(index: number, call: OnceCall): Promise<AcknowledgedReply> {
+    const main = `${this.#id} ${String(index)}`;
+    const encoded = onceScript.encode({ main, once: `${main} once` }, call);
+    const run = (): Promise<unknown> => redis.eval(onceScript.lua, ...encoded);
     const chance = this.#random.fraction();
     if (chance < 0.15) return unavailable;
     if (chance < 0.25) {

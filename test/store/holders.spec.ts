@@ -9,7 +9,8 @@ import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { Script } from '../../lib/store/redis/scripts/script.js';
+import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import { keyNames } from '../../lib/store/redis/node/key-names.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -55,18 +56,35 @@ afterAll(async () => {
   await server.stop();
 });
 
-const namesOf = (key: string): string[] => [
-  `lock:${key}`,
-  ...['fence', 'queue', 'holders'].map((name) => `{lock:${key}}:${name}`),
-];
-const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promise<unknown> =>
-  redis.eval(lua, keys.length, ...keys, ...args);
-const acquire = (token: string, ttlMs = 30_000, keys = ['key'], keepMs = KEEP_MS) =>
-  call(acquireScript, keys.flatMap(namesOf), [token, ttlMs, keepMs, 1, 'one']) as Promise<number[]>;
-const extend = (token: string, ttlMs = 30_000): Promise<unknown> =>
-  call(extendScript, namesOf('key'), [KEEP_MS, '', 'one', 1, token, ttlMs]);
-const release = (token: string, used: number | string = '', keys = ['key']): Promise<unknown> =>
-  call(releaseScript, keys.flatMap(namesOf), [token, 'one', used]);
+const namesOf = keyNames('lock:');
+const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
+const lineMode = 'standalone';
+const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KEEP_MS) =>
+  run(
+    acquireScript,
+    acquireScript.encode({
+      ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, turns: 1, lineMode, member: '' },
+      ...{ ticket: undefined, proposal: 0, maxTtlMs: undefined, joins: undefined },
+    }),
+  ) as Promise<number[]>;
+const extend = (token: string, ttlMs = 30_000): Promise<unknown> => {
+  const lease = { token, ttlMs, fencingToken: 0, sureUntilUs: 0, expectedFence: undefined };
+  return run(
+    extendScript,
+    extendScript.encode({
+      renewals: [{ names: namesOf('key'), ...lease }],
+      ...{ epoch: undefined, fenceKeepMs: KEEP_MS, maxTtlMs: undefined, lineMode, turns: 1 },
+    }),
+  );
+};
+const release = (token: string, lastToken?: number, keys = ['key']): Promise<unknown> =>
+  run(
+    releaseScript,
+    releaseScript.encode({
+      ...{ names: keys.map(namesOf), token, lineMode, lastToken, fenceKeepMs: undefined },
+      ...{ member: '', wakes: undefined, leaves: undefined, holdMs: 0 },
+    }),
+  );
 
 const tokens = (count: number, mode: HoldMode = 'shared'): string[] =>
   Array.from({ length: count }, () => newOwnerToken(systemRuntime, { mode }));
@@ -126,8 +144,9 @@ describe('the marker at the main key', () => {
     await acquire(other);
     await redis.set(MAIN, 'foreign', 'PX', 60_000);
     expect(await extend(reader)).toMatchObject({ 1: [-1] });
-    const keys = [MAIN, FENCE, HOLDERS];
-    expect(await call(raiseFenceScript, keys, [reader, phase + 5, 30_000, KEEP_MS])).toBe(0);
+    const raise = { token: reader, fencingToken: phase + 5, ttlMs: 30_000, fenceKeepMs: KEEP_MS };
+    const raising = raiseFenceScript.encode({ names: [namesOf('key')], ...raise });
+    expect(await run(raiseFenceScript, raising)).toBe(0);
     expect(await release(reader, phase)).toBe(0);
     expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
     expect(await release(other, phase)).toBe(0);

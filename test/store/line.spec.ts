@@ -6,6 +6,7 @@ import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-st
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import { keyNames } from '../../lib/store/redis/node/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
@@ -37,13 +38,6 @@ afterAll(async () => {
   redis.disconnect();
   await server.stop();
 });
-
-const names = (key: string): string[] => [
-  `lock:${key}`,
-  `{lock:${key}}:fence`,
-  `{lock:${key}}:queue`,
-  `{lock:${key}}:holders`,
-];
 
 const holderOf = (key: string): Promise<string | null> => redis.get(`lock:${key}`);
 
@@ -791,8 +785,18 @@ describe('a line that is not as it should be', () => {
 
 describe('lines at several masters', () => {
   const release = (...keys: string[]): Promise<unknown> => {
-    const all = keys.flatMap(names);
-    return redis.eval(releaseScript.lua, all.length, ...all, 'mine', 'many', '', KEEP_MS, '', '');
+    const call = releaseScript.encode({
+      names: keys.map(keyNames('lock:')),
+      token: 'mine',
+      lineMode: 'quorum',
+      lastToken: undefined,
+      fenceKeepMs: KEEP_MS,
+      member: '',
+      wakes: undefined,
+      leaves: undefined,
+      holdMs: 0,
+    });
+    return redis.eval(releaseScript.lua, ...call);
   };
 
   async function standAt(key: string, members: readonly string[]): Promise<void> {

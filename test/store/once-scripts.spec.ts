@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { onceScript } from '../../lib/store/redis/scripts/once.js';
+import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const LIFE_MS = 60_000;
@@ -23,11 +24,10 @@ afterAll(async () => {
   await server.stop();
 });
 
-const ask = (...args: (string | number)[]): Promise<unknown> =>
-  redis.eval(onceScript.lua, 2, 'lock:a', '{lock:a}:once', ...args);
-
 /** With one Redis fences say nothing: 0, as many attempts as there may be. */
-const run = (...args: (string | number)[]): Promise<unknown> => ask(...args, 0);
+const run = (call: OnceCall): Promise<unknown> =>
+  redis.eval(onceScript.lua, ...onceScript.encode(keyNames('lock:')('a'), call));
+const fencingToken = 0;
 
 const hold = (token: string): Promise<unknown> => redis.set('lock:a', token);
 
@@ -38,7 +38,17 @@ const told = async (answer: Promise<unknown>): Promise<unknown> => {
 };
 
 const begin = (token: string, owner: string, attempts = 3): Promise<unknown> =>
-  told(run('begin', token, owner, LIFE_MS, attempts, KEEP_MS));
+  told(
+    run({
+      what: 'begin',
+      token,
+      owner,
+      fencingToken,
+      lifeMs: LIFE_MS,
+      attempts,
+      keepMs: KEEP_MS,
+    }),
+  );
 
 const end = (
   what: string,
@@ -47,7 +57,15 @@ const end = (
   attempt = 1,
   text = '',
 ): Promise<unknown> =>
-  run(what, token, owner, what === 'done' || what === 'final' ? KEEP_MS : LIFE_MS, attempt, text);
+  run({
+    what: what as (typeof ENDS)[number],
+    token,
+    owner,
+    fencingToken,
+    lifeMs: what === 'done' || what === 'final' ? KEEP_MS : LIFE_MS,
+    attempt,
+    text,
+  });
 
 const stored = async (): Promise<Record<string, string>> => redis.hgetall('{lock:a}:once');
 

@@ -7,7 +7,8 @@ import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
-import type { Script } from '../../lib/store/redis/scripts/script.js';
+import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import { keyNames } from '../../lib/store/redis/node/key-names.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { eventually } from '../support/eventually.js';
@@ -37,26 +38,84 @@ afterAll(async () => {
   await server.stop();
 });
 
-const names = (key: string): string[] => [
-  `lock:${key}`,
-  `{lock:${key}}:fence`,
-  `{lock:${key}}:queue`,
-  `{lock:${key}}:holders`,
-];
+const namesOf = keyNames('lock:');
+const names = (key: string): string[] => {
+  const { main, fence, queue, holders } = namesOf(key);
+  return [main, fence, queue, holders];
+};
 
-const call = ({ lua }: Script, keys: string[], args: (string | number)[]): Promise<unknown> =>
-  redis.eval(lua, keys.length, ...keys, ...args);
+const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
 
 /** By a caller who stands in line as `member`, if that is given; a lease has one fencing token. */
-const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown> => {
-  const args = [token, 30_000, KEEP_MS, 1, 'one', member];
-  return call(acquireScript, keys.flatMap(names), args);
-};
+const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown> =>
+  run(
+    acquireScript,
+    acquireScript.encode({
+      names: keys.map(namesOf),
+      token,
+      ttlMs: 30_000,
+      fenceKeepMs: KEEP_MS,
+      turns: 1,
+      lineMode: 'standalone',
+      member,
+      ticket: undefined,
+      proposal: 0,
+      maxTtlMs: undefined,
+      joins: undefined,
+    }),
+  );
 
 const acquire = (token: string, ...keys: string[]): Promise<unknown> => acquireAs(token, keys);
 
 const release = (token: string, ...keys: string[]): Promise<unknown> =>
-  call(releaseScript, keys.flatMap(names), [token, 'one', '', KEEP_MS]);
+  run(
+    releaseScript,
+    releaseScript.encode({
+      names: keys.map(namesOf),
+      token,
+      lineMode: 'standalone',
+      lastToken: undefined,
+      fenceKeepMs: KEEP_MS,
+      member: '',
+      wakes: undefined,
+      leaves: undefined,
+      holdMs: 0,
+    }),
+  );
+
+const extend = (token: string, key: string, fencingToken: number): Promise<unknown> =>
+  run(
+    extendScript,
+    extendScript.encode({
+      renewals: [
+        {
+          names: namesOf(key),
+          token,
+          ttlMs: 30_000,
+          fencingToken,
+          sureUntilUs: 0,
+          expectedFence: undefined,
+        },
+      ],
+      epoch: undefined,
+      fenceKeepMs: KEEP_MS,
+      maxTtlMs: undefined,
+      lineMode: 'standalone',
+      turns: 1,
+    }),
+  );
+
+const raiseFence = (token: string, keys: string[], fencingToken: number): Promise<unknown> =>
+  run(
+    raiseFenceScript,
+    raiseFenceScript.encode({
+      names: keys.map(namesOf),
+      token,
+      fencingToken,
+      ttlMs: 30_000,
+      fenceKeepMs: KEEP_MS,
+    }),
+  );
 
 const [FIRST, SECOND] = ['first 1000 holdfast:first', 'second 1000 holdfast:second'] as const;
 
@@ -125,12 +184,10 @@ describe('a script that is sent twice', () => {
 
   it('extends, raises and releases once', async () => {
     const [, , fence = 0] = (await acquire('mine', 'a')) as number[];
-    const [main, fenceKey, , holders] = names('a') as [string, string, string, string];
+    const { fence: fenceKey } = namesOf('a');
     for (let time = 0; time < 2; time += 1) {
-      const renewal = [KEEP_MS, '', 'one', 1, 'mine', 30_000, fence, 0, ''];
-      expect(await call(extendScript, names('a'), renewal)).toEqual([expect.any(Number), [1]]);
-      const raise = [main, fenceKey, holders];
-      expect(await call(raiseFenceScript, raise, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
+      expect(await extend('mine', 'a', fence)).toEqual([expect.any(Number), [1]]);
+      expect(await raiseFence('mine', ['a'], fence)).toBe(1);
       expect(await redis.get(fenceKey)).toBe(String(fence));
     }
     expect(await release('mine', 'a')).toBe(1);
@@ -426,10 +483,9 @@ describe('fencing tokens', () => {
 
   it('are raised only where the lease is still held', async () => {
     await acquire('mine', 'a');
-    const keys = ['a', 'b'].flatMap((key) => names(key).filter((_, index) => index !== 2));
     await redis.set('lock:b', 'somebody else');
     const fence = (Date.now() + 1_000) * 1_000;
-    expect(await call(raiseFenceScript, keys, ['mine', fence, 30_000, KEEP_MS])).toBe(1);
+    expect(await raiseFence('mine', ['a', 'b'], fence)).toBe(1);
     expect(await redis.get('{lock:a}:fence')).toBe(String(fence));
     expect(await redis.exists('{lock:b}:fence')).toBe(0);
   });

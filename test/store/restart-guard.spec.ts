@@ -12,6 +12,7 @@ import {
 } from 'nestjs-holdfast';
 import { keyNames } from '../../lib/store/redis/node/key-names.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import type { LineMode } from '../../lib/store/redis/scripts/line.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -446,27 +447,44 @@ describe('a claim of a key by renewal', () => {
   }: Claim): Promise<unknown> {
     const [seconds, micros] = ((await server.command('TIME')) as string[]).map(Number);
     const sureUntil = Number(seconds) * 1_000_000 + Number(micros) + sureForMs * 1_000;
-    const args = [
-      KEEP_MS,
+    const call = extendScript.encode({
+      renewals: [
+        {
+          names: keyNames('lock:')('key'),
+          token,
+          ttlMs: 30_000,
+          fencingToken: fence,
+          sureUntilUs: Math.round(sureUntil),
+          expectedFence: undefined,
+        },
+      ],
+      epoch: EPOCH,
+      fenceKeepMs: KEEP_MS,
       maxTtlMs,
-      'many',
+      lineMode: 'quorum',
       turns,
-      token,
-      30_000,
-      fence,
-      Math.round(sureUntil),
-      '',
+    });
+    const [, answer] = (await server.command('EVAL', extendScript.lua, ...call)) as [
+      string,
+      unknown,
     ];
-    const keys = [MAIN, FENCE, '{lock:key}:queue', '{lock:key}:holders', EPOCH];
-    const [, answer] = (await server.command(
-      'EVAL',
-      extendScript.lua,
-      keys.length,
-      ...keys,
-      ...args,
-    )) as [string, unknown];
     return answer;
   }
+
+  const release = (token: string, lastToken: number, lineMode: LineMode): Promise<unknown> => {
+    const call = releaseScript.encode({
+      names: [keyNames('lock:')('key')],
+      token,
+      lineMode,
+      lastToken,
+      fenceKeepMs: KEEP_MS,
+      member: '',
+      wakes: undefined,
+      leaves: undefined,
+      holdMs: 0,
+    });
+    return server.command('EVAL', releaseScript.lua, ...call);
+  };
 
   const holder = (): Promise<unknown> => server.command('GET', MAIN);
 
@@ -484,9 +502,7 @@ describe('a claim of a key by renewal', () => {
       for (const used of [4_000, 4_500, 5_022, 5_023]) {
         await server.command('FLUSHALL');
         if (state === 'the server has the key') expect(await claim(lease)).toEqual([1]);
-        const keys = [MAIN, FENCE, '{lock:key}:queue', '{lock:key}:holders'];
-        const args = [lease.token, 'many', used, KEEP_MS];
-        await server.command('EVAL', releaseScript.lua, keys.length, ...keys, ...args);
+        await release(lease.token, used, 'quorum');
         expect(await claim(lease)).toEqual([0, expect.any(String)]);
         expect(await holder()).toBeNull();
       }
@@ -522,8 +538,7 @@ describe('a claim of a key by renewal', () => {
   });
 
   it('is not accepted after the release of the lease, which may overtake it', async () => {
-    const keys = [MAIN, FENCE, '{lock:key}:queue'];
-    await server.command('EVAL', releaseScript.lua, 3, ...keys, 'holdfast:mine', 'one', 7, KEEP_MS);
+    await release('holdfast:mine', 7, 'standalone');
     expect(await claim({ token: 'holdfast:mine', fence: 7 })).toEqual([0, expect.any(String)]);
     expect(await holder()).toBeNull();
   });

@@ -123,7 +123,8 @@ describe('many keys in one call', () => {
       ack: 1,
       timeoutMs: 50,
     });
-    const write = () => writes.run(0, script('return 1'), ['key'], [], 60_000);
+    const write = () =>
+      writes.run(0, { script: script('return 1'), call: [1, 'key'], timeLimitMs: 60_000 });
     const replies = await Promise.all(Array.from({ length: 5_000 }, write));
     expect(replies.every(({ status }) => status === 'answered')).toBe(true);
     expect(Math.max(...sizes)).toBe(1_000);

@@ -7,7 +7,8 @@ import {
   type LockModuleOptions,
   type RunOnceResult,
 } from 'nestjs-holdfast';
-import { onceScript } from '../../lib/store/redis/scripts/once.js';
+import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { deferred, eventually, type Deferred } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -206,17 +207,20 @@ describe('work that is to be done once, on servers whose memory is full', () => 
   );
 
   it('HF-18 so is how else an attempt ends, and that it goes on', async () => {
-    const [main, once, token] = ['lock:job', '{lock:job}:once', 'holdfast:me'];
+    const token = 'holdfast:me';
+    const names = keyNames('lock:')('job');
     const run: RedisServer['command'] = (...parts) => servers[0].command(...parts);
-    for (const what of ['keep', 'done', 'failed', 'final', 'returned', 'undo']) {
+    for (const what of ['keep', 'done', 'failed', 'final', 'returned', 'undo'] as const) {
       await run('FLUSHALL');
-      await run('SET', main, token);
-      const ask = (how: string, ...args: (string | number)[]): Promise<unknown> =>
-        run('EVAL', onceScript.lua, 2, main, once, how, token, 'me', ...args);
-      await ask('begin', 60_000, 3, 60_000, 1);
-      if (what === 'undo') await ask('done', 60_000, 1, 'value', 1);
+      await run('SET', names.main, token);
+      const me = { token, owner: 'me', fencingToken: 1, lifeMs: 60_000 };
+      const ask = (call: OnceCall): Promise<unknown> =>
+        run('EVAL', onceScript.lua, ...onceScript.encode(names, call));
+      await ask({ ...me, what: 'begin', attempts: 3, keepMs: 60_000 });
+      if (what === 'undo') await ask({ ...me, what: 'done', attempt: 1, text: 'value' });
       await run('CONFIG', 'SET', 'maxmemory', '1');
-      expect([what, await ask(what, 60_000, 1, 'text', 1)]).toEqual([what, [1]]);
+      const answer = await ask({ ...me, what, attempt: 1, text: 'text' });
+      expect([what, answer]).toEqual([what, [1]]);
       await run('CONFIG', 'SET', 'maxmemory', '0');
     }
   });

@@ -6,7 +6,7 @@ import { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { RedisSource } from './redis-source.js';
 import { isLoginRefusal, isPassing, isReply, messageOf } from './reply-errors.js';
-import type { Script } from '../scripts/script.js';
+import type { Script, ScriptCall } from '../scripts/script.js';
 import { tlsHint } from './tls-hint.js';
 import { DatabaseRefusal, verifyConnection, type Verification } from './verify-connection.js';
 
@@ -123,18 +123,17 @@ export class RedisConnection {
 
   run(
     script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
+    call: ScriptCall,
     timeLimitMs: number,
     whileDown?: WhileDown,
   ): Promise<Reply> {
     return this.ask(
       timeLimitMs,
       ({ client }, limit) =>
-        client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+        client.evalsha(script.sha, ...call).catch((error: unknown) => {
           // Nobody waits for it after its time: sent now, it would come after its own clean-up.
           if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-          return client.eval(script.lua, keys.length, ...keys, ...args);
+          return client.eval(script.lua, ...call);
         }),
       whileDown,
     );

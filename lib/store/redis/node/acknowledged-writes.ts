@@ -1,7 +1,7 @@
 import type { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { RedisConnection, Reply, WhileDown } from '../client/redis-connection.js';
-import type { Script } from '../scripts/script.js';
+import type { Script, ScriptCall } from '../scripts/script.js';
 
 /** How many replicas have to have a lease before it counts. */
 export interface ReplicaOptions {
@@ -17,11 +17,15 @@ export type AcknowledgedReply = Reply & {
 /** How many writes go out together: all of them wait for the slowest. */
 const MOST_TOGETHER = 1_000;
 
-interface Write {
+/** A script to run, and how long that is worth waiting for. */
+export interface WriteRequest {
   readonly script: Script;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  readonly call: ScriptCall;
   readonly timeLimitMs: number;
+  readonly whileDown?: WhileDown | undefined;
+}
+
+interface Write extends WriteRequest {
   readonly limit: TimeLimit;
   readonly settle: (reply: AcknowledgedReply) => void;
 }
@@ -41,24 +45,17 @@ export class AcknowledgedWrites {
     this.#options = options;
   }
 
-  async run(
-    slot: number,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    timeLimitMs: number,
-    whileDown?: WhileDown,
-  ): Promise<AcknowledgedReply> {
+  async run(slot: number, request: WriteRequest): Promise<AcknowledgedReply> {
     const reply = await this.#connection.ask(
-      timeLimitMs,
+      request.timeLimitMs,
       (_, limit) =>
         new Promise<AcknowledgedReply>((settle) => {
-          const write = { script, keys, args, timeLimitMs, limit, settle };
+          const write = { ...request, limit, settle };
           const line = this.#lines.get(slot);
           if (line !== undefined) line.push(write);
           else void this.#workOff(slot, [write]);
         }),
-      whileDown,
+      request.whileDown,
     );
     return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : reply;
   }
@@ -107,9 +104,7 @@ export class AcknowledgedWrites {
       // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one
       // it does, and knows the way then, unless a node that does not know yet tells it otherwise. What is sent twice is done once.
       await Promise.allSettled(
-        moved.map(({ script, keys, args }) =>
-          this.#connection.client.eval(script.lua, keys.length, ...keys, ...args),
-        ),
+        moved.map(({ script, call }) => this.#connection.client.eval(script.lua, ...call)),
       );
       const isToRepeat = (write: Write, index: number): boolean =>
         (moved.includes(write) || isUnknownScript(results[index])) && isInTime(write);
@@ -129,9 +124,9 @@ export class AcknowledgedWrites {
   async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
     const { ack, timeoutMs } = this.#options;
     const pipeline = this.#connection.client.pipeline();
-    for (const { script, keys, args } of batch) {
-      if (form === 'sha') pipeline.evalsha(script.sha, keys.length, ...keys, ...args);
-      else pipeline.eval(script.lua, keys.length, ...keys, ...args);
+    for (const { script, call } of batch) {
+      if (form === 'sha') pipeline.evalsha(script.sha, ...call);
+      else pipeline.eval(script.lua, ...call);
     }
     pipeline.wait(ack, timeoutMs);
     const results = (await pipeline.exec()) ?? [];

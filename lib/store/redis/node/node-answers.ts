@@ -22,7 +22,7 @@ export type RenewalVote =
 
 /** A renewal that may put keys back which are gone, where their fences are still these. */
 export interface Restoration extends LeaseRenewal {
-  readonly beside?: readonly (number | undefined)[];
+  readonly expectedFences?: readonly (number | undefined)[];
 }
 
 /** Whose key it is, as one node sees it. */

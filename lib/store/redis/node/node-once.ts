@@ -6,21 +6,25 @@ import type {
   OnceReference,
 } from '../../once-store.js';
 import type { Unavailable } from '../../lock-store.js';
+import { onceScript, type OnceCall } from '../scripts/once.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
+
+/**
+ * `'acknowledged'`: replicas have to have it, where that is asked for. Everything else is sent at once, ahead of whatever is asked for
+ * later.
+ */
+export type Durability = 'acknowledged' | 'at once';
 
 /** How the script is run at one node. */
 export interface OnceScriptRunner {
-  /**
-   * @param isToStay what replicas have to have, where that is asked for; everything else is sent at once, ahead of whatever is asked for
-   *   later
-   */
-  run(
-    key: string,
-    args: readonly (string | number)[],
-    isToStay: boolean,
-  ): Promise<AcknowledgedReply>;
+  run(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply>;
   malformed(value: unknown): Unavailable;
 }
+
+type OnceStep = OmitEach<OnceCall, 'token' | 'owner' | 'fencingToken'>;
+
+/** Of each member of a union. */
+type OmitEach<Union, Name extends PropertyKey> = Union extends unknown ? Omit<Union, Name> : never;
 
 /** That the work is over, as one node knows it. */
 export interface NodeEnd {
@@ -63,62 +67,57 @@ export class NodeOnce {
 
   async begin(request: BeginRequest): Promise<BeginVote> {
     const { attempts, lifeMs, keepMs } = request;
-    const reply = await this.#run('begin', request, [lifeMs, attempts, keepMs]);
+    const reply = await this.#run(request, { what: 'begin', lifeMs, attempts, keepMs });
     if (reply.status === 'unavailable') return reply;
-    const [result, number, detail, accepted, promised, owner, left] = Array.isArray(reply.value)
-      ? (reply.value as unknown[])
-      : [];
-    const [attempt, sure] = [Number(number), Number(accepted)];
-    if (!Number.isSafeInteger(attempt) || !Number.isSafeInteger(sure))
-      return this.#runner.malformed(reply.value);
-    const text = typeof detail === 'string' && detail !== '' ? detail : undefined;
-    if (result === 0) return { status: 'lost', attempts: attempt, sure };
-    if (result === 1) return reply.shortfall ?? { status: 'begun', attempt, lastError: text, sure };
-    if (result !== 2 && result !== 3) return this.#runner.malformed(reply.value);
-    return {
-      status: result === 2 ? 'done' : 'exhausted',
-      attempts: attempt,
-      text,
-      sure,
-      hasPromised: promised === 1,
-      owner: String(owner),
-      leftMs: Number(left) > 0 ? Number(left) : keepMs,
-    };
+    const answer = onceScript.decode(reply.value);
+    switch (answer.status) {
+      case 'begun':
+        return (
+          reply.shortfall ?? {
+            status: 'begun',
+            attempt: answer.attempt,
+            lastError: answer.error,
+            sure: answer.sure,
+          }
+        );
+      case 'lost':
+        return answer;
+      case 'done':
+      case 'exhausted':
+        return answer.leftMs > 0 ? answer : { ...answer, leftMs: keepMs };
+      default:
+        return this.#runner.malformed(reply.value);
+    }
   }
 
   keep(request: KeepRequest): Promise<FinishOutcome> {
-    return this.#change('keep', request, [request.lifeMs, request.attempt, '']);
+    const { lifeMs, attempt } = request;
+    return this.#change(request, { what: 'keep', lifeMs, attempt });
   }
 
   finish(request: FinishRequest): Promise<FinishOutcome> {
-    const { end, lifeMs, attempt, text = '' } = request;
-    return this.#change(end, request, [lifeMs, attempt, text]);
+    const { end, lifeMs, attempt, text } = request;
+    return this.#change(request, { what: end, lifeMs, attempt, text });
   }
 
   /** Takes an end back that not enough of several nodes have accepted. */
   undo(request: FinishRequest): Promise<FinishOutcome> {
-    return this.#change('undo', request, [request.lifeMs, request.attempt, '']);
+    const { lifeMs, attempt } = request;
+    return this.#change(request, { what: 'undo', lifeMs, attempt });
   }
 
-  async #change(
-    what: string,
-    reference: OnceReference,
-    args: readonly (string | number)[],
-  ): Promise<FinishOutcome> {
-    const reply = await this.#run(what, reference, args);
+  async #change(reference: OnceReference, step: OnceStep): Promise<FinishOutcome> {
+    const reply = await this.#run(reference, step);
     if (reply.status === 'unavailable') return reply;
-    const [result] = Array.isArray(reply.value) ? (reply.value as unknown[]) : [];
-    if (result === 0) return { status: 'superseded' };
-    if (result !== 1) return this.#runner.malformed(reply.value);
-    return reply.shortfall ?? { status: 'accepted' };
+    const answer = onceScript.decode(reply.value);
+    if (answer.status === 'superseded') return answer;
+    if (answer.status !== 'accepted') return this.#runner.malformed(reply.value);
+    return reply.shortfall ?? answer;
   }
 
-  #run(
-    what: string,
-    { key, token, owner, fencingToken }: OnceReference,
-    args: readonly (string | number)[],
-  ): Promise<AcknowledgedReply> {
-    const all = [what, token, owner, ...args, fencingToken];
-    return this.#runner.run(key, all, TO_STAY.has(what));
+  #run(reference: OnceReference, step: OnceStep): Promise<AcknowledgedReply> {
+    const { key, token, owner, fencingToken } = reference;
+    const durability = TO_STAY.has(step.what) ? 'acknowledged' : 'at once';
+    return this.#runner.run(key, { ...step, token, owner, fencingToken }, durability);
   }
 }

@@ -157,11 +157,17 @@ export async function quarantinedForMs(
   timeLimitMs: number,
   { maxTtlMs, bootstrap }: RestartGuard,
 ): Promise<number | Exclude<Reply, { status: 'answered' }>> {
+  const call = quarantineScript.encode({
+    epoch,
+    maxTtlMs,
+    unknownServer: bootstrap ? 'is new' : 'forgot',
+  });
   const reply = await connection.look(timeLimitMs, ({ client }) =>
-    client.eval(quarantineScript.lua, 1, epoch, maxTtlMs, bootstrap ? 1 : 0),
+    client.eval(quarantineScript.lua, ...call),
   );
   if (reply.status === 'unavailable') return reply;
-  return typeof reply.value === 'number' ? reply.value : connection.malformed(reply.value);
+  const answer = quarantineScript.decode(reply.value);
+  return answer.status === 'malformed' ? connection.malformed(answer.reply) : answer.leftMs;
 }
 
 /** What keeps a server from granting locks, as INFO says; it may be forbidden, or asked of a node of a Cluster. */

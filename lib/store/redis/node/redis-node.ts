@@ -14,16 +14,10 @@ import {
   AcknowledgedWrites,
   type AcknowledgedReply,
   type ReplicaOptions,
+  type WriteRequest,
 } from './acknowledged-writes.js';
 import { batches, KeySlots, type Group } from './key-groups.js';
-import {
-  epochName,
-  hashTagOf,
-  isOneSlot,
-  keyPatterns,
-  trialKey,
-  type KeyNames,
-} from './key-names.js';
+import { epochName, hashTagOf, isOneSlot, keyPatterns, trialKey } from './key-names.js';
 import {
   renewalVote,
   type KeyAnswer,
@@ -36,18 +30,18 @@ import { NodeClock } from './node-clock.js';
 import { nodeHealth } from './node-health.js';
 import { NodeWatch, type Until } from './node-watch.js';
 import { systemRuntime } from '../../../time/runtime.js';
-import { NodeOnce } from './node-once.js';
+import { NodeOnce, type Durability } from './node-once.js';
 import { probe, type Finding, type RestartGuard } from './probe.js';
 import { RedisConnection, type WhileDown } from '../client/redis-connection.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import { redisSource, type RedisLocation, type RedisSource } from '../client/redis-source.js';
 import { acquireScript } from '../scripts/acquire.js';
-import { extendScript } from '../scripts/extend.js';
+import { extendScript, type KeyRenewal } from '../scripts/extend.js';
 import type { LineMode } from '../scripts/line.js';
-import { onceScript } from '../scripts/once.js';
+import { onceScript, type OnceCall } from '../scripts/once.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseScript } from '../scripts/release.js';
-import type { Script } from '../scripts/script.js';
+import type { Script, ScriptCall } from '../scripts/script.js';
 
 export interface RedisNodeOptions {
   readonly keyPrefix: string;
@@ -77,9 +71,11 @@ export interface QuorumOfNode {
 export interface ReleaseManner {
   /**
    * Who is told, if not whoever it may concern. Nobody: whom this vote refused has a reason of its own to look again. Only those who came
-   * before, because it goes on standing in line. Or nothing is given back, and only the line is left.
+   * before, because it goes on standing in line.
    */
-  readonly tells?: 'nobody' | 'older' | 'line';
+  readonly wakes?: 'nobody' | 'older';
+  /** Nothing is given back, and only the line is left. */
+  readonly only?: 'line';
   /** The last fencing token that was used under it. */
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
@@ -165,11 +161,11 @@ export class RedisNode {
     this.#slots = new KeySlots(this.#prefix, this.#source.isCluster);
     this.#epoch = epochName(this.#prefix);
     this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
-    this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'blind' : 'one') : 'many';
-    const isSharded = this.#lineMode === 'blind' && 'ssubscribe' in this.#connection.client;
+    this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'cluster' : 'standalone') : 'quorum';
+    const isSharded = this.#lineMode === 'cluster' && 'ssubscribe' in this.#connection.client;
     this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn, isSharded);
     this.once = new NodeOnce({
-      run: (key, args, isToStay) => this.#runOnce(key, args, isToStay),
+      run: (key, call, durability) => this.#runOnce(key, call, durability),
       malformed: (value) => this.#connection.malformed(value),
     });
   }
@@ -263,48 +259,59 @@ export class RedisNode {
   }
 
   async extend(leases: readonly Restoration[]): Promise<readonly RenewalVote[]> {
-    const { fenceKeepMs, restartGuard } = this.#options;
     const serverUs = this.#clock.atLeastUs();
     const entries = leases.flatMap((lease) =>
-      lease.keys.map((key, position) => ({
-        lease,
-        position,
-        names: this.#slots.names(key),
-        slot: this.#slots.slot(key),
-        beside: lease.beside?.[position] ?? '',
-      })),
+      lease.keys.map((key, position) => ({ lease, position, slot: this.#slots.slot(key), key })),
     );
     const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
-    const sentAt = performance.now();
-    const asked = batches(entries).map(async (batch) => {
-      const keys = allNames(batch.map(({ names }) => names));
-      const args = batch.flatMap(({ lease, beside }) => {
-        if (!this.#putsBack) return [lease.token, lease.ttlMs];
-        const sureUntil =
-          serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000);
-        return [lease.token, lease.ttlMs, lease.fencingToken, sureUntil, beside];
-      });
-      const reply = await this.#write(
-        extendScript,
-        batch[0].slot,
-        this.#guarded(keys),
-        [fenceKeepMs, restartGuard?.maxTtlMs ?? '', this.#lineMode, this.#options.turns, ...args],
-        Math.max(...batch.map(({ lease }) => lease.ttlMs)),
-        'waits',
-      );
-      this.#doubtAfter(reply, batch[0].slot);
-      const [clock] = reply.status === 'answered' ? listOf(reply.value) : [];
-      this.#clock.learn(Number(clock), sentAt, performance.now());
-      return { batch, reply };
-    });
-    for (const { batch, reply } of await Promise.all(asked)) {
-      const [, ...values] = reply.status === 'answered' ? listOf(reply.value) : [];
-      batch.forEach(({ lease, position }, index) => {
-        const ofLease = answers.get(lease);
-        if (ofLease !== undefined) ofLease[position] = this.#keyAnswer(reply, values[index]);
-      });
-    }
+    await Promise.all(
+      batches(entries).map(async (batch) => {
+        const renewals = batch.map(({ lease, position, key }) => ({
+          names: this.#slots.names(key),
+          token: lease.token,
+          ttlMs: lease.ttlMs,
+          fencingToken: lease.fencingToken,
+          sureUntilUs: serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000),
+          expectedFence: lease.expectedFences?.[position],
+        }));
+        const keyAnswers = await this.#extendBatch(batch[0].slot, renewals);
+        batch.forEach(({ lease, position }, index) => {
+          const ofLease = answers.get(lease);
+          if (ofLease !== undefined) ofLease[position] = keyAnswers(index);
+        });
+      }),
+    );
     return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
+  }
+
+  /** Says of each renewal, by its position, what became of it. */
+  async #extendBatch(
+    slot: number,
+    renewals: readonly KeyRenewal[],
+  ): Promise<(index: number) => KeyAnswer> {
+    const { fenceKeepMs, restartGuard, turns } = this.#options;
+    const call = extendScript.encode({
+      renewals,
+      epoch: this.#guardsAt,
+      fenceKeepMs,
+      maxTtlMs: restartGuard?.maxTtlMs,
+      lineMode: this.#lineMode,
+      turns,
+    });
+    const sentAt = performance.now();
+    const ttlMs = Math.max(...renewals.map((renewal) => renewal.ttlMs));
+    const reply = await this.#write(slot, this.#request(extendScript, call, ttlMs, 'waits'));
+    this.#doubtAfter(reply, slot);
+    if (reply.status === 'unavailable') return () => reply;
+    const answer = extendScript.decode(reply.value);
+    if (answer.status === 'malformed') return () => this.#connection.malformed(answer.reply);
+    this.#clock.learn(answer.clockUs, sentAt, performance.now());
+    return (index) => {
+      const key = answer.keys[index];
+      if (key === undefined) return this.#connection.malformed(reply.value);
+      if (key.status === 'malformed') return this.#connection.malformed(key.reply);
+      return key.status === 'extended' ? (reply.shortfall ?? key) : key;
+    };
   }
 
   /**
@@ -384,17 +391,13 @@ export class RedisNode {
     this.#connection.close();
   }
 
-  async #runOnce(
-    key: string,
-    args: readonly (string | number)[],
-    isToStay: boolean,
-  ): Promise<AcknowledgedReply> {
+  async #runOnce(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply> {
     const { nodeTimeoutMs } = this.#options;
-    const { main, once } = this.#slots.names(key);
     const slot = this.#slots.slot(key);
-    const reply = await (isToStay
-      ? this.#write(onceScript, slot, [main, once], args, nodeTimeoutMs)
-      : this.#connection.run(onceScript, [main, once], args, nodeTimeoutMs));
+    const encoded = onceScript.encode(this.#slots.names(key), call);
+    const reply = await (durability === 'acknowledged'
+      ? this.#write(slot, this.#request(onceScript, encoded, nodeTimeoutMs))
+      : this.#connection.run(onceScript, encoded, nodeTimeoutMs));
     this.#doubtAfter(reply, slot);
     return reply;
   }
@@ -424,7 +427,7 @@ export class RedisNode {
           granted.map((other) =>
             this.#releaseGroup(other.group, request, {
               lastToken: other.vote.fencingToken,
-              ...(stands && { tells: 'older' }),
+              ...(stands && { wakes: 'older' }),
             }),
           ),
         );
@@ -469,7 +472,7 @@ export class RedisNode {
     const { line } = request;
     if (line?.ticket === undefined) return;
     await Promise.all(
-      groups.map((group) => this.#releaseGroup(group, request, { leaves: line, tells: 'line' })),
+      groups.map((group) => this.#releaseGroup(group, request, { leaves: line, only: 'line' })),
     );
   }
 
@@ -493,53 +496,47 @@ export class RedisNode {
     ttlMs = request.ttlMs,
     fenceKeepMs = this.#options.fenceKeepMs,
   ): Promise<Vote> {
-    const { restartGuard } = this.#options;
+    const { restartGuard, turns } = this.#options;
     const member = this.#member(request, request.line, group);
+    const call = acquireScript.encode({
+      names: group.names,
+      epoch: this.#guardsAt,
+      token: request.token,
+      ttlMs,
+      fenceKeepMs,
+      turns: turnsOf(request.token, turns),
+      lineMode: this.#lineMode,
+      member,
+      ticket: request.line?.ticket,
+      proposal,
+      maxTtlMs: restartGuard?.maxTtlMs,
+      joins: request.joins,
+    });
     const sentAt = performance.now();
-    const reply = await this.#write(
-      acquireScript,
-      group.slot,
-      this.#guarded(allNames(group.names)),
-      trimmed([
-        request.token,
-        ttlMs,
-        fenceKeepMs,
-        turnsOf(request.token, this.#options.turns),
-        this.#lineMode,
-        member,
-        request.line?.ticket ?? '',
-        proposal || '',
-        restartGuard?.maxTtlMs ?? '',
-        request.joins ?? '',
-      ]),
-      request.ttlMs,
-    );
+    const reply = await this.#write(group.slot, this.#request(acquireScript, call, request.ttlMs));
     this.#doubtAfter(reply, group.slot);
     if (reply.status === 'unavailable') return reply;
-    const [result, clock, first, pttl, holder, ticket] = listOf(reply.value);
-    const joined = holder === 1;
-    this.#clock.learn(Number(clock), sentAt, performance.now());
-    if (result === 1) {
+    const answer = acquireScript.decode(reply.value);
+    if (answer.status === 'malformed') return this.#connection.malformed(answer.reply);
+    this.#clock.learn(answer.clockUs, sentAt, performance.now());
+    if (answer.status === 'granted') {
       this.#watch.granted();
-      const othersWait = Number(pttl) > 0;
-      return (
-        reply.shortfall ?? { status: 'granted', fencingToken: Number(first), othersWait, joined }
-      );
+      const { fencingToken, othersWait, joined } = answer;
+      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined };
     }
-    if (result === -1) return this.#inQuarantine(Number(first));
-    const busy = group.names[Number(first) - 1];
-    if (result !== 0 || busy === undefined) return this.#connection.malformed(reply.value);
-    const remainingMs = Number(pttl) < 0 ? Infinity : Number(pttl);
-    const stands = typeof ticket === 'string' && ticket !== '';
-    const willBeTold = isOwnerToken(String(holder)) && (stands || member === '');
+    if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
+    const { holder, remainingMs, ticket } = answer;
+    const busy = group.names[answer.position - 1];
+    if (busy === undefined) return this.#connection.malformed(reply.value);
+    const willBeTold = isOwnerToken(holder) && (ticket !== undefined || member === '');
     return {
       status: 'refused',
       key: busy.main.slice(this.#prefix.length),
-      holder: String(holder),
+      holder,
       remainingMs,
       checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
       // Of several nodes none decides who is next.
-      ticket: stands && this.#lineMode !== 'many' ? Number(ticket) : undefined,
+      ticket: this.#lineMode === 'quorum' ? undefined : ticket,
     };
   }
 
@@ -548,13 +545,20 @@ export class RedisNode {
     lease: LeaseRequest,
     fencingToken: number,
   ): Promise<Unavailable | undefined> {
-    const keys = names.flatMap(({ main, fence, holders }) => [main, fence, holders]);
-    // All that are reserved: the next grant has to be larger than the last of them.
-    const last = fencingToken + turnsOf(lease.token, this.#options.turns) - 1;
-    const args = [lease.token, last, lease.ttlMs, this.#options.fenceKeepMs];
-    const reply = await this.#write(raiseFenceScript, slot, keys, args, lease.ttlMs);
+    const { turns, fenceKeepMs } = this.#options;
+    const call = raiseFenceScript.encode({
+      names,
+      token: lease.token,
+      // All that are reserved: the next grant has to be larger than the last of them.
+      fencingToken: fencingToken + turnsOf(lease.token, turns) - 1,
+      ttlMs: lease.ttlMs,
+      fenceKeepMs,
+    });
+    const reply = await this.#write(slot, this.#request(raiseFenceScript, call, lease.ttlMs));
     if (reply.status === 'unavailable') return reply;
-    if (reply.value === names.length) return reply.shortfall;
+    const answer = raiseFenceScript.decode(reply.value);
+    if (answer.status === 'malformed') return this.#connection.malformed(answer.reply);
+    if (answer.raised === names.length) return reply.shortfall;
     return this.#connection.failure('error', 'lost while the others were asked');
   }
 
@@ -583,71 +587,56 @@ export class RedisNode {
   async #releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { tells, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
+    { wakes, only, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const { nodeTimeoutMs, fenceKeepMs } = this.#options;
-    const member = this.#member(lease, leaves, group);
-    const keepFence = this.#putsBack ? fenceKeepMs : '';
-    // Of those who hold it together, another one may have used a larger one.
-    const used = holdModeOf(lease.token) === 'exclusive' ? lastToken : undefined;
-    const reply = await this.#connection.run(
-      releaseScript,
-      allNames(group.names),
-      trimmed([
-        lease.token,
-        this.#lineMode,
-        used ?? '',
-        keepFence,
-        member,
-        tells ?? '',
-        keepMs > 0 ? Math.ceil(keepMs) : '',
-      ]),
-      nodeTimeoutMs,
-      whileDown,
-    );
+    const call = releaseScript.encode({
+      names: group.names,
+      token: lease.token,
+      lineMode: this.#lineMode,
+      // Of those who hold it together, another one may have used a larger one.
+      lastToken: holdModeOf(lease.token) === 'exclusive' ? lastToken : undefined,
+      fenceKeepMs: this.#putsBack ? fenceKeepMs : undefined,
+      member: this.#member(lease, leaves, group),
+      wakes,
+      leaves: only,
+      holdMs: keepMs,
+    });
+    const reply = await this.#connection.run(releaseScript, call, nodeTimeoutMs, whileDown);
     this.#doubtAfter(reply, group.slot);
     if (reply.status === 'unavailable') return reply;
-    if (typeof reply.value !== 'number') return this.#connection.malformed(reply.value);
-    return { status: reply.value === group.names.length ? 'released' : 'not-held' };
+    const answer = releaseScript.decode(reply.value);
+    if (answer.status === 'malformed') return this.#connection.malformed(answer.reply);
+    return { status: answer.released === group.names.length ? 'released' : 'not-held' };
   }
 
   /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
   #member({ token }: LeaseReference, line: LinePlace | undefined, group: Group): string {
     const channel = this.#inbox.channelAt(group.slot);
     if (line === undefined || channel === undefined) return '';
-    if (this.#lineMode === 'many') return `${line.id} 0 ${channel}`;
+    if (this.#lineMode === 'quorum') return `${line.id} 0 ${channel}`;
     const claimMs = group.isAll ? Math.min(line.ttlMs, LONGEST_CLAIM_MS) : 0;
     const place = `${token} ${String(claimMs)} ${channel}`;
     const [{ queue }, second] = group.names;
     return group.isAll && second === undefined ? place : `${place}\n${queue}`;
   }
 
-  /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */
-  #write(
-    script: Script,
-    slot: number,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    ttlMs: number,
-    whileDown?: WhileDown,
-  ): Promise<AcknowledgedReply> {
+  /** Of a script that grants or renews: never later than its lease would end. */
+  #request(script: Script, call: ScriptCall, ttlMs: number, whileDown?: WhileDown): WriteRequest {
     const timeLimitMs = Math.min(this.#options.nodeTimeoutMs, ttlMs);
-    return this.#acknowledged === undefined
-      ? this.#connection.run(script, keys, args, timeLimitMs, whileDown)
-      : this.#acknowledged.run(slot, script, keys, args, timeLimitMs, whileDown);
+    return { script, call, timeLimitMs, whileDown };
   }
 
-  #guarded(keys: readonly string[]): readonly string[] {
-    return this.#options.restartGuard === undefined ? keys : [...keys, this.#epoch];
+  /** Only what enough replicas have counts, where that is asked for. */
+  #write(slot: number, request: WriteRequest): Promise<AcknowledgedReply> {
+    if (this.#acknowledged !== undefined) return this.#acknowledged.run(slot, request);
+    const { script, call, timeLimitMs, whileDown } = request;
+    return this.#connection.run(script, call, timeLimitMs, whileDown);
   }
 
-  #keyAnswer(reply: AcknowledgedReply, value: unknown): KeyAnswer {
-    if (reply.status === 'unavailable') return reply;
-    const [result, detail] = listOf(value);
-    if (result === 1) return reply.shortfall ?? { status: 'extended' };
-    if (result === 0) return { status: 'gone', fence: Number(detail) };
-    if (result === -1) return { status: 'stolen' };
-    return this.#connection.malformed(result === -2 ? detail : (value ?? reply.value));
+  /** The key of the restart guard, if there is one. */
+  get #guardsAt(): string | undefined {
+    return this.#options.restartGuard === undefined ? undefined : this.#epoch;
   }
 
   #inQuarantine(us: number): Unavailable {
@@ -733,18 +722,6 @@ export class RedisNode {
 function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
   const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
   return rest as Outcome;
-}
-
-function allNames(keys: readonly KeyNames[]): string[] {
-  const all: string[] = [];
-  for (const { main, fence, queue, holders } of keys) all.push(main, fence, queue, holders);
-  return all;
-}
-
-/** Without what is missing at the end. */
-function trimmed(args: (string | number)[]): readonly (string | number)[] {
-  while (args.at(-1) === '') args.pop();
-  return args;
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -449,7 +449,7 @@ export class RedisLockStore implements LockStore {
     if (vote?.status !== 'gone') return vote?.status === 'extended' ? 'settled' : 'unavailable';
     const still = this.#renewalOf(standing);
     if (still === undefined) return 'settled';
-    const [restored] = await node.extend([{ ...still, beside: vote.fences }]);
+    const [restored] = await node.extend([{ ...still, expectedFences: vote.fences }]);
     return restored?.status === 'extended' ? 'settled' : 'taken';
   }
 
@@ -480,7 +480,7 @@ export class RedisLockStore implements LockStore {
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
   async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
     const isAlone = holdModeOf(request.token) === 'exclusive';
-    const manner: ReleaseManner = isAlone ? { tells: 'nobody' } : {};
+    const manner: ReleaseManner = isAlone ? { wakes: 'nobody' } : {};
     await Promise.all(
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
@@ -528,7 +528,7 @@ export class RedisLockStore implements LockStore {
           if (vote?.status === 'stolen') this.#bringTo(number, standing);
           if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
           const validForMs = lease.validForMs - elapsedMs;
-          return validForMs > 0 ? [{ ...lease, validForMs, beside: vote.fences }] : [];
+          return validForMs > 0 ? [{ ...lease, validForMs, expectedFences: vote.fences }] : [];
         });
         return lost.length === 0 || this.#closed ? [] : node.extend(lost);
       }),

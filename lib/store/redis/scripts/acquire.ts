@@ -1,29 +1,138 @@
 import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { LINE, MOST_ASKED, PLACE_LIFE_MS } from './line.js';
+import { LINE, lineArgument, MOST_ASKED, PLACE_LIFE_MS, type LineMode } from './line.js';
 import { QUARANTINE } from './quarantine.js';
-import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
+import {
+  callOn,
+  CLOCK,
+  malformed,
+  orEmpty,
+  PROPOSAL_BOUND_US,
+  script,
+  trimmed,
+  type LockKeys,
+  type Malformed,
+  type ScriptWithCodec,
+} from './script.js';
+
+/** What one script is asked for. */
+export interface AcquireCall extends LockKeys {
+  readonly token: string;
+  /** 0: takes nothing, and only stands in line. */
+  readonly ttlMs: number;
+  /** For so long a fence outlives its lease. */
+  readonly fenceKeepMs: number;
+  /** How many fencing tokens to reserve. */
+  readonly turns: number;
+  readonly lineMode: LineMode;
+  /** The place to stand in line at; '' for none. */
+  readonly member: string;
+  /** The ticket that it had before. */
+  readonly ticket: number | undefined;
+  /** A fencing token proposed by the client, so that several servers agree; 0 for none. */
+  readonly proposal: number;
+  /** The longest TTL of the restart guard. */
+  readonly maxTtlMs: number | undefined;
+  /** The fencing token of those who hold the keys together whom the caller may join whoever waits. */
+  readonly joins: number | undefined;
+}
+
+export type AcquireReply =
+  | {
+      readonly status: 'granted';
+      readonly clockUs: number;
+      readonly fencingToken: number;
+      readonly othersWait: boolean;
+      /** It joined those who hold it in their fencing token. */
+      readonly joined: boolean;
+    }
+  | {
+      readonly status: 'refused';
+      readonly clockUs: number;
+      /** Which key is busy, counted from 1. */
+      readonly position: number;
+      /** `Infinity`: without end. */
+      readonly remainingMs: number;
+      /** '' for a key that is free and kept for somebody before us for so long. */
+      readonly holder: string;
+      /** When it stands in line. */
+      readonly ticket: number | undefined;
+    }
+  | { readonly status: 'quarantined'; readonly clockUs: number; readonly leftUs: number };
+
+const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
+
+function decode(reply: unknown): AcquireReply | Malformed {
+  if (!Array.isArray(reply)) return malformed(reply);
+  const [result, clockUs, first, second, third, ticket] = reply as unknown[];
+  if (typeof clockUs !== 'number' || typeof first !== 'number') return malformed(reply);
+  if (result === GRANTED)
+    return {
+      status: 'granted',
+      clockUs,
+      fencingToken: first,
+      othersWait: Number(second) > 0,
+      joined: third === 1,
+    };
+  if (result === QUARANTINED) return { status: 'quarantined', clockUs, leftUs: first };
+  if (result !== REFUSED || typeof second !== 'number' || typeof third !== 'string')
+    return malformed(reply);
+  return {
+    status: 'refused',
+    clockUs,
+    position: first,
+    remainingMs: second < 0 ? Infinity : second,
+    holder: third,
+    ticket: typeof ticket === 'string' && ticket !== '' ? Number(ticket) : undefined,
+  };
+}
 
 /**
- * Takes all keys or none. KEYS: main, fence, queue, holders of each key; with a guard also its epoch key, last. Reads everything before it
- * writes anything, because a script that fails in the middle keeps what it wrote; the first write is the one that Redis refuses when
- * memory is full.
- *
- * ARGV: token, ttl ms (0: takes nothing, and only stands in line), ms for which a fence outlives its lease, number of fencing tokens to
- * reserve, how the line is treated; then, as far as there are any, place to stand in line at, ticket it had before, fencing token proposed
- * by the client so that several servers agree, longest TTL in ms of the restart guard, fencing token of those who hold the keys together
- * whom the caller may join whoever waits; each of them may be ''.
- *
- * Answers: {1, clock in µs, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}, or
- * {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before us for so long, ticket
- * when standing in line or ''}, or {-1, clock, µs of quarantine}.
+ * Takes all keys or none. Reads everything before it writes anything, because a script that fails in the middle keeps what it wrote; the
+ * first write is the one that Redis refuses when memory is full.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
  */
-export const acquireScript = script(`${CLOCK}${FENCE}
-local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> = {
+  encode(call) {
+    const encoded = callOn(call);
+    encoded.push(
+      call.token,
+      call.ttlMs,
+      call.fenceKeepMs,
+      call.turns,
+      lineArgument(call.lineMode),
+      call.member,
+      orEmpty(call.ticket),
+      call.proposal === 0 ? '' : call.proposal,
+      orEmpty(call.maxTtlMs),
+      orEmpty(call.joins),
+    );
+    return trimmed(encoded);
+  },
+  decode,
+  ...script(`--[[
+  KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
+  ARGV    1 token
+          2 ttl in ms; 0 takes nothing, and only stands in line
+          3 ms for which a fence outlives its lease
+          4 number of fencing tokens to reserve
+          as far as there are any, each of them may be '':
+          5 how the line is decided: 'cluster', 'quorum', else standalone
+          6 place to stand in line at
+          7 ticket it had before
+          8 fencing token proposed by the client
+          9 longest TTL in ms of the restart guard
+         10 fencing token of those who hold the keys together whom the caller may join whoever waits
+  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}
+          {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before
+           us for so long, ticket when standing in line or ''}
+          {-1, clock, us of quarantine}
+]]
+${CLOCK}${FENCE}
+local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
 local joins = tonumber(ARGV[10])
 local last = max_ttl and #KEYS - 1 or #KEYS
@@ -36,7 +145,7 @@ local function fencing_token(highest, joined)
   return first
 end
 
-local function raise(fence, last, least)
+local function raise_fence(fence, last, least)
   -- The fence must outlive the lease by as much as it is ahead of this server's clock; that of a phase may be far behind it.
   local life = ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000))
   redis.call('SET', fence, last, 'PX', math.max(life, least))
@@ -48,16 +157,16 @@ if #KEYS == 4 and alone and ttl > 0 and redis.call('EXISTS', KEYS[1], KEYS[3], K
   local stored, damaged = fence_at(KEYS[2])
   if damaged then return damaged end
   local first = fencing_token(stored)
-  raise(KEYS[2], first + turns - 1, 0)
+  raise_fence(KEYS[2], first + turns - 1, 0)
   redis.call('SET', KEYS[1], token, 'PX', ttl)
   return { 1, now, first, 0 }
 end
 ${QUARANTINE}${HOLDERS}${LINE}
-local mode, counts, in_order = mode_of(token), line == 'one', line ~= 'many'
+local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
 local record = record_of(member)
 
 -- In the line of every key, with one ticket; over several masters only in that of the busy one, where no ticket counts.
-local function stand(busy, pttl)
+local function enqueue(busy, pttl)
   if member == '' then return '' end
   local from, to = in_order and 1 or busy, in_order and last or busy
   if ticket == '' then
@@ -102,7 +211,7 @@ local before = tonumber(ticket)
 -- Who has a key so that it is not to be had, and for how many ms: the holder, or '' while it is kept for those who came before.
 local function holder_of(main, queue, holders)
   local has_line = redis.call('EXISTS', queue) == 1
-  if has_line and in_order then give(main, queue, holders, token, counts, before or math.huge) end
+  if has_line and in_order then grant_next(main, queue, holders, token, counts, before or math.huge) end
   if holds(main, holders, token) then return nil, nil, has_line end
   local holder = in_the_way(main, holders, token)
   if holder then return holder, left(main, holders, token), has_line end
@@ -124,13 +233,13 @@ for i = 1, last, 4 do
   local holder, pttl, has_line = '', 0, false
   if ttl > 0 then holder, pttl, has_line = holder_of(main, queue, holders) end
   if holder then
-    local place = stand(i, pttl)
+    local place = enqueue(i, pttl)
     local handed_on = {}
     for j = 1, last, 4 do
-      handed_on[j] = j ~= i and ttl > 0 and take(KEYS[j], KEYS[j + 3], token) and in_order
+      handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order
     end
     for j = 1, last, 4 do
-      if handed_on[j] then give(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts) end
+      if handed_on[j] then grant_next(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
   end
@@ -154,13 +263,14 @@ if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
 for i = 1, last, 4 do
-  raise(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
+  raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
-for i = 1, last, 4 do put(KEYS[i], KEYS[i + 3], token, ttl, first) end
+for i = 1, last, 4 do add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end
 if record and not stays then redis.pcall('DEL', record) end
 -- Who was first in line until now may be followed by others who may hold the keys, too.
 if mode and others > 0 and in_order then
-  for i = 1, last, 4 do give(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
+  for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
 return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0 }
-`);
+`),
+};

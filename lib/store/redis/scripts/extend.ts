@@ -1,17 +1,96 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { LINE } from './line.js';
+import type { KeyNames } from '../node/key-names.js';
+import { LINE, lineArgument, type LineMode } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { MARK } from '../../owner-token.js';
-import { CLOCK, script } from './script.js';
+import {
+  callOn,
+  CLOCK,
+  malformed,
+  orEmpty,
+  script,
+  type Malformed,
+  type ScriptCall,
+  type ScriptWithCodec,
+} from './script.js';
+
+/** One key of one lease. */
+export interface KeyRenewal {
+  readonly names: KeyNames;
+  readonly token: string;
+  readonly ttlMs: number;
+  /** The last fencing token of the lease. */
+  readonly fencingToken: number;
+  /** The server's time until which the holder is sure of it. */
+  readonly sureUntilUs: number;
+  /** The fence that was found where the key was gone: it may be put back while that is unchanged. */
+  readonly expectedFence: number | undefined;
+}
+
+export interface ExtendCall {
+  readonly renewals: readonly KeyRenewal[];
+  readonly epoch: string | undefined;
+  readonly fenceKeepMs: number;
+  readonly maxTtlMs: number | undefined;
+  readonly lineMode: LineMode;
+  readonly turns: number;
+}
+
+export type KeyReply =
+  | { readonly status: 'extended' }
+  /** With the fence that it could be put back beside. */
+  | { readonly status: 'gone'; readonly fence: number }
+  | { readonly status: 'stolen' }
+  | Malformed;
+
+export interface ExtendReply {
+  readonly status: 'answered';
+  readonly clockUs: number;
+  /** In the order of the renewals. */
+  readonly keys: readonly KeyReply[];
+}
+
+const EXTENDED: KeyReply = { status: 'extended' };
+const STOLEN: KeyReply = { status: 'stolen' };
+
+function decodeKey(reply: unknown): KeyReply {
+  if (!Array.isArray(reply)) return malformed(reply);
+  const [result, detail] = reply as unknown[];
+  if (result === 1) return EXTENDED;
+  if (result === -1) return STOLEN;
+  const fence = Number(detail);
+  if (result === 0 && !Number.isNaN(fence)) return { status: 'gone', fence };
+  return malformed(result === -2 ? detail : reply);
+}
+
+function encode({
+  renewals,
+  epoch,
+  fenceKeepMs,
+  maxTtlMs,
+  lineMode,
+  turns,
+}: ExtendCall): ScriptCall {
+  const encoded = callOn({ names: renewals.map(({ names }) => names), epoch });
+  encoded.push(fenceKeepMs, orEmpty(maxTtlMs), lineArgument(lineMode), turns);
+  const putsBack = lineMode === 'quorum' || maxTtlMs !== undefined;
+  for (const { token, ttlMs, fencingToken, sureUntilUs, expectedFence } of renewals) {
+    encoded.push(token, ttlMs);
+    if (putsBack) encoded.push(fencingToken, sureUntilUs, orEmpty(expectedFence));
+  }
+  return encoded;
+}
+
+function decode(reply: unknown): ExtendReply | Malformed {
+  if (!Array.isArray(reply)) return malformed(reply);
+  const [clockUs, ...keys] = reply as unknown[];
+  if (typeof clockUs !== 'number') return malformed(reply);
+  return { status: 'answered', clockUs, keys: keys.map(decodeKey) };
+}
 
 /**
- * Renews keys of many leases. KEYS: main, fence, queue, holders of each key; with a guard also its epoch key, last. ARGV: ms for which
- * a fence outlives its lease, longest TTL in ms of the restart guard ('' = none), how the line is treated, number of fencing tokens that
- * are reserved with an exclusive lease, then of each key its lease's token and ttl ms, and where keys may be put back (over several
- * masters, or with a guard) the last fencing token of the lease, the server's time in µs until which the holder is sure of it, and the
- * fence beside which it may be put back ('' = it may not).
- * Answers the clock, and for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error.
+ * Renews keys of many leases.
  *
  * A key that is gone is put back
  * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good, unless the lease was
@@ -24,10 +103,25 @@ import { CLOCK, script } from './script.js';
  * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
  * SET does not.
  */
-export const extendScript = script(`${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
+export const extendScript: ScriptWithCodec<ExtendCall, ExtendReply> = {
+  encode,
+  decode,
+  ...script(`--[[
+  KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
+  ARGV    1 ms for which a fence outlives its lease
+          2 longest TTL in ms of the restart guard ('' = none)
+          3 how the line is decided: 'cluster', 'quorum', else standalone
+          4 number of fencing tokens that are reserved with an exclusive lease
+          then of each key
+          - its lease's token and ttl in ms
+          - where keys may be put back (over several masters, or with a guard) the last fencing token of the lease, the server's time in
+            us until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not)
+  Reply   {clock in us, for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error}
+]]
+${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
 local keep, max_ttl, line, turns = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local last = max_ttl and #KEYS - 1 or #KEYS
-local stride = (line == 'many' or max_ttl) and 5 or 2
+local stride = (line == 'quorum' or max_ttl) and 5 or 2
 
 local forgetful
 local function has_forgotten()
@@ -49,9 +143,9 @@ local answers = { now }
 for i = 1, last, 4 do
   local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local a = (i - 1) / 4 * stride + 5
-  local token, ttl, mine, sure_until, beside = ARGV[a], ARGV[a + 1], 0, 0, nil
+  local token, ttl, mine, sure_until, expected_fence = ARGV[a], ARGV[a + 1], 0, 0, nil
   if stride == 5 then
-    mine, sure_until, beside = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+    mine, sure_until, expected_fence = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   end
   local holder = redis.pcall('GET', main)
   -- Where the fence is damaged nothing is put back: nobody knows who came after.
@@ -77,29 +171,30 @@ for i = 1, last, 4 do
       -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
-      put(main, holders, token, ttl, phase)
+      add_holder(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
-      if line == 'many' then
-        if is_sooner then tell_all(main, queue) end
+      if line == 'quorum' then
+        if is_sooner then notify_all(main, queue) end
       elseif redis.pcall('EXISTS', queue) == 1 then
         -- Nobody else may come by for as long as they hold it: one who died in line must not keep the others from joining.
-        pcall(give, main, queue, holders, '', line == 'one')
-        if is_sooner then warn(main, queue, holders, nil, 0, line == 'one', {}) end
+        pcall(grant_next, main, queue, holders, '', line == '')
+        if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       end
     end
   elseif answer[1] > -2 and now < sure_until and not damaged
-    and ((may_join and beside == fence)
+    and ((may_join and expected_fence == fence)
       or (max_ttl and is_untouched(fence, mine, mode) and (not holder or is_ours(holder)) and has_forgotten())) then
     local raised = math.max(fence, mine)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
-    put(main, holders, token, ttl, mine)
+    add_holder(main, holders, token, ttl, mine)
     answer = { 1 }
-  elseif may_join and line ~= 'many' then
-    pcall(give, main, queue, holders, '', line == 'one')
+  elseif may_join and line ~= 'quorum' then
+    pcall(grant_next, main, queue, holders, '', line == '')
   end
   answers[#answers + 1] = answer
 end
 return answers
-`);
+`),
+};

@@ -13,7 +13,7 @@ import { LARGEST_FENCE } from './fence.js';
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
  * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
  * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
- * - `holds(main, holders, token)`, `put(main, holders, token, ttl, phase)` and `take(main, holders, token)`, which answers whether it did;
+ * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and `remove_holder(main, holders, token)`, which answers whether it did;
  * - `phase_of(main, holders, mode)`: the fencing token of those who hold it together in that mode, if it is known;
  * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
  *
@@ -79,24 +79,24 @@ local function fence_life(fence, token, life)
   return mode_of(token) and math.max(life, redis.call('PTTL', fence)) or life
 end
 
-local function mark(main, holders, mode, phase)
+local function put_marker(main, holders, mode, phase)
   local longest = ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
   redis.call('SET', main, phase and marker(mode) .. ' ' .. text(phase) or marker(mode), 'PX', longest)
   redis.call('PEXPIRE', holders, longest)
 end
 
-local function put(main, holders, token, ttl, phase)
+local function add_holder(main, holders, token, ttl, phase)
   local mode = mode_of(token)
   if mode then
     redis.call('ZADD', holders, now + ttl * 1000, token)
     redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)
-    mark(main, holders, mode, phase)
+    put_marker(main, holders, mode, phase)
   else
     redis.call('SET', main, token, 'PX', ttl)
   end
 end
 
-local function take(main, holders, token)
+local function remove_holder(main, holders, token)
   local mode = mode_of(token)
   if not holds(main, holders, token) then
     if mode and not is_open(main) then redis.pcall('ZREM', holders, token) end
@@ -108,7 +108,7 @@ local function take(main, holders, token)
   end
   local phase = phase_of(main, holders, mode)
   redis.call('ZREM', holders, token)
-  if live(holders) > 0 then mark(main, holders, mode, phase) else redis.call('DEL', main, holders) end
+  if live(holders) > 0 then put_marker(main, holders, mode, phase) else redis.call('DEL', main, holders) end
   return true
 end
 `;

@@ -54,7 +54,7 @@ end`;
  *
  * Gives a script
  *
- * `give(main, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
+ * `grant_next(main, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
  * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
  * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
  * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
@@ -64,12 +64,12 @@ end`;
  * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
  * free; nil if nobody does.
  *
- * `record_of(member)`: the name of the list of its keys, or nil. `leave(queue, member)`: takes it out of the line.
+ * `record_of(member)`: the name of the list of its keys, or nil. `dequeue(queue, member)`: takes it out of the line.
  *
- * `warn(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
+ * `notify_next(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
  * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
  *
- * `tell_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again, one after the other, and
+ * `notify_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again, one after the other, and
  * those who would hold it together at once. Who hears nothing is taken out.
  *
  * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
@@ -92,7 +92,7 @@ local function is_there(channel, counts)
   return asked[channel]
 end
 
-local function call(channel, message)
+local function notify(channel, message)
   redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, message)
 end
 
@@ -109,7 +109,7 @@ end
 local function record_of(member) return select(4, place_of(member)) end
 
 -- Answers whether there was a place to leave. A process that was called for a place that it has forgotten knows no more than the token.
-local function leave(queue, member)
+local function dequeue(queue, member)
   if redis.pcall('ZREM', queue, member) == 1 then return true end
   local token = place_of(member)
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
@@ -130,14 +130,14 @@ local function keys_of(record)
   return names
 end
 
-local function warn(main, queue, holders, ms, step, counts, seen)
+local function notify_next(main, queue, holders, ms, step, counts, seen)
   local warned = 0
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
     local token, _, channel = place_of(other)
     if token and not seen[channel] and is_there(channel, counts) then
       seen[channel] = true
       local in_ms = ms and ms + warned * step or math.max(0, left(main, holders, token))
-      call(channel, token .. ' ' .. text(in_ms) .. ' ' .. main)
+      notify(channel, token .. ' ' .. text(in_ms) .. ' ' .. main)
       warned = warned + 1
       if warned == ${String(MOST_WARNED)} then break end
     end
@@ -197,11 +197,11 @@ local function claim_all(member, names, token, claim, channel, record, counts)
   for i = 1, #names, 3 do redis.pcall('ZREM', names[i + 1], member) end
   if record then redis.pcall('DEL', record) end
   for i = 1, #names, 3 do
-    if not pcall(put, names[i], names[i + 2], token, claim, phase_of(names[i], names[i + 2], mode_of(token))) then return false end
+    if not pcall(add_holder, names[i], names[i + 2], token, claim, phase_of(names[i], names[i + 2], mode_of(token))) then return false end
   end
-  call(channel, token .. ' 0 ' .. names[1])
+  notify(channel, token .. ' 0 ' .. names[1])
   for i = 1, #names, 3 do
-    warn(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
+    notify_next(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
   end
   return true
 end
@@ -213,11 +213,11 @@ local function call_first(main, queue, holders, token, channel, record, counts, 
   local most = is_asked_for and ${String(PLACE_LIFE_MS - CALLED_LIFE_MS)} or ${String(PLACE_LIFE_MS)}
   if type(left_ms) ~= 'number' or left_ms <= ${String(CALLED_LIFE_MS)} or left_ms > most then return end
   redis.pcall('PEXPIRE', record, ${String(CALLED_LIFE_MS)})
-  call(channel, token .. ' 0 ' .. main)
-  warn(main, queue, holders, ${String(CALLED_LIFE_MS)}, ${String(CALLED_LIFE_MS)}, counts, { [channel] = true })
+  notify(channel, token .. ' 0 ' .. main)
+  notify_next(main, queue, holders, ${String(CALLED_LIFE_MS)}, ${String(CALLED_LIFE_MS)}, counts, { [channel] = true })
 end
 
-local function give(main, queue, holders, mine, counts, before)
+local function grant_next(main, queue, holders, mine, counts, before)
   local overtaken = 0
   for _ = 1, ${String(MOST_PASSED)} do
     local entry = redis.pcall('ZRANGE', queue, overtaken, overtaken, 'WITHSCORES')
@@ -248,10 +248,10 @@ local function give(main, queue, holders, mine, counts, before)
     elseif not mode_of(token) then return end
   end
   -- So many have died: those who are left look now, and the script that they run goes on from here.
-  warn(main, queue, holders, 0, 0, counts, {})
+  notify_next(main, queue, holders, 0, 0, counts, {})
 end
 
-local function tell_all(main, queue)
+local function notify_all(main, queue)
   local heard, count, in_ms, previous = {}, 0, 0, nil
   for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
     if count == ${String(MOST_HEARD)} then break end
@@ -272,5 +272,10 @@ local function tell_all(main, queue)
 end
 `;
 
-/** How a script treats the line: by one of several masters, on one Redis that knows who listens, or on a Cluster, where that depends on the channel. */
-export type LineMode = 'many' | 'one' | 'blind';
+/**
+ * Who decides on the line: one Redis, which knows who listens; a Cluster, where that depends on the channel; or none of several masters.
+ */
+export type LineMode = 'standalone' | 'cluster' | 'quorum';
+
+/** As scripts are told: nothing in the most frequent case. */
+export const lineArgument = (mode: LineMode): string => (mode === 'standalone' ? '' : mode);

@@ -1,18 +1,84 @@
-import { script } from './script.js';
+import type { AttemptEnd } from '../../once-store.js';
+import type { KeyNames } from '../node/key-names.js';
+import { malformed, script, type Malformed, type Script, type ScriptCall } from './script.js';
+
+interface Reference {
+  /** The lease's token. */
+  readonly token: string;
+  readonly owner: string;
+  /** The caller's fence, which orders attempts over several masters; 0 with one, where whoever came last is the latest. */
+  readonly fencingToken: number;
+  /** How long to remember it. */
+  readonly lifeMs: number;
+}
+
+export type OnceCall = Reference &
+  (
+    | {
+        readonly what: 'begin';
+        /** How many attempts there may be. */
+        readonly attempts: number;
+        /** How long to remember that there are none left. */
+        readonly keepMs: number;
+      }
+    | {
+        readonly what: 'keep' | AttemptEnd | 'undo';
+        readonly attempt: number;
+        /** The value or the error. */
+        readonly text?: string | undefined;
+      }
+  );
+
+export type OnceReply =
+  | { readonly status: 'accepted' }
+  | { readonly status: 'superseded' }
+  | {
+      readonly status: 'begun';
+      readonly attempt: number;
+      /** Of the attempt before. */
+      readonly error: string | undefined;
+      /** The fence that the server accepted what it knew with. */
+      readonly sure: number;
+    }
+  | { readonly status: 'lost'; readonly attempts: number; readonly sure: number }
+  | {
+      readonly status: 'done' | 'exhausted';
+      readonly attempts: number;
+      /** The value, or the error. */
+      readonly text: string | undefined;
+      readonly sure: number;
+      /** The server accepts nothing more with a fence that is smaller than that of the call. */
+      readonly hasPromised: boolean;
+      readonly owner: string;
+      /** 0 or less: it did not say. */
+      readonly leftMs: number;
+    };
+
+interface OnceCodec {
+  encode(names: Pick<KeyNames, 'main' | 'once'>, call: OnceCall): ScriptCall;
+  decode(reply: unknown): OnceReply | Malformed;
+}
+
+function decode(reply: unknown): OnceReply | Malformed {
+  if (!Array.isArray(reply)) return malformed(reply);
+  const [result, attempts, detail, sure, promised, owner, left] = reply as unknown[];
+  if (reply.length === 1) {
+    if (result === 1) return { status: 'accepted' };
+    return result === 0 ? { status: 'superseded' } : malformed(reply);
+  }
+  if (typeof attempts !== 'number' || typeof sure !== 'number') return malformed(reply);
+  const text = typeof detail === 'string' && detail !== '' ? detail : undefined;
+  if (result === 0) return { status: 'lost', attempts, sure };
+  if (result === 1) return { status: 'begun', attempt: attempts, error: text, sure };
+  if ((result !== 2 && result !== 3) || typeof owner !== 'string') return malformed(reply);
+  const hasPromised = promised === 1;
+  const status = result === 2 ? 'done' : 'exhausted';
+  return { status, attempts, text, sure, hasPromised, owner, leftMs: Number(left) };
+}
 
 /**
  * Everything that changes what is known of work that is to be done once: one script, so that whoever has begun an attempt finds it
- * loaded when it is to end it in a hurry. KEYS: main, once. ARGV: what to do, the lease's token, owner of the attempt, ms to remember
- * it for, and then
- *
- * - `begin`: number of attempts there may be, ms to remember for that there are none left. Answers {1, attempt, error of the one before,
- *   sure} begun, {2, attempts, value, sure, 1 if promised, owner, ms left} done, {3, attempts, error, …} none left, {0, attempts, '',
- *   sure} the caller may not begin.
- * - `keep`, `done`, `failed`, `final`, `returned`: number of the attempt (not of one that is returned, for its owner may not know it),
- *   value or error. Answers {1} accepted, {0} superseded.
- * - `undo`: takes an end back that not enough of several masters have accepted. Answers {1} or {0}.
- *
- * Then the caller's fence, which orders attempts over several masters; '' with one, where whoever came last is the latest.
+ * loaded when it is to end it in a hurry.
  *
  * An attempt that is running belongs to its owner until another one begins, whoever holds the lock. Where nothing is known, because the
  * server forgot it or was not there when it began, it is that of the holder of the lock.
@@ -24,7 +90,36 @@ import { script } from './script.js';
  * Redis refuses a script's first write when its memory is full, and none after that. So to begin starts with HSET, which is refused, and
  * an end with one that is not: work that is done must not be repeated because it could not be marked.
  */
-export const onceScript = script(`
+export const onceScript: Script & OnceCodec = {
+  encode({ main, once }, call) {
+    const { what, token, owner, lifeMs, fencingToken } = call;
+    return call.what === 'begin'
+      ? [2, main, once, what, token, owner, lifeMs, call.attempts, call.keepMs, fencingToken]
+      : [2, main, once, what, token, owner, lifeMs, call.attempt, call.text ?? '', fencingToken];
+  },
+  decode,
+  ...script(`--[[
+  KEYS    main, once
+  ARGV    1 what to do
+          2 the lease's token
+          3 owner of the attempt
+          4 ms to remember it for
+          with begin
+          5 number of attempts there may be
+          6 ms to remember for that there are none left
+          with keep, done, failed, final, returned
+          5 number of the attempt (not of one that is returned, for its owner may not know it)
+          6 value or error
+          undo takes an end back that not enough of several masters have accepted
+          7 the caller's fence
+  Reply   to begin
+          {1, attempt, error of the one before, sure} begun
+          {2, attempts, value, sure, 1 if promised, owner, ms left} done
+          {3, attempts, error, ...} none left
+          {0, attempts, '', sure} the caller may not begin
+          to all else
+          {1} accepted, {0} superseded; of undo: whether there was an end of its owner's
+]]
 local main, once = KEYS[1], KEYS[2]
 local what, token, owner, life, number, detail = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local fence = tonumber(ARGV[7]) or 0
@@ -33,7 +128,7 @@ local state, attempt, whose, ended, text = known[1], tonumber(known[2] or 0), kn
 local promised, sure = tonumber(known[6] or 0), tonumber(known[7] or 0)
 local holds = redis.call('GET', main) == token
 
-local function put(new_state, new_attempt, new_end, new_text, ms)
+local function store(new_state, new_attempt, new_end, new_text, ms)
   redis.call('HSET', once, 'state', new_state, 'attempt', new_attempt, 'owner', owner, 'end', new_end, 'text', new_text,
     'fence', math.max(promised, fence), 'sure', sure)
   redis.call('PEXPIRE', once, ms)
@@ -58,17 +153,17 @@ if what == 'begin' then
   -- Whoever died left no error; the one before it is not its.
   if state == 'running' then text = '' end
   if attempt >= number then
-    put('exhausted', attempt, 'final', text, detail)
+    store('exhausted', attempt, 'final', text, detail)
     return { 3, attempt, text, sure, 1, owner, tonumber(detail) }
   end
-  put('running', attempt + 1, '', text, life)
+  store('running', attempt + 1, '', text, life)
   return { 1, attempt + 1, text, sure }
 end
 
 if what == 'undo' then
   if whose ~= owner or state == 'running' then return { 0 } end
   redis.call('PEXPIRE', once, life)
-  put('failed', attempt, what, '', life)
+  store('failed', attempt, what, '', life)
   return { 1 }
 end
 
@@ -78,10 +173,11 @@ local is_later = state and whose ~= owner and fence > 0 and fence >= promised an
 if not is_ours and not is_later then return { whose == owner and ended == what and 1 or 0 } end
 if what ~= 'returned' then sure = math.max(sure, fence) end
 redis.call('PEXPIRE', once, life)
-if what == 'keep' then put('running', math.max(attempt, number), '', text, life)
-elseif what == 'done' then put('done', number, what, detail, life)
-elseif what == 'final' then put('exhausted', number, what, detail, life)
-elseif what == 'returned' then put('failed', math.max(0, attempt - 1), what, '', life)
-else put('failed', number, what, detail, life) end
+if what == 'keep' then store('running', math.max(attempt, number), '', text, life)
+elseif what == 'done' then store('done', number, what, detail, life)
+elseif what == 'final' then store('exhausted', number, what, detail, life)
+elseif what == 'returned' then store('failed', math.max(0, attempt - 1), what, '', life)
+else store('failed', number, what, detail, life) end
 return { 1 }
-`);
+`),
+};

@@ -1,4 +1,4 @@
-import { CLOCK, script } from './script.js';
+import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 
 /**
  * Gives a script `quarantine(epoch, max_ttl)`: the µs for which this server must not vote yet. It remembers everything that it has
@@ -20,13 +20,40 @@ local function quarantine(epoch, max_ttl)
 end
 `;
 
-/**
- * Looks at the guard of a server, and with a second argument of '1' takes a server without an epoch key for one that never granted
- * anything. KEYS: epoch. ARGV: longest TTL in ms, '1' to bootstrap. Answers the ms of quarantine that are left.
- */
-export const quarantineScript = script(`${CLOCK}${QUARANTINE}
+export interface QuarantineCall {
+  readonly epoch: string;
+  /** The longest TTL of any lease. */
+  readonly maxTtlMs: number;
+  /** Whether a server without an epoch key never granted anything, or lost everything. */
+  readonly unknownServer: 'is new' | 'forgot';
+}
+
+export interface QuarantineReply {
+  readonly status: 'answered';
+  /** What is left of the quarantine. */
+  readonly leftMs: number;
+}
+
+/** Looks at the guard of a server. */
+export const quarantineScript: ScriptWithCodec<QuarantineCall, QuarantineReply> = {
+  encode: ({ epoch, maxTtlMs, unknownServer }) => [
+    1,
+    epoch,
+    maxTtlMs,
+    unknownServer === 'is new' ? 1 : 0,
+  ],
+  decode: (reply) =>
+    typeof reply === 'number' ? { status: 'answered', leftMs: reply } : malformed(reply),
+  ...script(`--[[
+  KEYS    epoch
+  ARGV    1 longest TTL in ms
+          2 '1' takes a server without an epoch key for one that never granted anything
+  Reply   ms of quarantine that are left
+]]
+${CLOCK}${QUARANTINE}
 if ARGV[2] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then
   return math.ceil(quarantine(KEYS[1], 0) / 1000)
 end
 return math.ceil(quarantine(KEYS[1], tonumber(ARGV[1])) / 1000)
-`);
+`),
+};

@@ -1,13 +1,45 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { CLOCK, script } from './script.js';
+import type { KeyNames } from '../node/key-names.js';
+import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+
+export interface RaiseFenceCall {
+  readonly names: readonly KeyNames[];
+  readonly token: string;
+  readonly fencingToken: number;
+  readonly ttlMs: number;
+  /** For so long a fence outlives its lease. */
+  readonly fenceKeepMs: number;
+}
+
+export interface RaiseFenceReply {
+  readonly status: 'answered';
+  /** How many keys have the fence; fewer than asked for mean that the grant did not hold. */
+  readonly raised: number;
+}
 
 /**
  * Raises the fences of keys that were granted in one slot, or on one server, to the token that was agreed on over several, where the
- * lease is still ours. KEYS: main, fence, holders of each key. ARGV: token, fencing token, ttl ms, ms for which a fence outlives its lease.
- * Answers the number of keys raised; a smaller one than asked for means that the grant did not hold.
+ * lease is still ours.
  */
-export const raiseFenceScript = script(`${CLOCK}${FENCE}${HOLDERS}
+export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
+  encode({ names, token, fencingToken, ttlMs, fenceKeepMs }) {
+    const encoded: [number, ...(string | number)[]] = [names.length * 3];
+    for (const { main, fence, holders } of names) encoded.push(main, fence, holders);
+    encoded.push(token, fencingToken, ttlMs, fenceKeepMs);
+    return encoded;
+  },
+  decode: (reply) =>
+    typeof reply === 'number' ? { status: 'answered', raised: reply } : malformed(reply),
+  ...script(`--[[
+  KEYS    main, fence, holders of each key
+  ARGV    1 token
+          2 fencing token
+          3 ttl in ms
+          4 ms for which a fence outlives its lease
+  Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
+]]
+${CLOCK}${FENCE}${HOLDERS}
 local token, fence = ARGV[1], tonumber(ARGV[2])
 local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
@@ -19,9 +51,10 @@ for i = 1, #KEYS, 3 do
     if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
-    if mode_of(token) and (phase_of(main, holders, mode_of(token)) or 0) < fence then mark(main, holders, mode_of(token), fence) end
+    if mode_of(token) and (phase_of(main, holders, mode_of(token)) or 0) < fence then put_marker(main, holders, mode_of(token), fence) end
     raised = raised + 1
   end
 end
 return raised
-`);
+`),
+};

@@ -1,23 +1,82 @@
 import { RESERVED_TOKENS } from '../../owner-token.js';
 import { HOLDERS } from './holders.js';
-import { LINE } from './line.js';
-import { CLOCK, PROPOSAL_BOUND_US, script } from './script.js';
+import { LINE, lineArgument, type LineMode } from './line.js';
+import {
+  callOn,
+  CLOCK,
+  malformed,
+  orEmpty,
+  PROPOSAL_BOUND_US,
+  script,
+  trimmed,
+  type LockKeys,
+  type ScriptWithCodec,
+} from './script.js';
+
+export interface ReleaseCall extends LockKeys {
+  /** '' for whoever's it is. */
+  readonly token: string;
+  readonly lineMode: LineMode;
+  /** The last fencing token that was used, where that is known. */
+  readonly lastToken: number | undefined;
+  /** For so long a fence outlives its lease; `undefined`: none is put up where there is none. */
+  readonly fenceKeepMs: number | undefined;
+  /** The place in line to leave; '' for none. */
+  readonly member: string;
+  /** Who is told, if not all in line whom it may concern. */
+  readonly wakes: 'nobody' | 'older' | undefined;
+  /** `'line'`: only the line is left, and no key is given back. */
+  readonly leaves: 'line' | undefined;
+  /** For so long keys stay taken with their token, instead of being free at once. */
+  readonly holdMs: number;
+}
+
+export interface ReleaseReply {
+  readonly status: 'answered';
+  /** How many keys were given back. */
+  readonly released: number;
+}
 
 /**
- * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line. KEYS: main,
- * fence, queue, holders of each key. ARGV: token ('' = any), how the line is treated; then, as far as there are any, the last fencing
- * token that was used, ms for which a fence outlives its lease ('' = put none up), place in line to leave, who is notified ('' = all in
- * line), ms for which keys stay taken with their token, instead of being free at once. Answers the number of keys given back.
+ * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line.
  *
- * Notified is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
+ * Woken is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
  * several slots: the keys are kept for it. With 'line' the script gives no key back and only leaves the line.
  *
  * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
  * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
  * all of them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
  */
-export const releaseScript = script(`
-local token, line, used, keep, member, tells = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
+export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> = {
+  encode(call) {
+    const encoded = callOn(call);
+    encoded.push(
+      call.token,
+      lineArgument(call.lineMode),
+      orEmpty(call.lastToken),
+      orEmpty(call.fenceKeepMs),
+      call.member,
+      call.leaves ?? call.wakes ?? '',
+      call.holdMs > 0 ? Math.ceil(call.holdMs) : '',
+    );
+    return trimmed(encoded);
+  },
+  decode: (reply) =>
+    typeof reply === 'number' ? { status: 'answered', released: reply } : malformed(reply),
+  ...script(`--[[
+  KEYS    main, fence, queue, holders of each key
+  ARGV    as far as there are any, each of them may be '':
+          1 token ('' = any)
+          2 how the line is decided: 'cluster', 'quorum', else standalone
+          3 last fencing token that was used
+          4 ms for which a fence outlives its lease ('' = put none up)
+          5 place in line to leave
+          6 who is woken: 'nobody', 'older' or '' for all in line whom it concerns; 'line' only leaves the line
+          7 ms for which keys stay taken with their token, instead of being free at once
+  Reply   number of keys given back
+]]
+local token, line, used, keep = ARGV[1] or '', ARGV[2] or '', tonumber(ARGV[3]), ARGV[4] or ''
+local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
 -- It is ours and nobody waits, nearly always: none of what follows is needed then.
@@ -28,7 +87,7 @@ if #KEYS == 4 and used and keep == '' and not hold and redis.call('EXISTS', KEYS
 end
 ${CLOCK}${HOLDERS}${LINE}
 
-local function touch(fence)
+local function bump_fence(fence)
   local stored = tonumber(redis.pcall('GET', fence))
   if not stored then return end
   local above = (used or stored) + 1
@@ -36,20 +95,20 @@ local function touch(fence)
   redis.pcall('SET', fence, text(above), 'KEEPTTL')
 end
 
-local function raise(fence)
+local function raise_fence(fence)
   local stored = tonumber(redis.pcall('GET', fence))
   if stored then redis.pcall('SET', fence, text(math.max(stored, used or 0) + 1), 'KEEPTTL') end
 end
 
-local function take_by_force(main, holders)
+local function remove_all_holders(main, holders)
   local count = redis.pcall('ZCARD', holders)
   if redis.pcall('GET', main) == false and count == 0 then return false end
   redis.call('DEL', main, holders)
   return true
 end
 
-local function stay(main, fence, holders)
-  if mode_of(token) then put(main, holders, token, hold, phase_of(main, holders, mode_of(token))) else redis.call('PEXPIRE', main, hold) end
+local function keep_held(main, fence, holders)
+  if mode_of(token) then add_holder(main, holders, token, hold, phase_of(main, holders, mode_of(token))) else redis.call('PEXPIRE', main, hold) end
   -- The fence must outlive the key, also where that lasts longer than it would have.
   local life = redis.pcall('PTTL', fence)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
@@ -63,37 +122,38 @@ for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
   local holder = redis.pcall('GET', main)
-  local left_line = member ~= '' and leave(queue, member)
-  if tells ~= 'line' and type(holder) ~= 'table' then
+  local left_line = member ~= '' and dequeue(queue, member)
+  if wakes ~= 'line' and type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
-    if token == '' then taken = take_by_force(main, holders)
-    elseif not hold then taken = take(main, holders, token)
+    if token == '' then taken = remove_all_holders(main, holders)
+    elseif not hold then taken = remove_holder(main, holders, token)
     elseif holds(main, holders, token) then
       taken = true
-      stay(main, fence, holders)
+      keep_held(main, fence, holders)
     end
     holder = redis.pcall('GET', main)
     if taken then
       released = released + 1
       -- Those who hold it yet have the same fencing token; one who also took other keys may have been given a larger one.
-      if not holder and mode_of(token) then raise(fence) elseif not holder or holder == token then touch(fence) end
+      if not holder and mode_of(token) then raise_fence(fence) elseif not holder or holder == token then bump_fence(fence) end
       -- Those in line wait for an end that is no longer true.
       local is_sooner = holder and (hold or redis.pcall('PTTL', main) < lasted)
-      if is_sooner and line ~= 'many' then warn(main, queue, holders, nil, 0, line == 'one', {}) end
-      if (is_sooner or not holder) and line == 'many' and tells ~= 'nobody' then tell_all(main, queue) end
+      if is_sooner and line ~= 'quorum' then notify_next(main, queue, holders, nil, 0, line == '', {}) end
+      if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then notify_all(main, queue) end
     elseif not holder and keep ~= '' then
       local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or used and used + ${String(RESERVED_TOKENS)} or 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
-      if not added and (used or token == '') then raise(fence) end
+      if not added and (used or token == '') then raise_fence(fence) end
     end
     -- Those who would hold it together may have stood behind this one.
-    if left_line and line == 'many' and holder and is_marker(holder) then tell_all(main, queue) end
+    if left_line and line == 'quorum' and holder and is_marker(holder) then notify_all(main, queue) end
   end
 end
 -- When all of them are free: whoever is next may want several.
-if line ~= 'many' then
-  for i = 1, #KEYS, 4 do pcall(give, KEYS[i], KEYS[i + 2], KEYS[i + 3], tells == 'older' and token or '', line == 'one') end
+if line ~= 'quorum' then
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
 end
 return released
-`);
+`),
+};

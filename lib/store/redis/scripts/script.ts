@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { KeyNames } from '../node/key-names.js';
 
 /** A Lua script and the name Redis keeps it under. */
 export interface Script {
@@ -6,10 +7,54 @@ export interface Script {
   readonly sha: string;
 }
 
+/** What one run of a script is given, as EVAL takes it: the number of keys, the keys, the arguments. */
+export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (string | number)[]];
+
+/** A script, and the only place that knows the order of its keys, arguments and answers. */
+export interface ScriptWithCodec<Request, Answer> extends Script {
+  encode(request: Request): ScriptCall;
+  /** Never throws: what is no answer of the script's is `malformed`. */
+  decode(reply: unknown): Answer | Malformed;
+}
+
+/** Inside somebody's MULTI, for instance, the reply to everything is `QUEUED`. */
+export interface Malformed {
+  readonly status: 'malformed';
+  /** What should not have come. */
+  readonly reply: unknown;
+}
+
+export const malformed = (reply: unknown): Malformed => ({ status: 'malformed', reply });
+
 export const script = (lua: string): Script => ({
   lua,
   sha: createHash('sha1').update(lua).digest('hex'),
 });
+
+/** The names of keys of locks, as scripts want them: main, fence, queue, holders of each key; with a guard also its epoch key, last. */
+export interface LockKeys {
+  readonly names: readonly KeyNames[];
+  readonly epoch?: string | undefined;
+}
+
+/** Begins a call with the names. Arguments are pushed to it: with a thousand keys nothing is copied twice. */
+export function callOn({ names, epoch }: LockKeys): [number, ...(string | number)[]] {
+  const call: [number, ...(string | number)[]] = [names.length * 4];
+  for (const { main, fence, queue, holders } of names) call.push(main, fence, queue, holders);
+  if (epoch === undefined) return call;
+  call[0] += 1;
+  call.push(epoch);
+  return call;
+}
+
+/** Without the arguments that are missing at the end. */
+export function trimmed(call: [number, ...(string | number)[]]): ScriptCall {
+  while (call.at(-1) === '') call.pop();
+  return call;
+}
+
+/** An argument that may be missing. */
+export const orEmpty = (value: number | undefined): number | '' => value ?? '';
 
 /** Gives a script `now`, the server's clock in µs, and `text(number)`: Lua's default format loses digits of numbers this large. */
 export const CLOCK = `
