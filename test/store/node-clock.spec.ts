@@ -1,18 +1,16 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { systemClock, type Clock } from '../../lib/time/clock.js';
 import { NodeClock } from '../../lib/store/redis/node/node-clock.js';
 
-/** Of `performance.now()`. */
+/** Of the monotonic clock. */
 let nowMs = 0;
 
 const startAt = (ms: number): void => {
   nowMs = ms;
-  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
 };
 
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+const CLOCK: Clock = { ...systemClock, now: () => ({ monotonicMs: nowMs, wallMs: 0 }) };
 
 /** One exchange with a server whose clock is ahead of ours by `offsetUs`. */
 function exchange(clock: NodeClock, offsetUs: number, thereMs: number, backMs: number): void {
@@ -35,7 +33,7 @@ const BASE_US = 1_700_000_000_000_000;
 
 describe('what is known of a server clock', () => {
   it('is nothing before the first answer, and nothing from an answer that is no time', () => {
-    const clock = new NodeClock();
+    const clock = new NodeClock(CLOCK);
     for (const no of [NaN, 0, -1]) clock.learn(no, 1, 2);
     expect(clock.onArrivalUs()).toBeUndefined();
     expect(clock.atLeastUs()).toBeUndefined();
@@ -46,7 +44,7 @@ describe('what is known of a server clock', () => {
     fc.assert(
       fc.property(ways, offset, (exchanges, ahead) => {
         nowMs = 1_000;
-        const clock = new NodeClock();
+        const clock = new NodeClock(CLOCK);
         const offsetUs = BASE_US + ahead;
         for (const { there, back, pause } of exchanges) {
           exchange(clock, offsetUs, there, back);
@@ -64,7 +62,7 @@ describe('what is known of a server clock', () => {
 
   it('believes a longer way at once, and a shorter one a little more each time', () => {
     startAt(10_000);
-    const clock = new NodeClock();
+    const clock = new NodeClock(CLOCK);
     const onArrival = (): number => clock.onArrivalUs()! - (nowMs * 1_000 + BASE_US);
     exchange(clock, BASE_US, 8, 0);
     expect(onArrival()).toBeCloseTo(8_000, 0);
@@ -78,7 +76,7 @@ describe('what is known of a server clock', () => {
 
   it('follows a clock that is set: at once in what it shows at the least', () => {
     startAt(10_000);
-    const clock = new NodeClock();
+    const clock = new NodeClock(CLOCK);
     exchange(clock, BASE_US, 1, 1);
     for (const stepUs of [3_600_000_000, -3_600_000_000]) {
       exchange(clock, BASE_US + stepUs, 1, 1);

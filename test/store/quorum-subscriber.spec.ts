@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { LockService } from 'nestjs-holdfast';
 import { QuorumSubscriber } from '../../lib/store/redis/wakeups/quorum-subscriber.js';
 import type { RedisNode } from '../../lib/store/redis/node/redis-node.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { settled } from '../support/virtual-runtime.js';
@@ -26,7 +27,7 @@ class FakeNode {
 
 function earsOf(count: number) {
   const nodes = Array.from({ length: count }, () => new FakeNode());
-  const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[]);
+  const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[], systemRuntime);
   const heard: (string | undefined)[] = [];
   let deaf = 0;
   let answer: string | undefined;
@@ -69,7 +70,7 @@ describe('the ears of several nodes', () => {
     nodes[0]!.isSilent = true;
     nodes[1]!.opened.resolve(true);
     nodes[2]!.opened.resolve(false);
-    const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[]);
+    const ears = new QuorumSubscriber(nodes as unknown as readonly RedisNode[], systemRuntime);
     expect(await ears.open(() => undefined)).toBe('polling');
   });
 

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { eventually } from '../support/eventually.js';
@@ -238,14 +239,15 @@ describe('our connections', () => {
 describe('options for Sentinel', () => {
   it('are kept, apart from what would end our connections for good', () => {
     const sentinels = [{ host: '127.0.0.1', port: 1 }];
-    const source = redisSource({
+    const location = {
       sentinels,
       name: 'group',
       sentinelPassword: 'secret',
       db: 3,
       role: 'slave',
       sentinelRetryStrategy: () => null,
-    });
+    } as const;
+    const source = redisSource(location, systemRuntime);
     const client = source.connect() as Redis;
     expect(client.status).toBe('wait');
     expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { LockConfigurationError, LockService } from 'nestjs-holdfast';
 import { inspect } from 'node:util';
+import { systemRuntime } from '../../lib/time/runtime.js';
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 
 function failureOf(action: () => unknown): Error {
@@ -35,7 +36,7 @@ describe('a URL that cannot be read', () => {
 
   it('of a node of the Cluster that was given is told without the password too', () => {
     const cluster = new Cluster(['redis://:S3CRET@h:99999'], { lazyConnect: true });
-    const error = failureOf(() => redisSource(cluster));
+    const error = failureOf(() => redisSource(cluster, systemRuntime));
     cluster.disconnect();
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect(inspect(error, { showHidden: true, depth: 5 })).not.toContain('S3CRET');

@@ -6,22 +6,9 @@ import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 import { ShardedChannels } from '../../lib/store/redis/wakeups/sharded-channels.js';
 import { deferred } from '../support/eventually.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
+import { Scheduler } from '../../lib/time/scheduler.js';
 import { RedisCluster } from '../support/redis-cluster.js';
-
-/** What is asked now and then is asked when the test says so; everything else takes its time. */
-const ONLY_INTERVALS: Parameters<typeof jest.useFakeTimers>[0] = {
-  doNotFake: [
-    'Date',
-    'hrtime',
-    'nextTick',
-    'performance',
-    'queueMicrotask',
-    'setImmediate',
-    'clearImmediate',
-    'setTimeout',
-    'clearTimeout',
-  ],
-};
 
 let cluster: RedisCluster;
 const closings: (() => unknown)[] = [];
@@ -31,7 +18,6 @@ beforeAll(async () => {
 }, 90_000);
 
 afterEach(() => {
-  jest.useRealTimers();
   for (const close of closings.splice(0).reverse()) close();
 });
 
@@ -42,14 +28,19 @@ afterAll(async () => {
 interface Parts {
   readonly channels: ShardedChannels;
   readonly connection: RedisConnection;
+  /** What is asked now and then is asked when the test says so; Redis takes its time. */
+  readonly runtime: VirtualRuntime;
   /** Resolves when they are heard no longer. */
   readonly gone: Promise<void>;
 }
 
 async function setUp(subscribeAt?: number): Promise<Parts> {
   const application = new Cluster(cluster.startupNodes, { lazyConnect: true });
-  const source = redisSource(application);
+  const runtime = new VirtualRuntime();
+  const scheduler = new Scheduler(runtime);
+  const source = redisSource(application, runtime);
   const connection = new RedisConnection(source, {
+    scheduler,
     readsRun: false,
     onLost: () => undefined,
     onThere: () => undefined,
@@ -65,6 +56,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
             connectSubscriber: () => new Redis({ port: subscribeAt, lazyConnect: true }),
           },
     connection,
+    scheduler,
     timeLimitMs: 2_000,
     onMessage: () => undefined,
     onGone: gone.resolve,
@@ -75,7 +67,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
     application.disconnect();
   });
   await connection.ask(5_000, ({ client }) => client.get('key'));
-  return { channels, connection, gone: gone.promise };
+  return { channels, connection, gone: gone.promise, runtime };
 }
 
 describe('channels of the slots of a Cluster', () => {
@@ -98,8 +90,7 @@ describe('channels of the slots of a Cluster', () => {
   });
 
   it('are given up when their master is found not to know of them any more', async () => {
-    jest.useFakeTimers(ONLY_INTERVALS);
-    const { channels, connection, gone } = await setUp();
+    const { channels, connection, gone, runtime } = await setUp();
     await channels.open();
     let asked = 0;
     const nobody = (): Promise<Reply> => {
@@ -107,17 +98,16 @@ describe('channels of the slots of a Cluster', () => {
       return Promise.resolve({ status: 'answered', value: 0 });
     };
     jest.spyOn(connection, 'look').mockImplementation(nobody);
-    jest.advanceTimersByTime(10_000);
+    await runtime.advance(10_000);
     await gone;
     expect(asked).toBe(1);
   });
 
   it('stay while their master knows of them', async () => {
-    jest.useFakeTimers(ONLY_INTERVALS);
-    const { channels, connection, gone } = await setUp();
+    const { channels, connection, gone, runtime } = await setUp();
     await channels.open();
     const asking = jest.spyOn(connection, 'look');
-    jest.advanceTimersByTime(10_000);
+    await runtime.advance(10_000);
     expect(await asking.mock.results[0]?.value).toEqual({ status: 'answered', value: 1 });
     expect(await Promise.race([gone, cluster.nodes[0]?.command('PING')])).toBe('PONG');
   });

@@ -1,7 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { NodeFailure } from '../../../errors.js';
-import { Scheduler } from '../../../time/scheduler.js';
-import { systemRuntime } from '../../../time/runtime.js';
+import type { Scheduler } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { RedisSource } from './redis-source.js';
@@ -30,6 +29,12 @@ export interface ConnectionEvents {
   readonly onThere: (run: string | undefined) => void;
   /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
   readonly onRefused: (problem: string) => void;
+}
+
+export interface ConnectionOptions extends ConnectionEvents {
+  readonly scheduler: Scheduler;
+  /** Whether the server has to be told from others before it is used. */
+  readonly readsRun: boolean;
 }
 
 /** What a request is for. What counts as the node's vote is refused while the node is set aside. */
@@ -75,14 +80,11 @@ export class RedisConnection {
   #silentSince: number | undefined;
   /** Requests of this moment that have not gone out. */
   #gathered = 0;
-  /** Of all requests: one timer. */
-  readonly #timeLimits = new Scheduler(systemRuntime);
+  /** For the time limits of all requests. */
+  readonly #scheduler: Scheduler;
 
-  /** @param readsRun whether the server has to be told from others before it is used */
-  constructor(
-    source: RedisSource,
-    { readsRun, ...events }: ConnectionEvents & { readonly readsRun: boolean },
-  ) {
+  constructor(source: RedisSource, { scheduler, readsRun, ...events }: ConnectionOptions) {
+    this.#scheduler = scheduler;
     this.#source = source;
     this.#verification = { database: source.database, readsRun };
     this.#events = events;
@@ -156,7 +158,6 @@ export class RedisConnection {
 
   close(): void {
     this.#state = 'closed';
-    this.#timeLimits.clear();
     this.client.disconnect();
   }
 
@@ -168,7 +169,7 @@ export class RedisConnection {
   ): Promise<Reply> {
     if (this.#state === 'closed')
       return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
-    const limit = new TimeLimit(this.#timeLimits, timeLimitMs);
+    const limit = new TimeLimit(this.#scheduler, timeLimitMs);
     const pending = { request, purpose, timeLimitMs, limit, whileDown };
     return this.#isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
@@ -338,14 +339,15 @@ export class RedisConnection {
 
   #heardNothing(timeLimitMs: number): void {
     const { client } = this;
-    this.#silentSince ??= performance.now() - timeLimitMs;
+    const now = this.#scheduler.runtime.now().monotonicMs;
+    this.#silentSince ??= now - timeLimitMs;
     if (client.isCluster) {
       // The node that hangs may have been replaced; the others know.
       if (client.status === 'ready') (client as Cluster).refreshSlotsCache();
       return;
     }
-    if (performance.now() - this.#silentSince < LONGEST_SILENCE_MS) return;
-    this.#silentSince = performance.now();
+    if (now - this.#silentSince < LONGEST_SILENCE_MS) return;
+    this.#silentSince = now;
     // While it connects, ioredis has time limits of its own.
     if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
   }

@@ -3,6 +3,9 @@ import { LockConfigurationError } from '../../../errors.js';
 import { describe } from '../../../options/describe.js';
 import { isRedisClient } from '../../../options/location.js';
 import { redact } from '../../../options/redact.js';
+import { backOffMs, type BackOff } from '../../../time/back-off.js';
+import type { Clock } from '../../../time/clock.js';
+import type { Runtime } from '../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
 
 /** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
@@ -27,7 +30,16 @@ export interface RedisSource {
   redact(text: string): string;
 }
 
-const retryDelayMs = (times: number): number => Math.min(25 * 2 ** times, 500) + Math.random() * 25;
+/** Between two tries to connect. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 500 };
+
+/** Processes that lost one server together do not all come back in one moment. */
+const RETRY_SPREAD_MS = 25;
+
+const retryDelay =
+  (runtime: Runtime) =>
+  (times: number): number =>
+    backOffMs(RETRY, times - 1) + runtime.random() * RETRY_SPREAD_MS;
 
 /** ioredis ends a connection for good when its strategy answers with anything but a number. */
 const noRetry = (): null => null;
@@ -48,7 +60,7 @@ const OWN_NODE = {
 } satisfies RedisOptions as RedisOptions;
 
 /** Of a connection to one server: nothing queues up, unanswered commands fail at once, and a demoted master is left at once. */
-const OWN: RedisOptions = {
+const ownOptions = (runtime: Runtime): RedisOptions => ({
   ...OWN_NODE,
   enableOfflineQueue: false,
   enableReadyCheck: true,
@@ -58,46 +70,51 @@ const OWN: RedisOptions = {
   role: 'master',
   // A sentinel that hangs must not keep us from asking the next one.
   sentinelCommandTimeout: 1_000,
-  retryStrategy: retryDelayMs,
-  sentinelRetryStrategy: retryDelayMs,
-};
+  retryStrategy: retryDelay(runtime),
+  sentinelRetryStrategy: retryDelay(runtime),
+});
 
 /** A replica refuses every request, and a new connection may lead to another replica. */
 const LEAVES_AGAIN_AFTER_MS = 1_000;
 
 /** Leaves a master that was demoted at once, and after that once a second at the most. */
-function leavesReplicas(): NonNullable<RedisOptions['reconnectOnError']> {
+function leavesReplicas(clock: Clock): NonNullable<RedisOptions['reconnectOnError']> {
   let leftAt = -Infinity;
   return (error) => {
     // Redis before 7 puts the error of a command behind that of the script.
     if (!error.message.includes('READONLY')) return false;
-    if (performance.now() - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
-    leftAt = performance.now();
+    const now = clock.now().monotonicMs;
+    if (now - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
+    leftAt = now;
     return true;
   };
 }
 
 /** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
-const OWN_SUBSCRIBER: RedisOptions = {
-  ...OWN,
+const subscriberOptions = (runtime: Runtime): RedisOptions => ({
+  ...ownOptions(runtime),
   db: 0,
   retryStrategy: noRetry,
   sentinelRetryStrategy: noRetry,
-};
+});
 
 const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
 
 /** @throws LockConfigurationError for a location that leads nowhere */
-export function redisSource(location: RedisLocation): RedisSource {
+export function redisSource(location: RedisLocation, runtime: Runtime): RedisSource {
   if (isRedisClient(location))
-    return isCluster(location) ? clusterSource(location) : singleSource(location);
+    return isCluster(location) ? clusterSource(location, runtime) : singleSource(location, runtime);
   // Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it.
   const template =
     typeof location === 'string'
       ? fromUrl(location)
       : new ioredis.Redis({ ...location, lazyConnect: true });
   template.disconnect();
-  return singleSource(template, typeof location === 'string' ? pathOf(location) : undefined);
+  return singleSource(
+    template,
+    runtime,
+    typeof location === 'string' ? pathOf(location) : undefined,
+  );
 }
 
 /** What stands behind the host: the database. A password may hold slashes, so it counts from the last `@`. */
@@ -118,7 +135,7 @@ function fromUrl(url: string): Redis {
   }
 }
 
-function singleSource(template: Redis, path?: string): RedisSource {
+function singleSource(template: Redis, runtime: Runtime, path?: string): RedisSource {
   const { options } = template;
   const secrets = secretsOf([options.password, options.sentinelPassword]);
   const name = nameOf(options);
@@ -134,8 +151,13 @@ function singleSource(template: Redis, path?: string): RedisSource {
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
     database,
-    connect: () => template.duplicate({ ...OWN, db: database, reconnectOnError: leavesReplicas() }),
-    connectSubscriber: () => template.duplicate(OWN_SUBSCRIBER),
+    connect: () =>
+      template.duplicate({
+        ...ownOptions(runtime),
+        db: database,
+        reconnectOnError: leavesReplicas(runtime),
+      }),
+    connectSubscriber: () => template.duplicate(subscriberOptions(runtime)),
     redact: (text) => redact(text, secrets),
   };
 }
@@ -153,7 +175,7 @@ function databaseOf(client: Redis): number {
   return prevCondition?.select ?? condition?.select ?? client.options.db ?? 0;
 }
 
-function clusterSource(cluster: Cluster): RedisSource {
+function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
   const nodes = startupNodesOf(cluster);
   const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
@@ -178,7 +200,7 @@ function clusterSource(cluster: Cluster): RedisSource {
     scaleReads: 'master',
     // 0 turns it off: ioredis would repeat commands that were not answered when a connection broke.
     retryDelayOnFailover: 0,
-    clusterRetryStrategy: retryDelayMs,
+    clusterRetryStrategy: retryDelay(runtime),
     clusterNodeRetryStrategy: null,
     redisOptions: { ...redisOptions, ...OWN_NODE },
   };
@@ -192,10 +214,10 @@ function clusterSource(cluster: Cluster): RedisSource {
       const masters = (client as Cluster).nodes('master');
       const node =
         address === undefined
-          ? masters[Math.floor(Math.random() * masters.length)]
+          ? masters[Math.floor(runtime.random() * masters.length)]
           : masters.find(({ options }) => nameOf(options) === address);
       if (node === undefined) throw new Error('no master of the cluster is known yet');
-      return node.duplicate(OWN_SUBSCRIBER);
+      return node.duplicate(subscriberOptions(runtime));
     },
     redact: (text) => redact(text, secrets),
   };

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { Scheduler } from '../../../time/scheduler.js';
-import { systemRuntime } from '../../../time/runtime.js';
+import type { Scheduler, Task } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
@@ -9,6 +8,7 @@ const PING_MS = 10_000;
 const CLOSED = 'the connection closed';
 
 interface SubscriberOptions {
+  readonly scheduler: Scheduler;
   /** For each step, in ms: a connection that takes longer is given up. */
   readonly timeLimitMs: number;
   readonly onMessage: (message: string) => void;
@@ -22,9 +22,8 @@ interface SubscriberOptions {
 export class Subscriber {
   readonly #redis: Redis;
   readonly #options: SubscriberOptions;
-  readonly #timeLimits = new Scheduler(systemRuntime);
   #isThere = false;
-  #ping: NodeJS.Timeout | undefined;
+  #ping: Task | undefined;
 
   constructor(redis: Redis, options: SubscriberOptions) {
     this.#redis = redis;
@@ -44,7 +43,7 @@ export class Subscriber {
       this.end();
     });
     redis.once('end', () => {
-      clearInterval(this.#ping);
+      this.#ping?.cancel();
       if (!this.#isThere) return;
       this.#isThere = false;
       options.onGone();
@@ -56,15 +55,20 @@ export class Subscriber {
     await this.#within(this.#redis.connect());
     this.#isThere = this.#redis.status === 'ready';
     if (!this.#isThere) throw new Error(CLOSED);
-    this.#ping = setInterval(() => {
-      this.#within(this.#redis.ping()).catch(() => undefined);
-      this.#options.onCheck?.();
-    }, PING_MS);
+    this.#pingLater();
   }
 
-  async subscribe(channel: string, isSharded = false): Promise<void> {
+  #pingLater(): void {
+    this.#ping = this.#options.scheduler.schedule(PING_MS, () => {
+      this.#pingLater();
+      this.#within(this.#redis.ping()).catch(() => undefined);
+      this.#options.onCheck?.();
+    });
+  }
+
+  async subscribe(channel: string, kind: 'plain' | 'sharded' = 'plain'): Promise<void> {
     const redis = this.#redis;
-    await this.#within(isSharded ? redis.ssubscribe(channel) : redis.subscribe(channel));
+    await this.#within(kind === 'sharded' ? redis.ssubscribe(channel) : redis.subscribe(channel));
     if (!this.#isThere) throw new Error(CLOSED);
   }
 
@@ -76,13 +80,13 @@ export class Subscriber {
   /** Ends it, and tells nobody. */
   close(): void {
     this.#isThere = false;
-    clearInterval(this.#ping);
+    this.#ping?.cancel();
     this.#redis.disconnect();
   }
 
   /** What is under way when the time is up fails with the connection. */
   async #within<T>(step: Promise<T>): Promise<T> {
-    const limit = new TimeLimit(this.#timeLimits, this.#options.timeLimitMs);
+    const limit = new TimeLimit(this.#options.scheduler, this.#options.timeLimitMs);
     limit.onOver = () => {
       this.end();
     };

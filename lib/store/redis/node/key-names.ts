@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 /** The names under which one key is kept. They share a Cluster slot. */
 export interface KeyNames {
   /** A string: the owner token, with the TTL. What every Redlock client in any language writes. */
@@ -60,7 +58,5 @@ export const keyPatterns = (prefix: string): readonly string[] =>
 /** A string: the run of the server that keeps the restart guard's account. Keys have no braces, so no lock can be kept there. */
 export const epochName = (prefix: string): string => `${prefix}{epoch}`;
 
-const TRIALS = randomUUID();
-
-/** What is locked to see whether a server grants locks: no caller's key has a `<`, and no other process or trial has this number. */
-export const trialKey = (trial: number): string => `<trial:${TRIALS}:${String(trial)}>`;
+/** What is locked to see whether a server grants locks: no caller's key has a `<`, and no other node or trial has this name. */
+export const trialKey = (node: string, trial: number): string => `<trial:${node}:${String(trial)}>`;

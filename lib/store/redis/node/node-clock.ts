@@ -1,3 +1,5 @@
+import type { Clock } from '../../../time/clock.js';
+
 /** Of what one sample says less than those before, so much is believed. */
 const SINKING = 1 / 8;
 
@@ -9,10 +11,15 @@ const LONGEST_WAY_US = 100_000;
  * the way between question and answer it was read.
  */
 export class NodeClock {
+  readonly #clock: Clock;
   /** The server's clock less ours, both in µs. */
   #offset: { readonly least: number; readonly most: number } | undefined;
 
-  /** The server read `serverUs` between these two moments of `performance.now()`. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The server read `serverUs` between these two moments of our monotonic clock. */
   learn(serverUs: number, sentAtMs: number, receivedAtMs: number): void {
     if (!(serverUs > 0)) return; // not an answer of ours
     const [least, most] = [serverUs - receivedAtMs * 1_000, serverUs - sentAtMs * 1_000];
@@ -25,11 +32,15 @@ export class NodeClock {
   onArrivalUs(): number | undefined {
     if (this.#offset === undefined) return undefined;
     const { least, most } = this.#offset;
-    return performance.now() * 1_000 + Math.min(most, least + LONGEST_WAY_US);
+    return this.#nowUs() + Math.min(most, least + LONGEST_WAY_US);
   }
 
   /** What the server's clock shows now at the least. */
   atLeastUs(): number | undefined {
-    return this.#offset && performance.now() * 1_000 + this.#offset.least;
+    return this.#offset && this.#nowUs() + this.#offset.least;
+  }
+
+  #nowUs(): number {
+    return this.#clock.now().monotonicMs * 1_000;
   }
 }

@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { Clock } from '../../../time/clock.js';
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
@@ -9,6 +10,7 @@ interface Subject {
   readonly epoch: string;
   /** The node that it is the same server as. */
   readonly twin: string | undefined;
+  readonly clock: Clock;
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
@@ -41,14 +43,16 @@ async function healthOf(
   client: Redis | Cluster,
   subject: Subject,
 ): Promise<NodeHealth> {
-  const { name: node, twin, timeLimitMs, replicas } = subject;
+  const { name: node, twin, clock, timeLimitMs, replicas } = subject;
   let latencyMs = 0;
   let clockOffsetMs = 0;
   const reply = await connection.look(timeLimitMs, async () => {
-    const sentAt = performance.now();
+    const sentAt = clock.now();
     const [seconds, micros] = await client.time();
-    latencyMs = performance.now() - sentAt;
-    clockOffsetMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - (Date.now() - latencyMs / 2);
+    const receivedAt = clock.now();
+    latencyMs = receivedAt.monotonicMs - sentAt.monotonicMs;
+    clockOffsetMs =
+      Number(seconds) * 1_000 + Number(micros) / 1_000 - (receivedAt.wallMs - latencyMs / 2);
   });
   if (reply.status === 'unavailable') {
     return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };

@@ -1,3 +1,4 @@
+import type { Scheduler, Task } from '../../../time/scheduler.js';
 import type { Finding } from './probe.js';
 
 /** How long to wait before a server that grants nothing is looked at again, in ms: somebody has to change a setting first. */
@@ -10,6 +11,7 @@ const DOUBT_MS = 1_000;
 const ANOTHER_QUARANTINE_MS = 1_000;
 
 interface WatchOptions {
+  readonly scheduler: Scheduler;
   /** Address of the node. */
   readonly name: string;
   /** What the nodes that are there mean for locks, and until when they are refused. */
@@ -27,10 +29,10 @@ export class NodeWatch {
   readonly #options: WatchOptions;
   /** Why it grants no locks, as it was logged last; `undefined` while it does, as far as is known. */
   #trouble: string | undefined;
-  /** By `performance.now()`: when the quarantine that is its trouble ends, as it was logged. */
+  /** By the monotonic clock: when the quarantine that is its trouble ends, as it was logged. */
   #quarantinedUntil: number | undefined;
   #looking: Promise<unknown> = Promise.resolve();
-  #again: NodeJS.Timeout | undefined;
+  #again: Task | undefined;
   /** It gave an error, and is looked at for that. */
   #isDoubted = false;
   #doubtedAt = -Infinity;
@@ -82,7 +84,7 @@ export class NodeWatch {
 
   /** It refuses to grant locks for another so many ms, because it may have forgotten leases. */
   quarantined(leftMs: number): void {
-    const until = performance.now() + leftMs;
+    const until = this.#now() + leftMs;
     if (until > (this.#quarantinedUntil ?? -Infinity) + ANOTHER_QUARANTINE_MS) {
       this.#trouble = undefined; // it may be in the same words
       this.#report(
@@ -107,7 +109,7 @@ export class NodeWatch {
   doubted(what: 'for good' | 'for a moment'): void {
     if (!this.isWell || this.#isDoubted || this.#isClosed) return;
     this.#isDoubted = true;
-    const now = performance.now();
+    const now = this.#now();
     const pauseMs = Math.max(0, this.#doubtedAt + DOUBT_MS - now);
     const inMs = what === 'for good' ? pauseMs : DOUBT_MS;
     this.#doubtedAt = now + inMs;
@@ -136,12 +138,12 @@ export class NodeWatch {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#again);
+    this.#again?.cancel();
   }
 
   /** One look after the other: what a look finds that began before this call may be over. */
   #look(): void {
-    clearTimeout(this.#again);
+    this.#again?.cancel();
     this.#looking = this.#looking.then(async () => {
       if ((this.isWell && !this.#isDoubted) || this.#isClosed) return;
       try {
@@ -162,7 +164,7 @@ export class NodeWatch {
   }
 
   #recovered(): void {
-    clearTimeout(this.#again);
+    this.#again?.cancel();
     const change = this.isQuarantined ? 'is out of quarantine' : 'is there';
     this.#trouble = undefined;
     this.#quarantinedUntil = undefined;
@@ -175,10 +177,14 @@ export class NodeWatch {
   }
 
   #lookLater(inMs = LOOK_AGAIN_MS): void {
-    clearTimeout(this.#again);
+    this.#again?.cancel();
     if (this.#isClosed) return;
-    this.#again = setTimeout(() => {
+    this.#again = this.#options.scheduler.schedule(inMs, () => {
       this.#look();
-    }, inMs).unref();
+    });
+  }
+
+  #now(): number {
+    return this.#options.scheduler.runtime.now().monotonicMs;
   }
 }

@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../../../errors.js';
+import type { Clock } from '../../../time/clock.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import type { NodeClock } from './node-clock.js';
@@ -24,7 +25,8 @@ interface Subject {
   readonly epoch: string;
   /** The keys that our Redis user needs, as an ACL names them. */
   readonly keyPatterns: readonly string[];
-  readonly clock: NodeClock;
+  readonly clock: Clock;
+  readonly nodeClock: NodeClock;
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
@@ -54,8 +56,8 @@ export type Finding =
  * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
-  const { name, key, clock, timeLimitMs, restartGuard, replicas, warn } = subject;
-  const scripting = await readTime(connection, key, clock, timeLimitMs);
+  const { name, timeLimitMs, restartGuard, replicas, warn } = subject;
+  const scripting = await readTime(connection, subject);
   if (connection.isRefused) return 'waits';
   if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
   const [server, memory, replication] = await Promise.all(
@@ -117,16 +119,14 @@ function remedyFor(message: string, keyPatterns: readonly string[]): string {
 
 async function readTime(
   connection: RedisConnection,
-  key: string,
-  clock: NodeClock,
-  timeLimitMs: number,
+  { key, clock, nodeClock, timeLimitMs }: Subject,
 ): Promise<Reply> {
   const reply = await connection.look(timeLimitMs, async ({ client }) => {
-    const sentAt = performance.now();
+    const sentAt = clock.now().monotonicMs;
     const time: unknown = await client.eval(`return redis.call('TIME')`, 1, key);
     const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
     const serverUs = seconds * 1_000_000 + micros;
-    if (serverUs > 0) clock.learn(serverUs, sentAt, performance.now());
+    if (serverUs > 0) nodeClock.learn(serverUs, sentAt, clock.now().monotonicMs);
     return time;
   });
   return reply;

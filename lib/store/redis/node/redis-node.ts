@@ -29,7 +29,7 @@ import {
 import { NodeClock } from './node-clock.js';
 import { nodeHealth } from './node-health.js';
 import { NodeWatch, type Until } from './node-watch.js';
-import { systemRuntime } from '../../../time/runtime.js';
+import type { Scheduler } from '../../../time/scheduler.js';
 import { NodeOnce, type Durability } from './node-once.js';
 import { probe, type Finding, type RestartGuard } from './probe.js';
 import { RedisConnection, type WhileDown } from '../client/redis-connection.js';
@@ -59,6 +59,7 @@ export interface RedisNodeOptions {
 
 /** What a node has to know of the others. */
 export interface QuorumOfNode {
+  readonly scheduler: Scheduler;
   /** Whether it decides alone who is next. */
   readonly isOnly: boolean;
   /** What the nodes that are there mean for locks, and what ends it when locks are refused. */
@@ -107,7 +108,8 @@ export class RedisNode {
   readonly #connection: RedisConnection;
   readonly #acknowledged: AcknowledgedWrites | undefined;
   readonly #inbox: RedisInbox;
-  readonly #clock = new NodeClock();
+  readonly #scheduler: Scheduler;
+  readonly #clock: NodeClock;
   readonly #prefix: string;
   readonly #slots: KeySlots;
   /** Where the restart guard keeps its account. */
@@ -126,14 +128,21 @@ export class RedisNode {
   #twin: string | undefined;
   /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
   #doubtedSlot: number | undefined;
+  /** Names the trials of this node. */
+  readonly #trialName: string;
   /** So many grants were tried that nobody asked for. */
   #trials = 0;
 
   constructor(location: RedisLocation, options: RedisNodeOptions, quorum: QuorumOfNode) {
     const { nodeTimeoutMs, replicas, warn } = options;
+    const { scheduler } = quorum;
     this.#options = options;
-    this.#source = redisSource(location);
+    this.#scheduler = scheduler;
+    this.#clock = new NodeClock(scheduler.runtime);
+    this.#trialName = scheduler.runtime.uuid();
+    this.#source = redisSource(location, scheduler.runtime);
     this.#connection = new RedisConnection(this.#source, {
+      scheduler,
       // Of several, no server may have two votes, not even for the moment until it is found out.
       readsRun: !quorum.isOnly,
       onLost: () => {
@@ -151,6 +160,7 @@ export class RedisNode {
       },
     });
     this.#watch = new NodeWatch({
+      scheduler,
       name: this.name,
       situation: quorum.situation,
       warn,
@@ -163,7 +173,14 @@ export class RedisNode {
     this.#putsBack = !quorum.isOnly || options.restartGuard !== undefined;
     this.#lineMode = quorum.isOnly ? (this.#source.isCluster ? 'cluster' : 'standalone') : 'quorum';
     const isSharded = this.#lineMode === 'cluster' && 'ssubscribe' in this.#connection.client;
-    this.#inbox = new RedisInbox(this.#source, this.#connection, nodeTimeoutMs, warn, isSharded);
+    this.#inbox = new RedisInbox({
+      source: this.#source,
+      connection: this.#connection,
+      scheduler,
+      timeLimitMs: nodeTimeoutMs,
+      warn,
+      kind: isSharded ? 'sharded' : 'plain',
+    });
     this.once = new NodeOnce({
       run: (key, call, durability) => this.#runOnce(key, call, durability),
       malformed: (value) => this.#connection.malformed(value),
@@ -298,14 +315,14 @@ export class RedisNode {
       lineMode: this.#lineMode,
       turns,
     });
-    const sentAt = performance.now();
+    const sentAt = this.#sentAt();
     const ttlMs = Math.max(...renewals.map((renewal) => renewal.ttlMs));
     const reply = await this.#write(slot, this.#request(extendScript, call, ttlMs, 'waits'));
     this.#doubtAfter(reply, slot);
     if (reply.status === 'unavailable') return () => reply;
     const answer = extendScript.decode(reply.value);
     if (answer.status === 'malformed') return () => this.#connection.malformed(answer.reply);
-    this.#clock.learn(answer.clockUs, sentAt, performance.now());
+    this.#learn(answer.clockUs, sentAt);
     return (index) => {
       const key = answer.keys[index];
       if (key === undefined) return this.#connection.malformed(reply.value);
@@ -378,6 +395,7 @@ export class RedisNode {
       name: this.name,
       epoch: this.#epoch,
       twin: this.#twin,
+      clock: this.#scheduler.runtime,
       timeLimitMs,
       restartGuard,
       replicas,
@@ -512,13 +530,13 @@ export class RedisNode {
       maxTtlMs: restartGuard?.maxTtlMs,
       joins: request.joins,
     });
-    const sentAt = performance.now();
+    const sentAt = this.#sentAt();
     const reply = await this.#write(group.slot, this.#request(acquireScript, call, request.ttlMs));
     this.#doubtAfter(reply, group.slot);
     if (reply.status === 'unavailable') return reply;
     const answer = acquireScript.decode(reply.value);
     if (answer.status === 'malformed') return this.#connection.malformed(answer.reply);
-    this.#clock.learn(answer.clockUs, sentAt, performance.now());
+    this.#learn(answer.clockUs, sentAt);
     if (answer.status === 'granted') {
       this.#watch.granted();
       const { fencingToken, othersWait, joined } = answer;
@@ -634,6 +652,16 @@ export class RedisNode {
     return this.#connection.run(script, call, timeLimitMs, whileDown);
   }
 
+  /** Now, where the server's clock counts for anything: for proposals to several nodes, and where keys may be put back. */
+  #sentAt(): number | undefined {
+    return this.#putsBack ? this.#scheduler.runtime.now().monotonicMs : undefined;
+  }
+
+  #learn(clockUs: number, sentAt: number | undefined): void {
+    if (sentAt === undefined) return;
+    this.#clock.learn(clockUs, sentAt, this.#scheduler.runtime.now().monotonicMs);
+  }
+
   /** The key of the restart guard, if there is one. */
   get #guardsAt(): string | undefined {
     return this.#options.restartGuard === undefined ? undefined : this.#epoch;
@@ -671,10 +699,11 @@ export class RedisNode {
     const { nodeTimeoutMs, restartGuard, replicas, warn } = this.#options;
     return probe(this.#connection, {
       name: this.name,
-      key: this.#slots.names(trialKey(0)).main,
+      key: this.#slots.names(trialKey(this.#trialName, 0)).main,
       epoch: this.#epoch,
       keyPatterns: keyPatterns(this.#prefix),
-      clock: this.#clock,
+      clock: this.#scheduler.runtime,
+      nodeClock: this.#clock,
       timeLimitMs: nodeTimeoutMs,
       restartGuard,
       replicas,
@@ -696,7 +725,7 @@ export class RedisNode {
     if (this.#twin !== undefined) return undefined; // it has no vote
     const nextKey = (): string => {
       this.#trials += 1;
-      return trialKey(this.#trials);
+      return trialKey(this.#trialName, this.#trials);
     };
     let key = nextKey();
     if (isOneSlot(this.#prefix) && !serves(this.#slots.slot(key))) return undefined; // no lock is there
@@ -704,7 +733,7 @@ export class RedisNode {
     const slot = this.#slots.slot(key);
     const group: Group = { slot, names: [this.#slots.names(key)], isAll: true };
     const { nodeTimeoutMs: ttlMs } = this.#options;
-    const lease = { keys: [key], token: newOwnerToken(systemRuntime), ttlMs };
+    const lease = { keys: [key], token: newOwnerToken(this.#scheduler.runtime), ttlMs };
     const vote = await this.#acquireGroup(group, lease, 0, ttlMs, 0);
     if (vote.status === 'unavailable') return vote;
     const lastToken = vote.status === 'granted' ? vote.fencingToken : undefined;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockConfigurationError } from '../../../errors.js';
 import { Scheduler } from '../../../time/scheduler.js';
 import { systemRuntime, type Runtime } from '../../../time/runtime.js';
@@ -51,7 +50,7 @@ interface Standing {
   readonly lease: LeaseRequest;
   /** The last fencing token that is reserved with it, or was used under it. */
   readonly lastToken: number;
-  /** By `performance.now()`: when it ends unless it is renewed. */
+  /** By the monotonic clock: when it ends unless it is renewed. */
   untilMs: number;
   /** `'kept'`: it was released, and its keys stay taken until it ends. */
   state: 'held' | 'kept' | 'over';
@@ -62,7 +61,6 @@ const FIRST_CROWD = 1_000;
 
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
-const UNREF = { ref: false };
 
 /**
  * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
@@ -99,10 +97,13 @@ export class RedisLockStore implements LockStore {
 
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({ redis, runtime = systemRuntime, ...options }: RedisLockStoreOptions) {
+    const scheduler = new Scheduler(runtime);
+    this.#scheduler = scheduler;
     this.#quorum = quorumOf(redis.length);
     this.#nodes = redis.map(
       (location) =>
         new RedisNode(location, options, {
+          scheduler,
           isOnly: redis.length === 1,
           situation: (until) => this.#situation(until),
           onLook: () => {
@@ -118,9 +119,7 @@ export class RedisLockStore implements LockStore {
     this.#restartGuard = options.restartGuard;
     this.#turns = options.turns;
     this.#answersWithinMs = 2 * options.nodeTimeoutMs;
-    this.#subscriber = new QuorumSubscriber(this.#nodes);
-    const scheduler = new Scheduler(runtime);
-    this.#scheduler = scheduler;
+    this.#subscriber = new QuorumSubscriber(this.#nodes, runtime);
     const onRemoved = (keys: readonly string[]): void => {
       for (const key of keys) this.#subscriber.tell(key);
     };
@@ -165,7 +164,7 @@ export class RedisLockStore implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const proposal = this.#proposal();
-    const sentAt = performance.now();
+    const sentAt = this.#now();
     const first = await this.#askFirst(request, proposal);
     if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
@@ -196,7 +195,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
-    const sentAt = performance.now();
+    const sentAt = this.#now();
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -220,7 +219,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
-    const sentAt = performance.now();
+    const sentAt = this.#now();
     this.#isOver(lease.token);
     const { outcome, complete } = await poll(
       this.#nodes,
@@ -230,7 +229,7 @@ export class RedisLockStore implements LockStore {
     );
     if (outcome.status !== 'unavailable' && this.#nodes.length > 1) {
       void complete.then((outcomes) => {
-        const leftMs = Math.max(0, keepMs - (performance.now() - sentAt));
+        const leftMs = Math.max(0, keepMs - (this.#now() - sentAt));
         outcomes.forEach(({ status }, index) => {
           if (status === 'unavailable') this.#cleanUp(index, lease, leftMs);
         });
@@ -298,13 +297,29 @@ export class RedisLockStore implements LockStore {
         const cleanUp = this.#cleanUps.get(node);
         // Of a node that does not answer, what is left there expires.
         const isTried = cleanUp !== undefined && cleanUp.size > 0 && !node.isSilent;
-        if (isTried) await Promise.race([cleanUp.finish(), sleep(GIVE_BACK_MS, undefined, UNREF)]);
+        if (isTried) await this.#within(GIVE_BACK_MS, cleanUp.finish());
         cleanUp?.close();
       }),
     );
-    this.#scheduler.clear();
     this.#subscriber.close();
     for (const node of this.#nodes) node.close();
+    this.#scheduler.clear();
+  }
+
+  #now(): number {
+    return this.#scheduler.runtime.now().monotonicMs;
+  }
+
+  /** Waits for it no longer than so many ms. */
+  async #within(limitMs: number, task: Promise<unknown>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const limit = this.#scheduler.schedule(limitMs, resolve);
+      const done = (): void => {
+        limit.cancel();
+        resolve();
+      };
+      task.then(done, done);
+    });
   }
 
   /** What the nodes that are there mean for locks. */
@@ -429,13 +444,16 @@ export class RedisLockStore implements LockStore {
     bringing.add(standing);
     const again = (tries: number): void => {
       const [, , last] = COMPLETE_AFTER_MS;
-      this.#scheduler.schedule((COMPLETE_AFTER_MS[tries] ?? last) * (1 + Math.random()), () => {
-        void this.#putOn(node, standing).then((result) => {
-          const isAway = result === 'unavailable' && tries >= COMPLETE_AFTER_MS.length - 1;
-          if (result === 'settled' || isAway || this.#closed) bringing.delete(standing);
-          else again(tries + 1);
-        });
-      });
+      this.#scheduler.schedule(
+        (COMPLETE_AFTER_MS[tries] ?? last) * (1 + this.#scheduler.runtime.random()),
+        () => {
+          void this.#putOn(node, standing).then((result) => {
+            const isAway = result === 'unavailable' && tries >= COMPLETE_AFTER_MS.length - 1;
+            if (result === 'settled' || isAway || this.#closed) bringing.delete(standing);
+            else again(tries + 1);
+          });
+        },
+      );
     };
     if (!this.#closed) again(0);
   }
@@ -455,7 +473,7 @@ export class RedisLockStore implements LockStore {
 
   /** What brings a lease to a node; `undefined` when it is over. */
   #renewalOf({ lease, lastToken, untilMs, state }: Standing): LeaseRenewal | undefined {
-    const leftMs = Math.floor(untilMs - performance.now());
+    const leftMs = Math.floor(untilMs - this.#now());
     if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;
     const { keys, token } = lease;
     const ttlMs = state === 'kept' ? leftMs : lease.ttlMs;
@@ -466,7 +484,7 @@ export class RedisLockStore implements LockStore {
   #remember(standing: Standing): void {
     this.#held.set(standing.lease.token, standing);
     if (this.#held.size < this.#crowd) return;
-    const endedBefore = performance.now() - this.#answersWithinMs;
+    const endedBefore = this.#now() - this.#answersWithinMs;
     for (const [token, { untilMs }] of this.#held) if (untilMs < endedBefore) this.#isOver(token);
     this.#crowd = Math.max(FIRST_CROWD, 2 * this.#held.size);
   }
@@ -508,7 +526,7 @@ export class RedisLockStore implements LockStore {
     votes: readonly (readonly RenewalVote[])[],
     sentAt: number,
   ): Promise<void> {
-    const elapsedMs = performance.now() - sentAt;
+    const elapsedMs = this.#now() - sentAt;
     leases.forEach(({ token, ttlMs }, index) => {
       const standing = this.#held.get(token);
       if (outcomes[index]?.status === 'lost') this.#isOver(token);

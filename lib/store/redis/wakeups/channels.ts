@@ -1,3 +1,4 @@
+import type { Scheduler } from '../../../time/scheduler.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 import type { RedisSource } from '../client/redis-source.js';
 
@@ -22,12 +23,16 @@ export interface Channels {
 export interface ChannelsOptions {
   readonly source: RedisSource;
   readonly connection: RedisConnection;
+  readonly scheduler: Scheduler;
   /** For each step. */
   readonly timeLimitMs: number;
   readonly onMessage: (message: string) => void;
   /** Told that one of them is heard no longer. */
   readonly onGone: () => void;
 }
+
+/** Sharded channels belong to a slot of a Cluster, and only its master knows of them. */
+export type ChannelKind = 'plain' | 'sharded';
 
 /** A message that means nothing, to see whether messages come through. */
 export const TRIAL = '';
@@ -39,16 +44,16 @@ const REPLY_ERROR = { name: 'ReplyError' };
 export async function tryPublishing(
   { connection, timeLimitMs }: ChannelsOptions,
   channel: string,
-  isSharded = false,
+  kind: ChannelKind = 'plain',
 ): Promise<void> {
   const reply = await connection.look(timeLimitMs, ({ client }) =>
-    isSharded ? client.spublish(channel, TRIAL) : client.publish(channel, TRIAL),
+    kind === 'sharded' ? client.spublish(channel, TRIAL) : client.publish(channel, TRIAL),
   );
   if (reply.status === 'unavailable') {
     const [failure] = reply.nodes;
     throw Object.assign(new Error(failure?.message), failure?.kind === 'error' && REPLY_ERROR);
   }
-  if (isSharded && reply.value === 0) throw new NotTheMaster();
+  if (kind === 'sharded' && reply.value === 0) throw new NotTheMaster();
 }
 
 /** A replica lets us listen, too, but its master does not know. */

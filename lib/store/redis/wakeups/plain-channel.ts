@@ -1,15 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { tryPublishing, type Channels, type ChannelsOptions } from './channels.js';
 import { Subscriber } from '../client/subscriber.js';
 
 /** One connection and one channel, however many keys and callers wait. */
 export class PlainChannel implements Channels {
-  readonly #name = `holdfast:${randomUUID()}`;
+  readonly #name: string;
   readonly #options: ChannelsOptions;
   #subscriber: Subscriber | undefined;
 
   constructor(options: ChannelsOptions) {
     this.#options = options;
+    this.#name = `holdfast:${options.scheduler.runtime.uuid()}`;
   }
 
   async open(): Promise<void> {

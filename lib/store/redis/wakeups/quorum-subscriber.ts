@@ -1,3 +1,5 @@
+import type { CancelTimer } from '../../../time/clock.js';
+import type { Runtime } from '../../../time/runtime.js';
 import type { LineCall, ReleaseListener } from '../../lock-store.js';
 import { poll, quorumOf } from '../quorum/poll.js';
 import type { RedisNode } from '../node/redis-node.js';
@@ -11,13 +13,15 @@ const SPREAD_MS = 5;
 export class QuorumSubscriber {
   readonly #nodes: readonly RedisNode[];
   readonly #quorum: number;
+  readonly #runtime: Runtime;
   readonly #hearing = new Set<RedisNode>();
   /** What was reported by one node and may not have reached the others yet. */
-  readonly #spreading = new Map<string, NodeJS.Timeout>();
+  readonly #spreading = new Map<string, CancelTimer>();
   #listener: ReleaseListener = () => undefined;
   #onDeaf: () => void = () => undefined;
 
-  constructor(nodes: readonly RedisNode[]) {
+  constructor(nodes: readonly RedisNode[], runtime: Runtime) {
+    this.#runtime = runtime;
     this.#nodes = nodes;
     this.#quorum = quorumOf(nodes.length);
   }
@@ -48,18 +52,19 @@ export class QuorumSubscriber {
     }
     const id = `${call?.to ?? ''} ${key}`;
     if (this.#spreading.has(id)) return;
-    const timer = setTimeout(
+    // Not by the scheduler: its slots would bring those together again whom this spreads.
+    const cancel = this.#runtime.setTimer(
       () => {
         this.#spreading.delete(id);
         this.#listener(key, call);
       },
-      1 + Math.random() * SPREAD_MS,
+      1 + this.#runtime.random() * SPREAD_MS,
     );
-    this.#spreading.set(id, timer);
+    this.#spreading.set(id, cancel);
   }
 
   close(): void {
-    for (const timer of this.#spreading.values()) clearTimeout(timer);
+    for (const cancel of this.#spreading.values()) cancel();
     this.#spreading.clear();
   }
 

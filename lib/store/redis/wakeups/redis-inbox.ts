@@ -1,15 +1,23 @@
+import { backOffMs, type BackOff } from '../../../time/back-off.js';
+import type { Task } from '../../../time/scheduler.js';
 import type { Channels, ChannelsOptions } from './channels.js';
 import { TRIAL } from './channels.js';
 import { PlainChannel } from './plain-channel.js';
-import type { RedisConnection } from '../client/redis-connection.js';
 import type { RedisSource } from '../client/redis-source.js';
 import { isRefusal } from '../client/reply-errors.js';
 import { ShardedChannels } from './sharded-channels.js';
 
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
+const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
+
 /** Where it is not allowed: somebody has to change that first. */
-const FORBIDDEN_RETRY_MS = 5_000;
+const FORBIDDEN_RETRY: BackOff = { firstMs: 5_000, longestMs: 5_000 };
+
+interface InboxOptions extends Omit<ChannelsOptions, 'onMessage' | 'onGone'> {
+  /** Told what the operator should know. */
+  readonly warn: (message: string) => void;
+  /** Sharded channels belong to slots of a Cluster: they are taken where it allows that. */
+  readonly kind: 'plain' | 'sharded';
+}
 
 /**
  * Where this process is called: on channels of its own, however many keys and callers wait. Their names are random, so that
@@ -25,7 +33,7 @@ export class RedisInbox {
   #isTryingSharded: boolean;
   #onMessage: (message: string | undefined) => void = () => undefined;
   #onDeaf: () => void = () => undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #retry: Task | undefined;
   #attempt: Promise<boolean> | undefined;
   #hears = false;
   /** How often something that was heard was heard no longer. */
@@ -35,20 +43,11 @@ export class RedisInbox {
   #closed = false;
   #complained = false;
 
-  /** @param sharded to be told on channels that belong to slots of a Cluster, where it allows that */
-  constructor(
-    source: RedisSource,
-    connection: RedisConnection,
-    timeLimitMs: number,
-    warn: (message: string) => void,
-    sharded = false,
-  ) {
-    this.#source = source;
+  constructor({ warn, kind, ...options }: InboxOptions) {
+    this.#source = options.source;
     this.#warn = warn;
     this.#options = {
-      source,
-      connection,
-      timeLimitMs,
+      ...options,
       onMessage: (message) => {
         if (message !== TRIAL) this.#onMessage(message);
       },
@@ -56,8 +55,9 @@ export class RedisInbox {
         this.#lost();
       },
     };
-    this.#isTryingSharded = sharded;
-    this.#channels = sharded ? new ShardedChannels(this.#options) : new PlainChannel(this.#options);
+    this.#isTryingSharded = kind === 'sharded';
+    this.#channels =
+      kind === 'sharded' ? new ShardedChannels(this.#options) : new PlainChannel(this.#options);
   }
 
   /**
@@ -73,9 +73,9 @@ export class RedisInbox {
     this.#onMessage = onMessage;
     this.#onDeaf = onDeaf;
     if (this.#hears) return true;
-    clearTimeout(this.#retry);
+    this.#retry?.cancel();
     const open = await this.#subscribe();
-    if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY_MS : FIRST_RETRY_MS);
+    if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY : RETRY);
     return open;
   }
 
@@ -101,7 +101,7 @@ export class RedisInbox {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#retry?.cancel();
     this.#channels.close();
   }
 
@@ -153,18 +153,18 @@ export class RedisInbox {
     if (this.#closed || !this.#hears) return;
     this.#hears = false;
     this.#onDeaf();
-    this.#reopen(FIRST_RETRY_MS);
+    this.#reopen(RETRY);
   }
 
-  #reopen(delayMs: number): void {
+  #reopen(retry: BackOff, failures = 0): void {
     if (this.#closed) return;
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => {
+    this.#retry?.cancel();
+    this.#retry = this.#options.scheduler.schedule(backOffMs(retry, failures), () => {
       void this.#subscribe().then((open) => {
         if (open) this.#onMessage(undefined);
-        else this.#reopen(Math.max(delayMs, Math.min(delayMs * 2, LONGEST_RETRY_MS)));
+        else this.#reopen(retry, failures + 1);
       });
-    }, delayMs);
+    });
   }
 
   #complain(error: unknown): void {

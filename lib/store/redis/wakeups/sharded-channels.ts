@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import { NotTheMaster, tryPublishing, type Channels, type ChannelsOptions } from './channels.js';
@@ -16,7 +15,7 @@ interface Ear {
  * knows whether this process is there. A channel is kept for good: there are no more of them than slots.
  */
 export class ShardedChannels implements Channels {
-  readonly #uuid = randomUUID();
+  readonly #uuid: string;
   readonly #options: ChannelsOptions;
   readonly #client: Cluster;
   readonly #bySlot = new Map<number, string>();
@@ -27,6 +26,7 @@ export class ShardedChannels implements Channels {
 
   constructor(options: ChannelsOptions) {
     this.#options = options;
+    this.#uuid = options.scheduler.runtime.uuid();
     this.#client = options.connection.client as Cluster;
     // To find out whether it works before anybody relies on it.
     const first = this.#channel(this.#uuid);
@@ -76,8 +76,8 @@ export class ShardedChannels implements Channels {
       const ear = this.#earAt(address);
       await ear.connected;
       if (ear.hears.has(channel)) return;
-      await ear.subscriber.subscribe(channel, true);
-      await tryPublishing(this.#options, channel, true);
+      await ear.subscriber.subscribe(channel, 'sharded');
+      await tryPublishing(this.#options, channel, 'sharded');
       ear.hears.add(channel);
     } catch (error) {
       this.#lookWhereSlotsAre();
@@ -89,9 +89,10 @@ export class ShardedChannels implements Channels {
     const known = this.#subscriber.get(address);
     if (known !== undefined) return known;
     if (this.#closed) throw new Error('closed');
-    const { source, timeLimitMs, onMessage, onGone } = this.#options;
+    const { source, scheduler, timeLimitMs, onMessage, onGone } = this.#options;
     const hears = new Set<string>();
     const subscriber = new Subscriber(source.connectSubscriber(this.#client, address), {
+      scheduler,
       timeLimitMs,
       onMessage,
       onGone: () => {
@@ -116,7 +117,7 @@ export class ShardedChannels implements Channels {
   async #check(subscriber: Subscriber, hears: ReadonlySet<string>): Promise<void> {
     const [channel] = hears;
     if (channel === undefined) return;
-    const trial = tryPublishing(this.#options, channel, true);
+    const trial = tryPublishing(this.#options, channel, 'sharded');
     await trial.catch((error: unknown) => {
       if (error instanceof NotTheMaster) subscriber.end();
     });
