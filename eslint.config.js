@@ -20,6 +20,11 @@ const NO_REDIS = {
   message: 'This folder knows nothing of Redis: see docs/architecture.md.',
 };
 
+const NO_IOREDIS = {
+  group: ['ioredis'],
+  message: 'Only lib/store/redis/client knows ioredis: see client/redis-client.ts.',
+};
+
 const FROM_THE_RUNTIME = 'Take it from the Runtime: see lib/time/runtime.ts.';
 
 /** Time, chance and ids come from the one `Runtime`, so that a simulation can decide them. */
@@ -115,6 +120,11 @@ export default defineConfig(
     },
   },
   mustNotImport(['store', 'key'], NO_NEST),
+  mustNotImport(
+    ['node', 'quorum', 'scripts', 'wakeups'].map((folder) => `store/redis/${folder}`),
+    NO_NEST,
+    NO_IOREDIS,
+  ),
   mustNotImport(['lease', 'queue', 'sections'], NO_REDIS),
   mustNotImport(['nest/methods', 'nest/handlers', 'nest/transports'], NO_REDIS),
   {

@@ -62,8 +62,8 @@ class Job {
         isSilent: false,
         once: new NodeOnce({
           run: (_, call) => this.#send(index, call),
-          malformed: (value) => {
-            throw new Error(`malformed: ${String(value)}`);
+          malformed: ({ reply }) => {
+            throw new Error(`malformed: ${String(reply)}`);
           },
         }),
       })),

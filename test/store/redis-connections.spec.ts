@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError, type LockModuleOptions } from 'nestjs-holdfast';
@@ -248,7 +257,12 @@ describe('options for Sentinel', () => {
       sentinelRetryStrategy: () => null,
     } as const;
     const source = redisSource(location, systemRuntime);
-    const client = source.connect() as Redis;
+    const duplicate = jest.spyOn(Redis.prototype, 'duplicate');
+    const drop = (): void => undefined;
+    const own = source.connect({ onReady: drop, onError: drop, onClose: drop, onEnd: drop });
+    const client = duplicate.mock.results.at(-1)?.value as Redis;
+    duplicate.mockRestore();
+    expect(own.state).toBe('idle');
     expect(client.status).toBe('wait');
     expect(client.options).toMatchObject({ sentinels, name: 'group', db: 3, role: 'master' });
     expect(client.options.sentinelPassword).toBe('secret');

@@ -3,6 +3,11 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { NotTheMaster } from '../../lib/store/redis/wakeups/channels.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
+import type {
+  SubscriberClient,
+  SubscriberEvents,
+} from '../../lib/store/redis/client/redis-client.js';
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 import { ShardedChannels } from '../../lib/store/redis/wakeups/sharded-channels.js';
 import { deferred } from '../support/eventually.js';
@@ -46,15 +51,14 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
     onThere: () => undefined,
     onRefused: () => undefined,
   });
+  if (subscribeAt !== undefined) {
+    const elsewhere = (events: SubscriberEvents): SubscriberClient =>
+      new IoredisSubscriber(new Redis({ port: subscribeAt, lazyConnect: true }), events);
+    jest.spyOn(connection.client, 'openSubscriber').mockImplementation(elsewhere);
+  }
   const gone = deferred();
   const channels = new ShardedChannels({
-    source:
-      subscribeAt === undefined
-        ? source
-        : {
-            ...source,
-            connectSubscriber: () => new Redis({ port: subscribeAt, lazyConnect: true }),
-          },
+    source,
     connection,
     scheduler,
     timeLimitMs: 2_000,
@@ -66,7 +70,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
     connection.close();
     application.disconnect();
   });
-  await connection.ask(5_000, ({ client }) => client.get('key'));
+  await connection.ask(5_000, ({ client }) => client.command('get', 'key'));
   return { channels, connection, gone: gone.promise, runtime };
 }
 

@@ -3,100 +3,21 @@ import { LockConfigurationError } from '../../../errors.js';
 import { describe } from '../../../options/describe.js';
 import { isRedisClient } from '../../../options/location.js';
 import { redact } from '../../../options/redact.js';
-import { backOffMs, type BackOff } from '../../../time/back-off.js';
-import type { Clock } from '../../../time/clock.js';
 import type { Runtime } from '../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
+import { IoredisCluster, IoredisSingle } from './ioredis-client.js';
+import {
+  addressOf,
+  leavesReplicas,
+  OWN_NODE,
+  ownOptions,
+  retryDelay,
+  subscriberOptions,
+} from './ioredis-options.js';
+import type { RedisSource } from './redis-client.js';
 
 /** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
 export type RedisLocation = string | RedisOptions | Redis | Cluster;
-
-/** Opens connections of our own; the application's client is never used, changed or closed. */
-export interface RedisSource {
-  /** For messages: address, never credentials. */
-  readonly name: string;
-  /** The `keyPrefix` of the application's client: it becomes part of ours. */
-  readonly keyPrefix: string;
-  readonly isCluster: boolean;
-  /** The number of the database that locks go to. */
-  readonly database: number;
-  connect(): Redis | Cluster;
-  /**
-   * A connection to where `client`'s messages can be heard: to itself, or to one master of its Cluster.
-   *
-   * @param address of that master, as `client.slots` has it; any of them will do for messages that reach all
-   */
-  connectSubscriber(client: Redis | Cluster, address?: string): Redis;
-  redact(text: string): string;
-}
-
-/** Between two tries to connect. */
-const RETRY: BackOff = { firstMs: 50, longestMs: 500 };
-
-/** Processes that lost one server together do not all come back in one moment. */
-const RETRY_SPREAD_MS = 25;
-
-const retryDelay =
-  (runtime: Runtime) =>
-  (times: number): number =>
-    backOffMs(RETRY, times - 1) + runtime.random() * RETRY_SPREAD_MS;
-
-/** ioredis ends a connection for good when its strategy answers with anything but a number. */
-const noRetry = (): null => null;
-
-/** Of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
-const OWN_NODE = {
-  lazyConnect: true,
-  // ioredis would repeat unanswered commands after a reconnect: a release would then be told that the lock is not its own.
-  autoResendUnfulfilledCommands: false,
-  autoResubscribe: false,
-  commandTimeout: undefined,
-  // We notice silence ourselves: the timer of ioredis 5 outlives its connection and ends the next one.
-  socketTimeout: undefined,
-  disconnectTimeout: 250,
-  keyPrefix: '',
-  stringNumbers: false,
-  connectionName: 'holdfast',
-} satisfies RedisOptions as RedisOptions;
-
-/** Of a connection to one server: nothing queues up, unanswered commands fail at once, and a demoted master is left at once. */
-const ownOptions = (runtime: Runtime): RedisOptions => ({
-  ...OWN_NODE,
-  enableOfflineQueue: false,
-  enableReadyCheck: true,
-  enableAutoPipelining: false,
-  maxRetriesPerRequest: 0,
-  readOnly: false,
-  role: 'master',
-  // A sentinel that hangs must not keep us from asking the next one.
-  sentinelCommandTimeout: 1_000,
-  retryStrategy: retryDelay(runtime),
-  sentinelRetryStrategy: retryDelay(runtime),
-});
-
-/** A replica refuses every request, and a new connection may lead to another replica. */
-const LEAVES_AGAIN_AFTER_MS = 1_000;
-
-/** Leaves a master that was demoted at once, and after that once a second at the most. */
-function leavesReplicas(clock: Clock): NonNullable<RedisOptions['reconnectOnError']> {
-  let leftAt = -Infinity;
-  return (error) => {
-    // Redis before 7 puts the error of a command behind that of the script.
-    if (!error.message.includes('READONLY')) return false;
-    const now = clock.now().monotonicMs;
-    if (now - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
-    leftAt = now;
-    return true;
-  };
-}
-
-/** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
-const subscriberOptions = (runtime: Runtime): RedisOptions => ({
-  ...ownOptions(runtime),
-  db: 0,
-  retryStrategy: noRetry,
-  sentinelRetryStrategy: noRetry,
-});
 
 const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
 
@@ -138,7 +59,7 @@ function fromUrl(url: string): Redis {
 function singleSource(template: Redis, runtime: Runtime, path?: string): RedisSource {
   const { options } = template;
   const secrets = secretsOf([options.password, options.sentinelPassword]);
-  const name = nameOf(options);
+  const name = addressOf(options);
   const database = databaseOf(template);
   if (!Number.isInteger(database) || database < 0) {
     const given = path === undefined ? String(database) : describe(path);
@@ -151,13 +72,12 @@ function singleSource(template: Redis, runtime: Runtime, path?: string): RedisSo
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
     database,
-    connect: () =>
-      template.duplicate({
-        ...ownOptions(runtime),
-        db: database,
-        reconnectOnError: leavesReplicas(runtime),
-      }),
-    connectSubscriber: () => template.duplicate(subscriberOptions(runtime)),
+    connect: (events) => {
+      const own = { db: database, reconnectOnError: leavesReplicas(runtime) };
+      return new IoredisSingle(template.duplicate({ ...ownOptions(runtime), ...own }), events, () =>
+        template.duplicate(subscriberOptions(runtime)),
+      );
+    },
     redact: (text) => redact(text, secrets),
   };
 }
@@ -179,7 +99,7 @@ function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
   const nodes = startupNodesOf(cluster);
   const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
-  const name = `cluster ${nodes.map(nameOf).join(', ')}`;
+  const name = `cluster ${nodes.map(addressOf).join(', ')}`;
   // ioredis leaves it out, or goes on in database 0.
   const database = [redisOptions as RedisOptions, ...nodes].find(({ db }) => (db ?? 0) !== 0);
   if (database !== undefined) {
@@ -209,16 +129,7 @@ function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
     database: 0,
-    connect: () => cluster.duplicate([], options),
-    connectSubscriber: (client, address) => {
-      const masters = (client as Cluster).nodes('master');
-      const node =
-        address === undefined
-          ? masters[Math.floor(runtime.random() * masters.length)]
-          : masters.find(({ options }) => nameOf(options) === address);
-      if (node === undefined) throw new Error('no master of the cluster is known yet');
-      return node.duplicate(subscriberOptions(runtime));
-    },
+    connect: (events) => new IoredisCluster(cluster.duplicate([], options), events, runtime),
     redact: (text) => redact(text, secrets),
   };
 }
@@ -238,10 +149,3 @@ function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
 
 const secretsOf = (values: readonly unknown[]): readonly string[] =>
   values.filter((value) => typeof value === 'string');
-
-function nameOf(options: RedisOptions): string {
-  const sentinels = options.sentinels ?? [];
-  if (sentinels.length > 0)
-    return `sentinel ${options.name ?? ''} (${sentinels.map(nameOf).join(', ')})`;
-  return options.path ?? `${options.host ?? 'localhost'}:${String(options.port ?? 6379)}`;
-}

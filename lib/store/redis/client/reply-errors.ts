@@ -5,6 +5,10 @@ const PASSING =
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
+/** An answer that is an error. */
+export const replyError = (message: string): Error =>
+  Object.assign(new Error(message), { name: 'ReplyError' });
+
 /** The server said no, as opposed to: the connection failed. */
 export const isReply = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError';
@@ -19,3 +23,10 @@ export const isRefusal = (error: unknown): error is Error => isReply(error) && !
 /** The server does not know the user, or the password is another one. */
 export const isLoginRefusal = (message: string): boolean =>
   /WRONGPASS|NOAUTH|invalid password/.test(message);
+
+/** What becomes of a request when the connection breaks. */
+export const CLOSED = 'the connection closed before the answer came';
+
+/** The client's word for that names a number of retries, which is ours. */
+export const isBroken = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'MaxRetriesPerRequestError';

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
 import type { Scheduler, Task } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
+import type { ChannelKind, SubscriberClient, SubscriberEvents } from './redis-client.js';
 
 /** A connection that only listens does not notice when the network drops it: it is asked this often. */
 const PING_MS = 10_000;
@@ -20,40 +20,35 @@ interface SubscriberOptions {
 
 /** One connection that only listens. When anything is wrong with it, it ends, and is replaced by another one. */
 export class Subscriber {
-  readonly #redis: Redis;
+  readonly #client: SubscriberClient;
   readonly #options: SubscriberOptions;
   #isThere = false;
   #ping: Task | undefined;
 
-  constructor(redis: Redis, options: SubscriberOptions) {
-    this.#redis = redis;
+  /** @param open makes the connection, which is not connected yet */
+  constructor(open: (events: SubscriberEvents) => SubscriberClient, options: SubscriberOptions) {
     this.#options = options;
-    const hear = (_channel: string, message: string): void => {
-      options.onMessage(message);
-    };
-    redis.on('message', hear);
-    redis.on('smessage', hear);
-    // Why it failed to connect is told by the promise; without a listener ioredis prints it. Later on it says that an answer came
-    // which nobody had asked for: before ioredis 6, how a Cluster takes channels away whose slot has moved.
-    redis.on('error', () => {
-      if (this.#isThere) this.end();
-    });
-    // The same since ioredis 6.
-    redis.on('moved', () => {
-      this.end();
-    });
-    redis.once('end', () => {
-      this.#ping?.cancel();
-      if (!this.#isThere) return;
-      this.#isThere = false;
-      options.onGone();
+    this.#client = open({
+      onMessage: options.onMessage,
+      onError: () => {
+        if (this.#isThere) this.end();
+      },
+      onMoved: () => {
+        this.end();
+      },
+      onEnd: () => {
+        this.#ping?.cancel();
+        if (!this.#isThere) return;
+        this.#isThere = false;
+        options.onGone();
+      },
     });
   }
 
   /** Rejects with what went wrong, as `subscribe` does. */
   async connect(): Promise<void> {
-    await this.#within(this.#redis.connect());
-    this.#isThere = this.#redis.status === 'ready';
+    await this.#within(this.#client.connect());
+    this.#isThere = this.#client.isReady;
     if (!this.#isThere) throw new Error(CLOSED);
     this.#pingLater();
   }
@@ -61,27 +56,26 @@ export class Subscriber {
   #pingLater(): void {
     this.#ping = this.#options.scheduler.schedule(PING_MS, () => {
       this.#pingLater();
-      this.#within(this.#redis.ping()).catch(() => undefined);
+      this.#within(this.#client.ping()).catch(() => undefined);
       this.#options.onCheck?.();
     });
   }
 
-  async subscribe(channel: string, kind: 'plain' | 'sharded' = 'plain'): Promise<void> {
-    const redis = this.#redis;
-    await this.#within(kind === 'sharded' ? redis.ssubscribe(channel) : redis.subscribe(channel));
+  async subscribe(channel: string, kind: ChannelKind): Promise<void> {
+    await this.#within(this.#client.subscribe(channel, kind));
     if (!this.#isThere) throw new Error(CLOSED);
   }
 
   /** It is of no use any more. */
   end(): void {
-    this.#redis.disconnect();
+    this.#client.disconnect();
   }
 
   /** Ends it, and tells nobody. */
   close(): void {
     this.#isThere = false;
     this.#ping?.cancel();
-    this.#redis.disconnect();
+    this.#client.disconnect();
   }
 
   /** What is under way when the time is up fails with the connection. */

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from './redis-client.js';
 import { isRefusal } from './reply-errors.js';
 
 /** What a connection has to be before it is used. */
@@ -17,7 +17,7 @@ export interface Verification {
  * Rejects with the server's refusal of the database, or with what keeps it from answering.
  */
 export async function verifyConnection(
-  client: Redis,
+  client: RedisClient,
   { database, readsRun }: Verification,
 ): Promise<string | undefined> {
   const [, run] = await Promise.all([
@@ -27,9 +27,9 @@ export async function verifyConnection(
   return run;
 }
 
-async function select(client: Redis, database: number): Promise<void> {
+async function select(client: RedisClient, database: number): Promise<void> {
   try {
-    await client.select(database);
+    await client.command('select', database);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     throw new DatabaseRefusal(database, error);
@@ -48,9 +48,9 @@ export class DatabaseRefusal extends Error {
   }
 }
 
-async function runOf(client: Redis): Promise<string | undefined> {
+async function runOf(client: RedisClient): Promise<string | undefined> {
   try {
-    return /^run_id:(\w+)/m.exec(await client.info('server'))?.[1];
+    return /^run_id:(\w+)/m.exec(String(await client.command('info', 'server')))?.[1];
   } catch (error) {
     // INFO may be forbidden: then servers cannot be told apart.
     if (isRefusal(error)) return undefined;

@@ -1,6 +1,8 @@
 import type { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
-import type { RedisConnection, Reply, WhileDown } from '../client/redis-connection.js';
+import type { WhileDown } from '../client/readiness.js';
+import type { Command, CommandResult } from '../client/redis-client.js';
+import type { RedisConnection, Reply } from '../client/redis-connection.js';
 import type { Script, ScriptCall } from '../scripts/script.js';
 
 /** How many replicas have to have a lease before it counts. */
@@ -104,7 +106,9 @@ export class AcknowledgedWrites {
       // ioredis follows redirections of a pipeline only when all of its answers are the same one, and that of WAIT is not. One by one
       // it does, and knows the way then, unless a node that does not know yet tells it otherwise. What is sent twice is done once.
       await Promise.allSettled(
-        moved.map(({ script, call }) => this.#connection.client.eval(script.lua, ...call)),
+        moved.map(({ script, call }) =>
+          this.#connection.client.command('eval', script.lua, ...call),
+        ),
       );
       const isToRepeat = (write: Write, index: number): boolean =>
         (moved.includes(write) || isUnknownScript(results[index])) && isInTime(write);
@@ -123,13 +127,11 @@ export class AcknowledgedWrites {
 
   async #pipeline(batch: readonly Write[], form: 'sha' | 'lua'): Promise<Together> {
     const { ack, timeoutMs } = this.#options;
-    const pipeline = this.#connection.client.pipeline();
-    for (const { script, call } of batch) {
-      if (form === 'sha') pipeline.evalsha(script.sha, ...call);
-      else pipeline.eval(script.lua, ...call);
-    }
-    pipeline.wait(ack, timeoutMs);
-    const results = (await pipeline.exec()) ?? [];
+    const commands: Command[] = batch.map(({ script, call }) =>
+      form === 'sha' ? ['evalsha', script.sha, ...call] : ['eval', script.lua, ...call],
+    );
+    commands.push(['wait', ack, timeoutMs]);
+    const results = await this.#connection.client.pipeline(commands);
     const [error, count] = results[batch.length] ?? NOT_RUN;
     return {
       results: results.slice(0, batch.length),
@@ -139,15 +141,13 @@ export class AcknowledgedWrites {
   }
 }
 
-type Result = [error: Error | null, value: unknown];
-
-const NOT_RUN: Result = [new Error('the pipeline was not run'), undefined];
+const NOT_RUN: CommandResult = [new Error('the pipeline was not run'), undefined];
 
 /** Of what was redirected, or sent to a server that did not know the script. */
 const MOST_TRIES = 4;
 
 interface Together {
-  readonly results: readonly Result[];
+  readonly results: readonly CommandResult[];
   readonly acknowledgedBy: number;
   /** Why WAIT failed, if it did. */
   readonly problem: string | undefined;
@@ -155,11 +155,11 @@ interface Together {
 
 const isInTime = ({ limit }: Write): boolean => !limit.isOver;
 
-const isRedirection = (result: Result | undefined): boolean =>
+const isRedirection = (result: CommandResult | undefined): boolean =>
   /^(MOVED|ASK) /.test(result?.[0]?.message ?? '');
 
-const isUnknownScript = (result: Result | undefined): boolean =>
+const isUnknownScript = (result: CommandResult | undefined): boolean =>
   result?.[0]?.message.startsWith('NOSCRIPT') === true;
 
-const answerOf = ([error, value]: Result): Promise<unknown> =>
+const answerOf = ([error, value]: CommandResult): Promise<unknown> =>
   error === null ? Promise.resolve(value) : Promise.reject(error);

@@ -1,8 +1,8 @@
-import type { Cluster, Redis } from 'ioredis';
 import type { Clock } from '../../../time/clock.js';
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
+import type { Master, RedisClient } from '../client/redis-client.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 
 interface Subject {
@@ -28,19 +28,23 @@ export function nodeHealth(
   subject: Subject,
 ): Promise<readonly NodeHealth[]> {
   const { client } = connection;
-  const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
-  if (masters.length === 0) return Promise.all([healthOf(connection, client, subject)]);
+  const masters = client.masters();
+  if (masters.length === 0)
+    return Promise.all([healthOf(connection, (...command) => client.command(...command), subject)]);
   return Promise.all(
-    masters.map((master) => {
-      const { host, port } = master.options;
-      return healthOf(connection, master, { ...subject, name: `${String(host)}:${String(port)}` });
-    }),
+    masters.map((master) =>
+      healthOf(connection, (...command) => master.command(...command), {
+        ...subject,
+        name: master.address,
+        tryGranting: () => tryGrantingAt(master, client, subject),
+      }),
+    ),
   );
 }
 
 async function healthOf(
   connection: RedisConnection,
-  client: Redis | Cluster,
+  command: RedisClient['command'],
   subject: Subject,
 ): Promise<NodeHealth> {
   const { name: node, twin, clock, timeLimitMs, replicas } = subject;
@@ -48,7 +52,7 @@ async function healthOf(
   let clockOffsetMs = 0;
   const reply = await connection.look(timeLimitMs, async () => {
     const sentAt = clock.now();
-    const [seconds, micros] = await client.time();
+    const [seconds, micros] = (await command('time')) as readonly unknown[];
     const receivedAt = clock.now();
     latencyMs = receivedAt.monotonicMs - sentAt.monotonicMs;
     clockOffsetMs =
@@ -59,7 +63,7 @@ async function healthOf(
   }
   const [quarantine, replication] = await Promise.all([
     quarantineOf(connection, subject),
-    connection.look(timeLimitMs, () => client.info('replication')),
+    connection.look(timeLimitMs, () => command('info', 'replication')),
   ]);
   const isTwin = twin && `is the same server as ${twin}`;
   const known = isTwin ?? quarantine.problem ?? replicationProblem(replication, replicas);
@@ -70,22 +74,23 @@ async function healthOf(
     clockOffsetMs: tenths(clockOffsetMs),
     quarantinedForMs: quarantine.forMs,
     problem:
-      known ?? (quarantine.forMs > 0 ? undefined : await grantProblem(connection, client, subject)),
+      known ??
+      (quarantine.forMs > 0 ? undefined : (await subject.tryGranting())?.nodes[0]?.message),
   };
 }
 
-/** Why the server does not grant what it is asked for; `undefined` when it does, or has no slots to grant anything in. */
-async function grantProblem(
-  { client: whole }: RedisConnection,
-  client: Redis | Cluster,
+const SLOTS_OF_A_CLUSTER = 16_384;
+
+/** Tries one master of a Cluster; it passes when it has no slots to grant anything in. */
+async function tryGrantingAt(
+  { address }: Master,
+  client: RedisClient,
   { tryGranting }: Subject,
-): Promise<string | undefined> {
-  if (!whole.isCluster || client.isCluster) return (await tryGranting())?.nodes[0]?.message;
-  const { host, port } = (client as Redis).options;
-  const address = `${String(host)}:${String(port)}`;
-  const serves = (slot: number): boolean => (whole as Cluster).slots[slot]?.[0] === address;
-  if (!(whole as Cluster).slots.some((_, slot) => serves(slot))) return undefined;
-  return (await tryGranting(serves))?.nodes[0]?.message;
+): Promise<Unavailable | undefined> {
+  const serves = (slot: number): boolean => client.ownerOf(slot) === address;
+  for (let slot = 0; slot < SLOTS_OF_A_CLUSTER; slot += 1)
+    if (serves(slot)) return tryGranting(serves);
+  return undefined;
 }
 
 async function quarantineOf(

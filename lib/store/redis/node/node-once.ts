@@ -7,6 +7,7 @@ import type {
 } from '../../once-store.js';
 import type { Unavailable } from '../../lock-store.js';
 import { onceScript, type OnceCall } from '../scripts/once.js';
+import type { Malformed } from '../scripts/script.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
 
 /**
@@ -18,7 +19,7 @@ export type Durability = 'acknowledged' | 'at once';
 /** How the script is run at one node. */
 export interface OnceScriptRunner {
   run(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply>;
-  malformed(value: unknown): Unavailable;
+  malformed(answer: Pick<Malformed, 'reply'>): Unavailable;
 }
 
 type OnceStep = OmitEach<OnceCall, 'token' | 'owner' | 'fencingToken'>;
@@ -86,7 +87,7 @@ export class NodeOnce {
       case 'exhausted':
         return answer.leftMs > 0 ? answer : { ...answer, leftMs: keepMs };
       default:
-        return this.#runner.malformed(reply.value);
+        return this.#runner.malformed({ reply: reply.value });
     }
   }
 
@@ -111,7 +112,7 @@ export class NodeOnce {
     if (reply.status === 'unavailable') return reply;
     const answer = onceScript.decode(reply.value);
     if (answer.status === 'superseded') return answer;
-    if (answer.status !== 'accepted') return this.#runner.malformed(reply.value);
+    if (answer.status !== 'accepted') return this.#runner.malformed({ reply: reply.value });
     return reply.shortfall ?? answer;
   }
 

@@ -62,7 +62,7 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
   const [server, memory, replication] = await Promise.all(
     ['server', 'memory', 'replication'].map((section) =>
-      connection.look(timeLimitMs, ({ client }) => client.info(section)),
+      connection.look(timeLimitMs, ({ client }) => client.command('info', section)),
     ),
   );
   const version = field(server, 'redis_version');
@@ -123,7 +123,7 @@ async function readTime(
 ): Promise<Reply> {
   const reply = await connection.look(timeLimitMs, async ({ client }) => {
     const sentAt = clock.now().monotonicMs;
-    const time: unknown = await client.eval(`return redis.call('TIME')`, 1, key);
+    const time: unknown = await client.command('eval', `return redis.call('TIME')`, 1, key);
     const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
     const serverUs = seconds * 1_000_000 + micros;
     if (serverUs > 0) nodeClock.learn(serverUs, sentAt, clock.now().monotonicMs);
@@ -163,11 +163,11 @@ export async function quarantinedForMs(
     unknownServer: bootstrap ? 'is new' : 'forgot',
   });
   const reply = await connection.look(timeLimitMs, ({ client }) =>
-    client.eval(quarantineScript.lua, ...call),
+    client.command('eval', quarantineScript.lua, ...call),
   );
   if (reply.status === 'unavailable') return reply;
   const answer = quarantineScript.decode(reply.value);
-  return answer.status === 'malformed' ? connection.malformed(answer.reply) : answer.leftMs;
+  return answer.status === 'malformed' ? connection.malformed(answer) : answer.leftMs;
 }
 
 /** What keeps a server from granting locks, as INFO says; it may be forbidden, or asked of a node of a Cluster. */

@@ -24,8 +24,10 @@ import type { Until } from '../node/node-watch.js';
 import { RedisOnceStore } from './redis-once-store.js';
 import { poll, quorumOf } from './poll.js';
 import type { RestartGuard } from '../node/probe.js';
-import { RedisNode, type RedisNodeOptions, type ReleaseManner } from '../node/redis-node.js';
-import type { RedisLocation } from '../client/redis-source.js';
+import type { RedisNodeOptions, ReleaseManner } from '../node/node-options.js';
+import { RedisNode } from '../node/redis-node.js';
+import { redisSource, type RedisLocation } from '../client/redis-source.js';
+import type { RedisSource } from '../client/redis-client.js';
 import {
   acquireOutcome,
   extendOutcome,
@@ -40,6 +42,8 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
   readonly redis: readonly RedisLocation[];
   readonly runtime?: Runtime;
+  /** How a location becomes a client. Default: with ioredis. */
+  readonly sourceOf?: (location: RedisLocation, runtime: Runtime) => RedisSource;
 }
 
 /** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */
@@ -96,13 +100,18 @@ export class RedisLockStore implements LockStore {
   #closed = false;
 
   /** @throws LockConfigurationError when one server is listed twice */
-  constructor({ redis, runtime = systemRuntime, ...options }: RedisLockStoreOptions) {
+  constructor({
+    redis,
+    runtime = systemRuntime,
+    sourceOf = redisSource,
+    ...options
+  }: RedisLockStoreOptions) {
     const scheduler = new Scheduler(runtime);
     this.#scheduler = scheduler;
     this.#quorum = quorumOf(redis.length);
     this.#nodes = redis.map(
       (location) =>
-        new RedisNode(location, options, {
+        new RedisNode(sourceOf(location, runtime), options, {
           scheduler,
           isOnly: redis.length === 1,
           situation: (until) => this.#situation(until),

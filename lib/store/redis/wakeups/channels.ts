@@ -1,6 +1,7 @@
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { RedisConnection } from '../client/redis-connection.js';
-import type { RedisSource } from '../client/redis-source.js';
+import type { ChannelKind, RedisSource } from '../client/redis-client.js';
+import { replyError } from '../client/reply-errors.js';
 
 /** The channels on which a process is called. */
 export interface Channels {
@@ -31,14 +32,8 @@ export interface ChannelsOptions {
   readonly onGone: () => void;
 }
 
-/** Sharded channels belong to a slot of a Cluster, and only its master knows of them. */
-export type ChannelKind = 'plain' | 'sharded';
-
 /** A message that means nothing, to see whether messages come through. */
 export const TRIAL = '';
-
-/** As ioredis names an answer that is an error. */
-const REPLY_ERROR = { name: 'ReplyError' };
 
 /** Scripts swallow the error of a message that is forbidden, because the release is what matters: it is told here. */
 export async function tryPublishing(
@@ -47,11 +42,12 @@ export async function tryPublishing(
   kind: ChannelKind = 'plain',
 ): Promise<void> {
   const reply = await connection.look(timeLimitMs, ({ client }) =>
-    kind === 'sharded' ? client.spublish(channel, TRIAL) : client.publish(channel, TRIAL),
+    client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, TRIAL),
   );
   if (reply.status === 'unavailable') {
     const [failure] = reply.nodes;
-    throw Object.assign(new Error(failure?.message), failure?.kind === 'error' && REPLY_ERROR);
+    const message = failure?.message ?? '';
+    throw failure?.kind === 'error' ? replyError(message) : new Error(message);
   }
   if (kind === 'sharded' && reply.value === 0) throw new NotTheMaster();
 }

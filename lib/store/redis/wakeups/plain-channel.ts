@@ -13,12 +13,12 @@ export class PlainChannel implements Channels {
   }
 
   async open(): Promise<void> {
-    const { source, connection } = this.#options;
-    const subscriber = new Subscriber(source.connectSubscriber(connection.client), this.#options);
+    const { client } = this.#options.connection;
+    const subscriber = new Subscriber((events) => client.openSubscriber(events), this.#options);
     this.#subscriber = subscriber;
     try {
       await subscriber.connect();
-      await subscriber.subscribe(this.#name);
+      await subscriber.subscribe(this.#name, 'plain');
       await tryPublishing(this.#options, this.#name);
       if (!(await this.#isListenedTo()))
         throw new Error('it is another server than commands go to');
@@ -52,9 +52,9 @@ export class PlainChannel implements Channels {
   async #isListenedTo(): Promise<boolean> {
     const { connection, timeLimitMs } = this.#options;
     // Messages reach all nodes of a Cluster, and none counts the listeners of the others.
-    if (connection.client.isCluster) return true;
+    if (connection.client.kind === 'cluster') return true;
     const reply = await connection.look(timeLimitMs, ({ client }) =>
-      client.pubsub('NUMSUB', this.#name),
+      client.command('pubsub', 'NUMSUB', this.#name),
     );
     // Where this is forbidden, scripts take everybody for alive.
     const counts = reply.status === 'answered' && Array.isArray(reply.value) ? reply.value : [];

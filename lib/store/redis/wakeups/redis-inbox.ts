@@ -3,7 +3,7 @@ import type { Task } from '../../../time/scheduler.js';
 import type { Channels, ChannelsOptions } from './channels.js';
 import { TRIAL } from './channels.js';
 import { PlainChannel } from './plain-channel.js';
-import type { RedisSource } from '../client/redis-source.js';
+import type { RedisSource } from '../client/redis-client.js';
 import { isRefusal } from '../client/reply-errors.js';
 import { ShardedChannels } from './sharded-channels.js';
 

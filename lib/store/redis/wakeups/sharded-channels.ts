@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
-import type { Cluster } from 'ioredis';
 import { NotTheMaster, tryPublishing, type Channels, type ChannelsOptions } from './channels.js';
+import type { RedisClient } from '../client/redis-client.js';
 import { Subscriber } from '../client/subscriber.js';
 
 /** A connection to one master, and what it listens to. */
@@ -17,7 +17,7 @@ interface Ear {
 export class ShardedChannels implements Channels {
   readonly #uuid: string;
   readonly #options: ChannelsOptions;
-  readonly #client: Cluster;
+  readonly #client: RedisClient;
   readonly #bySlot = new Map<number, string>();
   readonly #adding = new Map<number, Promise<void>>();
   /** By the address of the master. */
@@ -27,7 +27,7 @@ export class ShardedChannels implements Channels {
   constructor(options: ChannelsOptions) {
     this.#options = options;
     this.#uuid = options.scheduler.runtime.uuid();
-    this.#client = options.connection.client as Cluster;
+    this.#client = options.connection.client;
     // To find out whether it works before anybody relies on it.
     const first = this.#channel(this.#uuid);
     this.#bySlot.set(calculateSlot(first), first);
@@ -71,7 +71,7 @@ export class ShardedChannels implements Channels {
 
   async #hear(slot: number, channel: string): Promise<void> {
     try {
-      const address = this.#client.slots[slot]?.[0];
+      const address = this.#client.ownerOf(slot);
       if (address === undefined) throw new Error(`no master of slot ${String(slot)} is known yet`);
       const ear = this.#earAt(address);
       await ear.connected;
@@ -89,9 +89,9 @@ export class ShardedChannels implements Channels {
     const known = this.#subscriber.get(address);
     if (known !== undefined) return known;
     if (this.#closed) throw new Error('closed');
-    const { source, scheduler, timeLimitMs, onMessage, onGone } = this.#options;
+    const { scheduler, timeLimitMs, onMessage, onGone } = this.#options;
     const hears = new Set<string>();
-    const subscriber = new Subscriber(source.connectSubscriber(this.#client, address), {
+    const subscriber = new Subscriber((events) => this.#client.openSubscriber(events, address), {
       scheduler,
       timeLimitMs,
       onMessage,
@@ -124,6 +124,6 @@ export class ShardedChannels implements Channels {
   }
 
   #lookWhereSlotsAre(): void {
-    if (!this.#closed && this.#client.status === 'ready') this.#client.refreshSlotsCache();
+    if (!this.#closed) this.#client.refreshSlots();
   }
 }

@@ -1,0 +1,17 @@
+import type { NodeFailure } from '../../../errors.js';
+import type { Unavailable } from '../../lock-store.js';
+import type { RedisSource } from './redis-client.js';
+
+/** Until the same request may succeed: by itself, or when somebody has changed a setting. */
+export type HowLong = 'for a moment' | 'for good';
+
+/** What went wrong at a node, without secrets. */
+export type Fail = (kind: NodeFailure['kind'], message: string, howLong?: HowLong) => Unavailable;
+
+export const failuresOf =
+  (source: RedisSource): Fail =>
+  (kind, message, howLong = 'for a moment') => ({
+    status: 'unavailable',
+    nodes: [{ node: source.name, kind, message: source.redact(message) }],
+    transient: howLong === 'for a moment',
+  });

@@ -1,0 +1,185 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { Runtime } from '../../../time/runtime.js';
+import type { Script, ScriptCall } from '../scripts/script.js';
+import { IoredisSubscriber } from './ioredis-subscriber.js';
+import { addressOf, subscriberOptions } from './ioredis-options.js';
+import type {
+  ClientEvents,
+  ClientState,
+  Command,
+  CommandResult,
+  Master,
+  RedisClient,
+  SubscriberClient,
+  SubscriberEvents,
+} from './redis-client.js';
+import { isReply, messageOf } from './reply-errors.js';
+import { tlsHint } from './tls-hint.js';
+
+/** How many requests of one moment go out in one packet. */
+const MOST_GATHERED = 16;
+
+/** What ioredis does alike for one server and for a Cluster. */
+abstract class IoredisClient<Client extends Redis | Cluster> {
+  protected readonly client: Client;
+  readonly hasShardedChannels: boolean;
+
+  constructor(client: Client, { onReady, onError, onClose, onEnd }: ClientEvents) {
+    this.client = client;
+    this.hasShardedChannels = 'ssubscribe' in client;
+    client.on('ready', onReady);
+    client.on('error', (error: Error) => {
+      if (!isOfSelect(error)) onError(error.message);
+    });
+    client.on('close', onClose);
+    client.on('end', onEnd);
+  }
+
+  get state(): ClientState {
+    const { status } = this.client;
+    if (status === 'ready') return 'ready';
+    if (status === 'wait') return 'idle';
+    return status === 'end' ? 'ended' : 'connecting';
+  }
+
+  connect(): void {
+    this.client.connect().catch(() => undefined); // told by the 'error' event
+  }
+
+  run(script: Script, call: ScriptCall, wait: { readonly isOver: boolean }): Promise<unknown> {
+    this.gather();
+    return this.client.evalsha(script.sha, ...call).catch((error: unknown) => {
+      if (wait.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+      return this.client.eval(script.lua, ...call);
+    });
+  }
+
+  command(...[name, ...args]: Command): Promise<unknown> {
+    this.gather();
+    return this.client.call(name, ...args);
+  }
+
+  async pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
+    this.gather();
+    return (await this.client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
+  }
+
+  disconnect(): void {
+    this.client.disconnect();
+  }
+
+  /** Before anything is sent. */
+  protected abstract gather(): void;
+}
+
+/** One server, or one behind Sentinel. */
+export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
+  readonly kind = 'single';
+  readonly #makeSubscriber: () => Redis;
+  /** Requests of this moment that have not gone out. */
+  #gathered = 0;
+
+  constructor(client: Redis, events: ClientEvents, makeSubscriber: () => Redis) {
+    super(client, events);
+    this.#makeSubscriber = makeSubscriber;
+  }
+
+  openSubscriber(events: SubscriberEvents): SubscriberClient {
+    return new IoredisSubscriber(this.#makeSubscriber(), events);
+  }
+
+  masters(): readonly Master[] {
+    return [];
+  }
+
+  ownerOf(): undefined {
+    return undefined;
+  }
+
+  refreshSlots(): void {
+    // There is one server.
+  }
+
+  reconnect(): void {
+    const { status } = this.client;
+    // While it connects, ioredis has time limits of its own.
+    if (status === 'ready' || status === 'connect') this.client.disconnect(true);
+  }
+
+  hintAt(problem: string): string {
+    return tlsHint(this.client, problem);
+  }
+
+  /**
+   * What is asked for in the same moment goes out together, but no more than the server can begin with while we go on: else the two take
+   * turns, and each waits for the other.
+   */
+  protected gather(): void {
+    this.#gathered += 1;
+    if (this.#gathered > 1 && this.#gathered <= MOST_GATHERED) return;
+    const { stream } = this.client;
+    if (this.#gathered > 1) {
+      this.#gathered = 1;
+      stream.uncork();
+      stream.cork();
+      return;
+    }
+    stream.cork();
+    process.nextTick(() => {
+      this.#gathered = 0;
+      stream.uncork();
+    });
+  }
+}
+
+export class IoredisCluster extends IoredisClient<Cluster> implements RedisClient {
+  readonly kind = 'cluster';
+  readonly #runtime: Runtime;
+
+  constructor(client: Cluster, events: ClientEvents, runtime: Runtime) {
+    super(client, events);
+    this.#runtime = runtime;
+  }
+
+  openSubscriber(events: SubscriberEvents, address?: string): SubscriberClient {
+    const masters = this.client.nodes('master');
+    const node =
+      address === undefined
+        ? masters[Math.floor(this.#runtime.random() * masters.length)]
+        : masters.find(({ options }) => addressOf(options) === address);
+    if (node === undefined) throw new Error('no master of the cluster is known yet');
+    return new IoredisSubscriber(node.duplicate(subscriberOptions(this.#runtime)), events);
+  }
+
+  masters(): readonly Master[] {
+    return this.client.nodes('master').map((master) => ({
+      address: addressOf(master.options),
+      command: (name, ...args) => master.call(name, ...args),
+    }));
+  }
+
+  ownerOf(slot: number): string | undefined {
+    return this.client.slots[slot]?.[0];
+  }
+
+  refreshSlots(): void {
+    if (this.client.status === 'ready') this.client.refreshSlotsCache();
+  }
+
+  reconnect(): void {
+    // What has replaced a node that hangs is known by the others: see `refreshSlots`.
+  }
+
+  hintAt(): string {
+    return '';
+  }
+
+  /** Each of its nodes has a connection, which ioredis makes when it is first needed. */
+  protected gather(): void {
+    // Nothing to do.
+  }
+}
+
+/** ioredis selects a database by itself, reports the refusal as if the connection had failed, and goes on. We ask again. */
+const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
+  isReply(error) && error.command?.name === 'select';

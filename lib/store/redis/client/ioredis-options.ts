@@ -1,0 +1,80 @@
+import type { RedisOptions } from 'ioredis';
+import { backOffMs, type BackOff } from '../../../time/back-off.js';
+import type { Clock } from '../../../time/clock.js';
+import type { Runtime } from '../../../time/runtime.js';
+
+/** Between two tries to connect. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 500 };
+
+/** Processes that lost one server together do not all come back in one moment. */
+const RETRY_SPREAD_MS = 25;
+
+export const retryDelay =
+  (runtime: Runtime) =>
+  (times: number): number =>
+    backOffMs(RETRY, times - 1) + runtime.random() * RETRY_SPREAD_MS;
+
+/** ioredis ends a connection for good when its strategy answers with anything but a number. */
+const noRetry = (): null => null;
+
+/** Of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
+export const OWN_NODE = {
+  lazyConnect: true,
+  // ioredis would repeat unanswered commands after a reconnect: a release would then be told that the lock is not its own.
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  commandTimeout: undefined,
+  // We notice silence ourselves: the timer of ioredis 5 outlives its connection and ends the next one.
+  socketTimeout: undefined,
+  disconnectTimeout: 250,
+  keyPrefix: '',
+  stringNumbers: false,
+  connectionName: 'holdfast',
+} satisfies RedisOptions as RedisOptions;
+
+/** Of a connection to one server: nothing queues up, unanswered commands fail at once, and a demoted master is left at once. */
+export const ownOptions = (runtime: Runtime): RedisOptions => ({
+  ...OWN_NODE,
+  enableOfflineQueue: false,
+  enableReadyCheck: true,
+  enableAutoPipelining: false,
+  maxRetriesPerRequest: 0,
+  readOnly: false,
+  role: 'master',
+  // A sentinel that hangs must not keep us from asking the next one.
+  sentinelCommandTimeout: 1_000,
+  retryStrategy: retryDelay(runtime),
+  sentinelRetryStrategy: retryDelay(runtime),
+});
+
+/** A replica refuses every request, and a new connection may lead to another replica. */
+const LEAVES_AGAIN_AFTER_MS = 1_000;
+
+/** Leaves a master that was demoted at once, and after that once a second at the most. */
+export function leavesReplicas(clock: Clock): NonNullable<RedisOptions['reconnectOnError']> {
+  let leftAt = -Infinity;
+  return (error) => {
+    // Redis before 7 puts the error of a command behind that of the script.
+    if (!error.message.includes('READONLY')) return false;
+    const now = clock.now().monotonicMs;
+    if (now - leftAt < LEAVES_AGAIN_AFTER_MS) return false;
+    leftAt = now;
+    return true;
+  };
+}
+
+/** The subscriber is replaced, not reconnected: see `Subscriber`. Messages belong to no database, so it selects none. */
+export const subscriberOptions = (runtime: Runtime): RedisOptions => ({
+  ...ownOptions(runtime),
+  db: 0,
+  retryStrategy: noRetry,
+  sentinelRetryStrategy: noRetry,
+});
+
+/** Where a connection with these options leads to. */
+export function addressOf(options: RedisOptions): string {
+  const sentinels = options.sentinels ?? [];
+  if (sentinels.length > 0)
+    return `sentinel ${options.name ?? ''} (${sentinels.map(addressOf).join(', ')})`;
+  return options.path ?? `${options.host ?? 'localhost'}:${String(options.port ?? 6379)}`;
+}

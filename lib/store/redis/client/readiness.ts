@@ -1,0 +1,198 @@
+import type { Unavailable } from '../../lock-store.js';
+import { failuresOf, type Fail } from './failure.js';
+import type { RedisClient, RedisSource } from './redis-client.js';
+import { CLOSED, isLoginRefusal, isReply, messageOf } from './reply-errors.js';
+import { DatabaseRefusal, verifyConnection } from './verify-connection.js';
+
+/**
+ * What a request does while the connection is down. `'fails'`: as soon as a try to connect has failed; its caller tries again, or has
+ * something better to do. `'waits'`: it goes out when the connection is back, within its time limit. It is never sent twice.
+ */
+export type WhileDown = 'fails' | 'waits';
+
+/** What the owner of a connection is told of it. */
+export interface ConnectionEvents {
+  /** It is gone; once for each time. */
+  readonly onLost: () => void;
+  /**
+   * It is verified. Called before any request goes over it.
+   *
+   * @param run the id of the server's present run, if that was read
+   */
+  readonly onThere: (run: string | undefined) => void;
+  /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
+  readonly onRefused: (problem: string) => void;
+}
+
+export interface ReadinessOptions extends ConnectionEvents {
+  /** Whether the server has to be told from others before it is used. */
+  readonly readsRun: boolean;
+  /** The server has answered what it was asked to verify the connection. */
+  readonly onAnswer: () => void;
+}
+
+interface Waiters {
+  readonly ready: Promise<void>;
+  readonly resolve: () => void;
+}
+
+/** Whether a connection may be used: connected is not enough, it has to be verified, too. And why it may not. */
+export class Readiness {
+  readonly client: RedisClient;
+  readonly #source: RedisSource;
+  readonly #options: ReadinessOptions;
+  readonly #fail: Fail;
+  readonly #waiters = new Map<WhileDown, Waiters>();
+  /** Under way. */
+  #verifying: Promise<void> | undefined;
+  /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
+  #lastError: string | undefined;
+  /** Why the server that is there is not used; `undefined` while it is not there or was not asked. */
+  #refusal: Unavailable | undefined;
+  /** `there`: verified. An outage is said once, and its end. */
+  #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
+  #refusalWasSaid = false;
+
+  constructor(source: RedisSource, options: ReadinessOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#fail = failuresOf(source);
+    this.client = source.connect({
+      onError: (message) => {
+        this.#lastError = source.redact(message);
+        for (const whileDown of this.#waiters.keys())
+          if (isFinal(message, whileDown)) this.#wake(whileDown);
+      },
+      onReady: () => {
+        this.#lastError = undefined;
+        void this.#verify();
+        this.#wakeAll();
+      },
+      onClose: () => {
+        this.#refusal = undefined;
+        if (this.#state !== 'there') return;
+        this.#state = 'gone';
+        options.onLost();
+      },
+      onEnd: () => {
+        this.#wakeAll();
+      },
+    });
+  }
+
+  get isThere(): boolean {
+    return this.#state === 'there';
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  get isUsable(): boolean {
+    return this.#state === 'there' && this.client.state === 'ready';
+  }
+
+  /** The server answers, and will not let us use it; its owner was told why. */
+  get isRefused(): boolean {
+    return this.#refusalWasSaid;
+  }
+
+  /** A try to connect has failed, and none has succeeded since. */
+  get hasFailed(): boolean {
+    return this.#lastError !== undefined;
+  }
+
+  /** Resolves when it is usable, or a try to make it so has failed. */
+  async becomesUsable(whileDown: WhileDown): Promise<void> {
+    await this.#connected(whileDown);
+    if (this.client.state === 'ready' && this.#state !== 'there') await this.#verify();
+  }
+
+  /** Why a request could not be sent: within its time, or until that was over. */
+  problem(when: 'in time' | 'too late', timeLimitMs: number): Unavailable {
+    const limit = `${String(timeLimitMs)} ms`;
+    if (this.client.state === 'ready')
+      return this.#refusal ?? this.#fail('timeout', `no answer within ${limit}`);
+    const problem =
+      this.#lastError ?? (when === 'in time' ? CLOSED : `not connected within ${limit}`);
+    // It is there, and will not let us in until somebody changes a password.
+    if (isLoginRefusal(problem)) return this.#fail('error', problem, 'for good');
+    const hint = this.#state === 'new' ? this.client.hintAt(problem) : '';
+    return this.#fail('connection', `${problem}${hint}`);
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    this.client.disconnect();
+  }
+
+  /** Until ready, or until a try to connect has failed: any, or for those who wait one that will fail until a setting is changed. */
+  #connected(whileDown: WhileDown): Promise<void> {
+    const { client } = this;
+    if (client.state === 'idle') client.connect();
+    if (client.state === 'ready' || client.state === 'ended') return Promise.resolve();
+    if (this.#lastError !== undefined && isFinal(this.#lastError, whileDown))
+      return Promise.resolve();
+    const waiting = this.#waiters.get(whileDown);
+    if (waiting !== undefined) return waiting.ready;
+    let resolve: () => void = () => undefined;
+    const ready = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    this.#waiters.set(whileDown, { ready, resolve });
+    return ready;
+  }
+
+  #wake(whileDown: WhileDown): void {
+    this.#waiters.get(whileDown)?.resolve();
+    this.#waiters.delete(whileDown);
+  }
+
+  #wakeAll(): void {
+    for (const whileDown of this.#waiters.keys()) this.#wake(whileDown);
+  }
+
+  /** Once for each connection, and again when somebody asks for anything after it has failed: a setting may have been changed. */
+  #verify(): Promise<void> {
+    this.#verifying ??= this.#tryVerifying().finally(() => {
+      this.#verifying = undefined;
+    });
+    return this.#verifying;
+  }
+
+  /** Never rejects. Where nothing is to be asked, it is there when this returns. */
+  async #tryVerifying(): Promise<void> {
+    const { client } = this;
+    const { database } = this.#source;
+    const { readsRun, onAnswer, onThere } = this.#options;
+    let run: string | undefined;
+    try {
+      if (client.kind === 'single' && (database !== 0 || readsRun))
+        run = await verifyConnection(client, { database, readsRun });
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    if (client.state !== 'ready' || this.#state === 'closed') return;
+    this.#state = 'there';
+    this.#refusal = undefined;
+    this.#refusalWasSaid = false;
+    onAnswer();
+    onThere(run);
+  }
+
+  #refuse(error: unknown): void {
+    const isLasting = error instanceof DatabaseRefusal;
+    if (!isLasting && !isReply(error)) return; // the connection broke, and that is told by its events
+    this.#options.onAnswer();
+    const problem = messageOf(error);
+    this.#refusal = this.#fail('error', problem, isLasting ? 'for good' : 'for a moment');
+    if (!isLasting || this.#refusalWasSaid || this.#state === 'closed') return;
+    this.#refusalWasSaid = true;
+    this.#options.onRefused(this.#source.redact(problem));
+  }
+}
+
+/** Whether a failure to connect is the last thing that a request waits for. */
+const isFinal = (message: string, whileDown: WhileDown): boolean =>
+  whileDown === 'fails' || isLoginRefusal(message);

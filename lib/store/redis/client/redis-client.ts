@@ -1,0 +1,98 @@
+import type { Script, ScriptCall } from '../scripts/script.js';
+
+/**
+ * What the library needs of a Redis client. ioredis is behind it (`ioredis-client.ts`), and in tests a fake: nothing outside this folder
+ * knows which.
+ *
+ * An answer of the server's that is an error rejects with a `ReplyError` (`reply-errors.ts`), everything else that went wrong with another
+ * error. Nothing is queued while the connection is down, and nothing is sent twice.
+ */
+export interface RedisClient {
+  readonly kind: 'single' | 'cluster';
+  readonly state: ClientState;
+  /** Whether it can subscribe to channels that belong to slots of a Cluster. */
+  readonly hasShardedChannels: boolean;
+  /** Begins to connect, and again whenever the connection breaks. What comes of it is told by the events. */
+  connect(): void;
+  /**
+   * Runs a script by its name, or as a whole where the server does not know it.
+   *
+   * @param wait nobody waits for it after its time: sent then, it would come after its own clean-up
+   */
+  run(script: Script, call: ScriptCall, wait: { readonly isOver: boolean }): Promise<unknown>;
+  command(...command: Command): Promise<unknown>;
+  /** Sends commands together; of a Cluster, all to the node that has their keys. */
+  pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]>;
+  /** Listens over a connection of its own. Of a Cluster: at the master with that address, or at any of them. */
+  openSubscriber(events: SubscriberEvents, address?: string): SubscriberClient;
+  /** Of a Cluster: those that are known, and none before it is ready. */
+  masters(): readonly Master[];
+  /** Of a Cluster: the address of the master that a slot is at, as far as is known. */
+  ownerOf(slot: number): string | undefined;
+  /** Of a Cluster: asks where slots are, for they may have moved. */
+  refreshSlots(): void;
+  /** Gives up a connection that is there, for a new one. */
+  reconnect(): void;
+  /** Ends the connection for good. */
+  disconnect(): void;
+  /** What the operator may have mistaken where the connection was never usable: begins with a space, or is empty. */
+  hintAt(problem: string): string;
+}
+
+/** `'connecting'`: also between two tries. */
+export type ClientState = 'idle' | 'connecting' | 'ready' | 'ended';
+
+export type Command = readonly [name: string, ...args: (string | number)[]];
+
+export type CommandResult = readonly [error: Error | null, value: unknown];
+
+export interface ClientEvents {
+  readonly onReady: () => void;
+  /** A try to connect has failed, or the connection. */
+  readonly onError: (message: string) => void;
+  /** The connection is gone; a new one follows unless it has ended. */
+  readonly onClose: () => void;
+  readonly onEnd: () => void;
+}
+
+/** One master of a Cluster. */
+export interface Master {
+  readonly address: string;
+  command(...command: Command): Promise<unknown>;
+}
+
+/** Sharded channels belong to a slot of a Cluster, and only its master knows of them. */
+export type ChannelKind = 'plain' | 'sharded';
+
+/** A connection that only listens. It is never made again: whoever needs it opens another one. */
+export interface SubscriberClient {
+  readonly isReady: boolean;
+  connect(): Promise<void>;
+  subscribe(channel: string, kind: ChannelKind): Promise<void>;
+  ping(): Promise<void>;
+  disconnect(): void;
+}
+
+export interface SubscriberEvents {
+  readonly onMessage: (message: string) => void;
+  /** Something is wrong with it; while it connects, the promise tells that. */
+  readonly onError: () => void;
+  /** A slot of its channels has moved to another master. */
+  readonly onMoved: () => void;
+  /** Once. */
+  readonly onEnd: () => void;
+}
+
+/** Opens connections of our own; the application's client is never used, changed or closed. */
+export interface RedisSource {
+  /** For messages: address, never credentials. */
+  readonly name: string;
+  /** The `keyPrefix` of the application's client: it becomes part of ours. */
+  readonly keyPrefix: string;
+  readonly isCluster: boolean;
+  /** The number of the database that locks go to. */
+  readonly database: number;
+  /** Not connected yet. */
+  connect(events: ClientEvents): RedisClient;
+  redact(text: string): string;
+}

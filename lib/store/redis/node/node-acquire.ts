@@ -1,0 +1,229 @@
+import { isOwnerToken, turnsOf } from '../../owner-token.js';
+import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
+import { acquireScript } from '../scripts/acquire.js';
+import { raiseFenceScript } from '../scripts/raise-fence.js';
+import type { Group } from './key-groups.js';
+import { hashTagOf } from './key-names.js';
+import type { Vote } from './node-answers.js';
+import type { NodeRelease } from './node-release.js';
+import type { NodeScripts } from './node-scripts.js';
+
+/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
+const UNTOLD_CHECK_MS = 1_000;
+
+type Granted = Vote & { readonly status: 'granted' };
+
+/** What one script is asked for. */
+interface GroupRequest {
+  readonly group: Group;
+  readonly request: AcquireRequest;
+  readonly proposal: number;
+  /** 0: takes nothing, and only stands in line. Default: that of the request. */
+  readonly ttlMs?: number;
+  /** Default: that of the options. */
+  readonly fenceKeepMs?: number;
+}
+
+/** Takes locks at one node; on a Cluster, slot by slot. */
+export class NodeAcquire {
+  readonly #scripts: NodeScripts;
+  readonly #release: NodeRelease;
+
+  constructor(scripts: NodeScripts, release: NodeRelease) {
+    this.#scripts = scripts;
+    this.#release = release;
+  }
+
+  acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    const groups = this.#scripts.parts.slots.groups(request.keys);
+    const [first, second] = groups;
+    return first !== undefined && second === undefined
+      ? this.#askGroup({ group: first, request, proposal })
+      : this.#acquireGroups(groups, request, proposal);
+  }
+
+  /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
+  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
+    const groups = this.#scripts.parts.slots.groups(lease.keys);
+    const outcomes = await Promise.all(
+      groups.map((group) => this.#raiseFence(group, lease, fencingToken)),
+    );
+    return outcomes.find((outcome) => outcome !== undefined);
+  }
+
+  async acquireGroup({
+    group,
+    request,
+    proposal,
+    ttlMs = request.ttlMs,
+    fenceKeepMs = this.#scripts.parts.options.fenceKeepMs,
+  }: GroupRequest): Promise<Vote> {
+    const scripts = this.#scripts;
+    const { connection, watch, options, lineMode, prefix } = scripts.parts;
+    const member = scripts.member(request, request.line, group);
+    const call = acquireScript.encode({
+      names: group.names,
+      epoch: scripts.guardedBy,
+      token: request.token,
+      ttlMs,
+      fenceKeepMs,
+      turns: turnsOf(request.token, options.turns),
+      lineMode,
+      member,
+      ticket: request.line?.ticket,
+      proposal,
+      maxTtlMs: options.restartGuard?.maxTtlMs,
+      joins: request.joins,
+    });
+    const sentAt = scripts.sentAt();
+    const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
+    const reply = await scripts.write(group.slot, { script: acquireScript, call, timeLimitMs });
+    scripts.doubtAfter(reply, group.slot);
+    if (reply.status === 'unavailable') return reply;
+    const answer = acquireScript.decode(reply.value);
+    if (answer.status === 'malformed') return connection.malformed(answer);
+    scripts.learn(answer.clockUs, sentAt);
+    if (answer.status === 'granted') {
+      watch.granted();
+      const { fencingToken, othersWait, joined } = answer;
+      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined };
+    }
+    if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
+    const { holder, remainingMs, ticket } = answer;
+    const busy = group.names[answer.position - 1];
+    if (busy === undefined) return connection.malformed({ reply: reply.value });
+    const willBeTold = isOwnerToken(holder) && (ticket !== undefined || member === '');
+    return {
+      status: 'refused',
+      key: busy.main.slice(prefix.length),
+      holder,
+      remainingMs,
+      checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
+      // Of several nodes none decides who is next.
+      ticket: lineMode === 'quorum' ? undefined : ticket,
+    };
+  }
+
+  /** Of several slots: one after the other. Whoever is refused stands in line in all of them, and keeps nothing. */
+  async #acquireGroups(
+    groups: readonly Group[],
+    request: AcquireRequest,
+    proposal: number,
+  ): Promise<Vote> {
+    const granted: { readonly group: Group; readonly vote: Granted }[] = [];
+    for (const group of groups) {
+      const vote = await this.#askGroup({ group, request, proposal });
+      if (vote.status !== 'granted') {
+        const others = groups.filter((other) => other !== group);
+        const stands = await this.#standAt(others, request, vote);
+        const undone = await Promise.all(
+          // Where it stands, they stay kept for it: whoever is next there is not called before it.
+          granted.map((other) =>
+            this.#release.releaseGroup(other.group, request, {
+              lastToken: other.vote.fencingToken,
+              ...(stands && { wakes: 'older' }),
+            }),
+          ),
+        );
+        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
+        return undone.length > 0 ? afterGrant(failure) : failure;
+      }
+      granted.push({ group, vote });
+    }
+    const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
+    const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
+    const raised = await Promise.all(
+      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
+    );
+    const failure = raised.find((outcome) => outcome !== undefined);
+    if (failure === undefined) {
+      void this.#leaveLines(groups, request);
+      const othersWait = granted.some(({ vote }) => vote.othersWait);
+      return { status: 'granted', fencingToken, othersWait };
+    }
+    await Promise.all(granted.map(({ group }) => this.#release.releaseGroup(group, request)));
+    return afterGrant(failure);
+  }
+
+  /** Where no script sees all keys, each has to be kept for whoever came first: answers whether they are. */
+  async #standAt(groups: readonly Group[], request: AcquireRequest, vote: Vote): Promise<boolean> {
+    const { line } = request;
+    const { inbox } = this.#scripts.parts;
+    if (line === undefined || vote.status !== 'refused' || vote.ticket === undefined) return false;
+    const standing = { ...request, line: { ...line, ticket: vote.ticket } };
+    await Promise.all(
+      groups.map(async (group) => {
+        if (inbox.channelAt(group.slot) === undefined)
+          await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
+        await this.acquireGroup({ group, request: standing, proposal: 0, ttlMs: 0 });
+      }),
+    );
+    return true;
+  }
+
+  /** It has them all: nothing has to be kept for it any more. Never rejects. */
+  async #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<void> {
+    const { line } = request;
+    if (line?.ticket === undefined) return;
+    await Promise.all(
+      groups.map((group) =>
+        this.#release.releaseGroup(group, request, { leaves: line, only: 'line' }),
+      ),
+    );
+  }
+
+  /** Stands in line only where it is sure to be called. */
+  #askGroup(asked: GroupRequest): Promise<Vote> {
+    const { group, request } = asked;
+    const { inbox } = this.#scripts.parts;
+    const isHeard = request.line === undefined || inbox.channelAt(group.slot) !== undefined;
+    const asking = this.acquireGroup(asked);
+    if (isHeard) return asking;
+    return asking.then(async (vote) => {
+      if (vote.status !== 'refused') return vote;
+      await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
+      return this.acquireGroup(asked);
+    });
+  }
+
+  async #raiseFence(
+    { slot, names }: Group,
+    lease: LeaseRequest,
+    fencingToken: number,
+  ): Promise<Unavailable | undefined> {
+    const scripts = this.#scripts;
+    const { connection, options } = scripts.parts;
+    const call = raiseFenceScript.encode({
+      names,
+      token: lease.token,
+      // All that are reserved: the next grant has to be larger than the last of them.
+      fencingToken: fencingToken + turnsOf(lease.token, options.turns) - 1,
+      ttlMs: lease.ttlMs,
+      fenceKeepMs: options.fenceKeepMs,
+    });
+    const timeLimitMs = scripts.timeLimitMs(lease.ttlMs);
+    const reply = await scripts.write(slot, { script: raiseFenceScript, call, timeLimitMs });
+    if (reply.status === 'unavailable') return reply;
+    const answer = raiseFenceScript.decode(reply.value);
+    if (answer.status === 'malformed') return connection.malformed(answer);
+    if (answer.raised === names.length) return reply.shortfall;
+    return connection.failure('error', 'lost while the others were asked');
+  }
+
+  #inQuarantine(us: number): Unavailable {
+    const { watch, connection } = this.#scripts.parts;
+    const leftMs = Math.ceil(us / 1_000);
+    watch.quarantined(leftMs);
+    return connection.failure(
+      'refused',
+      `may have forgotten leases, and grants none for another ${String(leftMs)} ms ("restartGuard")`,
+    );
+  }
+}
+
+/** This request may never have left the process, but one before it did. */
+function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
+  const { sent: _, ...rest } = outcome as Outcome & Partial<Unavailable>;
+  return rest as Outcome;
+}

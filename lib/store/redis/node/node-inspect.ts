@@ -1,0 +1,32 @@
+import { MARK } from '../../owner-token.js';
+import type { InspectVote } from './node-answers.js';
+import type { NodeScripts } from './node-scripts.js';
+
+/** How the marker begins that stands for all who hold a key together. */
+const TOGETHER = `${MARK}:`;
+
+/** Who holds a key at one node. */
+export async function inspectAt(scripts: NodeScripts, key: string): Promise<InspectVote> {
+  const { connection, slots, options } = scripts.parts;
+  const { main, holders } = slots.names(key);
+  const reply = await connection.ask(
+    options.nodeTimeoutMs,
+    ({ client }) =>
+      // What is no text is no lock of anybody's, but it is in the way of one.
+      Promise.all([
+        client.command('pttl', main),
+        client.command('get', main).catch(() => 'no lock'),
+        client.command('pttl', holders),
+      ]),
+    'waits',
+  );
+  if (reply.status === 'unavailable') return reply;
+  const [pttl, holder, together] = reply.value as readonly unknown[];
+  if (typeof pttl !== 'number' || (holder !== null && typeof holder !== 'string'))
+    return connection.malformed({ reply: reply.value });
+  // Those who hold it together are one holder to those who count votes; somebody may have deleted their marker.
+  if (Number(together) > 0 && (holder === null || holder.startsWith(TOGETHER)))
+    return { status: 'held', holder: TOGETHER, remainingMs: Number(together) };
+  if (pttl === -2 || holder === null) return { status: 'free' };
+  return { status: 'held', holder, remainingMs: pttl < 0 ? Infinity : pttl };
+}

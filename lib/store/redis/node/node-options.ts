@@ -1,0 +1,37 @@
+import type { WhileDown } from '../client/readiness.js';
+import type { LinePlace } from '../../lock-store.js';
+import type { ReplicaOptions } from './acknowledged-writes.js';
+import type { RestartGuard } from './probe.js';
+
+export interface RedisNodeOptions {
+  readonly keyPrefix: string;
+  /** The longest time that one request may take. */
+  readonly nodeTimeoutMs: number;
+  /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
+  readonly fenceKeepMs: number;
+  readonly restartGuard?: RestartGuard | undefined;
+  readonly replicas?: ReplicaOptions | undefined;
+  /** How many fencing tokens to reserve with each lease. */
+  readonly turns: number;
+  /** Told what the operator should know. */
+  readonly warn: (message: string) => void;
+}
+
+/** How a lease is given back. */
+export interface ReleaseManner {
+  /**
+   * Who is told, if not whoever it may concern. Nobody: whom this vote refused has a reason of its own to look again. Only those who came
+   * before, because it goes on standing in line.
+   */
+  readonly wakes?: 'nobody' | 'older';
+  /** Nothing is given back, and only the line is left. */
+  readonly only?: 'line';
+  /** The last fencing token that was used under it. */
+  readonly lastToken?: number | undefined;
+  /** The line that it leaves at the same time. */
+  readonly leaves?: LinePlace;
+  /** For so long the keys stay taken. */
+  readonly keepMs?: number | undefined;
+  /** Default `'fails'`: whoever gives back what is left of a request tries again later. */
+  readonly whileDown?: WhileDown;
+}

@@ -1,0 +1,102 @@
+import type { Runtime } from '../../../time/runtime.js';
+import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
+import type { RedisConnection } from '../client/redis-connection.js';
+import type { LineMode } from '../scripts/line.js';
+import type { RedisInbox } from '../wakeups/redis-inbox.js';
+import {
+  AcknowledgedWrites,
+  type AcknowledgedReply,
+  type WriteRequest,
+} from './acknowledged-writes.js';
+import type { Group, KeySlots } from './key-groups.js';
+import { epochName } from './key-names.js';
+import type { NodeClock } from './node-clock.js';
+import type { RedisNodeOptions } from './node-options.js';
+import type { NodeWatch } from './node-watch.js';
+
+interface NodeParts {
+  readonly options: RedisNodeOptions;
+  /** The application's and ours together. */
+  readonly prefix: string;
+  readonly lineMode: LineMode;
+  readonly connection: RedisConnection;
+  readonly slots: KeySlots;
+  readonly inbox: RedisInbox;
+  readonly watch: NodeWatch;
+  readonly clock: NodeClock;
+  readonly runtime: Runtime;
+  /** Told what was answered with an error, or could not be done in full, and in which slot of a Cluster. */
+  readonly onFailure: (failed: Unavailable, slot: number) => void;
+}
+
+/** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
+const LONGEST_CLAIM_MS = 1_000;
+
+/** What the scripts of one node have in common: how they are sent, what they are told of the node, and what is learnt from the answers. */
+export class NodeScripts {
+  readonly parts: NodeParts;
+  /** Where the restart guard keeps its account. */
+  readonly epoch: string;
+  /** Whether keys that the node has lost may be put back by renewals. */
+  readonly putsBack: boolean;
+  readonly #acknowledged: AcknowledgedWrites | undefined;
+
+  constructor(parts: NodeParts) {
+    const { options, connection, prefix, lineMode } = parts;
+    const { replicas, restartGuard } = options;
+    this.parts = parts;
+    this.epoch = epochName(prefix);
+    this.putsBack = lineMode === 'quorum' || restartGuard !== undefined;
+    this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
+  }
+
+  /** The key of the restart guard, if there is one. */
+  get guardedBy(): string | undefined {
+    return this.parts.options.restartGuard === undefined ? undefined : this.epoch;
+  }
+
+  /** Runs a script that need not stay: at once, ahead of whatever is asked for later. */
+  run({ script, call, timeLimitMs, whileDown }: WriteRequest): Promise<AcknowledgedReply> {
+    return this.parts.connection.run(script, call, timeLimitMs, whileDown);
+  }
+
+  /** Runs a script that grants or renews: only what enough replicas have counts, where that is asked for. */
+  write(slot: number, request: WriteRequest): Promise<AcknowledgedReply> {
+    return this.#acknowledged === undefined
+      ? this.run(request)
+      : this.#acknowledged.run(slot, request);
+  }
+
+  /** Callers get 503 for an answer that is an error, and mostly nobody logs those: finds out whether all of them do. */
+  doubtAfter(reply: AcknowledgedReply, slot: number): void {
+    const failed = reply.status === 'unavailable' ? reply : reply.shortfall;
+    if (failed !== undefined) this.parts.onFailure(failed, slot);
+  }
+
+  /** How long to wait for what is about a lease of so many ms: never longer than that lasts. */
+  timeLimitMs(ttlMs: number): number {
+    return Math.min(this.parts.options.nodeTimeoutMs, ttlMs);
+  }
+
+  /** Now, where the server's clock counts for anything: for proposals to several nodes, and where keys may be put back. */
+  sentAt(): number | undefined {
+    return this.putsBack ? this.parts.runtime.now().monotonicMs : undefined;
+  }
+
+  learn(clockUs: number, sentAt: number | undefined): void {
+    if (sentAt === undefined) return;
+    this.parts.clock.learn(clockUs, sentAt, this.parts.runtime.now().monotonicMs);
+  }
+
+  /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
+  member({ token }: LeaseReference, line: LinePlace | undefined, group: Group): string {
+    if (line === undefined) return '';
+    const channel = this.parts.inbox.channelAt(group.slot);
+    if (channel === undefined) return '';
+    if (this.parts.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
+    const claimMs = group.isAll ? Math.min(line.ttlMs, LONGEST_CLAIM_MS) : 0;
+    const place = `${token} ${String(claimMs)} ${channel}`;
+    const [{ queue }, second] = group.names;
+    return group.isAll && second === undefined ? place : `${place}\n${queue}`;
+  }
+}
