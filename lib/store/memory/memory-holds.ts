@@ -1,6 +1,7 @@
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { LeaseRequest } from '../lock-store.js';
 import { holdModeOf, type HoldMode } from '../owner-token.js';
+import { SweepPace } from '../sweep-pace.js';
 
 interface Hold {
   readonly since: Instant;
@@ -25,7 +26,7 @@ export class MemoryHolds {
   readonly #entries = new Map<string, Entry>();
   /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
   #lastFencingToken = 0;
-  #sweepAt = SMALLEST_SWEEP;
+  readonly #pace = new SweepPace(SMALLEST_SWEEP);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -95,9 +96,9 @@ export class MemoryHolds {
   }
 
   sweep(): void {
-    if (this.#entries.size < this.#sweepAt) return;
+    if (!this.#pace.isDue(this.#entries.size)) return;
     for (const key of [...this.#entries.keys()]) this.of(key);
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
+    this.#pace.swept(this.#entries.size);
   }
 
   #left({ since, ttlMs }: Hold): number {

@@ -9,6 +9,7 @@ import type { Unavailable } from '../../lock-store.js';
 import { onceScript, type OnceCall } from '../scripts/once.js';
 import type { Malformed } from '../scripts/script.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
+import type { NodeScripts } from './node-scripts.js';
 
 /**
  * `'acknowledged'`: replicas have to have it, where that is asked for. Everything else is sent at once, ahead of whatever is asked for
@@ -19,7 +20,7 @@ export type Durability = 'acknowledged' | 'at once';
 /** How the script is run at one node. */
 export interface OnceScriptRunner {
   run(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply>;
-  malformed(answer: Pick<Malformed, 'reply'>): Unavailable;
+  readonly malformed: (answer: Pick<Malformed, 'reply'>) => Unavailable;
 }
 
 type OnceStep = OmitEach<OnceCall, 'token' | 'owner' | 'fencingToken'>;
@@ -122,3 +123,22 @@ export class NodeOnce {
     return this.#runner.run(key, { ...step, token, owner, fencingToken }, durability);
   }
 }
+
+/** At a node that has one. */
+export const onceRunnerOf = (scripts: NodeScripts): OnceScriptRunner => ({
+  async run(key, call, durability) {
+    const { slots, options } = scripts.parts;
+    const slot = slots.slot(key);
+    const request = {
+      script: onceScript,
+      call: onceScript.encode(slots.names(key), call),
+      timeLimitMs: options.nodeTimeoutMs,
+    };
+    const reply = await (durability === 'acknowledged'
+      ? scripts.write(slot, request)
+      : scripts.run(request));
+    scripts.doubtAfter(reply, slot);
+    return reply;
+  },
+  malformed: (answer) => scripts.parts.connection.malformed(answer),
+});

@@ -12,24 +12,20 @@ import type {
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
-import { onceScript, type OnceCall } from '../scripts/once.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
-import type { AcknowledgedReply } from './acknowledged-writes.js';
 import { KeySlots } from './key-groups.js';
-import { keyPatterns } from './key-names.js';
 import { NodeAcquire } from './node-acquire.js';
 import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
 import { extendAt } from './node-extend.js';
-import { nodeHealth } from './node-health.js';
 import { inspectAt } from './node-inspect.js';
-import { NodeOnce, type Durability } from './node-once.js';
+import { NodeLooks } from './node-looks.js';
+import { NodeOnce, onceRunnerOf } from './node-once.js';
 import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
 import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
 import { NodeTrial } from './node-trial.js';
 import { NodeWatch, type Until } from './node-watch.js';
-import { probe, type Finding } from './probe.js';
 
 /** What a node has to know of the others. */
 interface QuorumOfNode {
@@ -49,7 +45,6 @@ interface QuorumOfNode {
 export class RedisNode {
   /** What it knows of work that is to be done once. */
   readonly once: NodeOnce;
-  readonly #options: RedisNodeOptions;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
   readonly #inbox: RedisInbox;
@@ -58,23 +53,16 @@ export class RedisNode {
   readonly #scripts: NodeScripts;
   readonly #acquire: NodeAcquire;
   readonly #release: NodeRelease;
-  readonly #trial: NodeTrial;
+  readonly #looks: NodeLooks;
   /** Requests for locks on their way, by token. */
   readonly #acquiring = new Map<string, Promise<unknown>>();
-  /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
-  #opening: Promise<unknown> | undefined;
   /** The id of the run that its server was in when it was connected to last, where it tells. */
   #run: string | undefined;
-  /** The node that it is the same server as. */
-  #twin: string | undefined;
-  /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
-  #doubtedSlot: number | undefined;
 
   constructor(source: RedisSource, options: RedisNodeOptions, quorum: QuorumOfNode) {
     const { nodeTimeoutMs: timeLimitMs, warn } = options;
     const { scheduler, isOnly, situation, onLook } = quorum;
     const { runtime } = scheduler;
-    this.#options = options;
     this.#source = source;
     const connection = new RedisConnection(source, {
       scheduler,
@@ -85,7 +73,7 @@ export class RedisNode {
       },
       onThere: (run) => {
         this.#run = run;
-        this.#doubtedSlot = undefined;
+        this.#looks.forgetDoubts();
         onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -97,7 +85,7 @@ export class RedisNode {
     const { name, isCluster } = source;
     const watch = new NodeWatch({
       ...{ scheduler, name, situation, warn },
-      look: () => this.#look('later'),
+      look: () => this.#looks.look('later'),
     });
     const lineMode = lineModeOf(source, isOnly ? 'only' : 'one of several');
     const isSharded = lineMode === 'cluster' && connection.client.hasShardedChannels;
@@ -109,7 +97,7 @@ export class RedisNode {
     const scripts = new NodeScripts({
       ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, runtime },
       onFailure: (failed, slot) => {
-        this.#doubtAfter(failed, slot);
+        this.#looks.doubtAfter(failed, slot);
       },
     });
     this.#connection = connection;
@@ -119,11 +107,9 @@ export class RedisNode {
     this.#scripts = scripts;
     this.#release = new NodeRelease(scripts);
     this.#acquire = new NodeAcquire(scripts, this.#release);
-    this.#trial = new NodeTrial(scripts, { acquire: this.#acquire, release: this.#release });
-    this.once = new NodeOnce({
-      run: (key, call, durability) => this.#runOnce(key, call, durability),
-      malformed: (answer) => connection.malformed(answer),
-    });
+    const trial = new NodeTrial(scripts, { acquire: this.#acquire, release: this.#release });
+    this.#looks = new NodeLooks(name, scripts, trial);
+    this.once = new NodeOnce(onceRunnerOf(scripts));
   }
 
   /** `host:port`. */
@@ -152,13 +138,7 @@ export class RedisNode {
 
   /** It does not vote as long as it is the same server as another node. */
   setAside(twin: string | undefined): void {
-    if (twin !== undefined && twin !== this.#twin) {
-      this.#options.warn(
-        `Redis at ${this.name} is the same server as ${twin}: it has one vote, not two.`,
-      );
-    }
-    this.#twin = twin;
-    this.#connection.setAside(twin && `is the same server as ${twin}`);
+    this.#looks.setAside(twin);
   }
 
   /** It owes an answer whose time is up. */
@@ -176,15 +156,8 @@ export class RedisNode {
    *
    * @throws LockConfigurationError for what makes the restart guard impossible
    */
-  async open(): Promise<void> {
-    this.#watch.starts();
-    const looking = this.#look('start');
-    this.#opening = looking;
-    try {
-      this.#watch.found(await looking, 'start');
-    } finally {
-      this.#opening = undefined;
-    }
+  open(): Promise<void> {
+    return this.#looks.open();
   }
 
   /** All nodes have been opened, or could not be. */
@@ -193,9 +166,10 @@ export class RedisNode {
   }
 
   acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    if (this.#opening !== undefined) {
+    const { opening } = this.#looks;
+    if (opening !== undefined) {
       const again = (): Promise<Vote> => this.acquire(request, proposal);
-      return this.#opening.then(again, again);
+      return opening.then(again, again);
     }
     const { token } = request;
     const acquiring = this.#acquire.acquire(request, proposal).then((vote) => {
@@ -255,68 +229,13 @@ export class RedisNode {
 
   /** One for each of its masters. */
   health(): Promise<readonly NodeHealth[]> {
-    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = this.#options;
-    const { epoch, parts } = this.#scripts;
-    return nodeHealth(this.#connection, {
-      ...{ name: this.name, epoch, twin: this.#twin, clock: parts.runtime, timeLimitMs },
-      ...{ restartGuard, replicas },
-      tryGranting: (serves) => this.#tryGranting(serves),
-    });
+    return this.#looks.health();
   }
 
   close(): void {
     this.#watch.close();
     this.#inbox.close();
     this.#connection.close();
-  }
-
-  async #runOnce(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply> {
-    const { slots } = this.#scripts.parts;
-    const slot = slots.slot(key);
-    const request = {
-      script: onceScript,
-      call: onceScript.encode(slots.names(key), call),
-      timeLimitMs: this.#options.nodeTimeoutMs,
-    };
-    const reply = await (durability === 'acknowledged'
-      ? this.#scripts.write(slot, request)
-      : this.#scripts.run(request));
-    this.#scripts.doubtAfter(reply, slot);
-    return reply;
-  }
-
-  #doubtAfter(failed: Unavailable, slot: number): void {
-    const kind = failed.nodes[0]?.kind;
-    // Outages are told by the connection, and the first look tells the rest.
-    if (kind === 'connection' || kind === 'timeout') return;
-    if (!this.isWell || this.#opening !== undefined || this.#twin !== undefined) return;
-    this.#doubtedSlot = slot;
-    this.#watch.doubted(failed.transient ? 'for a moment' : 'for good');
-  }
-
-  /** Of a Cluster: whether a slot is at the master that was doubted last. */
-  #isDoubted(slot: number): boolean {
-    const { client } = this.#connection;
-    if (client.kind === 'single' || this.#doubtedSlot === undefined) return true;
-    return client.ownerOf(slot) === client.ownerOf(this.#doubtedSlot);
-  }
-
-  #look(when: 'start' | 'later'): Promise<Finding> {
-    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas, warn } = this.#options;
-    const { epoch, parts } = this.#scripts;
-    return probe(this.#connection, {
-      ...{ name: this.name, epoch, timeLimitMs, restartGuard, replicas, warn },
-      key: this.#trial.main,
-      keyPatterns: keyPatterns(parts.prefix),
-      clock: parts.runtime,
-      nodeClock: this.#clock,
-      isStart: when === 'start',
-      tryGranting: () => this.#tryGranting((slot) => this.#isDoubted(slot)),
-    });
-  }
-
-  async #tryGranting(serves?: (slot: number) => boolean): Promise<Unavailable | undefined> {
-    return this.#twin === undefined ? this.#trial.tryGranting(serves) : undefined; // it has no vote
   }
 }
 

@@ -1,0 +1,108 @@
+import type { NodeHealth, Unavailable } from '../../lock-store.js';
+import { keyPatterns } from './key-names.js';
+import { nodeHealth } from './node-health.js';
+import type { NodeScripts } from './node-scripts.js';
+import type { NodeTrial } from './node-trial.js';
+import { probe, type Finding } from './probe.js';
+
+/** Looks at one node: whether it grants locks, and why not. What the looks find is reported by `NodeWatch`. */
+export class NodeLooks {
+  readonly #name: string;
+  readonly #scripts: NodeScripts;
+  readonly #trial: NodeTrial;
+  /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
+  #opening: Promise<unknown> | undefined;
+  /** The node that it is the same server as. */
+  #twin: string | undefined;
+  /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
+  #doubtedSlot: number | undefined;
+
+  constructor(name: string, scripts: NodeScripts, trial: NodeTrial) {
+    this.#name = name;
+    this.#scripts = scripts;
+    this.#trial = trial;
+  }
+
+  get opening(): Promise<unknown> | undefined {
+    return this.#opening;
+  }
+
+  /** @throws LockConfigurationError for what makes the restart guard impossible */
+  async open(): Promise<void> {
+    const { watch } = this.#scripts.parts;
+    watch.starts();
+    const looking = this.look('start');
+    this.#opening = looking;
+    try {
+      watch.found(await looking, 'start');
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  look(when: 'start' | 'later'): Promise<Finding> {
+    const { epoch, parts } = this.#scripts;
+    const { connection, options, prefix, runtime, clock } = parts;
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas, warn } = options;
+    return probe(connection, {
+      ...{ name: this.#name, epoch, timeLimitMs, restartGuard, replicas, warn },
+      key: this.#trial.main,
+      keyPatterns: keyPatterns(prefix),
+      clock: runtime,
+      nodeClock: clock,
+      isStart: when === 'start',
+      tryGranting: () => this.#tryGranting((slot) => this.#isDoubted(slot)),
+    });
+  }
+
+  /** One for each of its masters. */
+  health(): Promise<readonly NodeHealth[]> {
+    const { epoch, parts } = this.#scripts;
+    const { connection, options, runtime: clock } = parts;
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
+    return nodeHealth(connection, {
+      ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
+      tryGranting: (serves) => this.#tryGranting(serves),
+    });
+  }
+
+  /** It does not vote as long as it is the same server as another node. */
+  setAside(twin: string | undefined): void {
+    const { connection, options } = this.#scripts.parts;
+    if (twin !== undefined && twin !== this.#twin) {
+      options.warn(
+        `Redis at ${this.#name} is the same server as ${twin}: it has one vote, not two.`,
+      );
+    }
+    this.#twin = twin;
+    connection.setAside(twin && `is the same server as ${twin}`);
+  }
+
+  /** Something was answered with an error, or could not be done in full. */
+  doubtAfter(failed: Unavailable, slot: number): void {
+    const { connection, watch } = this.#scripts.parts;
+    const kind = failed.nodes[0]?.kind;
+    // Outages are told by the connection, and the first look tells the rest.
+    if (kind === 'connection' || kind === 'timeout') return;
+    if (!connection.isThere || !watch.isWell) return;
+    if (this.#opening !== undefined || this.#twin !== undefined) return;
+    this.#doubtedSlot = slot;
+    watch.doubted(failed.transient ? 'for a moment' : 'for good');
+  }
+
+  /** There is a new connection, perhaps to another server. */
+  forgetDoubts(): void {
+    this.#doubtedSlot = undefined;
+  }
+
+  /** Of a Cluster: whether a slot is at the master that was doubted last. */
+  #isDoubted(slot: number): boolean {
+    const { client } = this.#scripts.parts.connection;
+    if (client.kind === 'single' || this.#doubtedSlot === undefined) return true;
+    return client.ownerOf(slot) === client.ownerOf(this.#doubtedSlot);
+  }
+
+  async #tryGranting(serves?: (slot: number) => boolean): Promise<Unavailable | undefined> {
+    return this.#twin === undefined ? this.#trial.tryGranting(serves) : undefined; // it has no vote
+  }
+}

@@ -1,0 +1,59 @@
+import type { Scheduler } from '../../../time/scheduler.js';
+import { CleanUp } from '../../clean-up.js';
+import type { LeaseRequest } from '../../lock-store.js';
+import type { RedisNode } from '../node/redis-node.js';
+
+/** How long closing waits for a node that does not answer. */
+const GIVE_BACK_MS = 1_000;
+
+/** Of each node: what requests that were decided without its answer may have left there. */
+export class LeftOvers {
+  readonly #scheduler: Scheduler;
+  readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
+
+  /** @param onRemoved told the keys of what was removed */
+  constructor(
+    nodes: readonly RedisNode[],
+    scheduler: Scheduler,
+    onRemoved: (keys: readonly string[]) => void,
+  ) {
+    const { runtime } = scheduler;
+    this.#scheduler = scheduler;
+    this.#cleanUps = new Map(
+      nodes.map((node) => {
+        const store = {
+          release: (lease: LeaseRequest, lastToken?: number, keepMs?: number) =>
+            node.release(lease, { lastToken, keepMs }),
+        };
+        return [node, new CleanUp({ store, scheduler, onRemoved })];
+      }),
+    );
+  }
+
+  /** @param keepMs for so long from now the keys are not removed, but stay taken */
+  remove(node: RedisNode, { keys, token, ttlMs }: LeaseRequest, keepMs = 0): void {
+    this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
+  }
+
+  /** One last try at each node. Of one that does not answer, what is left there expires. */
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#cleanUps].map(async ([node, cleanUp]) => {
+        if (cleanUp.size > 0 && !node.isSilent) await this.#atMost(GIVE_BACK_MS, cleanUp.finish());
+        cleanUp.close();
+      }),
+    );
+  }
+
+  /** Waits for it no longer than so many ms. */
+  #atMost(limitMs: number, task: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const limit = this.#scheduler.schedule(limitMs, resolve);
+      const done = (): void => {
+        limit.cancel();
+        resolve();
+      };
+      task.then(done, done);
+    });
+  }
+}

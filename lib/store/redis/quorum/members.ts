@@ -1,0 +1,75 @@
+import { LockConfigurationError } from '../../../errors.js';
+import type { Until } from '../node/node-watch.js';
+import type { RedisNode } from '../node/redis-node.js';
+import { quorumOf } from './poll.js';
+
+/** Sees to it that no server has two votes. */
+export class Members {
+  readonly #nodes: readonly RedisNode[];
+  /** Which node votes for a server, by the run of the server. */
+  readonly #voters = new Map<string, RedisNode>();
+
+  constructor(nodes: readonly RedisNode[]) {
+    this.#nodes = nodes;
+  }
+
+  /** @throws LockConfigurationError when one server is listed twice, under one name */
+  expectDifferentNames(): void {
+    this.#expectDifferent(({ name }) => name);
+  }
+
+  /** @throws LockConfigurationError when one server is listed under two names, as far as servers tell who they are */
+  expectDifferentServers(): void {
+    this.#expectDifferent(({ run }) => run);
+  }
+
+  /**
+   * A server that was not there at the start, or is at another address by now, may be one that is listed already. It has one vote: that of
+   * the node that reached it first, for requests of that one may have been answered.
+   */
+  setTwinsAside(): void {
+    for (const [run, node] of this.#voters) if (node.run !== run) this.#voters.delete(run);
+    for (const node of this.#nodes) {
+      const voter = (node.run === undefined ? undefined : this.#voters.get(node.run)) ?? node;
+      if (node.run !== undefined) this.#voters.set(node.run, voter);
+      node.setAside(voter === node ? undefined : voter.name);
+    }
+  }
+
+  #expectDifferent(markOf: (node: RedisNode) => string | undefined): void {
+    for (const node of this.#nodes) {
+      const mark = markOf(node);
+      const first = this.#nodes.find((other) => markOf(other) === mark);
+      if (mark !== undefined && first !== undefined && first !== node)
+        throw new LockConfigurationError(
+          `Option "redis" lists one server twice: ${first.name} and ${node.name}. ` +
+            'The nodes of a quorum have to fail independently of each other.',
+        );
+    }
+  }
+}
+
+/** What the nodes that are there mean for locks, and until when locks are refused. */
+export function situationOf(nodes: readonly RedisNode[], until: Until): string {
+  const [first, second] = nodes;
+  if (second === undefined)
+    return first?.isWell === true
+      ? 'Locks are granted again.'
+      : `Locks are refused (503) until ${until}.`;
+  const quorum = quorumOf(nodes.length);
+  const there = nodes.filter(({ isWell }) => isWell).length;
+  const quarantined = nodes.filter((node) => node.isQuarantined).length;
+  const more = quarantined === 0 ? '' : ` (${String(quarantined)} in quarantine)`;
+  const left = `${String(there)} of ${String(nodes.length)} nodes are there${more}`;
+  return there >= quorum
+    ? `${left}: locks go on.`
+    : `${left}: locks are refused (503) until there are ${String(quorum)}.`;
+}
+
+/** What the operator should know of an even number of nodes; `undefined` of an odd one. */
+export function evenNumberProblem(count: number): string | undefined {
+  if (count % 2 === 1) return undefined;
+  return count === 2
+    ? 'Option "redis" lists 2 nodes. Both have to agree, so the loss of either ends all locks: take one, or three.'
+    : `Option "redis" lists ${String(count)} nodes: they survive the loss of ${String(count - quorumOf(count))}, as ${String(count - 1)} would. Take an odd number.`;
+}

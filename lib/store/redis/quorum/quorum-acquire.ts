@@ -1,0 +1,166 @@
+import type { Runtime } from '../../../time/runtime.js';
+import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
+import { holdModeOf, turnsOf } from '../../owner-token.js';
+import type { Vote } from '../node/node-answers.js';
+import type { ReleaseManner } from '../node/node-options.js';
+import type { RedisNode } from '../node/redis-node.js';
+import type { LeftOvers } from './left-overs.js';
+import { poll, quorumOf } from './poll.js';
+import type { Standing, StandingLeases } from './standing-leases.js';
+import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
+
+/**
+ * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
+ * longer than it did before. For so long, and the way, the clocks do not hold a token up: if every fence is lost meanwhile, a smaller one
+ * may follow.
+ */
+const PROPOSAL_SLACK_US = 5_000;
+
+interface Dependencies {
+  readonly nodes: readonly RedisNode[];
+  readonly runtime: Runtime;
+  readonly standing: StandingLeases;
+  readonly leftOvers: LeftOvers;
+  /** How many fencing tokens are reserved with each lease. */
+  readonly turns: number;
+}
+
+/** Takes locks on a majority of the nodes, with one fencing token; with one node, there. */
+export class QuorumAcquire {
+  readonly #deps: Dependencies;
+  readonly #nodes: readonly RedisNode[];
+  readonly #quorum: number;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+    this.#nodes = dependencies.nodes;
+    this.#quorum = quorumOf(dependencies.nodes.length);
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    const [node, second] = this.#nodes;
+    return node !== undefined && second === undefined
+      ? this.#acquireAt(node, request)
+      : this.#acquireAtMany(request);
+  }
+
+  /** By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back. */
+  async #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
+    const vote = await node.acquire(request, 0);
+    if (vote.status === 'granted') return this.#granted(request, vote);
+    const outcome = acquireOutcome([vote], 0, this.#nodes, request.keys[0]);
+    return outcome ?? unavailable([vote], this.#nodes);
+  }
+
+  async #acquireAtMany(request: AcquireRequest): Promise<AcquireOutcome> {
+    const { standing: leases, runtime } = this.#deps;
+    const proposal = this.#proposal();
+    const sentAt = runtime.now().monotonicMs;
+    const first = await this.#askFirst(request, proposal);
+    if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
+    const { outcome, answers, complete } = await poll(
+      this.#nodes,
+      this.#quorum,
+      (node) =>
+        node === first?.node ? Promise.resolve(first.vote) : node.acquire(request, proposal),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, request.keys[0]),
+    );
+    if (outcome.status === 'granted') {
+      const granted = this.#granted(request, outcome);
+      const standing: Standing = {
+        lease: request,
+        lastToken: granted.fencingToken + granted.turns - 1,
+        untilMs: sentAt + request.ttlMs,
+        state: 'held',
+      };
+      leases.add(standing);
+      void complete.then((votes) => leases.complete(request, standing, votes));
+      const agreed = await this.#agree(request, granted, answers);
+      if (agreed.status !== 'granted') leases.end(request.token);
+      return agreed;
+    }
+    // After an outage the caller removes what may be left on any of the nodes.
+    if (outcome.status === 'held') await this.#withdraw(request, answers);
+    return outcome;
+  }
+
+  #granted({ token }: AcquireRequest, granted: Granted): Granted & { readonly turns: number } {
+    return { ...granted, turns: turnsOf(token, this.#deps.turns) };
+  }
+
+  /**
+   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and only whoever has its vote
+   * asks for more.
+   */
+  async #askFirst(
+    request: AcquireRequest,
+    proposal: number,
+  ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
+    if (request.isSplit !== true) return undefined;
+    const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
+    return node && { node, vote: await node.acquire(request, proposal) };
+  }
+
+  /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */
+  #proposal(): number {
+    const clocks = this.#nodes.map((node) => node.clockOnArrivalUs() ?? 0);
+    const highest = Math.max(...clocks);
+    return highest > 0 ? Math.ceil(highest + PROPOSAL_SLACK_US) : 0;
+  }
+
+  /**
+   * Every majority has a node in common with this one: the largest token counts once a majority has it, because none of those nodes
+   * will ever give a smaller one.
+   */
+  async #agree(
+    request: AcquireRequest,
+    granted: Granted,
+    votes: readonly (Vote | undefined)[],
+  ): Promise<AcquireOutcome> {
+    const { fencingToken } = granted;
+    const tokens = votes.map((vote) =>
+      vote?.status === 'granted' ? vote.fencingToken : undefined,
+    );
+    const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
+    if (missing <= 0) return granted;
+    const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
+    const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
+      lower,
+      missing,
+      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
+      (answers, awaited) => {
+        const raised = answers.filter((answer) => answer === 'raised').length;
+        if (raised >= missing) return granted;
+        if (raised + awaited >= missing) return undefined;
+        const failures = this.#nodes.map((node) => {
+          const answer = answers[lower.indexOf(node)];
+          return answer === 'raised' ? undefined : answer;
+        });
+        // It was granted before: there is something to remove.
+        const { sent: _, ...outage } = unavailable(failures, this.#nodes);
+        return outage;
+      },
+    );
+    return outcome;
+  }
+
+  /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
+  async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
+    const isAlone = holdModeOf(request.token) === 'exclusive';
+    const manner: ReleaseManner = isAlone ? { wakes: 'nobody' } : {};
+    await Promise.all(
+      this.#nodes.map(async (node, index) => {
+        const vote = votes[index];
+        if (vote?.status === 'refused') return;
+        // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again. Unless it was one of several who
+        // would hold the key together, who look alike to the one refused.
+        const isGone =
+          vote?.status === 'granted' &&
+          (await node.release(request, { ...manner, lastToken: vote.fencingToken })).status !==
+            'unavailable';
+        const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
+        if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);
+      }),
+    );
+  }
+}

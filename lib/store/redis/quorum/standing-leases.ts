@@ -1,0 +1,191 @@
+import type { Scheduler } from '../../../time/scheduler.js';
+import type {
+  AcquireRequest,
+  ExtendOutcome,
+  LeaseRenewal,
+  LeaseRequest,
+} from '../../lock-store.js';
+import { holdModeOf } from '../../owner-token.js';
+import { SweepPace } from '../../sweep-pace.js';
+import type { RenewalVote, Vote } from '../node/node-answers.js';
+import type { RedisNode } from '../node/redis-node.js';
+import type { LeftOvers } from './left-overs.js';
+
+/** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */
+const COMPLETE_AFTER_MS = [50, 500, 2_000] as const;
+
+/** With so many leases granted and not given back, those that have ended are forgotten. */
+const FIRST_CROWD = 1_000;
+
+/** A lease that a majority has, and that each node should have. */
+export interface Standing {
+  readonly lease: LeaseRequest;
+  /** The last fencing token that is reserved with it, or was used under it. */
+  readonly lastToken: number;
+  /** By the monotonic clock: when it ends unless it is renewed. */
+  untilMs: number;
+  /** `'kept'`: it was released, and its keys stay taken until it ends. */
+  state: 'held' | 'kept' | 'over';
+}
+
+interface Dependencies {
+  readonly nodes: readonly RedisNode[];
+  readonly scheduler: Scheduler;
+  readonly leftOvers: LeftOvers;
+  readonly nodeTimeoutMs: number;
+}
+
+/** Over several nodes: leases that a majority has are brought to the others, too, for as long as they stand. */
+export class StandingLeases {
+  readonly #deps: Dependencies;
+  /** Leases that were granted and not given back, by token. */
+  readonly #held = new Map<string, Standing>();
+  readonly #pace = new SweepPace(FIRST_CROWD);
+  /** Of each node: what is being brought to it. */
+  readonly #bringing: ReadonlyMap<RedisNode, Set<Standing>>;
+  #closed = false;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+    this.#bringing = new Map(dependencies.nodes.map((node) => [node, new Set()]));
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Not all leases are given back: during a long outage callers give up. */
+  add(standing: Standing): void {
+    this.#held.set(standing.lease.token, standing);
+    if (!this.#pace.isDue(this.#held.size)) return;
+    // A renewal may prolong a lease here for so long after it would have ended: when all nodes have answered.
+    const endedBefore = this.#now() - 2 * this.#deps.nodeTimeoutMs;
+    for (const [token, { untilMs }] of this.#held) if (untilMs < endedBefore) this.end(token);
+    this.#pace.swept(this.#held.size);
+  }
+
+  end(token: string): void {
+    const standing = this.#held.get(token);
+    if (standing !== undefined) standing.state = 'over';
+    this.#held.delete(token);
+  }
+
+  /**
+   * Granted by a majority, it waits no longer at the nodes that refused it, nor should it stay on a bare majority: with the loss of one
+   * node more it would be gone. They may have refused it for a vote that was taken back since, or not have been there for a moment.
+   */
+  async complete(
+    request: AcquireRequest,
+    standing: Standing,
+    votes: readonly Vote[],
+  ): Promise<void> {
+    const { nodes } = this.#deps;
+    const { line } = request;
+    if (line !== undefined) {
+      const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
+      await Promise.all(refused.map((node) => node.leave(request, line)));
+    }
+    const isShared = holdModeOf(request.token) !== 'exclusive';
+    nodes.forEach((node, index) => {
+      const vote = votes[index];
+      if (vote?.status !== 'granted') this.bringTo(node, standing);
+      // Who joins has to find one fencing token on all of them.
+      else if (!isShared || standing.state === 'over') return;
+      else if (vote.fencingToken > standing.lastToken) this.bringTo(node, standing);
+      else if (vote.fencingToken < standing.lastToken)
+        void node.raiseFence(request, standing.lastToken);
+    });
+  }
+
+  /**
+   * Brings a lease to a node, again and again, until the node has it or the lease is over. One that is away gets it by a renewal when it
+   * is back.
+   */
+  bringTo(node: RedisNode, standing: Standing): void {
+    const { scheduler } = this.#deps;
+    const bringing = this.#bringing.get(node);
+    if (bringing === undefined || bringing.has(standing)) return;
+    bringing.add(standing);
+    const again = (tries: number): void => {
+      const [, , last] = COMPLETE_AFTER_MS;
+      const pauseMs = (COMPLETE_AFTER_MS[tries] ?? last) * (1 + scheduler.runtime.random());
+      scheduler.schedule(pauseMs, () => {
+        void this.#putOn(node, standing).then((result) => {
+          const isAway = result === 'unavailable' && tries >= COMPLETE_AFTER_MS.length - 1;
+          if (result === 'settled' || isAway || this.#closed) bringing.delete(standing);
+          else again(tries + 1);
+        });
+      });
+    };
+    if (!this.#closed) again(0);
+  }
+
+  /**
+   * Takes leases that are lost off the nodes that may still have them. Puts keys back on nodes that have lost them, of leases that a
+   * majority has just confirmed: else each restart of a node would take a vote away from a lease that is held for long. Refused there
+   * when anybody was granted the key since, or it was released.
+   */
+  async renewed(leases: readonly LeaseRenewal[], renewal: Renewal): Promise<void> {
+    const { outcomes, votes, sentAt } = renewal;
+    const { nodes, leftOvers } = this.#deps;
+    const elapsedMs = this.#now() - sentAt;
+    leases.forEach(({ token, ttlMs }, index) => {
+      const standing = this.#held.get(token);
+      if (outcomes[index]?.status === 'lost') this.end(token);
+      else if (outcomes[index]?.status === 'extended' && standing !== undefined)
+        standing.untilMs = sentAt + ttlMs;
+    });
+    await Promise.all(
+      nodes.map(async (node, number) => {
+        const lost = leases.flatMap((lease, index) => {
+          const vote = votes[number]?.[index];
+          const mayHaveIt = vote?.status === 'extended' || vote?.status === 'unavailable';
+          if (outcomes[index]?.status === 'lost' && mayHaveIt) leftOvers.remove(node, lease);
+          // Given back meanwhile: nothing may come after that.
+          const standing = this.#held.get(lease.token);
+          if (standing === undefined) return [];
+          // Mostly a vote of somebody who died while asking, or takes it back.
+          if (vote?.status === 'stolen') this.bringTo(node, standing);
+          if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
+          const validForMs = lease.validForMs - elapsedMs;
+          return validForMs > 0 ? [{ ...lease, validForMs, expectedFences: vote.fences }] : [];
+        });
+        return lost.length === 0 || this.#closed ? [] : node.extend(lost);
+      }),
+    );
+  }
+
+  /** Of a lease that a majority has: whether nothing is left to do at this node. Others are not asked, for their TTL may be longer by now. */
+  async #putOn(node: RedisNode, standing: Standing): Promise<'settled' | 'taken' | 'unavailable'> {
+    const lease = this.#renewalOf(standing);
+    if (lease === undefined) return 'settled';
+    const [vote] = await node.extend([lease]);
+    if (vote?.status === 'stolen') return 'taken';
+    if (vote?.status !== 'gone') return vote?.status === 'extended' ? 'settled' : 'unavailable';
+    const still = this.#renewalOf(standing);
+    if (still === undefined) return 'settled';
+    const [restored] = await node.extend([{ ...still, expectedFences: vote.fences }]);
+    return restored?.status === 'extended' ? 'settled' : 'taken';
+  }
+
+  /** What brings a lease to a node; `undefined` when it is over. */
+  #renewalOf({ lease, lastToken, untilMs, state }: Standing): LeaseRenewal | undefined {
+    const leftMs = Math.floor(untilMs - this.#now());
+    if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;
+    const { keys, token } = lease;
+    const ttlMs = state === 'kept' ? leftMs : lease.ttlMs;
+    return { keys, token, ttlMs, fencingToken: lastToken, validForMs: leftMs };
+  }
+
+  #now(): number {
+    return this.#deps.scheduler.runtime.now().monotonicMs;
+  }
+}
+
+/** What has become of a renewal, in the order of the leases, and of each node. */
+interface Renewal {
+  readonly outcomes: readonly ExtendOutcome[];
+  readonly votes: readonly (readonly RenewalVote[])[];
+  /** By the monotonic clock. */
+  readonly sentAt: number;
+}
