@@ -2,12 +2,12 @@ import { LockConfigurationError } from '../errors.js';
 import { onAbort } from '../queue/on-abort.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, FinishOutcome, OnceStore } from '../store/once-store.js';
+import { backOffMs, type BackOff } from '../time/back-off.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Running } from './running.js';
 
-/** Between two tries to tell the store: doubled from the first to the longest. */
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
+/** Between two tries to tell the store. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
 /** What the store knows of work that is to be done once: asked and told, and asked again where there is no answer. */
 export class OnceAccount {
@@ -67,7 +67,7 @@ export class OnceAccount {
       const outcome = await ask();
       const { signal } = this.#closing;
       if (outcome.status !== 'unavailable' || !isWorth(tries) || signal.aborted) return outcome;
-      await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS));
+      await this.#pause(backOffMs(RETRY, tries - 1));
     }
   }
 

@@ -1,3 +1,4 @@
+import { backOffMs, type BackOff } from '../time/back-off.js';
 import type { Runtime } from '../time/runtime.js';
 import type { AttemptOutcome } from './requests.js';
 
@@ -6,13 +7,11 @@ export const POLL_MS = 500;
 /** Where it can, too: the store may have lost the line (`FLUSHALL`, eviction, fail-over), and then nobody is called. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** During an outage: doubled from the first to the longest. */
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
+/** During an outage. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
-/** When votes were split: random, or the same callers meet again; the range is doubled from the first to the longest. */
-const FIRST_CONTENDED_MS = 10;
-const LONGEST_CONTENDED_MS = 250;
+/** The range of pauses when votes were split: random, or the same callers meet again. */
+const CONTENDED: BackOff = { firstMs: 10, longestMs: 250 };
 
 /** Nobody is sure to hold the lock: the store could not decide between several that asked at once. */
 export const isContended = (outcome: AttemptOutcome): boolean =>
@@ -20,11 +19,10 @@ export const isContended = (outcome: AttemptOutcome): boolean =>
 
 /** How long to pause after so many tries in a row that were contended. */
 export const contendedPauseMs = (tries: number, runtime: Runtime): number =>
-  runtime.random() * Math.min(FIRST_CONTENDED_MS * 2 ** tries, LONGEST_CONTENDED_MS);
+  runtime.random() * backOffMs(CONTENDED, tries);
 
 /** How long to pause after so many failures in a row. */
-export const outagePauseMs = (failures: number): number =>
-  Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+export const outagePauseMs = (failures: number): number => backOffMs(RETRY, failures);
 
 /** However sure a line is to be called: a place in one that is lost is taken again, with its ticket, before others have waited long. */
 export const lookWithinMs = (ms: number, ttlMs = Infinity): number =>

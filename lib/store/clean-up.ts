@@ -1,11 +1,11 @@
 import type { LeaseRequest, ReleaseOutcome } from './lock-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
+import { backOffMs, type BackOff } from '../time/back-off.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
-/** Between two rounds while the store does not answer: doubled from the first to the longest. */
-const FIRST_DELAY_MS = 50;
-const LONGEST_DELAY_MS = 5_000;
+/** Between two rounds while the store does not answer. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 5_000 };
 /** After each answer "not held": the request may be carried out yet. After that it is taken for never carried out. */
 const ASK_AGAIN_MS: readonly number[] = [500, 5_000];
 /** Requests of a round that are on their way at once. */
@@ -45,7 +45,8 @@ export class CleanUp {
   readonly #entries = new Map<string, Entry>();
   readonly #asking = new PendingTasks();
   #state: 'open' | 'finishing' | 'closed' = 'open';
-  #delayMs = FIRST_DELAY_MS;
+  /** Rounds in which the store did not answer, since it did last. */
+  #failures = 0;
   #next: { readonly at: number; readonly task: Task } | undefined;
   #working = false;
 
@@ -111,10 +112,10 @@ export class CleanUp {
   }
 
   #hasAnswered(): void {
-    if (this.#delayMs === FIRST_DELAY_MS) return;
-    this.#delayMs = FIRST_DELAY_MS;
+    if (this.#failures === 0) return;
+    this.#failures = 0;
     for (const entry of this.#entries.values()) if (entry.notHeld === 0) entry.dueMs = 0;
-    this.#plan(FIRST_DELAY_MS);
+    this.#plan(RETRY.firstMs);
   }
 
   /** A round in `delayMs`, unless there is one before. */
@@ -137,12 +138,12 @@ export class CleanUp {
       const age = this.#ageOf(entry);
       if (age >= entry.lease.ttlMs) this.#entries.delete(token);
       // The scheduler comes up to a slot early.
-      else if (!entry.asking && entry.dueMs - age <= FIRST_DELAY_MS) due.push(entry);
+      else if (!entry.asking && entry.dueMs - age <= RETRY.firstMs) due.push(entry);
     }
     const complete = await this.#workOff(due, AT_ONCE);
     this.#working = false;
     if (!complete) {
-      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+      this.#failures += 1;
       if (this.#entries.size > 0) this.#plan(this.#delayMs);
       return;
     }
@@ -150,7 +151,7 @@ export class CleanUp {
     for (const entry of this.#entries.values()) {
       if (!entry.asking) nextMs = Math.min(nextMs, entry.dueMs - this.#ageOf(entry));
     }
-    if (nextMs < Infinity) this.#plan(Math.max(nextMs, FIRST_DELAY_MS));
+    if (nextMs < Infinity) this.#plan(Math.max(nextMs, RETRY.firstMs));
   }
 
   /** Answers whether the store answered for all of them; goes no further where it did not. */
@@ -170,6 +171,10 @@ export class CleanUp {
     };
     await Promise.all(Array.from({ length: atOnce }, work));
     return complete;
+  }
+
+  get #delayMs(): number {
+    return backOffMs(RETRY, this.#failures);
   }
 
   #cancel(): void {

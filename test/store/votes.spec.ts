@@ -13,7 +13,7 @@ import {
   extendOutcome,
   forcedOutcome,
   releaseOutcome,
-  sightOf,
+  inspectOutcome,
   unavailable,
 } from '../../lib/store/redis/quorum/votes.js';
 
@@ -443,7 +443,7 @@ describe('releaseOutcome', () => {
   });
 });
 
-describe('sightOf', () => {
+describe('inspectOutcome', () => {
   /** How many have the holder of most of them. */
   const mostOf = (sights: Answers<InspectVote>): number => {
     const counts = new Map<string, number>();
@@ -456,7 +456,7 @@ describe('sightOf', () => {
   it('is held where somebody has a majority, free where nobody can have one', () => {
     fc.assert(
       fc.property(situation(sightArb), ({ answers, awaited }) => {
-        const outcome = sightOf(answers, awaited, nodesOf(answers));
+        const outcome = inspectOutcome(answers, awaited, nodesOf(answers));
         const quorum = quorumOf(answers.length);
         const unknown = answers.length - count(answers, 'held', 'free');
         if (mostOf(answers) >= quorum) expect(outcome?.status).toBe('held');
@@ -468,7 +468,7 @@ describe('sightOf', () => {
   it('is unavailable when no majority can tell, else held where somebody may have one, when nobody is waited for', () => {
     fc.assert(
       fc.property(situation(sightArb), ({ answers }) => {
-        const outcome = sightOf(answers, 0, nodesOf(answers));
+        const outcome = inspectOutcome(answers, 0, nodesOf(answers));
         const quorum = quorumOf(answers.length);
         const known = count(answers, 'held', 'free');
         if (mostOf(answers) + answers.length - known < quorum) expect(outcome?.status).toBe('free');
@@ -481,7 +481,7 @@ describe('sightOf', () => {
     fc.assert(
       fc.property(course(sightArb), fc.constantFrom('for all', 'for some'), (answers, waits) => {
         const statuses = said(answers, waits, (sights, awaited, names) => {
-          const outcome = sightOf(sights, awaited, names);
+          const outcome = inspectOutcome(sights, awaited, names);
           const isSure = outcome?.status !== 'held' || mostOf(sights) >= quorumOf(sights.length);
           return isSure || waits === 'for all' ? outcome : undefined;
         }).map((outcome) => outcome?.status as string | undefined);
@@ -509,7 +509,7 @@ describe('sightOf', () => {
     ['a majority of five', [10, 50, 20, 40, 30].map((ms) => held('A', ms)), 30],
     ['a majority, and a vote of somebody else', [held('B', 90), held('A', 10), held('A', 20)], 10],
   ])('is over when no majority is left: %s', (_what, sights, remainingMs) => {
-    expect(sightOf(sights, 0, nodesOf(sights))).toEqual({ status: 'held', remainingMs });
+    expect(inspectOutcome(sights, 0, nodesOf(sights))).toEqual({ status: 'held', remainingMs });
   });
 
   it('is held for good where locks without TTL leave nobody a majority, whosever they are', () => {
@@ -517,31 +517,31 @@ describe('sightOf', () => {
     const [x, y] = [held('X', Infinity), held('Y', Infinity)];
     for (const third of [free, held('Z', 10), failure()]) {
       const sights = [x, y, third];
-      expect(sightOf(sights, 0, nodesOf(sights))).toEqual(forGood);
+      expect(inspectOutcome(sights, 0, nodesOf(sights))).toEqual(forGood);
     }
-    expect(sightOf([x, y, undefined], 1, nodes('a', 'b', 'c'))).toEqual(forGood);
+    expect(inspectOutcome([x, y, undefined], 1, nodes('a', 'b', 'c'))).toEqual(forGood);
     const one = [x, held('Y', 10), free];
-    expect(sightOf(one, 0, nodesOf(one))).toEqual({ status: 'free' });
+    expect(inspectOutcome(one, 0, nodesOf(one))).toEqual({ status: 'free' });
     // Of five, two of them and one that does not answer may be three.
     const five = [x, y, failure(), free, free];
-    expect(sightOf([x, y, undefined, free, free], 1, nodesOf(five))).toBeUndefined();
-    expect(sightOf(five, 0, nodesOf(five))).toEqual(forGood);
+    expect(inspectOutcome([x, y, undefined, free, free], 1, nodesOf(five))).toBeUndefined();
+    expect(inspectOutcome(five, 0, nodesOf(five))).toEqual(forGood);
   });
 
   it('is free when nobody has a majority', () => {
     const split = [held('A', 10), held('B', 10), held('C', 10)];
-    expect(sightOf(split, 0, nodesOf(split))).toEqual({ status: 'free' });
+    expect(inspectOutcome(split, 0, nodesOf(split))).toEqual({ status: 'free' });
     const rest = [held('A', 10), free, free];
-    expect(sightOf(rest, 0, nodesOf(rest))).toEqual({ status: 'free' });
+    expect(inspectOutcome(rest, 0, nodesOf(rest))).toEqual({ status: 'free' });
   });
 
   it('waits for no more answers than decide the matter', () => {
     const names = nodes('a', 'b', 'c');
-    expect(sightOf([free, undefined, free], 1, names)).toEqual({ status: 'free' });
-    expect(sightOf([held('A', 5), undefined, held('A', 9)], 1, names)).toMatchObject({
+    expect(inspectOutcome([free, undefined, free], 1, names)).toEqual({ status: 'free' });
+    expect(inspectOutcome([held('A', 5), undefined, held('A', 9)], 1, names)).toMatchObject({
       status: 'held',
     });
-    expect(sightOf([held('A', 5), undefined, free], 1, names)).toBeUndefined();
+    expect(inspectOutcome([held('A', 5), undefined, free], 1, names)).toBeUndefined();
   });
 });
 

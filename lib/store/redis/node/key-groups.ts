@@ -18,9 +18,9 @@ export class KeySlots {
   readonly #namesOf: (key: string) => KeyNames;
   readonly #isCluster: boolean;
 
-  constructor(prefix: string, isCluster: boolean) {
+  constructor(prefix: string, kind: 'single' | 'cluster') {
     this.#namesOf = keyNames(prefix);
-    this.#isCluster = isCluster;
+    this.#isCluster = kind === 'cluster';
   }
 
   names(key: string): KeyNames {

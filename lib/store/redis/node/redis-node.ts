@@ -92,7 +92,7 @@ export class RedisNode {
     const kind = isSharded ? 'sharded' : 'plain';
     const inbox = new RedisInbox({ source, connection, scheduler, timeLimitMs, warn, kind });
     const prefix = source.keyPrefix + options.keyPrefix;
-    const slots = new KeySlots(prefix, isCluster);
+    const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
     const scripts = new NodeScripts({
       ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, runtime },

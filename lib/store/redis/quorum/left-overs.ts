@@ -17,7 +17,6 @@ export class LeftOvers {
     scheduler: Scheduler,
     onRemoved: (keys: readonly string[]) => void,
   ) {
-    const { runtime } = scheduler;
     this.#scheduler = scheduler;
     this.#cleanUps = new Map(
       nodes.map((node) => {

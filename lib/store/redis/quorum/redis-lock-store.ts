@@ -24,7 +24,7 @@ import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
 import { RedisOnceStore } from './redis-once-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
-import { extendOutcome, forcedOutcome, releaseOutcome, sightOf } from './votes.js';
+import { extendOutcome, forcedOutcome, releaseOutcome, inspectOutcome } from './votes.js';
 
 export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
@@ -171,7 +171,7 @@ export class RedisLockStore implements LockStore {
       this.#nodes,
       this.#quorum,
       (node) => node.inspect(key),
-      (sights, awaited) => sightOf(sights, awaited, this.#nodes),
+      (votes, awaited) => inspectOutcome(votes, awaited, this.#nodes),
     );
     return outcome;
   }

@@ -161,28 +161,28 @@ export function extendOutcome(
 }
 
 /** Whether a key is held, from what the nodes see; `undefined` while the answers that are awaited can still change it. */
-export function sightOf(
-  sights: Answers<InspectVote>,
+export function inspectOutcome(
+  votes: Answers<InspectVote>,
   awaited: number,
   nodes: readonly Named[],
 ): InspectOutcome | undefined {
-  const quorum = quorumOf(sights.length);
-  const unknown = sights.filter((sight) => sight === undefined || sight.status === 'unavailable');
+  const quorum = quorumOf(votes.length);
+  const unknown = votes.filter((vote) => vote === undefined || vote.status === 'unavailable');
   const byHolder = new Map<string, number[]>();
-  for (const sight of sights) {
-    if (sight?.status !== 'held') continue;
-    byHolder.set(sight.holder, [...(byHolder.get(sight.holder) ?? []), sight.remainingMs]);
+  for (const vote of votes) {
+    if (vote?.status !== 'held') continue;
+    byHolder.set(vote.holder, [...(byHolder.get(vote.holder) ?? []), vote.remainingMs]);
   }
   const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
   // So many leave nobody a majority, whether they are one holder's or not.
-  const mostMissing = sights.length - quorum;
-  const endless = sights.filter((sight) => sight?.status === 'held' && isEndless(sight)).length;
+  const mostMissing = votes.length - quorum;
+  const endless = votes.filter((vote) => vote?.status === 'held' && isEndless(vote)).length;
   if (endless > mostMissing) return { status: 'held', remainingMs: Infinity };
   const mayHaveIt = most.length + unknown.length >= quorum;
   const mayBeBlocked = endless > 0 && endless + unknown.length > mostMissing;
   if (!mayHaveIt && !mayBeBlocked) return { status: 'free' };
   if (most.length < quorum && awaited > 0) return undefined;
-  if (unknown.length > mostMissing) return unavailable(sights, nodes);
+  if (unknown.length > mostMissing) return unavailable(votes, nodes);
   if (!mayHaveIt) return { status: 'held', remainingMs: Infinity };
   // The lease is over when it is over on so many nodes that no majority is left.
   const [longest = 0, ...others] = most.sort((a, b) => b - a);

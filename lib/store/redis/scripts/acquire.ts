@@ -1,7 +1,9 @@
+// Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { LINE, lineArgument, MOST_ASKED, PLACE_LIFE_MS, type LineMode } from './line.js';
+import { LINE, lineArgument, PLACE_LIFE_MS, type LineMode } from './line.js';
+import { MOST_ASKED } from './places.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,

@@ -1,23 +1,8 @@
-import { MARK } from '../../owner-token.js';
 import { FIRST_KEPT_MS, LONGEST_KEPT_MS, OPEN_MS, PATIENCE_MS } from '../../overtaking.js';
-
-/** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
-const MOST_PASSED = 1_000;
-
-/** How many are told when to look if those before them do not use what they were given: so many processes may be frozen in a row. */
-const MOST_WARNED = 3;
-
-/** Of how many it asks, at the most, whether they are there, to find those. */
-export const MOST_ASKED = 10;
+import { MOST_PASSED, PLACES } from './places.js';
 
 /** How many callers of several keys may be overtaken at a key in one script. */
 const MOST_OVERTAKEN = 100;
-
-/** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
-const MOST_HEARD = 100;
-
-/** Over several masters: how long after the one before it each in line looks. All at once they would split the votes. In ms. */
-const TURN_MS = 10;
 
 /** How many keys of others in line one script looks at. */
 const MOST_LOOKED_AT = 2_000;
@@ -40,10 +25,7 @@ local function keeps_for(ticket, claim)
 end`;
 
 /**
- * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. One for several keys stands in
- * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token stands the list of
- * its keys (`main, queue, holders` of each), which expires when nobody looks any more. Of keys in several slots the claim is `0`. Over
- * several masters a place is `<id of the line in its process> 0 <channel>`, at one key.
+ * The line at a key, with the places of `places.ts`.
  *
  * Who gets a free key: the oldest ticket whose keys it can have all. Either all of them are given to it in this script, or none, so that
  * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle indefinitely. One
@@ -59,91 +41,14 @@ end`;
  * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
  * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
  * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds
- * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`.
+ * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`; brings `PLACES` along.
  *
  * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
  * free; nil if nobody does.
  *
- * `record_of(member)`: the name of the list of its keys, or nil. `dequeue(queue, member)`: takes it out of the line.
- *
- * `notify_next(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
- * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
- *
- * `notify_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again, one after the other, and
- * those who would hold it together at once. Who hears nothing is taken out.
- *
- * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
- * Cluster a channel with a hash tag is heard where the key is, by sharded pub/sub, and counted there. Of one without, neither knows of
- * subscribers at other nodes (`counts` is false): a process that died costs its claim.
- *
  * Each write for itself, and what Redis refuses when memory is full last.
  */
-export const LINE = `
-local function is_sharded(channel) return string.find(channel, '{', 1, true) end
-
-local asked = {}
-local function is_there(channel, counts)
-  local sharded = is_sharded(channel)
-  if not counts and not sharded then return true end
-  if asked[channel] == nil then
-    local reply = redis.pcall('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-    asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0
-  end
-  return asked[channel]
-end
-
-local function notify(channel, message)
-  redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, message)
-end
-
-local function members(queue, count)
-  local list = redis.pcall('ZRANGE', queue, 0, count - 1)
-  return list.err and {} or list
-end
-
-local function place_of(member)
-  local token, claim, channel, first = string.match(member, '^(%S+) (%d+) ([^\\n]+)\\n?(.*)$')
-  return token, claim, channel, first and first ~= '' and first .. ':' .. token or nil
-end
-
-local function record_of(member) return select(4, place_of(member)) end
-
--- Answers whether there was a place to leave. A process that was called for a place that it has forgotten knows no more than the token.
-local function dequeue(queue, member)
-  if redis.pcall('ZREM', queue, member) == 1 then return true end
-  local token = place_of(member)
-  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    if place_of(other) == token then
-      local record = record_of(other)
-      if record then redis.pcall('DEL', record) end
-      return redis.pcall('ZREM', queue, other) == 1
-    end
-  end
-  return false
-end
-
--- main, queue, holders of each key; nil when its caller looks no more.
-local function keys_of(record)
-  local list, names = redis.pcall('GET', record), {}
-  if type(list) ~= 'string' then return nil end
-  for name in string.gmatch(list, '[^\\n]+') do names[#names + 1] = name end
-  return names
-end
-
-local function notify_next(main, queue, holders, ms, step, counts, seen)
-  local warned = 0
-  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    local token, _, channel = place_of(other)
-    if token and not seen[channel] and is_there(channel, counts) then
-      seen[channel] = true
-      local in_ms = ms and ms + warned * step or math.max(0, left(main, holders, token))
-      notify(channel, token .. ' ' .. text(in_ms) .. ' ' .. main)
-      warned = warned + 1
-      if warned == ${String(MOST_WARNED)} then break end
-    end
-  end
-end
-
+export const LINE = `${PLACES}
 ${KEEPS_FOR}
 -- Who keeps a key from others, of all in its line the first: looked for once.
 local keepers = {}
@@ -249,26 +154,6 @@ local function grant_next(main, queue, holders, mine, counts, before)
   end
   -- So many have died: those who are left look now, and the script that they run goes on from here.
   notify_next(main, queue, holders, 0, 0, counts, {})
-end
-
-local function notify_all(main, queue)
-  local heard, count, in_ms, previous = {}, 0, 0, nil
-  for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
-    if count == ${String(MOST_HEARD)} then break end
-    local id, _, channel = place_of(member)
-    local mode = id and mode_of('${MARK}' .. id)
-    if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
-    -- An error (forbidden) says nothing about who listens.
-    if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
-      redis.pcall('ZREM', queue, member)
-    else
-      previous = mode or 'exclusive'
-      if not heard[channel] then
-        heard[channel] = true
-        count = count + 1
-      end
-    end
-  end
 end
 `;
 

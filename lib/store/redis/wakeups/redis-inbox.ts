@@ -35,7 +35,7 @@ export class RedisInbox {
   #onDeaf: () => void = () => undefined;
   #retry: Task | undefined;
   #attempt: Promise<boolean> | undefined;
-  #hears = false;
+  #isSubscribed = false;
   /** How often something that was heard was heard no longer. */
   #losses = 0;
   /** The last attempt was answered with a no. */
@@ -72,7 +72,7 @@ export class RedisInbox {
   ): Promise<boolean> {
     this.#onMessage = onMessage;
     this.#onDeaf = onDeaf;
-    if (this.#hears) return true;
+    if (this.#isSubscribed) return true;
     this.#retry?.cancel();
     const open = await this.#subscribe();
     if (!open) this.#reopen(this.#isForbidden ? FORBIDDEN_RETRY : RETRY);
@@ -96,7 +96,7 @@ export class RedisInbox {
 
   /** Commands go over a new connection, which may lead to another server than before. */
   check(): void {
-    if (this.#hears) void this.#channels.check();
+    if (this.#isSubscribed) void this.#channels.check();
   }
 
   close(): void {
@@ -121,7 +121,7 @@ export class RedisInbox {
       // It may have gone meanwhile, by our own time limit too.
       if (this.#losses > losses) throw new Error('the connection closed');
       this.#isTryingSharded = false;
-      this.#hears = true;
+      this.#isSubscribed = true;
       return true;
     } catch (error) {
       this.#isForbidden = isRefusal(error);
@@ -150,8 +150,8 @@ export class RedisInbox {
   #lost(): void {
     this.#losses += 1;
     // Else an attempt is on its way, or planned.
-    if (this.#closed || !this.#hears) return;
-    this.#hears = false;
+    if (this.#closed || !this.#isSubscribed) return;
+    this.#isSubscribed = false;
     this.#onDeaf();
     this.#reopen(RETRY);
   }

@@ -3,11 +3,11 @@ import { NotTheMaster, tryPublishing, type Channels, type ChannelsOptions } from
 import type { RedisClient } from '../client/redis-client.js';
 import { Subscriber } from '../client/subscriber.js';
 
-/** A connection to one master, and what it listens to. */
-interface Ear {
+/** A connection to one master, and the channels that it is subscribed to. */
+interface AtMaster {
   readonly subscriber: Subscriber;
   readonly connected: Promise<void>;
-  readonly hears: Set<string>;
+  readonly channels: Set<string>;
 }
 
 /**
@@ -21,7 +21,7 @@ export class ShardedChannels implements Channels {
   readonly #bySlot = new Map<number, string>();
   readonly #adding = new Map<number, Promise<void>>();
   /** By the address of the master. */
-  readonly #subscriber = new Map<string, Ear>();
+  readonly #subscribers = new Map<string, AtMaster>();
   #closed = false;
 
   constructor(options: ChannelsOptions) {
@@ -34,7 +34,7 @@ export class ShardedChannels implements Channels {
   }
 
   async open(): Promise<void> {
-    await Promise.all([...this.#bySlot].map(([slot, channel]) => this.#hear(slot, channel)));
+    await Promise.all([...this.#bySlot].map(([slot, channel]) => this.#subscribe(slot, channel)));
   }
 
   at(slot: number): string | undefined {
@@ -46,7 +46,7 @@ export class ShardedChannels implements Channels {
     const channel = this.#channel(tag);
     const adding =
       this.#adding.get(slot) ??
-      this.#hear(slot, channel).finally(() => {
+      this.#subscribe(slot, channel).finally(() => {
         this.#adding.delete(slot);
         this.#bySlot.set(slot, channel);
       });
@@ -61,61 +61,61 @@ export class ShardedChannels implements Channels {
 
   close(): void {
     this.#closed = true;
-    for (const { subscriber } of this.#subscriber.values()) subscriber.close();
-    this.#subscriber.clear();
+    for (const { subscriber } of this.#subscribers.values()) subscriber.close();
+    this.#subscribers.clear();
   }
 
   #channel(tag: string): string {
     return `holdfast:${this.#uuid}:{${tag}}`;
   }
 
-  async #hear(slot: number, channel: string): Promise<void> {
+  async #subscribe(slot: number, channel: string): Promise<void> {
     try {
       const address = this.#client.ownerOf(slot);
       if (address === undefined) throw new Error(`no master of slot ${String(slot)} is known yet`);
-      const ear = this.#earAt(address);
-      await ear.connected;
-      if (ear.hears.has(channel)) return;
-      await ear.subscriber.subscribe(channel, 'sharded');
+      const { subscriber, connected, channels } = this.#subscriberAt(address);
+      await connected;
+      if (channels.has(channel)) return;
+      await subscriber.subscribe(channel, 'sharded');
       await tryPublishing(this.#options, channel, 'sharded');
-      ear.hears.add(channel);
+      channels.add(channel);
     } catch (error) {
       this.#lookWhereSlotsAre();
       throw error;
     }
   }
 
-  #earAt(address: string): Ear {
-    const known = this.#subscriber.get(address);
+  #subscriberAt(address: string): AtMaster {
+    const known = this.#subscribers.get(address);
     if (known !== undefined) return known;
     if (this.#closed) throw new Error('closed');
     const { scheduler, timeLimitMs, onMessage, onGone } = this.#options;
-    const hears = new Set<string>();
+    const channels = new Set<string>();
     const subscriber = new Subscriber((events) => this.#client.openSubscriber(events, address), {
       scheduler,
       timeLimitMs,
       onMessage,
       onGone: () => {
-        this.#subscriber.delete(address);
+        this.#subscribers.delete(address);
         this.#lookWhereSlotsAre();
         onGone();
       },
       onCheck: () => {
-        void this.#check(subscriber, hears);
+        void this.#check(subscriber, channels);
       },
     });
     const connected = subscriber.connect();
-    const ear = { subscriber, connected, hears };
-    this.#subscriber.set(address, ear);
+    const atMaster = { subscriber, connected, channels };
+    this.#subscribers.set(address, atMaster);
     connected.catch(() => {
-      if (this.#subscriber.get(address) === ear) this.#subscriber.delete(address);
+      if (this.#subscribers.get(address) === atMaster) this.#subscribers.delete(address);
     });
-    return ear;
+    return atMaster;
   }
 
   /** A master that was made a replica may keep its listeners, and its successor does not know of them. */
-  async #check(subscriber: Subscriber, hears: ReadonlySet<string>): Promise<void> {
-    const [channel] = hears;
+  async #check(subscriber: Subscriber, channels: ReadonlySet<string>): Promise<void> {
+    const [channel] = channels;
     if (channel === undefined) return;
     const trial = tryPublishing(this.#options, channel, 'sharded');
     await trial.catch((error: unknown) => {
