@@ -8,7 +8,7 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../../lib/store/redis/client/redis-client.js';
-import { messageOf, replyError } from '../../lib/store/redis/client/reply-errors.js';
+import { replyError } from '../../lib/store/redis/client/reply-errors.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
@@ -115,17 +115,8 @@ class FakeClient implements RedisClient {
     this.#connectIn(this.#server.delayMs);
   }
 
-  async run(
-    script: Script,
-    call: ScriptCall,
-    wait: { readonly isOver: boolean },
-  ): Promise<unknown> {
-    try {
-      return await this.command('evalsha', script.sha, ...call);
-    } catch (error) {
-      if (wait.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-      return this.command('eval', script.lua, ...call);
-    }
+  evalsha(sha: string, call: ScriptCall): Promise<unknown> {
+    return this.command('evalsha', sha, ...call);
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../time/runtime.js';
-import type { Script, ScriptCall } from '../scripts/script.js';
+import type { ScriptCall } from '../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
@@ -13,7 +13,7 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from './redis-client.js';
-import { isReply, messageOf } from './reply-errors.js';
+import { isReply } from './reply-errors.js';
 import { tlsHint } from './tls-hint.js';
 
 /** How many requests of one moment go out in one packet. */
@@ -46,12 +46,9 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     this.client.connect().catch(() => undefined); // told by the 'error' event
   }
 
-  run(script: Script, call: ScriptCall, wait: { readonly isOver: boolean }): Promise<unknown> {
+  evalsha(sha: string, call: ScriptCall): Promise<unknown> {
     this.gather();
-    return this.client.evalsha(script.sha, ...call).catch((error: unknown) => {
-      if (wait.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-      return this.client.eval(script.lua, ...call);
-    });
+    return this.client.evalsha(sha, ...call);
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {

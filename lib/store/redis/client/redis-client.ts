@@ -1,4 +1,4 @@
-import type { Script, ScriptCall } from '../scripts/script.js';
+import type { ScriptCall } from '../scripts/script.js';
 
 /**
  * What the library needs of a Redis client. ioredis is behind it (`ioredis-client.ts`), and in tests a fake: nothing outside this folder
@@ -14,12 +14,8 @@ export interface RedisClient {
   readonly hasShardedChannels: boolean;
   /** Begins to connect, and again whenever the connection breaks. What comes of it is told by the events. */
   connect(): void;
-  /**
-   * Runs a script by its name, or as a whole where the server does not know it.
-   *
-   * @param wait nobody waits for it after its time: sent then, it would come after its own clean-up
-   */
-  run(script: Script, call: ScriptCall, wait: { readonly isOver: boolean }): Promise<unknown>;
+  /** Runs a script by its name. The server may not know it: `NOSCRIPT`. */
+  evalsha(sha: string, call: ScriptCall): Promise<unknown>;
   command(...command: Command): Promise<unknown>;
   /** Sends commands together; of a Cluster, all to the node that has their keys. */
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]>;

@@ -77,13 +77,23 @@ export class RedisConnection {
     this.#aside = why === undefined ? undefined : this.failure('error', why, 'for good');
   }
 
+  /** Runs a script by its name, and as a whole where the server does not know it. */
   run(
     script: Script,
     call: ScriptCall,
     timeLimitMs: number,
     whileDown?: WhileDown,
   ): Promise<Reply> {
-    return this.ask(timeLimitMs, ({ client }, limit) => client.run(script, call, limit), whileDown);
+    return this.ask(
+      timeLimitMs,
+      ({ client }, limit) =>
+        client.evalsha(script.sha, call).catch((error: unknown) => {
+          // Nobody waits for it after its time: sent now, it would come after its own clean-up.
+          if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+          return client.command('eval', script.lua, ...call);
+        }),
+      whileDown,
+    );
   }
 
   /** Any request that counts as the node's vote, within a time limit. Never rejects. */
