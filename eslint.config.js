@@ -108,7 +108,7 @@ export default defineConfig(
   },
   {
     files: ['lib/**/*.{ts,cts}'],
-    ignores: ['lib/time/{clock,runtime}.ts', 'lib/nest/**', 'lib/lease/call-site.ts'],
+    ignores: ['lib/time/{clock,runtime}.ts'],
     rules: {
       'no-restricted-globals': ['error', ...NO_CLOCKS],
       'no-restricted-properties': [

@@ -1,4 +1,5 @@
 import { LockConfigurationError, LockKeyError } from '../errors.js';
+import { systemClock, type Clock } from '../time/clock.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
 import { parseKeyPath, placeholder, type KeyPath } from './key-path.js';
@@ -23,7 +24,8 @@ export interface KeyTemplateContext {
 interface FireTimeSource {
   /** Why it has none. */
   readonly problem: string | undefined;
-  text(): string;
+  /** @param nowMs by the wall clock */
+  text(nowMs: number): string;
 }
 
 /** A word of the text that may be meant as a placeholder: it stands behind a separator. */
@@ -57,9 +59,10 @@ export interface KeyTemplate {
    * The key of one call. Arguments are taken as they were passed: the default of a parameter is not seen.
    *
    * @param request the request that the method was called for, if there is one; its sender is then to blame for bad values
+   * @param clock what `<fireTime>` goes by
    * @throws LockKeyError when a value is missing or cannot stand in a key; LockConfigurationError as `check`
    */
-  resolve(args: readonly unknown[], request: RequestValues | undefined): string;
+  resolve(args: readonly unknown[], request: RequestValues | undefined, clock?: Clock): string;
 }
 
 /**
@@ -117,7 +120,8 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
         what,
         path,
         location,
-        read: () => fireTime.text(),
+        read: (_args: unknown, _request: unknown, clock: Clock) =>
+          fireTime.text(clock.now().wallMs),
         textAfter: texts[index + 1] ?? '',
       };
     }
@@ -154,12 +158,12 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
       .map(({ path }) => path),
     literals,
     check,
-    resolve(args, request) {
+    resolve(args, request, clock = systemClock) {
       if (scheduled !== undefined) check();
       const options = request === undefined ? called : requested;
       let key = textBefore;
       for (const { what, read, textAfter } of values)
-        key += encodeKeyValue(read(args, request), what, options) + textAfter;
+        key += encodeKeyValue(read(args, request, clock), what, options) + textAfter;
       if (key.length > MAX_KEY_LENGTH)
         throw new LockKeyError({
           problem: `${where}: the key has ${String(key.length)} characters, more than ${String(MAX_KEY_LENGTH)}. Put fewer values into it.`,

@@ -52,7 +52,7 @@ export class LockService extends LockEngine {
   ): readonly string[] {
     return this.checked(() => {
       try {
-        return locked.resolve(call, request);
+        return locked.resolve(call, request, this.runtime);
       } catch (error) {
         if (error instanceof LockKeyError && error.fromRequest) this.#warnOfKey(locked, error);
         throw error;

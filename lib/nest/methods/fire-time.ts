@@ -50,7 +50,7 @@ export class FireTime {
   }
 
   /** The latest time of the schedule that is not after now: `20300101T120000Z`, ISO 8601 without what would be encoded in a key. */
-  text(now = Date.now()): string {
+  text(now: number): string {
     return new Date(this.#latest(now)).toISOString().replace(/[-:]|\.\d+/g, '');
   }
 

@@ -11,6 +11,7 @@ import { resolve, type Resolved, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
 import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
+import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
 import type { WITH_LOCK, WithLockOptions } from './method-options.js';
 import { ServiceSlot } from './service-slot.js';
@@ -138,9 +139,13 @@ export class LockedMethod {
    * @param request of a handler's call: whoever sent it is to blame for bad values
    * @throws LockKeyError
    */
-  resolve({ self, args }: Invocation, request: RequestValues | undefined): readonly string[] {
+  resolve(
+    { self, args }: Invocation,
+    request: RequestValues | undefined,
+    clock: Clock,
+  ): readonly string[] {
     if (typeof this.#keys !== 'function') {
-      return canonicalKeys(this.#keys.map((template) => template.resolve(args, request)));
+      return canonicalKeys(this.#keys.map((template) => template.resolve(args, request, clock)));
     }
     try {
       return canonicalKeys(this.#keys.call(self as never, ...(args as never[])));
