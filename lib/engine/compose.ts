@@ -7,7 +7,7 @@ import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
-import { createStore, type OpenStore } from '../store/create-store.js';
+import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import { errorPresenter } from './present-errors.js';

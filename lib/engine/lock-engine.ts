@@ -5,7 +5,7 @@ import {
   LockReturnKindError,
   LockStoreUnavailableError,
 } from '../errors.js';
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from '../errors/quote-keys.js';
 import { canonicalKeys, checkKey } from '../key/index.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { Lock } from '../lease/lock.js';

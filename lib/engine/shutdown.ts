@@ -1,4 +1,4 @@
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from '../errors/quote-keys.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Parts } from './compose.js';
 

@@ -1,4 +1,4 @@
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 import { keysPhrase, wasOrWere } from './phrases.js';
 

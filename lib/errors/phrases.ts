@@ -1,4 +1,4 @@
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from './quote-keys.js';
 
 /** What a client is told of a fault of the application. */
 export const INTERNAL = {

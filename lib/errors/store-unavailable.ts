@@ -1,4 +1,4 @@
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 
 /** What happened at one node of the store. */

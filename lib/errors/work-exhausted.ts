@@ -1,4 +1,4 @@
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 
 /** Work that is to be done once (`@RunOnce`) has failed too often, or for good, and is not tried any more (HTTP 409). */

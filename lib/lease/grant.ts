@@ -1,3 +1,4 @@
+import type { HoldingOptions } from '../options/holding-options.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { CallSite } from './call-site.js';
@@ -14,12 +15,8 @@ export interface Grant extends LeaseReference {
   readonly othersWait?: boolean | undefined;
 }
 
-export interface HoldingOptions {
-  readonly autoExtend: boolean;
-  readonly maxHoldMs: number;
-  /** For so long after it was acquired the keys stay taken, whenever it ends. */
-  readonly minHoldMs: number;
-  readonly release: 'when-done' | 'on-expiry';
+/** How a lease is held, and where it was asked for. */
+export interface LeaseOptions extends HoldingOptions {
   /** Where it was asked for, if that is known. */
   readonly site?: CallSite | undefined;
 }

@@ -10,7 +10,7 @@ import type { LeaseReference, LockStore } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
-import type { Grant, HoldingOptions } from './grant.js';
+import type { Grant, LeaseOptions } from './grant.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
@@ -62,7 +62,7 @@ export class LeaseKeeper {
     this.#successors = successors;
   }
 
-  adopt(grant: Grant, options: HoldingOptions): Lease {
+  adopt(grant: Grant, options: LeaseOptions): Lease {
     const { scheduler, clockDrift } = this.#deps;
     const clock = scheduler.runtime;
     const now = clock.now();
@@ -73,7 +73,7 @@ export class LeaseKeeper {
   }
 
   /** The next turn under a lease whose holder has given it back. */
-  takeTurn(lease: Lease, options: HoldingOptions): Lease {
+  takeTurn(lease: Lease, options: LeaseOptions): Lease {
     const now = this.#now();
     const turn = lease.passOn(options, now);
     this.#leases.add(turn);

@@ -1,7 +1,7 @@
 import { LockLostError, type LockLossReason, type LockLostReason } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
-import { endsWhenDone, validityMs, type Grant, type HoldingOptions } from './grant.js';
+import { endsWhenDone, validityMs, type Grant, type LeaseOptions } from './grant.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
@@ -63,7 +63,7 @@ export class Lease implements LeaseReference {
   readonly token: string;
   readonly fencingToken: number;
   readonly heldSince: Instant;
-  readonly options: HoldingOptions;
+  readonly options: LeaseOptions;
   readonly tenure: Tenure;
   readonly #clock: Clock;
   readonly #clockDrift: number;
@@ -81,7 +81,7 @@ export class Lease implements LeaseReference {
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
-  constructor(grant: Grant, options: HoldingOptions, terms: LeaseTerms) {
+  constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
     const { clock, clockDrift, now, previous } = terms;
     this.keys = grant.keys;
     this.token = grant.token;
@@ -99,7 +99,7 @@ export class Lease implements LeaseReference {
   }
 
   /** The next turn: a lock of its own, with what is left of the validity. */
-  passOn(options: HoldingOptions, now: Instant): Lease {
+  passOn(options: LeaseOptions, now: Instant): Lease {
     const { keys, token, tenure } = this;
     const turn = new Lease(
       {

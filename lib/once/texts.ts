@@ -1,4 +1,4 @@
-import { redact } from '../options/redact.js';
+import { redact } from '../errors/redact.js';
 
 /** Redis is no place for large values: of JSON, in bytes of UTF-8. */
 const LONGEST_VALUE = 4_096;

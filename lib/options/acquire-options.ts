@@ -1,5 +1,5 @@
+import type { HoldingOptions } from './holding-options.js';
 import { LockConfigurationError } from '../errors.js';
-import type { HoldingOptions } from '../lease/grant.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { abortSignal, count, duration, flag, oneOf, ttl, wholeDuration } from './checks.js';
 import { ttlWithin, type ResolvedOptions } from './resolve-options.js';

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import { CALLS } from './acquire-options.js';
-import { describe } from './describe.js';
+import { describe } from '../errors/describe.js';
 import { refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;

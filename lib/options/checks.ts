@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../errors.js';
-import { describe } from './describe.js';
+import { describe } from '../errors/describe.js';
 import { toMs, type Duration } from './duration.js';
 import { resolve, type Check, type OptionsOf, type Resolved, type Schema } from './schema.js';
 import { refuseUnknown } from './unknown-option.js';

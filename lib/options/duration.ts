@@ -1,6 +1,6 @@
 import ms from 'ms';
 import { LockConfigurationError } from '../errors.js';
-import { describe } from './describe.js';
+import { describe } from '../errors/describe.js';
 
 type Unit =
   | 'ms'

@@ -1,5 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockStore } from '../store/lock-store.js';
+import { isRedisClient } from '../store/redis/client/is-redis-client.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
@@ -76,15 +77,6 @@ export function locationOf(
   throw new LockConfigurationError(
     `${problem} Give redis: 'redis://localhost:6379', or store: 'memory' for development and tests.`,
   );
-}
-
-type RedisClient = Extract<RedisLocation, { readonly isCluster: boolean }>;
-
-/** By shape: the application may use another copy of ioredis than the one we import. */
-export function isRedisClient(value: unknown): value is RedisClient {
-  if (typeof value !== 'object' || value === null) return false;
-  const { duplicate, isCluster } = value as Partial<RedisClient>;
-  return typeof duplicate === 'function' && typeof isCluster === 'boolean';
 }
 
 function nodeOf(redis: unknown, option: string): RedisLocation {

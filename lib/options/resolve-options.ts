@@ -1,8 +1,9 @@
 import { LockConfigurationError } from '../errors.js';
 import { RESERVED_TOKENS } from '../store/owner-token.js';
 import { ttl } from './checks.js';
-import { describe } from './describe.js';
-import { isRedisClient, locationOf, type Location } from './location.js';
+import { describe } from '../errors/describe.js';
+import { isRedisClient } from '../store/redis/client/is-redis-client.js';
+import { locationOf, type Location } from './location.js';
 import { LOCK_MODULE, type LockModuleOptions } from './lock-module-options.js';
 import { resolve, type Resolved } from './schema.js';
 import { refuseUnknown } from './unknown-option.js';

@@ -1,12 +1,12 @@
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { HoldingOptions } from '../lease/grant.js';
+import type { LeaseOptions } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { onAbort } from './on-abort.js';
 
-export interface LockRequest extends HoldingOptions {
+export interface LockRequest extends LeaseOptions {
   readonly keys: readonly string[];
   readonly ttlMs: number;
   /** 0: do not wait. */

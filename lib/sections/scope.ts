@@ -1,5 +1,5 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
-import { quoteKeys } from '../key/quote-keys.js';
+import { quoteKeys } from '../errors/quote-keys.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';

@@ -1,4 +1,4 @@
-import { redact } from '../options/redact.js';
+import { redact } from '../errors/redact.js';
 import type { Clock } from '../time/clock.js';
 import type {
   BeginOutcome,

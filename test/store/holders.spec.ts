@@ -10,7 +10,7 @@ import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 
 const PREFIXES = ['lock:', '', '{app}:', 'team:{app}:lock:', 'a{b', '{{app}:', '{}x{y}:'];
 const KEYS = [

@@ -6,7 +6,7 @@ import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-st
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';

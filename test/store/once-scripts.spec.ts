@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { RedisServer } from '../support/redis-server.js';
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockService } from 'nestjs-holdfast';
-import { QuorumSubscriber } from '../../lib/store/redis/wakeups/quorum-subscriber.js';
+import { QuorumSubscriber } from '../../lib/store/redis/quorum/quorum-subscriber.js';
 import type { RedisNode } from '../../lib/store/redis/node/redis-node.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { deferred, eventually } from '../support/eventually.js';

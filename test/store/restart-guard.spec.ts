@@ -10,7 +10,7 @@ import {
   type Lock,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import type { LineMode } from '../../lib/store/redis/scripts/line.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';

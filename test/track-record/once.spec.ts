@@ -7,7 +7,7 @@ import {
   type LockModuleOptions,
   type RunOnceResult,
 } from 'nestjs-holdfast';
-import { keyNames } from '../../lib/store/redis/node/key-names.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { deferred, eventually, type Deferred } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
-import { describe } from '../../options/describe.js';
+import { describe } from '../../errors/describe.js';
 
 /** What TypeScript checks of the key of a decorator: JavaScript passes anything. */
 export function refuseNoKey(where: string, key: unknown, called: string): void {

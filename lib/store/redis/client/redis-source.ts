@@ -1,8 +1,8 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../errors.js';
-import { describe } from '../../../options/describe.js';
-import { isRedisClient } from '../../../options/location.js';
-import { redact } from '../../../options/redact.js';
+import { describe } from '../../../errors/describe.js';
+import { isRedisClient } from './is-redis-client.js';
+import { redact } from '../../../errors/redact.js';
 import type { Runtime } from '../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
 import { IoredisCluster, IoredisSingle } from './ioredis-client.js';

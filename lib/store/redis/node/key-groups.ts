@@ -1,5 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
-import { keyNames, type KeyNames } from './key-names.js';
+import { keyNames, type KeyNames } from '../scripts/key-names.js';
 
 /** One script blocks the server for as long as it runs. */
 const KEYS_PER_SCRIPT = 500;

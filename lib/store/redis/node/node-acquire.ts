@@ -3,7 +3,7 @@ import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store
 import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { Group } from './key-groups.js';
-import { hashTagOf } from './key-names.js';
+import { hashTagOf } from '../scripts/key-names.js';
 import type { Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';

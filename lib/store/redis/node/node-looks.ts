@@ -1,5 +1,5 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
-import { keyPatterns } from './key-names.js';
+import { keyPatterns } from '../scripts/key-names.js';
 import { nodeHealth } from './node-health.js';
 import type { NodeScripts } from './node-scripts.js';
 import type { NodeTrial } from './node-trial.js';

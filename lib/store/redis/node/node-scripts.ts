@@ -9,7 +9,7 @@ import {
   type WriteRequest,
 } from './acknowledged-writes.js';
 import type { Group, KeySlots } from './key-groups.js';
-import { epochName } from './key-names.js';
+import { epochName } from '../scripts/key-names.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisNodeOptions } from './node-options.js';
 import type { NodeWatch } from './node-watch.js';

@@ -1,7 +1,7 @@
 import { newOwnerToken } from '../../owner-token.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Group } from './key-groups.js';
-import { isOneSlot, trialKey } from './key-names.js';
+import { isOneSlot, trialKey } from '../scripts/key-names.js';
 import type { NodeAcquire } from './node-acquire.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';

@@ -17,7 +17,7 @@ import type { RedisSource } from '../client/redis-client.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
 import type { RedisNodeOptions } from '../node/node-options.js';
 import { RedisNode } from '../node/redis-node.js';
-import { QuorumSubscriber } from '../wakeups/quorum-subscriber.js';
+import { QuorumSubscriber } from './quorum-subscriber.js';
 import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
 import { poll, quorumOf } from './poll.js';

@@ -1,6 +1,6 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from '../node/key-names.js';
+import type { KeyNames } from './key-names.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { MARK } from '../../owner-token.js';

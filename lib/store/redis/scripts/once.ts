@@ -1,5 +1,5 @@
 import type { AttemptEnd } from '../../once-store.js';
-import type { KeyNames } from '../node/key-names.js';
+import type { KeyNames } from './key-names.js';
 import { malformed, script, type Malformed, type Script, type ScriptCall } from './script.js';
 
 interface Reference {

@@ -1,6 +1,6 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from '../node/key-names.js';
+import type { KeyNames } from './key-names.js';
 import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 
 export interface RaiseFenceCall {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KeyNames } from '../node/key-names.js';
+import type { KeyNames } from './key-names.js';
 
 /** A Lua script and the name Redis keeps it under. */
 export interface Script {

@@ -1,9 +1,9 @@
 import type { Runtime } from '../time/runtime.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import { GuardedStore } from './guarded-store.js';
-import type { LockStore } from './lock-store.js';
-import { MemoryLockStore } from './memory/memory-lock-store.js';
-import { RedisLockStore } from './redis/quorum/redis-lock-store.js';
+import { GuardedStore } from '../store/guarded-store.js';
+import type { LockStore } from '../store/lock-store.js';
+import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
+import { RedisLockStore } from '../store/redis/quorum/redis-lock-store.js';
 
 /** A store that can say of itself how it is. */
 export type OpenStore = LockStore & Required<Pick<LockStore, 'open' | 'health'>>;

@@ -1,7 +1,7 @@
 import type { CancelTimer } from '../../../time/clock.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type { LineCall, ReleaseListener } from '../../lock-store.js';
-import { poll, quorumOf } from '../quorum/poll.js';
+import { poll, quorumOf } from './poll.js';
 import type { RedisNode } from '../node/redis-node.js';
 
 /** How far apart processes look that hear of one release, in ms at the most: all at once they would split the votes. */

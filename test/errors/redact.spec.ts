@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { redact } from '../../lib/options/redact.js';
+import { redact } from '../../lib/errors/redact.js';
 
 describe('redact', () => {
   it.each([
