@@ -82,7 +82,10 @@ function recoveryOf({ fault, from, to }: DoneFault, ttlMs: number): Recovery {
     case 'connections-killed':
       return { from, until: to + RECONNECTED_MS };
     case 'process-killed':
-      return { from, until: to + LONGEST_CLAIM_MS };
+      return {
+        from,
+        until: to + (fault.asks === true ? Math.max(LONGEST_CLAIM_MS, ttlMs) : LONGEST_CLAIM_MS),
+      };
     default:
       return { from, until: to + Math.min(LONGEST_SLEEP_MS, ttlMs / 3) };
   }

@@ -45,7 +45,12 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'line-lost'; readonly key: string }
   | { readonly kind: 'key-lost'; readonly key: string }
   | { readonly kind: 'connections-killed' }
-  | { readonly kind: 'process-killed'; readonly process: number }
+  | {
+      readonly kind: 'process-killed';
+      readonly process: number;
+      /** Requests of its own may be on their way, and be granted what nobody will ever tell of. */
+      readonly asks?: boolean;
+    }
 );
 
 export interface EnginePlan {
@@ -109,7 +114,7 @@ function drawFaults(random: Random, keys: readonly string[], lengthMs: number): 
       (atMs) => ({ atMs, kind: 'key-lost', key: random.pick(keys) }),
       (atMs) => ({ atMs, kind: 'connections-killed' }),
     ]);
-  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED }];
+  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED, asks: true }];
   let [atMs, cards] = [2 * CALM_MS, deck()];
   while (atMs + CALM_MS <= lengthMs) {
     const [card, ...rest] = cards;
