@@ -9,6 +9,9 @@ import type { Running } from './running.js';
 /** Between two tries to tell the store. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
+/** To begin is tried so often: one answer may have been lost. */
+export const BEGIN_TRIES = 2;
+
 /** What the store knows of work that is to be done once: asked and told, and asked again where there is no answer. */
 export class OnceAccount {
   readonly #owner: { readonly once?: OnceStore | undefined };

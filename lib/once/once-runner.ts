@@ -17,7 +17,7 @@ import {
   type ResolvedOnceOptions,
   type RunOnceOptions,
 } from './once-options.js';
-import { OnceAccount } from './once-account.js';
+import { BEGIN_TRIES, OnceAccount } from './once-account.js';
 import { doneElsewhere, exhausted } from './results.js';
 import { attemptUnder, type Running } from './running.js';
 import { errorText, valueAsJson } from './texts.js';
@@ -38,9 +38,6 @@ export interface OnceWork<T> {
   readonly signal: AbortSignal | undefined;
   readonly work: (attempt: OnceAttempt) => T | PromiseLike<T>;
 }
-
-/** To begin is tried so often: one answer may have been lost. */
-const BEGIN_TRIES = 2;
 
 /** Work that is to be done once, in this process: begins attempts under the locks that it is given, and tells how they end. */
 export class OnceRunner {

@@ -1,0 +1,39 @@
+/**
+ * The rooms of `lib/`, from the lowest to the highest, and what each may import of the others. `.dependency-cruiser.mjs` makes its
+ * rules of it, and docs/architecture.md its table (test/docs/rooms.spec.ts).
+ */
+export const ROOMS = {
+  time: [],
+  errors: [],
+  key: ['errors', 'time'],
+  observe: ['errors'],
+  store: ['errors', 'time'],
+  options: ['errors', 'store'],
+  lease: ['errors', 'observe', 'options', 'store', 'time'],
+  queue: ['errors', 'lease', 'options', 'store', 'time'],
+  sections: ['errors', 'lease', 'queue', 'store', 'time'],
+  once: ['errors', 'lease', 'options', 'queue', 'sections', 'store', 'time'],
+  engine: [
+    'errors',
+    'key',
+    'lease',
+    'observe',
+    'once',
+    'options',
+    'queue',
+    'sections',
+    'store',
+    'time',
+  ],
+  nest: ['engine', 'errors', 'key', 'lease', 'once', 'options', 'queue', 'sections', 'time'],
+  testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
+};
+
+/** The rooms of the Redis store, likewise. */
+export const REDIS_ROOMS = {
+  scripts: [],
+  client: ['scripts'],
+  wakeups: ['client'],
+  node: ['client', 'scripts', 'wakeups'],
+  quorum: ['client', 'node'],
+};
