@@ -45,10 +45,22 @@ export type TryRunResult<T> =
   | { readonly acquired: true; readonly value: T }
   | { readonly acquired: false; readonly retryAfterMs: number };
 
-/** Locks by hand, for whoever has no Nest: call `open()` first and `shutdown()` at the end. */
+/** Locks by hand, without Nest: call `open()` first and `shutdown()` at the end. */
 export class LockEngine {
   readonly #parts: Parts;
   readonly #granting: Granting;
+
+  /** @internal Work that is to be done once. */
+  readonly once: OnceRunner;
+
+  /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  readonly present: <E>(error: E) => E;
+
+  /** @internal Records where calls come from. */
+  readonly sites: CallSites;
+
+  /** @internal Time, timers, chance and ids. */
+  readonly runtime: Runtime;
 
   /** @throws LockConfigurationError for options that are wrong */
   constructor(options: LockModuleOptions, surroundings: Surroundings) {
@@ -66,7 +78,7 @@ export class LockEngine {
    *
    * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
    *
-   * @throws LockNotAcquiredError when the wait (default 10 s) was in vain; LockStoreUnavailableError when the store does not
+   * @throws LockNotAcquiredError when the wait (default 10 s) timed out; LockStoreUnavailableError when the store does not
    * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
    * when that aborts.
    */
@@ -182,7 +194,7 @@ export class LockEngine {
   }
 
   /**
-   * Ends whoever's lock of a key. `true` when there was one. For operators: its holder loses the lock while it works, and learns of
+   * Ends the lock of a key, whoever holds it. `true` when there was one. For operators: its holder loses the lock while it works, and learns of
    * it at its next renewal.
    */
   async forceRelease(key: string): Promise<boolean> {
@@ -239,18 +251,6 @@ export class LockEngine {
     await new Shutdown(this.#parts).run(timeoutMs);
   }
 
-  /** @internal Work that is to be done once. */
-  readonly once: OnceRunner;
-
-  /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
-  readonly present: <E>(error: E) => E;
-
-  /** @internal Records where calls come from. */
-  readonly sites: CallSites;
-
-  /** @internal */
-  readonly runtime: Runtime;
-
   /** @internal Makes the holder of a key, in this process, lose it at once; for tests of what code does then. */
   lose(key: string): boolean {
     return this.#parts.keeper.loseKey(key, 'stolen');
@@ -283,6 +283,15 @@ export class LockEngine {
     resolveAcquireOptions(options, this.#parts.options);
   }
 
+  /** @internal Runs a check whose error leaves. */
+  checked<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      throw this.present(error);
+    }
+  }
+
   /** A stream that the work returns would go on after the lock was given back. */
   async #whole<T>(work: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
     const value = await work(lock);
@@ -298,15 +307,6 @@ export class LockEngine {
 
   #keys(keys: string | readonly string[]): readonly string[] {
     return this.checked(() => canonicalKeys(keys));
-  }
-
-  /** @internal Runs a check whose error leaves. */
-  checked<T>(check: () => T): T {
-    try {
-      return check();
-    } catch (error) {
-      throw this.present(error);
-    }
   }
 
   #unavailable(

@@ -7,7 +7,7 @@ const MOST_CALLS_NAMED = 10;
 
 /**
  * The call waits, inside a section, for a key that is held by a section which waits, over others perhaps, for one that this call's own
- * section holds (HTTP 409): it would wait for ever, or until one of them gives up. Told at once to the one that closes the circle; the
+ * section holds (HTTP 409): it would wait indefinitely, or until one of them gives up. Told at once to the one that closes the circle; the
  * others go on as soon as its section has ended. Seen within one process.
  */
 export class LockDeadlockError extends LockError {

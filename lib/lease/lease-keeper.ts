@@ -57,7 +57,7 @@ export class LeaseKeeper {
     this.#cleanUp = new CleanUp({ store, scheduler, onRemoved });
   }
 
-  /** From here on, whoever waits is told when a lease ends. */
+  /** From here on, waiting callers are notified when a lease ends. */
   isFollowedBy(successors: Successors): void {
     this.#successors = successors;
   }

@@ -4,6 +4,6 @@ import type { Lease } from './lease.js';
 export interface Successors {
   /** Gives a lease that its holder gives back to the next caller of this process who waits for it; answers whether there was one. */
   passOn(lease: Lease): boolean;
-  /** The keys were released, or may have been: whoever waits for one of them looks again. */
+  /** The keys were released, or may have been: callers who wait for one of them look again. */
   wake(keys: readonly string[]): void;
 }

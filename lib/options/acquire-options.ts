@@ -144,9 +144,8 @@ export function resolveAcquireOptions(
   const mode = holdModeFrom(resolved);
   refuseLimitOnQuorum(mode, defaults);
   refuseLongMinHold(minHoldMs, ttlMs);
-  const within = ttlWithin(ttlMs, defaults.restartGuard);
   return {
-    ttlMs: within,
+    ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
     autoExtend,
     maxHoldMs,

@@ -29,7 +29,7 @@ export class Caller {
   /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
-  /** What the store said last; it decides what a wait that ends in vain is called. */
+  /** What the store said last; it decides what a wait that times out is called. */
   #lastOutcome: Held | Unavailable | undefined;
   #over = false;
   #resolve!: (lease: Lease) => void;

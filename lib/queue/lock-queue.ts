@@ -76,7 +76,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
   }
 
-  /** The keys were released, or may have been: whoever stands in line for one of them looks again. */
+  /** The keys were released, or may have been: lines that want one of them look again. */
   wake(keys: readonly string[]): void {
     for (const key of keys) for (const line of this.#linesByKey.get(key) ?? []) line.wake();
   }

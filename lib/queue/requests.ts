@@ -35,7 +35,7 @@ export class LockRequests {
   readonly #deps: Dependencies;
   /** Marks the tokens of this service, so that it knows which orphans are its own. */
   readonly #maker: string;
-  /** Requests that are on their way, and whoever waits for one. */
+  /** Requests that are on their way, and lines. */
   readonly pending = new PendingTasks();
 
   constructor(dependencies: Dependencies) {

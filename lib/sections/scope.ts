@@ -105,7 +105,7 @@ export async function enterNested(
     } else if (section.overlaps(keys)) {
       const problem =
         `${list} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
-        'Locks taken one after the other can wait for each other for ever: take all of them in the outer call.';
+        'Locks taken one after the other can wait for each other indefinitely: take all of them in the outer call.';
       throw new LockReentrancyError({ keys, problem });
     }
   }

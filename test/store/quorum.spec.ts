@@ -165,7 +165,7 @@ describe('a wrong password', () => {
       keys: ['key'],
       nodes: outcome.nodes,
     });
-    expect(error.message).toContain('must be mended first');
+    expect(error.message).toContain('must be fixed first');
   });
 });
 

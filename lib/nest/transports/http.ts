@@ -82,7 +82,7 @@ export const httpTransport: Transport = {
     };
   },
 
-  // Events may never end by themselves: the lock would be held for ever.
+  // Events may never end by themselves: the lock would be held indefinitely.
   endsUnsubscribed: (context) => Reflect.getMetadata(SSE, context.getHandler()) === true,
 };
 

@@ -11,6 +11,6 @@ export const otherTransport: Transport = {
   },
   responseEnd: () => undefined,
   watchClient: () => () => undefined,
-  // Streams may never end by themselves: the lock would be held for ever.
+  // Streams may never end by themselves: the lock would be held indefinitely.
   endsUnsubscribed: () => true,
 };

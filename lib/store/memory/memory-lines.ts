@@ -1,9 +1,6 @@
 import type { Clock } from '../../time/clock.js';
 import type { LeaseReference, LinePlace } from '../lock-store.js';
-import { keepsForMs } from '../overtaking.js';
-
-/** How long a key waits for the one in line that it was given to. */
-export const LONGEST_CLAIM_MS = 1_000;
+import { keepsForMs, LONGEST_CLAIM_MS } from '../overtaking.js';
 
 /** A place in the lines of all its keys. */
 export interface Waiter {

@@ -13,7 +13,8 @@ import type {
   ReleaseOutcome,
 } from '../lock-store.js';
 import { MemoryHolds } from './memory-holds.js';
-import { LONGEST_CLAIM_MS, MemoryLines } from './memory-lines.js';
+import { LONGEST_CLAIM_MS } from '../overtaking.js';
+import { MemoryLines } from './memory-lines.js';
 import { MemoryOnceStore } from './memory-once-store.js';
 import type { OnceStore } from '../once-store.js';
 

@@ -20,8 +20,8 @@ export interface RedisNodeOptions {
 /** How a lease is given back. */
 export interface ReleaseManner {
   /**
-   * Who is told, if not whoever it may concern. Nobody: whom this vote refused has a reason of its own to look again. Only those who came
-   * before, because it goes on standing in line.
+   * Which callers in line are notified. Default: all that the release may concern. `'nobody'`: the callers that this vote refused have a
+   * reason of their own to look again. `'older'`: only those who came before, because this caller stays in line.
    */
   readonly wakes?: 'nobody' | 'older';
   /** Nothing is given back, and only the line is left. */
@@ -32,6 +32,6 @@ export interface ReleaseManner {
   readonly leaves?: LinePlace;
   /** For so long the keys stay taken. */
   readonly keepMs?: number | undefined;
-  /** Default `'fails'`: whoever gives back what is left of a request tries again later. */
+  /** Default `'fails'`: the clean-up tries again later. */
   readonly whileDown?: WhileDown;
 }

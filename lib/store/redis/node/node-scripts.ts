@@ -1,5 +1,6 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
+import { LONGEST_CLAIM_MS } from '../../overtaking.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import type { RedisInbox } from '../wakeups/redis-inbox.js';
@@ -28,9 +29,6 @@ interface NodeParts {
   /** Told what was answered with an error, or could not be done in full, and in which slot of a Cluster. */
   readonly onFailure: (failed: Unavailable, slot: number) => void;
 }
-
-/** How long a key waits for the one in line that it was given to: a process that is frozen costs so much. */
-const LONGEST_CLAIM_MS = 1_000;
 
 /** What the scripts of one node have in common: how they are sent, what they are told of the node, and what is learnt from the answers. */
 export class NodeScripts {

@@ -194,7 +194,7 @@ local function enqueue(busy, pttl)
   return ticket
 end
 
--- Over several masters: who holds a key together with others goes behind those who wait, or they would wait for ever.
+-- Over several masters: who holds a key together with others goes behind those who wait, or they would wait indefinitely.
 local function must_queue(queue, holders)
   if not mode or live(holders) == 0 then return false end
   local info = redis.pcall('INFO', 'cluster')
