@@ -1,9 +1,9 @@
 /**
  * The parts of the tests. What a spec imports says which of them it belongs to, so no list has to be kept.
  *
- * - `main`, which `npm test` runs: everything but the samples
+ * - `main`, which `npm test` runs: everything but `test/soak/` and the samples
  * - `unit`: what needs no server, no other process and no compiler
- * - `soak`: what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `soak`: `test/soak/`, and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `samples`: the programs of `sample/` and the demo
  * - `all`: every spec, for `npm test -- test/queue`
  */
@@ -15,18 +15,19 @@ const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const SPEC = /\.spec\.ts$/;
 const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
-const SOAK = 'test/support/soak.ts';
+const LONG = /^test\/soak\//;
+const HAS_SHARE = 'test/support/soak.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
-const isSample = (spec) => SAMPLE.test(spec);
-const isUnit = (spec) => !isSample(spec) && disjoint(importsOf(spec), NOT_UNIT);
+const isMain = (spec) => !SAMPLE.test(spec) && !LONG.test(spec);
+const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
 
 const BELONGS = {
-  main: (spec) => !isSample(spec),
+  main: isMain,
   unit: isUnit,
-  soak: (spec) => importsOf(spec).has(SOAK),
-  samples: isSample,
+  soak: (spec) => LONG.test(spec) || importsOf(spec).has(HAS_SHARE),
+  samples: (spec) => SAMPLE.test(spec),
   all: () => true,
 };
 

@@ -240,8 +240,8 @@ export function describeModes(
       it('lose it by a forced release, and learn of it', async () => {
         const [one, two, three] = await setUp();
         const locks = [
-          await one.acquire(key, { ...SHARED, ttl: 900 }),
-          await two.acquire(key, { ...SHARED, ttl: 900 }),
+          await one.acquire(key, { ...SHARED, ttl: '3s' }),
+          await two.acquire(key, { ...SHARED, ttl: '3s' }),
         ];
         const lost = services
           .slice(0, 2)

@@ -5,9 +5,10 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
 import { Cluster } from 'ioredis';
-import { LockService, type AcquireOptions, MemoryLockStore } from 'nestjs-holdfast';
+import type { AcquireOptions } from '../../lib/options/acquire-options.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
+import { Locks } from '../support/locks.js';
 import { Recorder } from '../faults/history.js';
 import { range } from '../faults/plan.js';
 import { Random } from '../faults/random.js';
@@ -26,7 +27,6 @@ export interface MixSettings {
 
 const { name, seed, folder, address, crews } = JSON.parse(process.argv[2] ?? '') as MixSettings;
 
-Logger.overrideLogger(false);
 const recorder = new Recorder(folder, `mix-${name}`);
 const calls = new RecordedCalls(recorder, name);
 const finishing = new AbortController();
@@ -39,15 +39,15 @@ const cluster =
       )
     : undefined;
 
-function openService({ user, database = 0 }: Crew): LockService {
-  if (address.kind === 'memory') return new LockService({ store: memory });
-  if (cluster !== undefined) return new LockService({ redis: cluster });
+function openService({ user, database = 0 }: Crew): Locks {
+  if (address.kind === 'memory') return new Locks({ store: memory });
+  if (cluster !== undefined) return new Locks({ redis: cluster });
   const who = user === undefined ? '' : `${user}:${user}@`;
   const urls = address.ports.map((port) => `redis://${who}127.0.0.1:${port}/${database}`);
-  return new LockService({ redis: urls.length === 1 ? urls[0]! : urls });
+  return new Locks({ redis: urls.length === 1 ? urls[0]! : urls });
 }
 
-async function callAgainAndAgain(crew: Crew, locks: LockService, random: Random): Promise<void> {
+async function callAgainAndAgain(crew: Crew, locks: Locks, random: Random): Promise<void> {
   const { startAtMs = 0, rounds = Infinity, pauseMs } = crew;
   await sleep(startAtMs);
   for (let round = 0; round < rounds && !finishing.signal.aborted; round += 1) {
@@ -59,7 +59,7 @@ async function callAgainAndAgain(crew: Crew, locks: LockService, random: Random)
 /** Shorter than a timer can be, if need be. */
 const pause = (ms: number): Promise<unknown> => (ms === 0 ? nextTurn() : sleep(ms));
 
-async function callOnce(crew: Crew, locks: LockService, random: Random): Promise<void> {
+async function callOnce(crew: Crew, locks: Locks, random: Random): Promise<void> {
   const how = random.pick<How>(crew.hows ?? ['run']);
   const keys = random.sample(crew.keys, random.between(...(crew.keysAtOnce ?? [1, 1])));
   const ttl = random.pick(crew.ttlsMs);
@@ -83,7 +83,7 @@ function optionsOf(mode: string): AcquireOptions {
 }
 
 /** Opens the service, and has a caller wait: until its inbox is connected, nobody can be called, and on a busy machine that takes time. */
-async function waitOnce(locks: LockService, index: number): Promise<void> {
+async function waitOnce(locks: Locks, index: number): Promise<void> {
   await locks.open();
   const key = `warm-up:${name}:${String(index)}`;
   const lock = await locks.acquire(key);

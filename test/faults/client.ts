@@ -3,8 +3,8 @@
  * `ClientSettings` as JSON. It says `ready` to its parent, and ends when that says `finish`, or is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { Locks } from '../support/locks.js';
 import { Recorder } from './history.js';
 import { KEYS, LONGEST_TTL_MS, ttlOf } from './plan.js';
 import { Random } from './random.js';
@@ -35,10 +35,9 @@ const LONGEST_WAIT_MS = 3_000;
 const settings = JSON.parse(process.argv[2] ?? '') as ClientSettings;
 const { slot, name: client, seed, folder, urls, options, sabotage } = settings;
 
-Logger.overrideLogger(false);
 const recorder = new Recorder(folder, `client-${client}`);
 const redis = sabotage === 'one-node' ? urls.slice(slot % urls.length).slice(0, 1) : urls;
-const locks = new LockService({ ...options, redis: redis.length === 1 ? redis[0]! : redis });
+const locks = new Locks({ ...options, redis: redis.length === 1 ? redis[0]! : redis });
 const calls = new RecordedCalls(
   recorder,
   client,

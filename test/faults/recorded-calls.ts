@@ -1,6 +1,9 @@
 /** Callers of a client process: they ask for locks, hold them, and write down what they see. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockError, type AcquireOptions, type Lock, type LockService } from 'nestjs-holdfast';
+import type { LockEngine } from '../../lib/engine/lock-engine.js';
+import { LockError } from '../../lib/errors.js';
+import type { Lock } from '../../lib/lease/lock.js';
+import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { now, type Recorder } from './history.js';
 
 /** `poll` tries again and again until its wait is over. */
@@ -39,7 +42,7 @@ export class RecordedCalls {
   }
 
   /** Never rejects: what went wrong is in the history. */
-  async make(locks: LockService, call: Call): Promise<void> {
+  async make(locks: LockEngine, call: Call): Promise<void> {
     const client = this.#client;
     const ask = (this.#asks += 1);
     const { how, keys, options, waitMs, patienceMs } = call;
@@ -65,7 +68,7 @@ export class RecordedCalls {
     }
   }
 
-  async #try(locks: LockService, { how, keys, options, waitMs }: Call): Promise<Lock | null> {
+  async #try(locks: LockEngine, { how, keys, options, waitMs }: Call): Promise<Lock | null> {
     const { wait: _wait, ...withoutWait } = options;
     const until = now() + waitMs;
     for (;;) {
@@ -77,7 +80,7 @@ export class RecordedCalls {
 
   /** `run` gives the lock back by itself. */
   async #run(
-    locks: LockService,
+    locks: LockEngine,
     ask: number,
     { keys, options, holdMs }: Call,
     signal: AbortSignal | undefined,

@@ -3,11 +3,11 @@
  * it is let go. Arguments: URL of Redis, its name, `hang` or `pause`.
  */
 import { Redis } from 'ioredis';
-import { LockService } from '../../lib/index.js';
+import { Locks } from '../support/locks.js';
 
 const [url = '', name = '', how] = process.argv.slice(2);
 const redis = new Redis(url);
-const locks = new LockService({ redis: url });
+const locks = new Locks({ redis: url });
 await locks.open();
 const options = { attempts: 3, ttl: '1s', wait: '60s' } as const;
 const { outcome, attempts } = await locks.runOnce(

@@ -3,11 +3,12 @@
  * Arguments: URL of Redis, its name, and what it does with its attempt: `work`, `fail` or `hang`.
  */
 import { Redis } from 'ioredis';
-import { LockingWorker, LockService } from '../../lib/index.js';
+import { LockingWorker } from '../../lib/once/locking-worker.js';
+import { Locks } from '../support/locks.js';
 
 const [url = '', name = '', how] = process.argv.slice(2);
 const redis = new Redis(url);
-const locks = new LockService({ redis: url });
+const locks = new Locks({ redis: url });
 await locks.open();
 
 const tell = (event: string, attempt?: number, last?: boolean): Promise<unknown> =>

@@ -64,9 +64,9 @@ describe('a callback under a lock', () => {
   });
 
   it('is renewed while it runs: a slow one keeps its lock', async () => {
-    await mine.run('order:1', { ttl: '300ms' }, async (lock) => {
+    await mine.run('order:1', { ttl: '1500ms' }, async (lock) => {
       const first = await owner();
-      const others = theirs.acquire('order:1', { wait: '600ms' }); // two TTLs
+      const others = theirs.acquire('order:1', { wait: '3s' }); // two TTLs
       await expect(others).rejects.toThrow(LockNotAcquiredError);
       expect({ held: lock.isHeld, owner: await owner() }).toEqual({ held: true, owner: first });
     });

@@ -100,7 +100,7 @@ describe('the scope', () => {
   });
 
   it('rejects when somebody else took the lock away in the middle', async () => {
-    const scope = mine.run('printer', { ttl: '600ms' }, async ({ signal }) => {
+    const scope = mine.run('printer', { ttl: '3s' }, async ({ signal }) => {
       await theirs.forceRelease('printer');
       await aborted(signal); // at its next renewal
     });

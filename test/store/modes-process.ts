@@ -5,12 +5,13 @@
  */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockService, type AcquireOptions } from '../../lib/index.js';
+import type { AcquireOptions } from '../../lib/options/acquire-options.js';
+import { Locks } from '../support/locks.js';
 
 const [what = '', json = '{}', ...urls] = process.argv.slice(2);
 const options = JSON.parse(json) as AcquireOptions;
 const redis = new Redis(urls[0] ?? '');
-const locks = new LockService({ redis: urls.length === 1 ? (urls[0] ?? '') : urls });
+const locks = new Locks({ redis: urls.length === 1 ? (urls[0] ?? '') : urls });
 await locks.open();
 
 /** Answers who is inside, as numbers of readers, writers and limited ones. */

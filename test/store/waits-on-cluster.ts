@@ -1,8 +1,8 @@
 /** A process that waits for a lock on a Cluster, and never gives it back: `waits-on-cluster.ts <startup nodes as JSON> <key>`. */
 import { Cluster, type ClusterNode } from 'ioredis';
-import { LockService } from 'nestjs-holdfast';
+import { Locks } from '../support/locks.js';
 
 const [nodes = '[]', key = ''] = process.argv.slice(2);
 const client = new Cluster(JSON.parse(nodes) as ClusterNode[], { lazyConnect: true });
-const locks = new LockService({ redis: client, ttl: '60s' });
+const locks = new Locks({ redis: client, ttl: '60s' });
 await locks.acquire(key, { wait: '10m' });

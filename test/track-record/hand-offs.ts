@@ -7,7 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { Locks } from '../support/locks.js';
 
 const [url = '', key = '', processes, callers, total, options = '{}'] = process.argv.slice(2);
 
@@ -20,7 +21,7 @@ local inside, holder = redis.call('INCR', 'inside'), redis.call('GET', KEYS[1])
 local line = table.concat(redis.call('ZRANGE', KEYS[2], 0, -1), ',')
 return redis.call('RPUSH', 'log', table.concat({ inside, holder, ARGV[1], ARGV[2], line }, '|'))`;
 
-const locks = new LockService({
+const locks = new Locks({
   ...(JSON.parse(options) as LockModuleOptions),
   redis: url,
   ttl: TTL_MS,

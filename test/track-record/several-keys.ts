@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockService } from 'nestjs-holdfast';
+import { Locks } from '../support/locks.js';
 
 const [url = '', processes, rounds, one = '', other = ''] = process.argv.slice(2);
 
@@ -14,7 +14,7 @@ for i, key in ipairs(KEYS) do
   redis.call('RPUSH', 'log:' .. key, redis.call('INCR', 'inside:' .. key) .. ' ' .. ARGV[1])
 end`;
 
-const locks = new LockService({ redis: url, ttl: '1m', wait: '1m' });
+const locks = new Locks({ redis: url, ttl: '1m', wait: '1m' });
 const witness = new Redis(url);
 let had = 0;
 

@@ -7,7 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { Locks } from '../support/locks.js';
 
 export interface WaitOrder {
   readonly key: string;
@@ -25,7 +26,7 @@ async function nextOrder(): Promise<WaitOrder | undefined> {
 }
 
 async function waitOnce({ key, name, options, holdMs }: WaitOrder): Promise<void> {
-  const locks = new LockService({ ...options, redis: url });
+  const locks = new Locks({ ...options, redis: url });
   await locks.open();
   await witness.hset('pids', name, process.pid);
   await witness.blpop(`begin:${name}`, 0);

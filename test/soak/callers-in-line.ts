@@ -4,20 +4,19 @@
  * `node --expose-gc callers-in-line.ts <redis url> <callers> <"one key" or "a key each"> <options of the service as JSON>`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { Locks } from '../support/locks.js';
 import { heapInUse } from './heap.js';
 
 const [url = '', callers, what, options = '{}'] = process.argv.slice(2);
 
-Logger.overrideLogger(false);
 const settings: LockModuleOptions = {
   ...(JSON.parse(options) as LockModuleOptions),
   redis: url,
   ttl: '1m',
 };
-const [holder, waiter] = [new LockService(settings), new LockService(settings)];
+const [holder, waiter] = [new Locks(settings), new Locks(settings)];
 const redis = new Redis(url);
 
 const keyOf = (index: number): string => (what === 'one key' ? 'key' : `key:${String(index)}`);

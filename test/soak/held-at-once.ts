@@ -5,8 +5,8 @@
  * The service has a clock of its own, which stands still until all locks are held: a busy machine may take its time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
-import { LockService, type Lock } from 'nestjs-holdfast';
+import type { Lock } from '../../lib/lease/lock.js';
+import { Locks } from '../support/locks.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { heapInUse } from './heap.js';
 
@@ -17,12 +17,8 @@ const TTL_MS = 60_000;
 const RENEWED_MS = TTL_MS / 3 + 10;
 const PATIENCE_MS = 30_000;
 
-Logger.overrideLogger(false);
 const clock = new VirtualRuntime();
-const locks = new LockService(
-  { redis: url, ttl: TTL_MS, nodeTimeout: PATIENCE_MS },
-  { runtime: clock },
-);
+const locks = new Locks({ redis: url, ttl: TTL_MS, nodeTimeout: PATIENCE_MS }, clock);
 let lost = 0;
 locks.on('lost', () => (lost += 1));
 

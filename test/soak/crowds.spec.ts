@@ -1,14 +1,13 @@
 import { afterAll, describe, it } from '@jest/globals';
 import { watchHandles } from '../support/no-leaks.js';
-import { share } from '../support/soak.js';
-import { type Crew, type EnginePlan, FAIR_WAIT_MS } from './plan.js';
-import { expectSound } from './report.js';
-import { playOnce } from './stage.js';
+import { type Crew, type EnginePlan, FAIR_WAIT_MS } from '../engine/plan.js';
+import { expectSound } from '../engine/report.js';
+import { playOnce } from '../engine/stage.js';
 
 const LIMIT_MS = 90_000;
 
 /** Everybody waits for it by the time it is given back. */
-const HELD_MS = share(2_500, 4_000);
+const HELD_MS = 4_000;
 
 const HOLDER: Crew = {
   process: 0,
@@ -45,7 +44,7 @@ describe('many readers in line', () => {
   it(
     'HF-9 those who died keep nobody waiting who lives',
     async () => {
-      const crowd: Crew = { ...READERS, callers: share(300, 1_500) };
+      const crowd: Crew = { ...READERS, callers: 1_500 };
       const writer: Crew = { ...HOLDER, startAtMs: HELD_MS - 200, holdMs: [0, 0], rounds: 20 };
       const killed = { atMs: HELD_MS - 500, kind: 'process-killed', process: 1 } as const;
       const crews = [HOLDER, crowd, writer];
@@ -60,7 +59,7 @@ describe('many readers in line', () => {
       const crowd: Crew = {
         ...READERS,
         services: 5,
-        callers: share(40, 100),
+        callers: 100,
         holdMs: [3_000, 3_000],
       };
       const crews = [HOLDER, crowd];
@@ -69,7 +68,6 @@ describe('many readers in line', () => {
     LIMIT_MS,
   );
 
-  // Not fewer of them in a share: nothing would be lost in any case.
   it(
     'HF-12 6,000 of one process cost it no lock that it holds meanwhile',
     async () => {

@@ -2,16 +2,14 @@
  * Locks and releases many keys and prints how large the heap was before and after, in bytes, as JSON:
  * `node --expose-gc locks-and-releases.ts <redis url, or "memory"> <keys>`.
  */
-import { Logger } from '@nestjs/common';
-import { LockService } from 'nestjs-holdfast';
+import { Locks } from '../support/locks.js';
 import { heapInUse } from './heap.js';
 
 const [where = '', count = ''] = process.argv.slice(2);
 const AT_ONCE = 500;
 
-Logger.overrideLogger(false);
 const options = where === 'memory' ? { store: 'memory' as const } : { redis: where };
-const locks = new LockService({ ...options, ttl: 30_000 });
+const locks = new Locks({ ...options, ttl: 30_000 });
 
 /** None of the ways to lock may leave anything behind; most keys take the short one, to be done in time. */
 async function lockAndRelease(index: number): Promise<void> {

@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ChildScript } from '../support/child-script.js';
 import { RedisServer } from '../support/redis-server.js';
-import { share } from '../support/soak.js';
 
 /** A tenth of the heap before is 100 bytes and more of each key: less than a leftover entry of a map, with its key. */
-const KEYS = share(10_000, 100_000);
+const KEYS = 100_000;
 /** So many that they are most of the heap. */
-const HELD = share(25_000, 100_000);
-const CALLERS = share(2_000, 10_000);
+const HELD = 100_000;
+const CALLERS = 10_000;
 const LIMIT_MS = 120_000;
 
 const LOCKS_AND_RELEASES = new URL('./locks-and-releases.ts', import.meta.url);
