@@ -1,14 +1,13 @@
 import { afterAll, describe, it } from '@jest/globals';
 import { watchHandles } from '../support/no-leaks.js';
-import { share } from '../support/soak.js';
-import { planOf, STORES } from './plan.js';
-import { expectSound } from './report.js';
-import { playOnce } from './stage.js';
+import { planOf, STORES } from '../engine/plan.js';
+import { expectSound } from '../engine/report.js';
+import { playOnce } from '../engine/stage.js';
 
-/** Another one, to see a failure again: HOLDFAST_ENGINE_SEED=… npm test -- test/engine */
+/** Another one, to see a failure again: HOLDFAST_ENGINE_SEED=… npm test -- test/soak/engine */
 const SEED = Number(process.env.HOLDFAST_ENGINE_SEED ?? 20_261_121);
 
-const LENGTH_MS = share(2_200, 6_000);
+const LENGTH_MS = 6_000;
 
 const handles = watchHandles();
 
