@@ -6,7 +6,7 @@ describe('runOnce on a test store', () => {
   let test: ReturnType<typeof createTestLocks>;
 
   beforeEach(() => {
-    test = createTestLocks({ nodeTimeout: 50, ttl: 100 });
+    test = createTestLocks({ nodeTimeout: 300, ttl: 1_500 });
   });
 
   afterEach(() => test.locks.shutdown(0));

@@ -252,7 +252,7 @@ describe('fail and recover', () => {
   });
 
   it('let a lock end that cannot be renewed meanwhile', async () => {
-    const lock = await locks.acquire('order:42', { ttl: 100 });
+    const lock = await locks.acquire('order:42', { ttl: '1500ms' });
     testLocks.fail();
     await new Promise<void>((resolve) => {
       lock.signal.addEventListener('abort', () => {
