@@ -283,6 +283,19 @@ describe('a server whose memory is full', () => {
     expect(await store.release(reader)).toEqual({ status: 'released' });
     expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
   });
+
+  it.each(['exclusive', 'shared', 'limit:2'] as const)(
+    'keeps the key taken for as long as a release says, and no longer: %s',
+    async (mode) => {
+      const lease = request('key', { token: oneToken(mode) });
+      await store.acquire(lease);
+      await redis.config('SET', 'maxmemory', '1');
+      expect(await store.release(lease, undefined, 5_000)).toEqual({ status: 'released' });
+      const leftMs = await redis.pttl(MAIN);
+      expect(leftMs).toBeGreaterThan(0);
+      expect(leftMs).toBeLessThanOrEqual(5_010);
+    },
+  );
 });
 
 describe('a process that is killed', () => {

@@ -108,7 +108,9 @@ local function remove_all_holders(main, holders)
 end
 
 local function keep_held(main, fence, holders)
-  if mode_of(token) then add_holder(main, holders, token, hold, phase_of(main, holders, mode_of(token))) else redis.call('PEXPIRE', main, hold) end
+  -- First, for a server whose memory is full refuses no other write after it.
+  redis.call('PEXPIRE', main, hold)
+  if mode_of(token) then add_holder(main, holders, token, hold, phase_of(main, holders, mode_of(token))) end
   -- The fence must outlive the key, also where that lasts longer than it would have.
   local life = redis.pcall('PTTL', fence)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
