@@ -1,0 +1,86 @@
+import type { Keyspace } from '../keyspace.js';
+import { invalidExpiry, NO_INTEGER, OK, UnknownCommand, type RawReply } from '../replies.js';
+import { SortedSet } from '../sorted-set.js';
+import { reads, writes, type Command } from './command.js';
+import { globOf, integerOf } from './parse.js';
+
+/** What works on keys of any type. */
+export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
+  DEL: writes(-2, ({ keyspace }, argv) => {
+    let deleted = 0;
+    for (let index = 1; index < argv.length; index += 1) {
+      const key = argv[index] as string;
+      if (keyspace.get(key) === undefined) continue;
+      keyspace.delete(key);
+      deleted += 1;
+    }
+    return deleted;
+  }),
+  EXISTS: reads(-2, ({ keyspace }, argv) => {
+    let found = 0;
+    for (let index = 1; index < argv.length; index += 1)
+      if (keyspace.get(argv[index] as string) !== undefined) found += 1;
+    return found;
+  }),
+  PTTL: reads(2, ({ keyspace }, [, key = '']) => leftMs(keyspace, key)),
+  TTL: reads(2, ({ keyspace }, [, key = '']) => {
+    const left = leftMs(keyspace, key);
+    return left < 0 ? left : Math.floor((left + 500) / 1_000);
+  }),
+  PEXPIRE: writes(-3, ({ keyspace }, argv) => expire(keyspace, argv, { unitMs: 1 })),
+  EXPIRE: writes(-3, ({ keyspace }, argv) => expire(keyspace, argv, { unitMs: 1_000 })),
+  PERSIST: writes(2, ({ keyspace }, [, key = '']) => {
+    const entry = keyspace.get(key);
+    if (entry === undefined || entry.expiresAtMs === Infinity) return 0;
+    entry.expiresAtMs = Infinity;
+    keyspace.changed(key);
+    return 1;
+  }),
+  TYPE: reads(2, ({ keyspace }, [, key = '']) => {
+    const value = keyspace.get(key)?.value;
+    if (value === undefined) return 'none';
+    if (typeof value === 'string') return 'string';
+    return value instanceof SortedSet ? 'zset' : 'hash';
+  }),
+  KEYS: reads(2, ({ keyspace }, [, pattern = '']) => {
+    const glob = globOf(pattern);
+    return keyspace
+      .visible()
+      .map(([key]) => key)
+      .filter((key) => glob.test(key));
+  }),
+  DBSIZE: reads(1, ({ keyspace }) => keyspace.visible().length),
+  FLUSHALL: writes(-1, ({ keyspace }) => flush(keyspace)),
+  FLUSHDB: writes(-1, ({ keyspace }) => flush(keyspace)),
+};
+
+function leftMs(keyspace: Keyspace, key: string): number {
+  const entry = keyspace.get(key);
+  if (entry === undefined) return -2;
+  return entry.expiresAtMs === Infinity ? -1 : entry.expiresAtMs - keyspace.nowMs;
+}
+
+function expire(
+  keyspace: Keyspace,
+  [name = '', key = '', text = '', option]: readonly string[],
+  { unitMs }: { readonly unitMs: number },
+): RawReply {
+  if (option !== undefined) throw new UnknownCommand(`${name} … ${option}`);
+  const count = integerOf(text);
+  if (count === undefined) return NO_INTEGER;
+  const lifeMs = count * unitMs;
+  if (!Number.isSafeInteger(lifeMs + keyspace.nowMs)) return invalidExpiry(name.toLowerCase());
+  const entry = keyspace.get(key);
+  if (entry === undefined) return 0;
+  if (lifeMs <= 0) keyspace.delete(key);
+  else {
+    entry.expiresAtMs = keyspace.nowMs + lifeMs;
+    keyspace.changed(key);
+  }
+  return 1;
+}
+
+function flush(keyspace: Keyspace): RawReply {
+  keyspace.clear();
+  return OK;
+}
