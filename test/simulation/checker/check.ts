@@ -1,0 +1,39 @@
+/**
+ * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/guarantees.md, and nothing of the
+ * library.
+ */
+import { grantsOf } from '../../faults/grants.js';
+import type { HistoryEvent } from '../../faults/history.js';
+import type { Played } from '../play.js';
+import { answerViolations } from './answers.js';
+import { exclusionViolations } from './exclusion.js';
+import { fencingViolations } from './fencing.js';
+import { leftovers } from './leftovers.js';
+import { livenessViolations } from './liveness.js';
+import { doneFaults, lossesOf } from './losses.js';
+import { onceViolations } from './once.js';
+import { orderViolations } from './order.js';
+import { surprises } from './surprises.js';
+
+/** All violations, in words; none if the world was as it should be. */
+export function check(played: Played): readonly string[] {
+  const { scenario, events } = played;
+  const done = doneFaults(scenario, events);
+  const losses = lossesOf(scenario, done);
+  const killed = new Set(
+    events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
+  );
+  // Of the events only those of calls count there.
+  const grants = grantsOf(events as readonly HistoryEvent[], killed);
+  const facts = { events, grants, losses, done, killed };
+  return [
+    ...exclusionViolations(grants, losses),
+    ...fencingViolations(scenario, facts),
+    ...orderViolations(scenario, facts),
+    ...answerViolations(scenario, facts),
+    ...livenessViolations(scenario, facts),
+    ...onceViolations(facts),
+    ...surprises(scenario, facts),
+    ...leftovers(played),
+  ];
+}

@@ -1,0 +1,31 @@
+import type { Grant } from '../../faults/grants.js';
+import type { Loss } from '../../faults/safety.js';
+import type { SimEvent } from '../history.js';
+import type { DoneFault } from './losses.js';
+
+/** What checks look at. */
+export interface Facts {
+  readonly events: readonly SimEvent[];
+  readonly grants: readonly Grant[];
+  readonly losses: readonly Loss[];
+  readonly done: readonly DoneFault[];
+  readonly killed: ReadonlySet<string>;
+}
+
+/** For how long of a time a process stood still. */
+export function stoodStillMs(
+  events: readonly SimEvent[],
+  client: string,
+  [from, to]: readonly [number, number],
+): number {
+  let sum = 0;
+  let since: number | undefined;
+  for (const event of events) {
+    if (!('client' in event) || event.client !== client) continue;
+    if (event.type === 'paused') since ??= event.at;
+    if (event.type !== 'resumed' || since === undefined) continue;
+    sum += Math.max(0, Math.min(event.at, to) - Math.max(since, from));
+    since = undefined;
+  }
+  return sum + (since === undefined ? 0 : Math.max(0, to - Math.max(since, from)));
+}

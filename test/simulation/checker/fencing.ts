@@ -1,0 +1,63 @@
+import type { Grant } from '../../faults/grants.js';
+import { tokensOfPhases, wrongTokens, type Loss } from '../../faults/safety.js';
+import type { SimEvent } from '../history.js';
+import type { Scenario } from '../scenario.js';
+import type { DoneFault } from './losses.js';
+
+/** Fencing tokens that do not grow, as far as docs/guarantees.md says that they do. */
+export function fencingViolations(
+  scenario: Scenario,
+  {
+    events,
+    grants,
+    losses,
+    done,
+  }: {
+    readonly events: readonly SimEvent[];
+    readonly grants: readonly Grant[];
+    readonly losses: readonly Loss[];
+    readonly done: readonly DoneFault[];
+  },
+): readonly string[] {
+  const exempt = exemption(scenario, done);
+  return [
+    ...(exempt === 'all' ? [] : wrongTokens(grants.filter((grant) => !exempt(grant)))),
+    ...(exempt === 'all' || scenario.servers.length > 1 ? [] : tokensOfPhases(grants, losses)),
+    ...nestedTokens(events),
+  ];
+}
+
+type Exemption = 'all' | ((grant: Grant) => boolean);
+
+function exemption({ servers }: Scenario, done: readonly DoneFault[]): Exemption {
+  const forgot = done.filter(({ fault }) => forgetsTokens(fault));
+  if (forgot.length === 0) return () => false;
+  const stepped = done.some(({ fault }) => fault.kind === 'server-clock-set');
+  const differ = servers.some(({ clock }) => clock.skewMs !== 0 || clock.drift !== 0);
+  // "Data lost and clock set back, or clocks that differ, both."
+  if (stepped || (servers.length > 1 && differ)) return 'all';
+  // "A shared lock that a fail-over brings back."
+  const hasFailedOver = forgot.some(({ fault }) => fault.kind === 'fail-over');
+  return (grant) =>
+    (hasFailedOver && grant.mode !== 'exclusive') ||
+    // "A token may be ahead of their clocks, by 5 ms and the time that the request takes (counted up to 100 ms)."
+    (servers.length > 1 &&
+      forgot.some(({ at }) => grant.grantedAt > at && grant.askedAt < at + AHEAD_MS));
+}
+
+const AHEAD_MS = 150;
+
+const forgetsTokens = (fault: DoneFault['fault']): boolean =>
+  fault.kind === 'server-flushed' ||
+  fault.kind === 'fail-over' ||
+  (fault.kind === 'server-restarted' && fault.data === 'lost');
+
+/** "Nested calls have the token of the lock that they run under." */
+const nestedTokens = (events: readonly SimEvent[]): readonly string[] =>
+  events.flatMap((event) =>
+    event.type === 'nested' && event.fencingToken !== event.outerToken
+      ? [
+          `fencing: ${event.client}#${event.ask} runs in ${event.client}#${event.outer}, and has another token`,
+        ]
+      : [],
+  );

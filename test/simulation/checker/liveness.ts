@@ -1,0 +1,33 @@
+import { gaps } from '../../engine/liveness.js';
+import type { HistoryEvent } from '../../faults/history.js';
+import type { Scenario } from '../scenario.js';
+import { longestTtlMs } from './losses.js';
+import type { Facts } from './facts.js';
+
+/** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
+const CLAIM_MS = 1_000;
+
+/** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
+const LOOKS_EVERY_MS = 5_000;
+
+/** Nobody waits beside a free key for longer than docs/guarantees.md says. */
+export function livenessViolations(
+  scenario: Scenario,
+  { events, grants, done }: Facts,
+): readonly string[] {
+  const { network, service, servers } = scenario;
+  const ttlMs = longestTtlMs(scenario);
+  const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
+  const quietMs =
+    (servers.length === 1 ? 10 : 40) * roundTripMs + (servers.length === 1 ? 50 : 500);
+  const recoveryMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * service.nodeTimeoutMs;
+  const recoveries = done.map(({ at, healedAt }) => ({
+    from: at,
+    until: (healedAt === Infinity ? at : healedAt) + recoveryMs,
+  }));
+  const isBlocked = scenario.processes.some(({ callers }) =>
+    callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
+  );
+  if (isBlocked || service.restartGuard !== undefined) return [];
+  return gaps(events as readonly HistoryEvent[], grants, recoveries, quietMs);
+}

@@ -1,0 +1,97 @@
+/** When the store may forget what it granted, by docs/guarantees.md: the only times at which two may hold one key. */
+import type { Loss } from '../../faults/safety.js';
+import type { SimEvent } from '../history.js';
+import type { Fault, Operation, Scenario } from '../scenario.js';
+
+/** For answers on their way, and timers that are late. */
+const SLACK_MS = 50;
+
+/** A fault that was done, and when. */
+export interface DoneFault {
+  readonly fault: Fault;
+  readonly at: number;
+  readonly healedAt: number;
+}
+
+export function doneFaults(
+  { faults }: Scenario,
+  events: readonly SimEvent[],
+): readonly DoneFault[] {
+  const healed = new Map(
+    events.flatMap((event) => (event.type === 'healed' ? [[event.fault, event.at] as const] : [])),
+  );
+  return events.flatMap((event) =>
+    event.type === 'fault'
+      ? [
+          {
+            fault: faults[event.fault]!,
+            at: event.at,
+            healedAt: healed.get(event.fault) ?? Infinity,
+          },
+        ]
+      : [],
+  );
+}
+
+/** The longest lease that anybody asks for. */
+export function longestTtlMs({ processes }: Scenario): number {
+  const ttls = (operation: Operation): readonly number[] => [
+    operation.ttlMs,
+    operation.extend?.ttlMs ?? 0,
+    ...(operation.inner === undefined ? [] : ttls(operation.inner)),
+  ];
+  return Math.max(
+    0,
+    ...processes.flatMap(({ callers }) =>
+      callers.flatMap(({ operations }) => operations.flatMap(ttls)),
+    ),
+  );
+}
+
+/** By then whoever was granted anything before the loss knows, or its lease is over. */
+export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readonly Loss[] {
+  const ttlMs = longestTtlMs(scenario);
+  return done.flatMap(({ fault, at }) => {
+    if (!forgets(fault, scenario, done)) return [];
+    const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
+    return [
+      {
+        from: at,
+        until: at + lateMs + ttlMs + SLACK_MS,
+        ...('key' in fault && { keys: [fault.key] }),
+      },
+    ];
+  });
+}
+
+/** Whether a lock that is held may be granted to somebody else because of it. */
+function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): boolean {
+  const { service, servers } = scenario;
+  switch (fault.kind) {
+    case 'server-flushed':
+      return !isGuarded(scenario, done);
+    case 'server-restarted':
+      // "Redis restarts without persistence: yes"
+      return fault.data === 'lost' && !isGuarded(scenario, done);
+    case 'fail-over':
+      // "With `ack` = all replicas there is no other": a fail-over keeps the lock.
+      return service.replicas === undefined && service.restartGuard === undefined;
+    case 'server-clock-set':
+      // "clock of Redis set forward: yes"; of a minority of several masters: no.
+      return fault.byMs > 0 && (servers.length === 1 || stepsForward(done) > minorityOf(scenario));
+    case 'key-lost':
+    case 'force-released':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** "A server whose clock jumps forward is through with its quarantine early." */
+const isGuarded = ({ service }: Scenario, done: readonly DoneFault[]): boolean =>
+  service.restartGuard !== undefined && stepsForward(done) === 0;
+
+const stepsForward = (done: readonly DoneFault[]): number =>
+  done.filter(({ fault }) => fault.kind === 'server-clock-set' && fault.byMs > 0).length;
+
+const minorityOf = ({ servers }: Scenario): number => Math.ceil(servers.length / 2) - 1;

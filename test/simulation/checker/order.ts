@@ -1,0 +1,90 @@
+import type { SimEvent } from '../history.js';
+import type { Scenario } from '../scenario.js';
+import type { Facts } from './facts.js';
+
+/** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
+const TRIPS_TO_THE_LINE = 16;
+
+/** The place of a process in the line of a key: since when somebody of it has waited, and for how long nobody has been granted it. */
+interface Place {
+  since: number;
+  readonly waiting: Set<number>;
+}
+
+/** First come, first served between processes: on one Redis, of exclusive locks of one key, and without faults. */
+export function orderViolations(scenario: Scenario, { events, done }: Facts): readonly string[] {
+  if (scenario.servers.length > 1 || done.length > 0 || !isPlain(scenario)) return [];
+  const { latencyUs, jitterUs } = scenario.network;
+  const slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
+  const places = new Map<string, Place>();
+  const asks = new Map<string, SimEvent & { readonly type: 'ask' }>();
+  const holders = new Map<string, string>();
+  const violations: string[] = [];
+  for (const event of events) {
+    if (!('ask' in event)) continue;
+    const name = `${event.client}#${event.ask}`;
+    if (event.type === 'ask') {
+      asks.set(name, event);
+      if (event.waitMs > 0) enter(places, event);
+      continue;
+    }
+    const ask = asks.get(name);
+    if (ask === undefined) continue;
+    const key = ask.keys[0]!;
+    const place = places.get(`${event.client} ${key}`);
+    if (event.type === 'granted') {
+      const since = place?.waiting.has(event.ask) === true ? place.since : ask.at;
+      if (holders.get(key) !== event.client) {
+        const older = olderThan(places, { key, client: event.client, before: since - slackMs });
+        if (older !== undefined)
+          violations.push(
+            `order: ${name} was granted "${key}" before ${older.client}, which had waited since ${older.since.toFixed(1)}, ${(since - older.since).toFixed(1)} ms longer`,
+          );
+      }
+      holders.set(key, event.client);
+      if (place !== undefined) place.since = event.at;
+    }
+    place?.waiting.delete(event.ask);
+    if (place?.waiting.size === 0) places.delete(`${event.client} ${key}`);
+  }
+  return violations;
+}
+
+function enter(
+  places: Map<string, Place>,
+  { client, keys, ask, at }: SimEvent & { readonly type: 'ask' },
+): void {
+  const name = `${client} ${keys[0]!}`;
+  const place = places.get(name) ?? { since: at, waiting: new Set() };
+  place.waiting.add(ask);
+  places.set(name, place);
+}
+
+function olderThan(
+  places: ReadonlyMap<string, Place>,
+  {
+    key,
+    client,
+    before,
+  }: { readonly key: string; readonly client: string; readonly before: number },
+): { readonly client: string; readonly since: number } | undefined {
+  for (const [name, { since }] of places) {
+    const [other, otherKey] = name.split(' ');
+    if (otherKey === key && other !== client && since < before) return { client: other!, since };
+  }
+  return undefined;
+}
+
+const isPlain = ({ processes, service }: Scenario): boolean =>
+  service.restartGuard === undefined &&
+  processes.every(({ callers }) =>
+    callers.every(({ operations }) =>
+      operations.every(
+        ({ keys, mode, inner, blocksMs }) =>
+          keys.length === 1 &&
+          mode === 'exclusive' &&
+          inner === undefined &&
+          blocksMs === undefined,
+      ),
+    ),
+  );

@@ -1,0 +1,44 @@
+import type { SimEvent } from '../history.js';
+import type { Operation, Scenario } from '../scenario.js';
+import type { Facts } from './facts.js';
+
+const PLANNED = new Set(['AbortError', 'Error', 'NonRetryableError', 'LockDeadlockError']);
+
+/** Errors that nobody caught, failures for no reason, and losses that nothing explains. */
+export function surprises(scenario: Scenario, { events, done }: Facts): readonly string[] {
+  const isCalm = done.length === 0 && scenario.service.restartGuard === undefined;
+  const operations = new Map<string, SimEvent & { readonly type: 'ask' }>();
+  const closing = new Set<string>();
+  const mayBeLost = mayLose(scenario);
+  const violations: string[] = [];
+  for (const event of events) {
+    if (event.type === 'ask') operations.set(`${event.client}#${event.ask}`, event);
+    if (event.type === 'closing') closing.add(event.client);
+    if (event.type === 'unhandled') violations.push(`unhandled: ${event.error}`);
+    if (event.type === 'failed') {
+      const { client, error } = event;
+      const name = `${client}#${event.ask}`;
+      const isExpected =
+        PLANNED.has(error) ||
+        (error === 'LockServiceClosedError' && closing.has(client)) ||
+        (error === 'LockLostError' && !isCalm) ||
+        (error === 'LockStoreUnavailableError' && !isCalm);
+      if (!isExpected) violations.push(`surprise: ${name} failed with ${error}`);
+    }
+    if (event.type === 'lost' && isCalm && !mayBeLost && !closing.has(event.client))
+      violations.push(`surprise: ${event.client}#${event.ask} was lost: ${event.reason}`);
+    if (event.type === 'overdue')
+      violations.push(`overdue: ${event.client}#${event.ask} does not know that its lease is over`);
+  }
+  return violations;
+}
+
+/** Leases that end although nothing is wrong. */
+function mayLose({ processes }: Scenario): boolean {
+  const ends = ({ autoExtend, maxHoldMs, blocksMs, inner }: Operation): boolean =>
+    autoExtend === false ||
+    maxHoldMs !== undefined ||
+    blocksMs !== undefined ||
+    (inner !== undefined && ends(inner));
+  return processes.some(({ callers }) => callers.some(({ operations }) => operations.some(ends)));
+}

@@ -1,0 +1,189 @@
+import type { Application } from './programme/application.js';
+import type { Holdings } from './programme/holdings.js';
+import type { History } from './history.js';
+import type { Fault, Scenario } from './scenario.js';
+import type { Link } from './world/link.js';
+import type { Network } from './world/network.js';
+import type { SimServer } from './world/sim-server.js';
+import type { World } from './world/world.js';
+
+export interface Stage {
+  readonly world: World;
+  readonly history: History;
+  readonly holdings: Holdings;
+  readonly network: Network;
+  readonly servers: readonly SimServer[];
+  /** What runs on a machine now. */
+  application(process: number): Application | undefined;
+  /** Another process takes the place of one that has died. */
+  startAgain(process: number): void;
+}
+
+/** What undoes a fault, after so long; nothing where it needs no undoing. */
+type Heal = { readonly afterMs: number; readonly heal: () => void } | undefined;
+
+/** Does what a scenario says to the processes, the servers and the ways between them. */
+export class Faults {
+  readonly #stage: Stage;
+  /** How many have been done. */
+  done = 0;
+
+  constructor(stage: Stage, { faults }: Scenario) {
+    this.#stage = stage;
+    const { world, history } = stage;
+    faults.forEach((fault, index) => {
+      world.at(fault.atMs * 1_000, () => {
+        history.record({ type: 'fault', fault: index });
+        this.done += 1;
+        const healing = this.#do(fault);
+        if (healing === undefined) history.record({ type: 'healed', fault: index });
+        else
+          world.in(healing.afterMs * 1_000, () => {
+            healing.heal();
+            history.record({ type: 'healed', fault: index });
+          });
+      });
+    });
+  }
+
+  #do(fault: Fault): Heal {
+    if ('server' in fault && 'process' in fault) return this.#harmLink(fault);
+    return 'server' in fault ? this.#harmServer(fault) : this.#harmProcess(fault);
+  }
+
+  #harmProcess(fault: Exclude<Fault, { readonly server: number }>): Heal {
+    const { holdings, history } = this.#stage;
+    const victim = this.#stage.application(fault.process);
+    if (victim === undefined || victim.hasEnded) return undefined;
+    const { process } = victim;
+    const client = process.name;
+    switch (fault.kind) {
+      case 'process-killed':
+      case 'process-vanished':
+        holdings.lookAt(process);
+        holdings.forget(process);
+        history.record({ type: 'killed', client });
+        if (fault.kind === 'process-vanished') {
+          process.vanish();
+          return undefined;
+        }
+        process.die();
+        if (fault.againAfterMs === undefined) return undefined;
+        return {
+          afterMs: fault.againAfterMs,
+          heal: () => {
+            this.#stage.startAgain(fault.process);
+          },
+        };
+      case 'process-shut-down':
+        process.input(() => void victim.shutDown());
+        return undefined;
+      case 'process-stands-still':
+        holdings.lookAt(process);
+        history.record({ type: 'paused', client });
+        process.standStill(fault.forMs, fault.how);
+        return { afterMs: fault.forMs, heal: () => undefined };
+      case 'process-clock-set':
+        process.clock.step(fault.byMs);
+        return undefined;
+      case 'force-released':
+        process.input(() => void victim.forceRelease(fault.key));
+        return undefined;
+    }
+  }
+
+  #harmServer(fault: Exclude<Fault, { readonly process: number }>): Heal {
+    const server = this.#stage.servers[fault.server]!;
+    switch (fault.kind) {
+      case 'server-frozen':
+        server.freeze(fault.forMs);
+        return { afterMs: fault.forMs, heal: () => undefined };
+      case 'server-slow':
+        server.slowUs = fault.eachMs * 1_000;
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.slowUs = 0;
+          },
+        };
+      case 'server-restarted':
+        server.crash();
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.start(fault.data, fault.loadingMs);
+          },
+        };
+      case 'server-flushed':
+        server.command('flushall');
+        return undefined;
+      case 'scripts-flushed':
+        server.command('script', 'flush');
+        return undefined;
+      case 'memory-full':
+        server.setMemory('full');
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.setMemory('enough');
+          },
+        };
+      case 'server-clock-set':
+        server.clock.step(fault.byMs);
+        return undefined;
+      case 'line-lost':
+        server.command('del', `{lock:${fault.key}}:queue`);
+        return undefined;
+      case 'key-lost':
+        server.command('del', `lock:${fault.key}`);
+        return undefined;
+      case 'connections-reset':
+        server.dropConnections();
+        return undefined;
+      case 'fail-over':
+        server.failOver(fault.to);
+        return undefined;
+      case 'replication-cut':
+        server.replication.isCut = true;
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.replication.catchUp(server.server);
+          },
+        };
+    }
+  }
+
+  #harmLink(fault: Fault & { readonly process: number; readonly server: number }): Heal {
+    const server = this.#stage.servers[fault.server]!;
+    const link: Link = this.#stage.network.link(`p${String(fault.process)}`, server.name);
+    switch (fault.kind) {
+      case 'link-cut': {
+        const { directions } = fault;
+        link.cut(directions);
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            link.heal(directions);
+          },
+        };
+      }
+      case 'link-slow':
+        link.extraUs += fault.extraMs * 1_000;
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            link.extraUs -= fault.extraMs * 1_000;
+          },
+        };
+      case 'link-stalled':
+        for (const connection of link.connections) connection.stall();
+        return undefined;
+      case 'link-reset':
+        for (const connection of [...link.connections]) connection.reset();
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/** What was asked, believed and done in a world, in the order in which it happened. A checker sees this and the scenario, and nothing else. */
+import type { ClientEvent } from '../faults/history.js';
+import type { World } from './world/world.js';
+
+type OnceEvent = { readonly at: number; readonly client: string; readonly ask: number } & (
+  | {
+      readonly type: 'attempt';
+      readonly attempt: number;
+      readonly isLast: boolean;
+      readonly fencingToken: number;
+    }
+  /** What `runOnce` said. */
+  | {
+      readonly type: 'once';
+      readonly outcome: string;
+      readonly attempts: number;
+      readonly value?: unknown;
+    }
+);
+
+type RunEvent = { readonly at: number } & (
+  | { readonly type: 'fault'; readonly fault: number }
+  | { readonly type: 'healed'; readonly fault: number }
+  | {
+      readonly type: 'started' | 'opened' | 'closing' | 'killed' | 'paused';
+      readonly client: string;
+    }
+  | { readonly type: 'resumed'; readonly client: string }
+  /** Its lease is over, and its signal has not aborted. */
+  | { readonly type: 'overdue'; readonly client: string; readonly ask: number }
+  /** What nobody caught. */
+  | { readonly type: 'unhandled'; readonly error: string }
+  | { readonly type: 'warned'; readonly client: string; readonly message: string }
+  /** After its shutdown. */
+  | {
+      readonly type: 'left-open';
+      readonly client: string;
+      readonly timers: number;
+      readonly connections: number;
+    }
+  | {
+      readonly type: 'left-key';
+      readonly server: number;
+      readonly name: string;
+      /** As PTTL answers, long after everybody has gone. */
+      readonly ttlMs: number;
+    }
+  /** Under another lock of the same keys, in its section. */
+  | {
+      readonly type: 'nested';
+      readonly client: string;
+      readonly ask: number;
+      readonly outer: number;
+      readonly fencingToken: number;
+      readonly outerToken: number;
+    }
+);
+
+export type SimEvent = ClientEvent | OnceEvent | RunEvent;
+
+type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
+
+/** So that no two events have the same time, in ms. */
+const NEXT_MS = 1e-6;
+
+export class History {
+  readonly events: SimEvent[] = [];
+  readonly #world: World;
+  #lastMs = -1;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  record(event: WithoutStamp<SimEvent>): void {
+    const at = Math.max(this.#world.nowMs, this.#lastMs + NEXT_MS);
+    this.#lastMs = at;
+    this.events.push({ at, ...event });
+    const { digest } = this.#world;
+    digest.addText(event.type);
+    digest.addNumber(at * 1_000);
+    if ('ask' in event) digest.addNumber(event.ask);
+    if ('fencingToken' in event) digest.addNumber(event.fencingToken);
+  }
+}

@@ -1,0 +1,119 @@
+import { Faults } from './faults.js';
+import { History, type SimEvent } from './history.js';
+import { Application } from './programme/application.js';
+import { Holdings } from './programme/holdings.js';
+import type { CallerPlan, Scenario } from './scenario.js';
+import { Network } from './world/network.js';
+import { assertSettles } from './world/settle.js';
+import { SimProcess } from './world/sim-process.js';
+import { SimServer } from './world/sim-server.js';
+import { World } from './world/world.js';
+
+/** A world that has not come to rest by then never will, in ms. */
+const LONGEST_MS = 600_000;
+
+/** Longer than any lease or place in line lasts, in ms. */
+const ALL_IS_OVER_MS = 120_000;
+
+export interface Played {
+  readonly scenario: Scenario;
+  readonly events: readonly SimEvent[];
+  readonly isAtRest: boolean;
+  readonly simulatedMs: number;
+  readonly steps: number;
+  readonly faults: number;
+  readonly digest: string;
+}
+
+/** Plays a scenario from its beginning until nothing more happens, before this returns. To be called within `ownTurn`. */
+export function play(scenario: Scenario): Played {
+  assertSettles();
+  const stage = new WorldStage(scenario);
+  const record = (error: unknown): void => {
+    stage.history.record({ type: 'unhandled', error: String(error) });
+  };
+  process.on('unhandledRejection', record);
+  try {
+    return stage.play();
+  } finally {
+    process.off('unhandledRejection', record);
+  }
+}
+
+class WorldStage {
+  readonly world: World;
+  readonly history: History;
+  readonly holdings: Holdings;
+  readonly network: Network;
+  readonly servers: readonly SimServer[];
+  readonly #scenario: Scenario;
+  readonly #faults: Faults;
+  readonly #applications: Application[] = [];
+  readonly #lives: number[] = [];
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    const world = new World(scenario.seed);
+    this.world = world;
+    this.history = new History(world);
+    this.holdings = new Holdings(world, this.history);
+    this.servers = scenario.servers.map((plan, index) => new SimServer(world, `s${index}`, plan));
+    const addresses = new Map(this.servers.map((server) => [server.name, server]));
+    this.network = new Network(world, scenario.network, addresses);
+    this.#faults = new Faults(this, scenario);
+    scenario.processes.forEach(({ startMs, callers }, index) => {
+      world.at(startMs * 1_000, () => this.#start(index, callers));
+    });
+  }
+
+  application(process: number): Application | undefined {
+    return this.#applications[process];
+  }
+
+  startAgain(process: number): void {
+    this.#start(process, this.#applications[process]!.unfinished);
+  }
+
+  play(): Played {
+    const { world, history } = this;
+    const rest = world.run(LONGEST_MS * 1_000);
+    this.#lookAtKeys();
+    return {
+      scenario: this.#scenario,
+      events: history.events,
+      isAtRest: rest === 'idle' && this.#applications.every(({ hasEnded }) => hasEnded),
+      simulatedMs: world.nowMs,
+      steps: world.steps,
+      faults: this.#faults.done,
+      digest: world.digest.text,
+    };
+  }
+
+  #start(index: number, callers: readonly CallerPlan[]): void {
+    const { world, network, history, holdings, servers } = this;
+    const { processes, service } = this.#scenario;
+    const { clock, handoff } = processes[index]!;
+    const life = this.#lives[index] ?? 0;
+    this.#lives[index] = life + 1;
+    const machine = `p${index}`;
+    const name = life === 0 ? machine : `${machine}.${life + 1}`;
+    const process = new SimProcess(world, { name, machine, clock });
+    const addresses = servers.map((server) => server.name);
+    const application = new Application({
+      ...{ process, network, history, holdings, addresses, service, handoff },
+      isFirst: life === 0,
+    });
+    this.#applications[index] = application;
+    process.input(() => {
+      void application.run(callers);
+    });
+  }
+
+  #lookAtKeys(): void {
+    this.servers.forEach(({ server, clock }, index) => {
+      const laterUs = clock.wallUs + ALL_IS_OVER_MS * 1_000;
+      for (const { name, ttlMs } of server.keys(laterUs))
+        this.history.record({ type: 'left-key', server: index, name, ttlMs });
+    });
+  }
+}

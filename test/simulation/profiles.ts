@@ -1,0 +1,33 @@
+import { Random } from '../faults/random.js';
+import { drawFaults } from './profiles/draw-faults.js';
+import { drawProcesses } from './profiles/draw-processes.js';
+import { featuresOf } from './profiles/features.js';
+import type { ProfileName, Scenario, ServicePlan } from './scenario.js';
+import type { ClockPlan } from './world/clock.js';
+
+/** The scenario of a seed. */
+export function scenarioOf(profile: ProfileName, seed: number): Scenario {
+  const random = new Random(seed);
+  // Seeds that follow each other begin alike.
+  for (let index = 0; index < 3; index += 1) random.fraction();
+  const features = featuresOf(profile, random);
+  const { serverCount, replicas, skews, drifts, guardMs } = features;
+  const clock = (): ClockPlan => ({
+    skewMs: skews ? random.between(-2_000, 2_000) : 0,
+    drift: drifts ? (random.fraction() - 0.5) * 0.006 : 0,
+  });
+  const servers = Array.from({ length: serverCount }, () => ({ clock: clock(), replicas }));
+  const processes = drawProcesses(random, features, clock);
+  const service: ServicePlan = {
+    nodeTimeoutMs: features.nodeTimeoutMs,
+    clockDrift: 0.01,
+    shutdownTimeoutMs: random.pick([0, 200, 5_000]),
+    ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
+    ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),
+  };
+  return {
+    ...{ profile, seed, servers, processes, service },
+    network: features.network,
+    faults: drawFaults(random, features, processes.length),
+  };
+}

@@ -1,0 +1,93 @@
+import type { Random } from '../../faults/random.js';
+import type { Fault, FaultKind } from '../scenario.js';
+import { BOTH } from '../world/link.js';
+import type { Features } from './features.js';
+
+/** So many at the most. */
+const MOST_FAULTS = 8;
+
+const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
+
+export function drawFaults(
+  random: Random,
+  { faults, lengthMs, serverCount, keys }: Features,
+  processes: number,
+): readonly Fault[] {
+  if (faults.length === 0) return [];
+  const draw = (): Fault => {
+    const atMs = random.between(100, lengthMs);
+    const [process, server] = [
+      random.between(0, processes - 1),
+      random.between(0, serverCount - 1),
+    ];
+    const forMs = random.pick(DURATIONS_MS);
+    return {
+      atMs,
+      ...ofKind(random, random.pick(faults), { process, server, forMs, key: random.pick(keys) }),
+    };
+  };
+  const drawn = Array.from({ length: random.between(1, MOST_FAULTS) }, draw);
+  return drawn.sort((a, b) => a.atMs - b.atMs);
+}
+
+interface Target {
+  readonly process: number;
+  readonly server: number;
+  readonly forMs: number;
+  readonly key: string;
+}
+
+type WithoutTime<Kind> = Kind extends unknown ? Omit<Kind, 'atMs'> : never;
+
+function ofKind(
+  random: Random,
+  kind: FaultKind,
+  { process, server, forMs, key }: Target,
+): WithoutTime<Fault> {
+  switch (kind) {
+    case 'process-killed':
+      return { kind, process, ...(random.chance(0.6) && { againAfterMs: forMs }) };
+    case 'process-vanished':
+    case 'process-shut-down':
+      return { kind, process };
+    case 'process-stands-still':
+      return { kind, process, forMs, how: random.pick(['stopped', 'blocked', 'asleep']) };
+    case 'process-clock-set':
+      return { kind, process, byMs: random.pick([-60_000, -500, 500, 60_000]) };
+    case 'force-released':
+      return { kind, process, key };
+    case 'server-frozen':
+    case 'memory-full':
+    case 'replication-cut':
+      return { kind, server, forMs };
+    case 'server-slow':
+      return { kind, server, forMs, eachMs: random.pick([1, 10, 50]) };
+    case 'server-restarted':
+      return {
+        ...{ kind, server, forMs },
+        data: random.pick(['kept', 'lost']),
+        loadingMs: random.pick([0, 0, 300]),
+      };
+    case 'server-flushed':
+    case 'scripts-flushed':
+    case 'connections-reset':
+      return { kind, server };
+    case 'server-clock-set':
+      return { kind, server, byMs: random.pick([-60_000, -500, 500, 60_000]) };
+    case 'line-lost':
+    case 'key-lost':
+      return { kind, server, key };
+    case 'link-cut':
+      return {
+        ...{ kind, process, server, forMs },
+        directions: random.pick([BOTH, ['to server'], ['to process']]),
+      };
+    case 'link-slow':
+      return { kind, process, server, forMs, extraMs: random.pick([5, 50, 300]) };
+    case 'link-stalled':
+    case 'link-reset':
+      return { kind, process, server };
+    case 'fail-over':
+      return { kind, server, to: random.pick(['first', 'last']) };
+  }
+}

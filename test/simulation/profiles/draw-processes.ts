@@ -1,0 +1,93 @@
+import type { Random } from '../../faults/random.js';
+import type { CallerPlan, How, OnceOperation, Operation, ProcessPlan } from '../scenario.js';
+import type { ClockPlan } from '../world/clock.js';
+import type { Features } from './features.js';
+
+const HOWS: readonly How[] = ['acquire', 'acquire', 'run', 'run', 'tryAcquire', 'tryRun'];
+
+export function drawProcesses(
+  random: Random,
+  features: Features,
+  clock: () => ClockPlan,
+): readonly ProcessPlan[] {
+  const { handoff, guardMs } = features;
+  return Array.from({ length: random.pick([2, 2, 3, 3, 4]) }, () => ({
+    clock: clock(),
+    startMs: random.between(0, 20) + (guardMs > 0 ? 0 : 0),
+    handoff,
+    callers: Array.from({ length: random.pick([1, 2, 3]) }, () => drawCaller(random, features)),
+  }));
+}
+
+function drawCaller(random: Random, features: Features): CallerPlan {
+  return {
+    startMs: random.between(0, 100),
+    operations: Array.from({ length: random.between(1, 6) }, () => drawOperation(random, features)),
+  };
+}
+
+function drawOperation(random: Random, features: Features): Operation {
+  const { keys, modes, severalKeys, ttlsMs, lengthMs, onceWork } = features;
+  const isOnce =
+    onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
+  const ttlMs = random.pick(ttlsMs);
+  const count = severalKeys && !isOnce ? random.between(1, keys.length) : 1;
+  const holdMs = random.pick([0, 1, 10, 50, ttlMs / 2, ttlMs * 2]);
+  return {
+    ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
+    pauseMs: random.pick([0, 0, 1, 20, lengthMs / 10]),
+    keys: random.sample(keys, count),
+    mode: isOnce ? 'exclusive' : random.pick(modes),
+    waitMs: random.pick([0, 50, 1_000, 10_000, 10_000]),
+    ...(isOnce ? { once: drawOnce(random) } : drawTerms(random, features, { ttlMs, holdMs })),
+    ...drawManners(random, features),
+  };
+}
+
+/** How long it is held, and whether it is. */
+function drawTerms(
+  random: Random,
+  features: Features,
+  { ttlMs, holdMs }: { readonly ttlMs: number; readonly holdMs: number },
+): Partial<Operation> {
+  const { minHolds, holdLimits, extensions, fixedLeases, nesting } = features;
+  return {
+    ...(fixedLeases && random.chance(0.4) && { autoExtend: false as const }),
+    ...(minHolds && random.chance(0.3) && { minHoldMs: random.between(1, ttlMs) }),
+    ...(minHolds && random.chance(0.1) && { release: 'on-expiry' as const }),
+    ...(holdLimits && random.chance(0.3) && { maxHoldMs: random.between(1, 2 * ttlMs) }),
+    ...(extensions &&
+      random.chance(0.4) && {
+        extend: {
+          afterMs: random.between(0, Math.ceil(holdMs)),
+          ttlMs: random.pick(features.ttlsMs),
+        },
+      }),
+    ...(nesting && random.chance(0.4) && { inner: drawInner(random, features) }),
+  };
+}
+
+function drawManners(random: Random, { impatience, blocks }: Features): Partial<Operation> {
+  return {
+    ...(impatience && random.chance(0.3) && { patienceMs: random.between(0, 300) }),
+    ...(blocks && random.chance(0.2) && { blocksMs: random.pick([20, 200, 2_000]) }),
+    ...(random.chance(0.3) && { ignoresSignal: true as const }),
+  };
+}
+
+function drawInner(random: Random, features: Features): Operation {
+  return {
+    ...{ how: 'run', pauseMs: 0, mode: 'exclusive' },
+    keys: [random.pick(features.keys)],
+    ttlMs: random.pick(features.ttlsMs),
+    waitMs: random.pick([0, 200, 2_000]),
+    holdMs: random.pick([0, 5, 50]),
+  };
+}
+
+const drawOnce = (random: Random): OnceOperation => ({
+  attempts: 3,
+  keepDoneMs: random.pick([60_000, 600_000]),
+  keepValue: random.chance(0.7),
+  ends: random.pick(['returns', 'returns', 'returns', 'throws', 'throws', 'gives up']),
+});

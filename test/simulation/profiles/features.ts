@@ -1,0 +1,126 @@
+import type { Random } from '../../faults/random.js';
+import type { FaultKind, Mode, ProfileName } from '../scenario.js';
+import type { LinkPlan } from '../world/link.js';
+
+/** What may happen in a world: every seed has another part of everything (Groce et al., "Swarm testing", 2012). */
+export interface Features {
+  readonly serverCount: number;
+  readonly replicas: number;
+  readonly acknowledges: boolean;
+  /** 0: none. */
+  readonly guardMs: number;
+  readonly network: LinkPlan;
+  readonly nodeTimeoutMs: number;
+  readonly skews: boolean;
+  readonly drifts: boolean;
+  readonly keys: readonly string[];
+  readonly modes: readonly Mode[];
+  readonly severalKeys: boolean;
+  readonly nesting: boolean;
+  readonly onceWork: 'none' | 'some' | 'only';
+  readonly minHolds: boolean;
+  readonly holdLimits: boolean;
+  readonly extensions: boolean;
+  readonly fixedLeases: boolean;
+  readonly impatience: boolean;
+  readonly blocks: boolean;
+  readonly handoff: boolean;
+  readonly ttlsMs: readonly number[];
+  readonly lengthMs: number;
+  readonly faults: readonly FaultKind[];
+}
+
+const PROCESS_FAULTS: readonly FaultKind[] = [
+  'process-killed',
+  'process-vanished',
+  'process-shut-down',
+  'process-stands-still',
+];
+
+const NETWORK_FAULTS: readonly FaultKind[] = [
+  'link-cut',
+  'link-slow',
+  'link-stalled',
+  'link-reset',
+  'connections-reset',
+];
+
+const SERVER_FAULTS: readonly FaultKind[] = [
+  'server-frozen',
+  'server-slow',
+  'server-restarted',
+  'scripts-flushed',
+  'memory-full',
+];
+
+/** What the promise does not cover, or with conditions only. */
+const LOSSES: readonly FaultKind[] = [
+  'server-flushed',
+  'line-lost',
+  'key-lost',
+  'force-released',
+  'server-clock-set',
+  'process-clock-set',
+];
+
+const REPLICA_FAULTS: readonly FaultKind[] = ['fail-over', 'replication-cut'];
+
+const NAMES = ['a', 'b', 'c', 'd'] as const;
+
+export function featuresOf(profile: ProfileName, random: Random): Features {
+  const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
+  const serverCount = isQuorum ? random.pick([3, 3, 3, 3, 5, 2]) : 1;
+  const hasModes = profile === 'modes' || (profile === 'all' && random.chance(0.5));
+  const replicas = serverCount === 1 && random.chance(0.15) ? random.between(1, 2) : 0;
+  const onceWork =
+    profile === 'once' ? 'only' : profile === 'all' && random.chance(0.4) ? 'some' : 'none';
+  const guardMs = random.chance(0.1) ? 2_000 : 0;
+  return {
+    ...{ serverCount, replicas, onceWork, guardMs },
+    acknowledges: random.chance(0.7),
+    network: {
+      latencyUs: random.pick([50, 200, 1_000, 5_000]),
+      jitterUs: random.pick([0, 50, 500, 5_000]),
+    },
+    nodeTimeoutMs: random.pick([100, 250, 1_000]),
+    skews: random.chance(0.5),
+    drifts: random.chance(0.5),
+    keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
+    modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
+    severalKeys: random.chance(0.3),
+    nesting: random.chance(0.2),
+    minHolds: random.chance(0.15),
+    holdLimits: random.chance(0.1),
+    extensions: random.chance(0.2),
+    fixedLeases: random.chance(0.2),
+    impatience: random.chance(0.3),
+    blocks: random.chance(0.1),
+    handoff: random.chance(0.7),
+    ttlsMs: random.pick([[300, 600], [1_000], [500, 2_000]]),
+    lengthMs: random.pick([500, 2_000, 6_000]),
+    faults: faultsOf(random, replicas),
+  };
+}
+
+function modesOf(serverCount: number, random: Random): readonly Mode[] {
+  const all = [
+    'exclusive',
+    'shared',
+    'shared',
+    ...(serverCount === 1 ? ['limit:2', 'limit:3'] : []),
+  ];
+  return random.sample(all, random.between(2, all.length));
+}
+
+function faultsOf(random: Random, replicas: number): readonly FaultKind[] {
+  if (random.chance(0.25)) return [];
+  const some = (kinds: readonly FaultKind[], chance: number): readonly FaultKind[] =>
+    kinds.filter(() => random.chance(chance));
+  return [
+    ...some(PROCESS_FAULTS, 0.4),
+    ...some(NETWORK_FAULTS, 0.3),
+    ...some(SERVER_FAULTS, 0.3),
+    ...(random.chance(0.4) ? some(LOSSES, 0.3) : []),
+    ...(replicas > 0 ? some(REPLICA_FAULTS, 0.6) : []),
+  ];
+}

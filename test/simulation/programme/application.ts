@@ -1,0 +1,127 @@
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { RESERVED_TOKENS } from '../../../lib/store/owner-token.js';
+import { RedisLockStore } from '../../../lib/store/redis/quorum/redis-lock-store.js';
+import type { History } from '../history.js';
+import type { CallerPlan, ServicePlan } from '../scenario.js';
+import type { Network } from '../world/network.js';
+import { SimSource } from '../world/sim-client.js';
+import type { SimProcess } from '../world/sim-process.js';
+import { Callers } from './callers.js';
+import type { Holdings } from './holdings.js';
+
+const FENCE_KEPT_MS = 600_000;
+
+/** Until a socket that was closed is gone, whatever the server does. */
+const CLOSED_WITHIN_MS = 1_000;
+
+export interface ApplicationOptions {
+  readonly process: SimProcess;
+  readonly network: Network;
+  readonly history: History;
+  readonly holdings: Holdings;
+  readonly addresses: readonly string[];
+  readonly service: ServicePlan;
+  readonly handoff: boolean;
+  /** Whether servers that were never seen before are new ones. */
+  readonly isFirst: boolean;
+}
+
+/** What runs in a process: the library, and callers that use it. */
+export class Application {
+  readonly process: SimProcess;
+  readonly #options: ApplicationOptions;
+  readonly #engine: LockEngine;
+  readonly #callers: Callers;
+  #state: 'running' | 'closing' | 'ended' = 'running';
+
+  constructor(options: ApplicationOptions) {
+    const { process, history, holdings, handoff, service } = options;
+    const client = process.name;
+    this.process = process;
+    this.#options = options;
+    const warn = (message: string): void => {
+      history.record({ type: 'warned', client, message });
+    };
+    this.#engine = new LockEngine(
+      {
+        store: this.#openStore(warn),
+        clockDrift: service.clockDrift,
+        nodeTimeout: service.nodeTimeoutMs,
+        shutdownTimeout: service.shutdownTimeoutMs,
+        handoff: handoff ? {} : false,
+      },
+      {
+        runtime: process.runtime,
+        log: {
+          warn,
+          error: (error) => history.record({ type: 'unhandled', error: String(error) }),
+        },
+      },
+    );
+    this.#callers = new Callers({ engine: this.#engine, process, history, holdings });
+    process.onResume = () => {
+      history.record({ type: 'resumed', client });
+      holdings.lookAt(process);
+    };
+  }
+
+  /** What its callers have not begun with. */
+  get unfinished(): readonly CallerPlan[] {
+    return this.#callers.unfinished;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended' || this.process.isDead;
+  }
+
+  async run(plans: readonly CallerPlan[]): Promise<void> {
+    const { history } = this.#options;
+    history.record({ type: 'started', client: this.process.name });
+    await this.#engine.open();
+    history.record({ type: 'opened', client: this.process.name });
+    await this.#callers.run(plans);
+    await this.shutDown();
+  }
+
+  /** SIGTERM. */
+  async shutDown(): Promise<void> {
+    if (this.#state !== 'running') return;
+    this.#state = 'closing';
+    const { history, process } = this.#options;
+    const client = process.name;
+    history.record({ type: 'closing', client });
+    this.#callers.stop();
+    this.#engine.refuseWaiting();
+    await this.#engine.shutdown();
+    this.#state = 'ended';
+    history.record({ type: 'ended', client });
+    await this.#callers.hasStopped;
+    process.applicationRuntime.setTimer(() => {
+      const left = { timers: process.runtime.timers, connections: process.connections.size };
+      if (left.timers + left.connections > 0)
+        history.record({ type: 'left-open', client, ...left });
+    }, CLOSED_WITHIN_MS);
+  }
+
+  async forceRelease(key: string): Promise<void> {
+    await this.#engine.forceRelease(key).catch(() => undefined);
+  }
+
+  #openStore(warn: (message: string) => void): RedisLockStore {
+    const { process, network, addresses, service, handoff, isFirst } = this.#options;
+    const { nodeTimeoutMs, restartGuard, replicas } = service;
+    return new RedisLockStore({
+      redis: addresses.map((host) => ({ host })),
+      keyPrefix: 'lock:',
+      nodeTimeoutMs,
+      fenceKeepMs: FENCE_KEPT_MS,
+      restartGuard: restartGuard && { ...restartGuard, bootstrap: isFirst },
+      replicas,
+      turns: handoff ? RESERVED_TOKENS : 1,
+      warn,
+      runtime: process.runtime,
+      sourceOf: (location) =>
+        new SimSource(process, network, (location as { readonly host: string }).host),
+    });
+  }
+}

@@ -1,0 +1,59 @@
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { History } from '../history.js';
+import type { CallerPlan, Operation } from '../scenario.js';
+import type { SimProcess } from '../world/sim-process.js';
+import { Calls } from './calls.js';
+import type { Holdings } from './holdings.js';
+import { sleep } from './sleep.js';
+
+export interface CallersOptions {
+  readonly engine: LockEngine;
+  readonly process: SimProcess;
+  readonly history: History;
+  readonly holdings: Holdings;
+}
+
+/** The callers of a process, each of which does one thing after another. */
+export class Callers {
+  readonly #process: SimProcess;
+  readonly #calls: Calls;
+  readonly #left = new Map<CallerPlan, readonly Operation[]>();
+  #running: Promise<unknown> = Promise.resolve();
+  #isStopping = false;
+
+  constructor(options: CallersOptions) {
+    this.#process = options.process;
+    this.#calls = new Calls(options);
+  }
+
+  get unfinished(): readonly CallerPlan[] {
+    return [...this.#left.values()].map((operations) => ({ startMs: 0, operations }));
+  }
+
+  /** Resolves when the last of them has done what it was doing. */
+  get hasStopped(): Promise<unknown> {
+    return this.#running;
+  }
+
+  async run(plans: readonly CallerPlan[]): Promise<void> {
+    this.#running = Promise.all(plans.map((plan) => this.#runOne(plan)));
+    await this.#running;
+  }
+
+  /** Nobody begins with anything new. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  async #runOne(plan: CallerPlan): Promise<void> {
+    const { applicationRuntime } = this.#process;
+    this.#left.set(plan, plan.operations);
+    await sleep(applicationRuntime, plan.startMs);
+    for (const [index, operation] of plan.operations.entries()) {
+      await sleep(applicationRuntime, operation.pauseMs);
+      if (this.#isStopping) return;
+      this.#left.set(plan, plan.operations.slice(index + 1));
+      await this.#calls.make(operation);
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { LockLostError } from '../../../lib/errors.js';
+import { LockError } from '../../../lib/errors.js';
+import type { Lock } from '../../../lib/lease/lock.js';
+import { NonRetryableError } from '../../../lib/once/non-retryable-error.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { History } from '../history.js';
+import type { Operation } from '../scenario.js';
+import type { SimProcess } from '../world/sim-process.js';
+import type { CallersOptions } from './callers.js';
+import type { Holding, Holdings } from './holdings.js';
+import { sleep } from './sleep.js';
+
+/** A section that a call is made in. */
+interface Outer {
+  readonly ask: number;
+  readonly lock: Lock;
+}
+
+/** The work of an attempt has failed, as it was planned. */
+class PlannedFailure extends Error {}
+
+/** Calls the library as a scenario says, and writes down what comes of it. */
+export class Calls {
+  readonly #engine: LockEngine;
+  readonly #process: SimProcess;
+  readonly #history: History;
+  readonly #holdings: Holdings;
+  readonly #client: string;
+  #asks = 0;
+
+  constructor({ engine, process, history, holdings }: CallersOptions) {
+    this.#engine = engine;
+    this.#process = process;
+    this.#history = history;
+    this.#holdings = holdings;
+    this.#client = process.name;
+  }
+
+  /** Never rejects: what went wrong is in the history. */
+  async make(operation: Operation, outer?: Outer): Promise<void> {
+    const client = this.#client;
+    const ask = (this.#asks += 1);
+    const { how, keys, mode, waitMs, patienceMs, minHoldMs } = operation;
+    const giveUp = new AbortController();
+    const isPatient = patienceMs === undefined;
+    const cancel = isPatient
+      ? () => undefined
+      : this.#process.applicationRuntime.setTimer(() => giveUp.abort(), patienceMs);
+    const waits = how === 'tryAcquire' || how === 'tryRun' ? 0 : waitMs;
+    this.#history.record({
+      ...{ type: 'ask', client, ask, how, keys, mode },
+      waitMs: Math.min(waits, patienceMs ?? Infinity),
+      ...(minHoldMs !== undefined && { minHoldMs }),
+    });
+    const signal = isPatient ? undefined : giveUp.signal;
+    try {
+      if (how === 'acquire' || how === 'tryAcquire') await this.#acquire(operation, ask, signal);
+      else if (how === 'once') await this.#once(operation, ask, signal);
+      else await this.#run(operation, ask, { signal, outer });
+    } catch (error) {
+      this.#recordFailure(ask, error);
+    } finally {
+      cancel();
+    }
+  }
+
+  async #acquire(operation: Operation, ask: number, signal?: AbortSignal): Promise<void> {
+    const { how, keys, waitMs } = operation;
+    const options = optionsOf(operation);
+    const lock =
+      how === 'acquire'
+        ? await this.#engine.acquire(keys, { ...options, wait: waitMs, signal })
+        : await this.#engine.tryAcquire(keys, options);
+    const client = this.#client;
+    if (lock === null) {
+      this.#history.record({ type: 'refused', client, ask });
+      return;
+    }
+    await this.#hold(operation, ask, lock);
+    const result = await lock.release().then(String, errorName);
+    this.#history.record({ type: 'released', client, ask, result });
+  }
+
+  async #run(
+    operation: Operation,
+    ask: number,
+    { signal, outer }: { signal?: AbortSignal | undefined; outer?: Outer | undefined },
+  ): Promise<void> {
+    const { how, keys, waitMs } = operation;
+    const client = this.#client;
+    const options = optionsOf(operation);
+    let entered = false;
+    const work = async (lock: Lock): Promise<void> => {
+      entered = true;
+      if (outer !== undefined && isWithin(keys, outer.lock.keys))
+        await this.#nest(ask, lock, outer);
+      else await this.#hold(operation, ask, lock);
+    };
+    try {
+      if (how === 'run') await this.#engine.run(keys, { ...options, wait: waitMs, signal }, work);
+      else {
+        const { acquired } = await this.#engine.tryRun(keys, options, work);
+        if (!acquired) {
+          this.#history.record({ type: 'refused', client, ask });
+          return;
+        }
+      }
+      this.#history.record({ type: 'released', client, ask, result: 'true' });
+    } catch (error) {
+      if (!entered) throw error;
+      this.#history.record({ type: 'released', client, ask, result: errorName(error) });
+    }
+  }
+
+  async #nest(ask: number, lock: Lock, outer: Outer): Promise<void> {
+    const tokens = { fencingToken: lock.fencingToken, outerToken: outer.lock.fencingToken };
+    this.#history.record({
+      type: 'nested',
+      client: this.#client,
+      ask,
+      outer: outer.ask,
+      ...tokens,
+    });
+    await sleep(this.#process.applicationRuntime, 1);
+  }
+
+  async #once(operation: Operation, ask: number, signal?: AbortSignal): Promise<void> {
+    const client = this.#client;
+    const { keys, ttlMs, waitMs, maxHoldMs, once } = operation;
+    const { attempts, keepDoneMs, keepValue, ends } = once!;
+    const options = {
+      ...{ attempts, keepDone: keepDoneMs, keepValue, ttl: ttlMs, wait: waitMs, signal },
+      ...(maxHoldMs !== undefined && { maxHold: maxHoldMs }),
+    };
+    const result = await this.#engine.runOnce(keys[0]!, options, async (attempt) => {
+      const { fencingToken } = attempt.lock;
+      const { attempt: number, isLastAttempt: isLast } = attempt;
+      this.#history.record({ type: 'attempt', client, ask, attempt: number, isLast, fencingToken });
+      await this.#hold(operation, ask, attempt.lock);
+      if (ends === 'throws') throw new PlannedFailure('planned');
+      if (ends === 'gives up') throw new NonRetryableError('planned');
+      return `${client}#${ask}`;
+    });
+    if (result.outcome === 'busy') this.#history.record({ type: 'refused', client, ask });
+    else this.#history.record({ type: 'once', client, ask, ...result });
+  }
+
+  /** The section, up to the moment when the lock is given back. */
+  async #hold(operation: Operation, ask: number, lock: Lock): Promise<void> {
+    const client = this.#client;
+    const { fencingToken, keys } = lock;
+    const wallMs = this.#process.clock.wallUs / 1_000;
+    const listens = operation.ignoresSignal !== true;
+    const holding: Holding = { process: this.#process, ask, lock, listens };
+    const aheadMs = fencingToken / 1_000 - wallMs;
+    this.#history.record({ type: 'granted', client, ask, keys, fencingToken, aheadMs });
+    this.#holdings.add(holding);
+    const signal = listens ? lock.signal : undefined;
+    signal?.addEventListener('abort', () => {
+      const { reason } = signal.reason as LockLostError;
+      this.#history.record({ type: 'lost', client, ask, reason });
+    });
+    await this.#work(operation, { ask, lock }, signal);
+    this.#holdings.look(holding);
+    this.#holdings.remove(holding);
+    this.#history.record({ type: 'releasing', client, ask });
+  }
+
+  async #work(operation: Operation, outer: Outer, signal?: AbortSignal): Promise<void> {
+    const { applicationRuntime } = this.#process;
+    const { extend, inner, blocksMs } = operation;
+    let leftMs = operation.holdMs;
+    if (extend !== undefined) {
+      const afterMs = Math.min(extend.afterMs, leftMs);
+      await sleep(applicationRuntime, afterMs, signal);
+      leftMs -= afterMs;
+      await outer.lock.extend(extend.ttlMs).catch((error: unknown) => {
+        if (!(error instanceof LockError)) throw error;
+      });
+    }
+    if (blocksMs !== undefined) {
+      this.#process.standStill(blocksMs, 'blocked');
+      await sleep(applicationRuntime, 1);
+    }
+    if (inner !== undefined) await this.make(inner, outer);
+    if (leftMs > 0) await sleep(applicationRuntime, leftMs, signal);
+  }
+
+  #recordFailure(ask: number, error: unknown): void {
+    const client = this.#client;
+    const isRefusal = error instanceof LockError && error.code === 'LOCK_NOT_ACQUIRED';
+    if (isRefusal) this.#history.record({ type: 'refused', client, ask });
+    else this.#history.record({ type: 'failed', client, ask, error: errorName(error) });
+  }
+}
+
+function optionsOf(operation: Operation): AcquireOptions {
+  const { ttlMs, autoExtend, minHoldMs, release, maxHoldMs, mode } = operation;
+  const limit = /^limit:(\d+)$/.exec(mode)?.[1];
+  return {
+    ttl: ttlMs,
+    ...(autoExtend !== undefined && { autoExtend }),
+    ...(minHoldMs !== undefined && { minHold: minHoldMs }),
+    ...(release !== undefined && { release }),
+    ...(maxHoldMs !== undefined && { maxHold: maxHoldMs }),
+    ...(limit !== undefined && { limit: Number(limit) }),
+    ...(mode === 'shared' && { mode }),
+  };
+}
+
+const isWithin = (keys: readonly string[], outer: readonly string[]): boolean =>
+  keys.every((key) => outer.includes(key));
+
+const errorName = (error: unknown): string => (error instanceof Error ? error.name : String(error));

@@ -1,0 +1,75 @@
+import type { Lock } from '../../../lib/lease/lock.js';
+import type { History } from '../history.js';
+import type { SimProcess } from '../world/sim-process.js';
+import type { World } from '../world/world.js';
+
+/** How much later than its deadline a holder may be told: a timer of Node's is late, and fires once more. */
+const LATE_MS = 5;
+
+/** Somebody who was granted a lock and has not begun to give it back. */
+export interface Holding {
+  readonly process: SimProcess;
+  readonly ask: number;
+  readonly lock: Lock;
+  /** Whether its holder relies on the signal. */
+  readonly listens: boolean;
+}
+
+/**
+ * Everybody who was granted something, all over the world. At every grant all of them look whether they still believe to hold what they have:
+ * two who hold one key at once do so at the moment when the later one is granted it.
+ */
+export class Holdings {
+  readonly #world: World;
+  readonly #history: History;
+  readonly #all = new Set<Holding>();
+
+  constructor(world: World, history: History) {
+    this.#world = world;
+    this.#history = history;
+  }
+
+  add(holding: Holding): void {
+    const { lock } = holding;
+    for (const other of this.#all)
+      if (other.lock.keys.some((key) => lock.keys.includes(key))) this.look(other);
+    this.look(holding);
+    this.#all.add(holding);
+    if (holding.listens) this.#watch(holding);
+  }
+
+  remove(holding: Holding): void {
+    this.#all.delete(holding);
+  }
+
+  /** All of a process: it was stopped, or is about to die. */
+  lookAt(process: SimProcess): void {
+    for (const holding of this.#all) if (holding.process === process) this.look(holding);
+  }
+
+  forget(process: SimProcess): void {
+    for (const holding of this.#all) if (holding.process === process) this.#all.delete(holding);
+  }
+
+  /** At its deadline the holder knows, unless its process could do nothing then. */
+  #watch(holding: Holding): void {
+    const { process, lock, ask } = holding;
+    const leftMs = Math.max(0, lock.remainingMs) / process.clock.rate;
+    this.#world.in((leftMs + LATE_MS) * 1_000, () => {
+      if (!this.#all.has(holding) || process.isDead || lock.signal.aborted) return;
+      if (process.hasRunForMs >= LATE_MS && !lock.isHeld) {
+        this.#history.record({ type: 'overdue', client: process.name, ask });
+        return;
+      }
+      this.look(holding);
+      this.#watch(holding);
+    });
+  }
+
+  /** Nobody can look whose process stands still. */
+  look({ process, ask, lock }: Holding): void {
+    if (!process.isAwake || !lock.isHeld) return;
+    const until = this.#world.nowMs + lock.remainingMs / process.clock.rate;
+    this.#history.record({ type: 'held', client: process.name, ask, until });
+  }
+}

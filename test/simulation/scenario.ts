@@ -1,0 +1,140 @@
+/** What happens in a world, as plain data: a world is played from this and from its seed, and from nothing else. */
+import type { ClockPlan } from './world/clock.js';
+import type { Direction, LinkPlan } from './world/link.js';
+import type { Standstill } from './world/sim-process.js';
+
+export const PROFILES = ['line', 'quorum', 'modes', 'once', 'all'] as const;
+
+export type ProfileName = (typeof PROFILES)[number];
+
+export type How = 'acquire' | 'tryAcquire' | 'run' | 'tryRun' | 'once';
+
+/** 'exclusive', 'shared' or 'limit:<n>'. */
+export type Mode = string;
+
+/** What a caller asks for, and what it does with it. */
+export interface Operation {
+  readonly how: How;
+  /** Before it asks. */
+  readonly pauseMs: number;
+  readonly keys: readonly string[];
+  readonly mode: Mode;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly holdMs: number;
+  readonly autoExtend?: false;
+  readonly minHoldMs?: number;
+  readonly release?: 'on-expiry';
+  readonly maxHoldMs?: number;
+  /** It gives up after so long. */
+  readonly patienceMs?: number;
+  /** It does not listen to the signal, and looks at the lock when its work is done. */
+  readonly ignoresSignal?: true;
+  readonly extend?: { readonly afterMs: number; readonly ttlMs: number };
+  /** Its work keeps the event loop of its process busy for so long, in the middle. */
+  readonly blocksMs?: number;
+  /** Asked for inside the section. */
+  readonly inner?: Operation;
+  readonly once?: OnceOperation;
+}
+
+export interface OnceOperation {
+  readonly attempts: number;
+  readonly keepDoneMs: number;
+  readonly keepValue: boolean;
+  readonly ends: 'returns' | 'throws' | 'gives up';
+}
+
+export interface CallerPlan {
+  readonly startMs: number;
+  readonly operations: readonly Operation[];
+}
+
+export interface ProcessPlan {
+  readonly clock: ClockPlan;
+  readonly startMs: number;
+  readonly callers: readonly CallerPlan[];
+  readonly handoff: boolean;
+}
+
+export interface ServerPlan {
+  readonly clock: ClockPlan;
+  readonly replicas: number;
+}
+
+/** How the library is set up in every process. */
+export interface ServicePlan {
+  readonly nodeTimeoutMs: number;
+  readonly clockDrift: number;
+  readonly shutdownTimeoutMs: number;
+  readonly restartGuard?: { readonly maxTtlMs: number };
+  readonly replicas?: { readonly ack: number; readonly timeoutMs: number };
+}
+
+export type Fault = { readonly atMs: number } & (
+  | { readonly kind: 'process-killed'; readonly process: number; readonly againAfterMs?: number }
+  | { readonly kind: 'process-vanished'; readonly process: number }
+  | { readonly kind: 'process-shut-down'; readonly process: number }
+  | {
+      readonly kind: 'process-stands-still';
+      readonly process: number;
+      readonly forMs: number;
+      readonly how: Standstill;
+    }
+  | { readonly kind: 'process-clock-set'; readonly process: number; readonly byMs: number }
+  | { readonly kind: 'server-frozen'; readonly server: number; readonly forMs: number }
+  | {
+      readonly kind: 'server-slow';
+      readonly server: number;
+      readonly forMs: number;
+      readonly eachMs: number;
+    }
+  | {
+      readonly kind: 'server-restarted';
+      readonly server: number;
+      readonly data: 'kept' | 'lost';
+      readonly forMs: number;
+      readonly loadingMs: number;
+    }
+  | { readonly kind: 'server-flushed'; readonly server: number }
+  | { readonly kind: 'scripts-flushed'; readonly server: number }
+  | { readonly kind: 'memory-full'; readonly server: number; readonly forMs: number }
+  | { readonly kind: 'server-clock-set'; readonly server: number; readonly byMs: number }
+  | { readonly kind: 'line-lost'; readonly server: number; readonly key: string }
+  | { readonly kind: 'key-lost'; readonly server: number; readonly key: string }
+  | { readonly kind: 'connections-reset'; readonly server: number }
+  | {
+      readonly kind: 'link-cut';
+      readonly process: number;
+      readonly server: number;
+      readonly directions: readonly Direction[];
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: 'link-slow';
+      readonly process: number;
+      readonly server: number;
+      readonly forMs: number;
+      readonly extraMs: number;
+    }
+  | {
+      readonly kind: 'link-stalled' | 'link-reset';
+      readonly process: number;
+      readonly server: number;
+    }
+  | { readonly kind: 'fail-over'; readonly server: number; readonly to: 'first' | 'last' }
+  | { readonly kind: 'replication-cut'; readonly server: number; readonly forMs: number }
+  | { readonly kind: 'force-released'; readonly process: number; readonly key: string }
+);
+
+export type FaultKind = Fault['kind'];
+
+export interface Scenario {
+  readonly profile: ProfileName;
+  readonly seed: number;
+  readonly network: LinkPlan;
+  readonly servers: readonly ServerPlan[];
+  readonly processes: readonly ProcessPlan[];
+  readonly service: ServicePlan;
+  readonly faults: readonly Fault[];
+}
