@@ -107,11 +107,11 @@ export class Faults {
           },
         };
       case 'server-restarted':
-        server.crash();
+        server.crash(fault.data);
         return {
           afterMs: fault.forMs,
           heal: () => {
-            server.start(fault.data, fault.loadingMs);
+            server.start(fault.loadingMs);
           },
         };
       case 'server-flushed':
@@ -177,7 +177,7 @@ export class Faults {
           },
         };
       case 'link-stalled':
-        for (const connection of link.connections) connection.stall();
+        for (const connection of link.connections) if (connection.isOpen) connection.stall();
         return undefined;
       case 'link-reset':
         for (const connection of [...link.connections]) connection.reset();

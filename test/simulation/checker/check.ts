@@ -2,8 +2,9 @@
  * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/guarantees.md, and nothing of the
  * library.
  */
-import { grantsOf } from '../../faults/grants.js';
+import { grantsOf, nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
+import type { SimEvent } from '../history.js';
 import type { Played } from '../play.js';
 import { answerViolations } from './answers.js';
 import { exclusionViolations } from './exclusion.js';
@@ -24,7 +25,9 @@ export function check(played: Played): readonly string[] {
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
   // Of the events only those of calls count there.
-  const grants = grantsOf(events as readonly HistoryEvent[], killed);
+  const grants = grantsOf(events as readonly HistoryEvent[], killed).map((grant) =>
+    keptAfterwards(grant, events),
+  );
   const facts = { events, grants, losses, done, killed };
   return [
     ...exclusionViolations(grants, losses),
@@ -36,4 +39,12 @@ export function check(played: Played): readonly string[] {
     ...surprises(scenario, facts),
     ...leftovers(played),
   ];
+}
+
+/** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end." */
+function keptAfterwards(grant: Grant, events: readonly SimEvent[]): Grant {
+  const ask = events.find((event) => event.type === 'kept' && nameOf(event) === grant.name);
+  if (ask?.type !== 'kept') return grant;
+  const end = grant.endedAt ?? Math.max(grant.promised, grant.grantedAt);
+  return { ...grant, minHoldMs: Math.max(grant.minHoldMs, end - grant.grantedAt + ask.forMs) };
 }

@@ -2,12 +2,13 @@ import type { Played } from '../play.js';
 
 /** What is left when all is over. */
 export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly string[] {
+  const hadFaults = events.some(({ type }) => type === 'fault');
   const violations = events.flatMap((event) => {
     if (event.type === 'left-open')
       return [
         `left: ${event.client} has ${event.timers} timers and ${event.connections} connections after its shutdown`,
       ];
-    if (event.type === 'left-key' && !mayStay(event))
+    if (event.type === 'left-key' && !mayStay(event, hadFaults))
       return [`left: key "${event.name}" on server ${event.server} (PTTL ${event.ttlMs})`];
     return [];
   });
@@ -15,6 +16,8 @@ export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly s
   return violations;
 }
 
-/** The last fencing token of a key, and what is remembered of work, for a while; the guard's own key. */
-const mayStay = ({ name, ttlMs }: { readonly name: string; readonly ttlMs: number }): boolean =>
-  (/[:{](fence|once)\}?$/.test(name) && ttlMs >= 0) || (name.includes('epoch') && ttlMs === -1);
+/** The last fencing token of a key, and what is remembered of work, for a while; the guard's own key; lines in which somebody died. */
+function mayStay({ name, ttlMs }: { readonly name: string; readonly ttlMs: number }, hadFaults: boolean): boolean {
+  if (name.includes('epoch')) return ttlMs === -1;
+  return ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name);
+}

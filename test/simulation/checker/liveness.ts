@@ -7,6 +7,9 @@ import type { Facts } from './facts.js';
 /** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
 const CLAIM_MS = 1_000;
 
+/** "A connection that is silent for 5 s is replaced." */
+const SILENT_MS = 5_000;
+
 /** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
 const LOOKS_EVERY_MS = 5_000;
 
@@ -21,9 +24,12 @@ export function livenessViolations(
   const quietMs =
     (servers.length === 1 ? 10 : 40) * roundTripMs + (servers.length === 1 ? 50 : 500);
   const recoveryMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * service.nodeTimeoutMs;
-  const recoveries = done.map(({ at, healedAt }) => ({
+  const recoveries = done.map(({ fault, at, healedAt }) => ({
     from: at,
-    until: (healedAt === Infinity ? at : healedAt) + recoveryMs,
+    until:
+      (healedAt === Infinity ? at : healedAt) +
+      recoveryMs +
+      (fault.kind === 'link-stalled' ? SILENT_MS + 2 * service.nodeTimeoutMs : 0),
   }));
   const isBlocked = scenario.processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),

@@ -5,10 +5,14 @@ import type { Facts } from './facts.js';
 /** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
 const TRIPS_TO_THE_LINE = 16;
 
-/** The place of a process in the line of a key: since when somebody of it has waited, and for how long nobody has been granted it. */
+/**
+ * The place of a process in the line of a key. When it was taken is not known to the caller: not before the first of those asked who wait
+ * now, and not later than when the process last gave the key back.
+ */
 interface Place {
-  since: number;
-  readonly waiting: Set<number>;
+  latest: number;
+  /** By the number of the call, when it was made. */
+  readonly waiting: Map<number, number>;
 }
 
 /** First come, first served between processes: on one Redis, of exclusive locks of one key, and without faults. */
@@ -33,7 +37,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const key = ask.keys[0]!;
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
-      const since = place?.waiting.has(event.ask) === true ? place.since : ask.at;
+      const since = Math.min(ask.at, ...(place?.waiting.values() ?? []));
       if (holders.get(key) !== event.client) {
         const older = olderThan(places, { key, client: event.client, before: since - slackMs });
         if (older !== undefined)
@@ -42,8 +46,10 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
           );
       }
       holders.set(key, event.client);
-      if (place !== undefined) place.since = event.at;
     }
+    // Its process has had its turn; those who are left stand in line anew.
+    if (place !== undefined && holders.get(key) === event.client && !place.waiting.has(event.ask))
+      place.latest = event.at;
     place?.waiting.delete(event.ask);
     if (place?.waiting.size === 0) places.delete(`${event.client} ${key}`);
   }
@@ -55,8 +61,8 @@ function enter(
   { client, keys, ask, at }: SimEvent & { readonly type: 'ask' },
 ): void {
   const name = `${client} ${keys[0]!}`;
-  const place = places.get(name) ?? { since: at, waiting: new Set() };
-  place.waiting.add(ask);
+  const place = places.get(name) ?? { latest: at, waiting: new Map<number, number>() };
+  place.waiting.set(ask, at);
   places.set(name, place);
 }
 
@@ -68,9 +74,10 @@ function olderThan(
     before,
   }: { readonly key: string; readonly client: string; readonly before: number },
 ): { readonly client: string; readonly since: number } | undefined {
-  for (const [name, { since }] of places) {
+  for (const [name, { latest }] of places) {
     const [other, otherKey] = name.split(' ');
-    if (otherKey === key && other !== client && since < before) return { client: other!, since };
+    if (otherKey === key && other !== client && latest < before)
+      return { client: other!, since: latest };
   }
   return undefined;
 }

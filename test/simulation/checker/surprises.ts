@@ -21,7 +21,7 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
       const isExpected =
         PLANNED.has(error) ||
         (error === 'LockServiceClosedError' && closing.has(client)) ||
-        (error === 'LockLostError' && !isCalm) ||
+        (error === 'LockLostError' && (!isCalm || mayBeLost)) ||
         (error === 'LockStoreUnavailableError' && !isCalm);
       if (!isExpected) violations.push(`surprise: ${name} failed with ${error}`);
     }

@@ -56,7 +56,9 @@ function drawTerms(
     ...(minHolds && random.chance(0.3) && { minHoldMs: random.between(1, ttlMs) }),
     ...(minHolds && random.chance(0.1) && { release: 'on-expiry' as const }),
     ...(holdLimits && random.chance(0.3) && { maxHoldMs: random.between(1, 2 * ttlMs) }),
+    // A TTL that is shorter than `minHold` is refused.
     ...(extensions &&
+      !minHolds &&
       random.chance(0.4) && {
         extend: {
           afterMs: random.between(0, Math.ceil(holdMs)),

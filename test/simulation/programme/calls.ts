@@ -15,6 +15,8 @@ import { sleep } from './sleep.js';
 interface Outer {
   readonly ask: number;
   readonly lock: Lock;
+  /** Calls inside it that want the same keys go through. */
+  readonly isSection: boolean;
 }
 
 /** The work of an attempt has failed, as it was planned. */
@@ -93,7 +95,7 @@ export class Calls {
     let entered = false;
     const work = async (lock: Lock): Promise<void> => {
       entered = true;
-      if (outer !== undefined && isWithin(keys, outer.lock.keys))
+      if (outer !== undefined && isNested(keys, outer))
         await this.#nest(ask, lock, outer);
       else await this.#hold(operation, ask, lock);
     };
@@ -161,10 +163,16 @@ export class Calls {
       const { reason } = signal.reason as LockLostError;
       this.#history.record({ type: 'lost', client, ask, reason });
     });
-    await this.#work(operation, { ask, lock }, signal);
-    this.#holdings.look(holding);
-    this.#holdings.remove(holding);
-    this.#history.record({ type: 'releasing', client, ask });
+    const isSection = operation.how !== 'acquire' && operation.how !== 'tryAcquire';
+    try {
+      await this.#work(operation, { ask, lock, isSection }, signal);
+    } finally {
+      this.#holdings.look(holding);
+      this.#holdings.remove(holding);
+      this.#history.record({ type: 'releasing', client, ask });
+      if (operation.release === 'on-expiry' && lock.isHeld)
+        this.#history.record({ type: 'kept', client, ask, forMs: operation.ttlMs });
+    }
   }
 
   async #work(operation: Operation, outer: Outer, signal?: AbortSignal): Promise<void> {
@@ -180,6 +188,7 @@ export class Calls {
       });
     }
     if (blocksMs !== undefined) {
+      this.#history.record({ type: 'paused', client: this.#client });
       this.#process.standStill(blocksMs, 'blocked');
       await sleep(applicationRuntime, 1);
     }
@@ -209,7 +218,7 @@ function optionsOf(operation: Operation): AcquireOptions {
   };
 }
 
-const isWithin = (keys: readonly string[], outer: readonly string[]): boolean =>
-  keys.every((key) => outer.includes(key));
+const isNested = (keys: readonly string[], { lock, isSection }: Outer): boolean =>
+  isSection && lock.isHeld && keys.every((key) => lock.keys.includes(key));
 
 const errorName = (error: unknown): string => (error instanceof Error ? error.name : String(error));

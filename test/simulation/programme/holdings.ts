@@ -6,6 +6,12 @@ import type { World } from '../world/world.js';
 /** How much later than its deadline a holder may be told: a timer of Node's is late, and fires once more. */
 const LATE_MS = 5;
 
+/**
+ * The same where only the wall clock knows, because the machine slept or somebody has set it: no timer goes by that. The next renewal finds
+ * it out, a third of the longest TTL later.
+ */
+const UNNOTICED_MS = 700;
+
 /** Somebody who was granted a lock and has not begun to give it back. */
 export interface Holding {
   readonly process: SimProcess;
@@ -55,9 +61,11 @@ export class Holdings {
   #watch(holding: Holding): void {
     const { process, lock, ask } = holding;
     const leftMs = Math.max(0, lock.remainingMs) / process.clock.rate;
-    this.#world.in((leftMs + LATE_MS) * 1_000, () => {
+    const lateMs = process.clock.wasDisturbed ? UNNOTICED_MS : LATE_MS;
+    this.#world.in((leftMs + lateMs) * 1_000, () => {
       if (!this.#all.has(holding) || process.isDead || lock.signal.aborted) return;
-      if (process.hasRunForMs >= LATE_MS && !lock.isHeld) {
+      const allowedMs = process.clock.wasDisturbed ? UNNOTICED_MS : LATE_MS;
+      if (allowedMs <= lateMs && process.hasRunForMs >= lateMs && !lock.isHeld) {
         this.#history.record({ type: 'overdue', client: process.name, ask });
         return;
       }

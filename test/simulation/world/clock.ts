@@ -15,6 +15,8 @@ const EPOCH_US = Date.UTC(2030, 0, 1) * 1_000;
 export class SimClock {
   readonly #world: World;
   readonly rate: number;
+  /** Its two ways to tell the time have said different things. */
+  wasDisturbed = false;
   #wallUs: number;
   #stoppedUs = 0;
   #stoppedAtUs: number | undefined;
@@ -38,11 +40,13 @@ export class SimClock {
 
   /** Somebody sets it, forward or back. */
   step(byMs: number): void {
+    this.wasDisturbed = true;
     this.#wallUs += byMs * 1_000;
   }
 
   /** The machine falls asleep. */
   stopMonotonic(): void {
+    this.wasDisturbed = true;
     this.#stoppedAtUs ??= this.#world.nowUs;
   }
 

@@ -26,6 +26,7 @@ export class Connection {
   #session: Session | undefined;
   /** Whether the process still listens. */
   #isHeard = true;
+  #isOpen = false;
   onGone: () => void = () => undefined;
 
   /** @param resolve which server is at the address when the connection arrives there */
@@ -39,10 +40,15 @@ export class Connection {
       const isAccepted = this.#session !== undefined;
       this.#toProcess.send(() => {
         if (!this.#isHeard) return;
+        this.#isOpen = isAccepted;
         if (isAccepted) end.onOpen();
         else this.#close(end.onRefused);
       });
     });
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   /** @param hear called with the answer when that arrives */

@@ -16,6 +16,7 @@ const LONGEST_RESEND_US = 200_000;
 
 /** A connection over a link. */
 export interface Breakable {
+  readonly isOpen: boolean;
   stall(): void;
   reset(): void;
 }

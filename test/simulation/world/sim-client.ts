@@ -117,7 +117,8 @@ class SimClient implements RedisClient {
   }
 
   reconnect(): void {
-    if (this.#state === 'ready') this.#close();
+    // While TCP connects, ioredis has a time limit of its own.
+    if (this.#connection?.isOpen === true) this.#close();
   }
 
   disconnect(): void {

@@ -24,6 +24,7 @@ export class SimServer {
   #state: 'up' | 'loading' | 'down' = 'up';
   #frozenUntilUs = 0;
   #isBusy = false;
+  #crashes = 0;
   /** How long it takes for a command. */
   slowUs = 0;
 
@@ -73,8 +74,10 @@ export class SimServer {
     this.#world.at(this.#frozenUntilUs, () => this.#goOn());
   }
 
-  crash(): void {
+  crash(data: 'kept' | 'lost'): void {
+    this.#crashes += 1;
     this.#state = 'down';
+    this.#server.restart(data);
     this.#work = [];
     for (const session of [...this.#sessions]) session.crash();
   }
@@ -84,8 +87,10 @@ export class SimServer {
     for (const session of [...this.#sessions]) session.crash();
   }
 
-  start(data: 'kept' | 'lost', loadingMs: number): void {
-    this.#server.restart(data);
+  /** It is back when it was started as often as it has crashed. */
+  start(loadingMs: number): void {
+    this.#crashes -= 1;
+    if (this.#crashes > 0) return;
     this.replication.catchUp(this.#server);
     this.#state = 'loading';
     this.#world.in(loadingMs * 1_000, () => {
