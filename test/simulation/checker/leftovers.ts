@@ -17,7 +17,12 @@ export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly s
 }
 
 /** The last fencing token of a key, and what is remembered of work, for a while; the guard's own key; lines in which somebody died. */
-function mayStay({ name, ttlMs }: { readonly name: string; readonly ttlMs: number }, hadFaults: boolean): boolean {
+function mayStay(
+  { name, ttlMs }: { readonly name: string; readonly ttlMs: number },
+  hadFaults: boolean,
+): boolean {
   if (name.includes('epoch')) return ttlMs === -1;
-  return ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name);
+  return (
+    ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name)
+  );
 }

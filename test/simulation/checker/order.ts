@@ -6,10 +6,11 @@ import type { Facts } from './facts.js';
 const TRIPS_TO_THE_LINE = 16;
 
 /**
- * The place of a process in the line of a key. When it was taken is not known to the caller: not before the first of those asked who wait
- * now, and not later than when the process last gave the key back.
+ * The place of a process in the line of a key. When it was taken is not known to its callers: not before the first of them asked, after
+ * whom there was always somebody who waited, and not later than when the process last gave the key back.
  */
 interface Place {
+  earliest: number;
   latest: number;
   /** By the number of the call, when it was made. */
   readonly waiting: Map<number, number>;
@@ -37,7 +38,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const key = ask.keys[0]!;
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
-      const since = Math.min(ask.at, ...(place?.waiting.values() ?? []));
+      const since = Math.min(ask.at, place?.earliest ?? ask.at);
       if (holders.get(key) !== event.client) {
         const older = olderThan(places, { key, client: event.client, before: since - slackMs });
         if (older !== undefined)
@@ -47,10 +48,18 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
       }
       holders.set(key, event.client);
     }
+    // Whoever finds that the work is done has had the lock for a moment.
+    if (event.type === 'once') holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
-    if (place !== undefined && holders.get(key) === event.client && !place.waiting.has(event.ask))
+    if (
+      place !== undefined &&
+      holders.get(key) === event.client &&
+      (event.type === 'once' || !place.waiting.has(event.ask))
+    )
       place.latest = event.at;
     place?.waiting.delete(event.ask);
+    if (place !== undefined && (event.type === 'granted' || event.type === 'once'))
+      place.earliest = Math.min(...place.waiting.values());
     if (place?.waiting.size === 0) places.delete(`${event.client} ${key}`);
   }
   return violations;
@@ -61,7 +70,11 @@ function enter(
   { client, keys, ask, at }: SimEvent & { readonly type: 'ask' },
 ): void {
   const name = `${client} ${keys[0]!}`;
-  const place = places.get(name) ?? { latest: at, waiting: new Map<number, number>() };
+  const place = places.get(name) ?? {
+    earliest: at,
+    latest: at,
+    waiting: new Map<number, number>(),
+  };
   place.waiting.set(ask, at);
   places.set(name, place);
 }

@@ -2,7 +2,10 @@ import type { SimEvent } from '../history.js';
 import type { Operation, Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 
-const PLANNED = new Set(['AbortError', 'Error', 'NonRetryableError', 'LockDeadlockError']);
+const PLANNED = new Set([
+  ...['AbortError', 'Error', 'NonRetryableError'],
+  ...['LockDeadlockError', 'LockReentrancyError'],
+]);
 
 /** Errors that nobody caught, failures for no reason, and losses that nothing explains. */
 export function surprises(scenario: Scenario, { events, done }: Facts): readonly string[] {

@@ -95,8 +95,7 @@ export class Calls {
     let entered = false;
     const work = async (lock: Lock): Promise<void> => {
       entered = true;
-      if (outer !== undefined && isNested(keys, outer))
-        await this.#nest(ask, lock, outer);
+      if (outer !== undefined && isNested(keys, outer)) await this.#nest(ask, lock, outer);
       else await this.#hold(operation, ask, lock);
     };
     try {

@@ -155,6 +155,7 @@ class SimClient implements RedisClient {
     const { runtime } = process;
     const connection = network.dial(process, name, {
       onOpen: () => {
+        this.#events.onConnect();
         this.#checkReadiness(connection);
       },
       onRefused: () => {

@@ -1,0 +1,73 @@
+/** Plays worlds until one of them breaks a promise. */
+import { check } from './checker/check.js';
+import { play, type Played } from './play.js';
+import { scenarioOf } from './profiles.js';
+import type { ProfileName, Scenario } from './scenario.js';
+import { propertyOf, shrink } from './shrink.js';
+import { timelineOf } from './timeline.js';
+
+/** What many worlds came to. */
+export interface Tally {
+  worlds: number;
+  simulatedMs: number;
+  steps: number;
+  faults: number;
+  grants: number;
+  /** Ways in which worlds went, of those that were told apart. */
+  readonly paths: Set<string>;
+}
+
+export interface Finding {
+  readonly scenario: Scenario;
+  readonly violations: readonly string[];
+}
+
+export const newTally = (): Tally => ({
+  ...{ worlds: 0, simulatedMs: 0, steps: 0, faults: 0, grants: 0 },
+  paths: new Set(),
+});
+
+/** Plays one world, and says what was wrong with it. To be called within `ownTurn`. */
+export function tryWorld(profile: ProfileName, seed: number, tally: Tally): Finding | undefined {
+  const scenario = scenarioOf(profile, seed);
+  const played = play(scenario);
+  tally.worlds += 1;
+  tally.simulatedMs += played.simulatedMs;
+  tally.steps += played.steps;
+  tally.faults += played.faults;
+  tally.grants += played.events.filter(({ type }) => type === 'granted').length;
+  tally.paths.add(pathOf(played));
+  const violations = check(played);
+  return violations.length === 0 ? undefined : { scenario, violations };
+}
+
+/** What happened, whoever it was and whenever: two worlds that went alike count once. */
+const pathOf = ({ events }: Played): string => {
+  const pairs = new Set<string>();
+  let before = '';
+  for (const { type } of events) {
+    pairs.add(`${before}>${type}`);
+    before = type;
+  }
+  return [...pairs].sort().join(' ');
+};
+
+/** For a human: what is broken, the command that repeats it, and the shortest world in which it is. */
+export function reportOf({ scenario, violations }: Finding): string {
+  const [first = ''] = violations;
+  const smallest = shrink(scenario, propertyOf(first));
+  const played = play(smallest);
+  const { profile, seed } = scenario;
+  const operations = smallest.processes
+    .flatMap(({ callers }) => callers)
+    .flatMap((caller) => caller.operations).length;
+  return [
+    `simulate: profile ${profile}, seed ${seed}`,
+    ...violations.map((violation) => `  ${violation}`),
+    `Again: npm run simulate -- --profile ${profile} --seed ${seed} --worlds 1`,
+    `Shrunk to ${operations} calls and ${smallest.faults.length} faults:`,
+    timelineOf(played),
+    ...check(played).map((violation) => `  ${violation}`),
+    JSON.stringify(smallest),
+  ].join('\n');
+}
