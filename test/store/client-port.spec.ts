@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LineCall } from '../../lib/store/lock-store.js';
+import type { ReplicaOptions } from '../../lib/store/redis/node/acknowledged-writes.js';
 import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
@@ -15,22 +16,28 @@ let redis: FakeRedis;
 let store: RedisLockStore;
 let warnings: string[];
 
-beforeEach(async () => {
-  runtime = new VirtualRuntime();
-  redis = new FakeRedis(runtime);
-  warnings = [];
-  store = new RedisLockStore({
+const openStore = async (replicas?: ReplicaOptions): Promise<RedisLockStore> => {
+  const opened = new RedisLockStore({
     redis: ['redis://fake'],
     keyPrefix: 'lock:',
     nodeTimeoutMs: NODE_TIMEOUT_MS,
     fenceKeepMs: 600_000,
     turns: 1,
+    replicas,
     warn: (message) => warnings.push(message),
     runtime,
     sourceOf: () => redis,
   });
-  await during(store.open(), 100);
+  await during(opened.open(), 100);
   redis.received.length = 0;
+  return opened;
+};
+
+beforeEach(async () => {
+  runtime = new VirtualRuntime();
+  redis = new FakeRedis(runtime);
+  warnings = [];
+  store = await openStore();
 });
 
 afterEach(async () => {
@@ -87,6 +94,36 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
 
   it('takes a new connection when one has owed an answer for 5 s', async () => {
     redis.answer = () => LOST;
+    for (let ms = 0; ms < 5_000; ms += NODE_TIMEOUT_MS + 50) {
+      expect(redis.connections).toBe(1);
+      await during(store.acquire(request('key')), NODE_TIMEOUT_MS + 50);
+    }
+    await during(store.acquire(request('key')), NODE_TIMEOUT_MS + RETRY_MS);
+    expect(redis.connections).toBe(2);
+  });
+
+  it('takes a new connection when the silent one waits for replicas, too', async () => {
+    await store.close();
+    store = await openStore({ ack: 1, timeoutMs: 50 });
+    redis.answer = () => LOST;
+    const before = redis.connections;
+    for (let ms = 0; ms < 5_000; ms += NODE_TIMEOUT_MS + 50) {
+      expect(redis.connections).toBe(before);
+      await during(store.acquire(request('key')), NODE_TIMEOUT_MS + 50);
+    }
+    await during(store.acquire(request('key')), NODE_TIMEOUT_MS + RETRY_MS);
+    expect(redis.connections).toBe(before + 1);
+  });
+
+  it('takes a new connection when the first one after an outage is silent, too', async () => {
+    redis.isUp = false;
+    redis.cut();
+    const waiting = store.acquire(request('key'));
+    expect(await during(waiting, RETRY_MS)).toMatchObject({ status: 'unavailable' });
+    redis.isUp = true;
+    redis.isSilent = true;
+    await runtime.advance(RETRY_MS);
+    redis.isSilent = false;
     for (let ms = 0; ms < 5_000; ms += NODE_TIMEOUT_MS + 50) {
       expect(redis.connections).toBe(1);
       await during(store.acquire(request('key')), NODE_TIMEOUT_MS + 50);

@@ -259,7 +259,13 @@ describe('options for Sentinel', () => {
     const source = redisSource(location, systemRuntime);
     const duplicate = jest.spyOn(Redis.prototype, 'duplicate');
     const drop = (): void => undefined;
-    const own = source.connect({ onReady: drop, onError: drop, onClose: drop, onEnd: drop });
+    const own = source.connect({
+      onConnect: drop,
+      onReady: drop,
+      onError: drop,
+      onClose: drop,
+      onEnd: drop,
+    });
     const client = duplicate.mock.results.at(-1)?.value as Redis;
     duplicate.mockRestore();
     expect(own.state).toBe('idle');

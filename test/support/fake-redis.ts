@@ -35,6 +35,8 @@ export class FakeRedis implements RedisSource {
   readonly received: Command[] = [];
   readonly subscribers = new Set<FakeSubscriber>();
   isUp = true;
+  /** Connections come about, and the server says nothing over them: they are not ready. */
+  isSilent = false;
   delayMs = 0;
   answer: Answer;
   /** How often somebody has connected for commands. */
@@ -104,6 +106,7 @@ class FakeClient implements RedisClient {
   readonly #events: ClientEvents;
   readonly #pending = new Set<(error: Error) => void>();
   #cancelRetry: () => void = () => undefined;
+  #isConnected = false;
 
   constructor(server: FakeRedis, events: ClientEvents) {
     this.#server = server;
@@ -178,7 +181,8 @@ class FakeClient implements RedisClient {
   }
 
   cut(): void {
-    if (this.state !== 'ready') return;
+    if (!this.#isConnected) return;
+    this.#isConnected = false;
     this.state = 'connecting';
     this.#fail();
     this.#events.onClose();
@@ -193,6 +197,9 @@ class FakeClient implements RedisClient {
   #connectIn(ms: number): void {
     this.#cancelRetry = this.#server.runtime.setTimer(() => {
       if (this.#server.isUp) {
+        this.#isConnected = true;
+        this.#events.onConnect();
+        if (this.#server.isSilent) return;
         this.state = 'ready';
         this.#server.connections += 1;
         this.#events.onReady();

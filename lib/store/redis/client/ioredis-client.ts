@@ -24,9 +24,10 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
   protected readonly client: Client;
   readonly hasShardedChannels: boolean;
 
-  constructor(client: Client, { onReady, onError, onClose, onEnd }: ClientEvents) {
+  constructor(client: Client, { onConnect, onReady, onError, onClose, onEnd }: ClientEvents) {
     this.client = client;
     this.hasShardedChannels = 'ssubscribe' in client;
+    client.on('connect', onConnect);
     client.on('ready', onReady);
     client.on('error', (error: Error) => {
       if (!isOfSelect(error)) onError(error.message);

@@ -63,6 +63,10 @@ export class Readiness {
         for (const whileDown of this.#waiters.keys())
           if (isFinal(message, whileDown)) this.#wake(whileDown);
       },
+      onConnect: () => {
+        // What went wrong with the try before says nothing of this one: if the server stays silent, that has to be noticed.
+        this.#lastError = undefined;
+      },
       onReady: () => {
         this.#lastError = undefined;
         void this.#verify();

@@ -43,6 +43,8 @@ export type Command = readonly [name: string, ...args: (string | number)[]];
 export type CommandResult = readonly [error: Error | null, value: unknown];
 
 export interface ClientEvents {
+  /** A try to connect has succeeded; the server has yet to answer. */
+  readonly onConnect: () => void;
   readonly onReady: () => void;
   /** A try to connect has failed, or the connection. */
   readonly onError: (message: string) => void;

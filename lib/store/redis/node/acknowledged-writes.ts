@@ -48,10 +48,20 @@ export class AcknowledgedWrites {
   }
 
   async run(slot: number, request: WriteRequest): Promise<AcknowledgedReply> {
+    let unanswered: AcknowledgedReply | undefined;
     const reply = await this.#connection.ask(
       request.timeLimitMs,
       (_, limit) =>
-        new Promise<AcknowledgedReply>((settle) => {
+        new Promise<AcknowledgedReply>((resolve, reject) => {
+          const settle = (outcome: AcknowledgedReply): void => {
+            if (outcome.status === 'answered') {
+              resolve(outcome);
+              return;
+            }
+            // It must not pass for an answer: a connection that owes one is replaced in the end.
+            unanswered = outcome;
+            reject(new Error('no answer'));
+          };
           const write = { ...request, limit, settle };
           const line = this.#lines.get(slot);
           if (line !== undefined) line.push(write);
@@ -59,7 +69,7 @@ export class AcknowledgedWrites {
         }),
       request.whileDown,
     );
-    return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : reply;
+    return reply.status === 'answered' ? (reply.value as AcknowledgedReply) : (unanswered ?? reply);
   }
 
   /** Never rejects. */
