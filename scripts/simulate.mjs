@@ -13,6 +13,9 @@ import { Worker } from 'node:worker_threads';
 import { compiledProject } from './compile.mjs';
 
 const PRINTS_EVERY_MS = 5_000;
+/** A world leaves much behind that is garbage at its end. */
+const YOUNG_MB = 64;
+
 const PROFILES = ['line', 'quorum', 'modes', 'once', 'all'];
 
 function settingsOf(args) {
@@ -76,6 +79,7 @@ async function simulate({ workers, worlds, minutes, seed, profiles, keepsGoing }
     const share = worlds === 0 ? Infinity : Math.ceil((worlds - index) / workers);
     const data = { profiles, seed: seed + index, stride: workers, worlds: share };
     const worker = new Worker(file, {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
       workerData: { ...data, minutes: worlds === 0 ? minutes : Infinity },
     });
     running.push(worker);

@@ -26,6 +26,8 @@ type RunEvent = { readonly at: number } & (
       readonly client: string;
     }
   | { readonly type: 'resumed'; readonly client: string }
+  /** It asks for another TTL than it has. */
+  | { readonly type: 'extends'; readonly client: string; readonly ask: number }
   /** It was given back, and its keys stay taken for so long. */
   | { readonly type: 'kept'; readonly client: string; readonly ask: number; readonly forMs: number }
   /** Its lease is over, and its signal has not aborted. */

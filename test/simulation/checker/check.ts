@@ -24,11 +24,11 @@ export function check(played: Played): readonly string[] {
   const killed = new Set(
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
-  // Of the events only those of calls count there.
-  const grants = grantsOf(events as readonly HistoryEvent[], killed).map((grant) =>
-    keptAfterwards(grant, events),
+  const calls = callsOf(events);
+  const grants = grantsOf(calls, killed).map((grant) =>
+    keptAfterwards(asShortened(grant, events), events),
   );
-  const facts = { events, grants, losses, done, killed };
+  const facts = { events, calls, grants, losses, done, killed };
   return [
     ...exclusionViolations(grants, losses),
     ...fencingViolations(scenario, facts),
@@ -39,6 +39,27 @@ export function check(played: Played): readonly string[] {
     ...surprises(scenario, facts),
     ...leftovers(played),
   ];
+}
+
+/** As the checks of the fault test know them: who was told what became of work, or runs inside a section, has had what it wanted. */
+const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
+  events.flatMap((event): readonly HistoryEvent[] => {
+    const { type } = event;
+    if (type === 'once' || type === 'nested') {
+      const { at, client, ask } = event;
+      return [{ at, client, ask, type: 'released', result: type }];
+    }
+    return NOT_THERE.has(type) ? [] : [event as HistoryEvent];
+  });
+
+const NOT_THERE = new Set(['attempt', 'extends', 'kept', 'overdue', 'fault', 'healed']);
+
+/** Whoever asked for another TTL may have a shorter lease than it knew when it died. */
+function asShortened(grant: Grant, events: readonly SimEvent[]): Grant {
+  if (!events.some((event) => event.type === 'extends' && nameOf(event) === grant.name))
+    return grant;
+  const seen = events.filter((event) => event.type === 'held' && nameOf(event) === grant.name);
+  return { ...grant, to: seen.at(-1)?.at ?? -Infinity };
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end." */

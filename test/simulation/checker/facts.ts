@@ -1,4 +1,5 @@
 import type { Grant } from '../../faults/grants.js';
+import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { DoneFault } from './losses.js';
@@ -6,6 +7,8 @@ import type { DoneFault } from './losses.js';
 /** What checks look at. */
 export interface Facts {
   readonly events: readonly SimEvent[];
+  /** Those of callers, without what only this test knows. */
+  readonly calls: readonly HistoryEvent[];
   readonly grants: readonly Grant[];
   readonly losses: readonly Loss[];
   readonly done: readonly DoneFault[];

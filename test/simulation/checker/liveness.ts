@@ -1,51 +1,83 @@
-import { gaps } from '../../engine/liveness.js';
-import type { HistoryEvent } from '../../faults/history.js';
-import type { Fault, Scenario } from '../scenario.js';
-import { longestTtlMs } from './losses.js';
+import { gaps, type Recovery } from '../../engine/liveness.js';
+import type { Operation, Scenario } from '../scenario.js';
+import { longestTtlMs, type DoneFault } from './losses.js';
 import type { Facts } from './facts.js';
 
 /** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
 const CLAIM_MS = 1_000;
 
-/** "A connection that is silent for 5 s is replaced." */
-const SILENT_MS = 5_000;
+/** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
+const LOOKS_EVERY_MS = 5_000;
+
+/** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
+const STALLED_MS = 16_000;
 
 /** For so long after its last look the place of a process keeps several keys free (docs/architecture.md). */
 const PLACE_COUNTS_MS = 15_000;
 
-/** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
-const LOOKS_EVERY_MS = 5_000;
+/** Of an attempt that finds the work done: it asks, leaves and gives back. */
+const TRIPS_OF_AN_ATTEMPT = 4;
 
 /** Nobody waits beside a free key for longer than docs/guarantees.md says. */
-export function livenessViolations(
-  scenario: Scenario,
-  { events, grants, done }: Facts,
-): readonly string[] {
-  const { network, service, servers } = scenario;
-  const ttlMs = longestTtlMs(scenario);
-  const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
-  const quietMs =
-    (servers.length === 1 ? 10 : 40) * roundTripMs + (servers.length === 1 ? 50 : 500);
-  const recoveryMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * service.nodeTimeoutMs;
-  const recoveries = done.map(({ fault, at, healedAt }) => ({
-    from: at,
-    until: (healedAt === Infinity ? at : healedAt) + recoveryMs + extraMs(fault, scenario),
-  }));
-  const isBlocked = scenario.processes.some(({ callers }) =>
-    callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
-  );
-  if (isBlocked || service.restartGuard !== undefined) return [];
-  return gaps(events as readonly HistoryEvent[], grants, recoveries, quietMs);
+export function livenessViolations(scenario: Scenario, facts: Facts): readonly string[] {
+  const all = operationsOf(scenario);
+  const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);
+  if (isBlocked || scenario.service.restartGuard !== undefined) return [];
+  const { calls, grants, done } = facts;
+  const recoveries = done.map((each) => recoveryOf(each, scenario, done));
+  const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
+  return gaps(calls, grants, recoveries, mostMs);
 }
 
-/** What the end of a fault costs some of those who wait, beside the usual. */
-function extraMs({ kind }: Fault, { processes, service }: Scenario): number {
-  if (kind === 'link-stalled') return SILENT_MS + 2 * service.nodeTimeoutMs;
-  // Several keys are kept for a process that does not ask for them any more, and that the server takes for alive.
-  const severalKeys = processes.some(({ callers }) =>
-    callers.some(({ operations }) => operations.some(({ keys }) => keys.length > 1)),
-  );
-  return severalKeys && (kind === 'process-vanished' || kind === 'process-stands-still')
-    ? PLACE_COUNTS_MS
-    : 0;
+const operationsOf = ({ processes }: Scenario): readonly Operation[] =>
+  processes.flatMap(({ callers }) => callers.flatMap(({ operations }) => operations));
+
+/** Where nothing is wrong. */
+function quietMs({ network, servers, processes }: Scenario, all: readonly Operation[]): number {
+  const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
+  const callers = processes.flatMap((process) => process.callers).length;
+  const onceTrips = all.some(({ how }) => how === 'once') ? TRIPS_OF_AN_ATTEMPT * callers : 0;
+  return servers.length === 1
+    ? (10 + onceTrips) * roundTripMs + 50
+    : (40 + onceTrips) * roundTripMs + 500;
 }
+
+/** Who stands in line and does nothing, and is taken for alive, costs a claim for each of its places, whenever it is their turn. */
+function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
+  const places = done.map(({ fault }) =>
+    fault.kind === 'process-vanished' || fault.kind === 'process-stands-still'
+      ? processes[fault.process]!.callers.length
+      : 0,
+  );
+  return CLAIM_MS * places.reduce((sum, count) => sum + count, 0);
+}
+
+function recoveryOf(
+  { fault, at, healedAt }: DoneFault,
+  scenario: Scenario,
+  done: readonly DoneFault[],
+): Recovery {
+  const ttlMs = longestTtlMs(scenario);
+  const { nodeTimeoutMs } = scenario.service;
+  const usualMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * nodeTimeoutMs;
+  const until = (healedAt === Infinity ? at : healedAt) + usualMs;
+  const severalKeys = operationsOf(scenario).some(({ keys }) => keys.length > 1);
+  switch (fault.kind) {
+    case 'link-stalled':
+      return { from: at, until: until + STALLED_MS + standstillsMs(done) };
+    case 'server-clock-set':
+      // "Keys of dead holders stay longer."
+      return { from: at, until: until + Math.max(0, -fault.byMs) };
+    case 'process-vanished':
+    case 'process-stands-still':
+      return { from: at, until: until + (severalKeys ? PLACE_COUNTS_MS : 0) };
+    default:
+      return { from: at, until };
+  }
+}
+
+const standstillsMs = (done: readonly DoneFault[]): number =>
+  done.reduce(
+    (sum, { fault }) => (fault.kind === 'process-stands-still' ? sum + fault.forMs : sum),
+    0,
+  );

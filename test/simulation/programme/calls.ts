@@ -182,6 +182,7 @@ export class Calls {
       const afterMs = Math.min(extend.afterMs, leftMs);
       await sleep(applicationRuntime, afterMs, signal);
       leftMs -= afterMs;
+      this.#history.record({ type: 'extends', client: this.#client, ask: outer.ask });
       await outer.lock.extend(extend.ttlMs).catch((error: unknown) => {
         if (!(error instanceof LockError)) throw error;
       });
@@ -220,4 +221,6 @@ function optionsOf(operation: Operation): AcquireOptions {
 const isNested = (keys: readonly string[], { lock, isSection }: Outer): boolean =>
   isSection && lock.isHeld && keys.every((key) => lock.keys.includes(key));
 
-const errorName = (error: unknown): string => (error instanceof Error ? error.name : String(error));
+/** What aborts comes from another realm than `Error` does, in a test. */
+const errorName = (error: unknown): string =>
+  (error as { readonly name?: string } | undefined)?.name ?? String(error);

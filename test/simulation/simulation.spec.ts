@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { compiledFile } from '../support/compiled.js';
+import { share } from '../support/soak.js';
+import { newTally, reportOf, tryWorld } from './find.js';
+import { play } from './play.js';
+import { scenarioOf } from './profiles.js';
+import { PROFILES, type ProfileName } from './scenario.js';
+import { ownTurn } from './world/settle.js';
+
+/** Another one, to see a failure again: HOLDFAST_SIMULATION_SEED=… npm test -- test/simulation */
+const SEED = Number(process.env.HOLDFAST_SIMULATION_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+const LIMIT_MS = 120_000;
+
+/** Each world of these has broken a promise once. */
+const seeds = JSON.parse(
+  readFileSync(new URL('./seeds.json', import.meta.url), 'utf8'),
+) as readonly { readonly profile: ProfileName; readonly seed: number; readonly why: string }[];
+
+async function expectNoViolation(profile: ProfileName, seed: number): Promise<void> {
+  const found = await ownTurn(() => tryWorld(profile, seed, newTally()));
+  if (found !== undefined) throw new Error(await ownTurn(() => reportOf(found)));
+}
+
+describe('simulated worlds', () => {
+  it.each(seeds)('keep every promise in $profile $seed: $why', async ({ profile, seed }) => {
+    await expectNoViolation(profile, seed);
+  });
+
+  it.each(PROFILES)(
+    `keep every promise in fresh worlds of the profile %s, from seed ${SEED} on`,
+    async (profile) => {
+      const until = performance.now() + share(1_000, 10_000);
+      for (let seed = SEED; performance.now() < until; seed += 1)
+        await expectNoViolation(profile, seed);
+    },
+    LIMIT_MS,
+  );
+
+  it.each(PROFILES)('go the same way twice from one seed: %s', async (profile) => {
+    const [one, other] = [
+      await ownTurn(() => play(scenarioOf(profile, SEED))),
+      await ownTurn(() => play(scenarioOf(profile, SEED))),
+    ];
+    expect(JSON.stringify(other.events)).toBe(JSON.stringify(one.events));
+    expect(other.digest).toBe(one.digest);
+  });
+
+  it(
+    'go the same way in another process, whatever it has done before',
+    async () => {
+      const program = compiledFile(new URL('./digests.ts', import.meta.url));
+      const { stdout } = await promisify(execFile)(process.execPath, [program, String(SEED)]);
+      const own: string[] = [];
+      for (const profile of PROFILES)
+        own.push((await ownTurn(() => play(scenarioOf(profile, SEED)))).digest);
+      expect(stdout.trim().split('\n')).toEqual(own);
+    },
+    LIMIT_MS,
+  );
+});
