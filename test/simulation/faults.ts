@@ -60,8 +60,7 @@ export class Faults {
     switch (fault.kind) {
       case 'process-killed':
       case 'process-vanished':
-        holdings.lookAt(process);
-        holdings.forget(process);
+        holdings.dies(process);
         history.record({ type: 'killed', client });
         if (fault.kind === 'process-vanished') {
           process.vanish();

@@ -30,7 +30,7 @@ export function check(played: Played): readonly string[] {
   );
   const facts = { events, calls, grants, losses, done, killed };
   return [
-    ...exclusionViolations(grants, losses),
+    ...exclusionViolations(facts),
     ...fencingViolations(scenario, facts),
     ...orderViolations(scenario, facts),
     ...answerViolations(scenario, facts),

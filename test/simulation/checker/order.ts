@@ -26,7 +26,8 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   const holders = new Map<string, string>();
   const violations: string[] = [];
   for (const event of events) {
-    if (!('ask' in event)) continue;
+    // An attempt begins under a lock that is granted.
+    if (!('ask' in event) || event.type === 'attempt') continue;
     const name = `${event.client}#${event.ask}`;
     if (event.type === 'ask') {
       asks.set(name, event);

@@ -53,8 +53,15 @@ export class Holdings {
     for (const holding of this.#all) if (holding.process === process) this.look(holding);
   }
 
-  forget(process: SimProcess): void {
-    for (const holding of this.#all) if (holding.process === process) this.#all.delete(holding);
+  /** It is about to die; what it has lost by then, without noticing, is free. */
+  dies(process: SimProcess): void {
+    for (const holding of this.#all) {
+      if (holding.process !== process) continue;
+      this.#all.delete(holding);
+      const { ask, lock } = holding;
+      if (!process.isAwake || lock.isHeld) this.look(holding);
+      else this.#history.record({ type: 'lost', client: process.name, ask, reason: 'unheard' });
+    }
   }
 
   /** At its deadline the holder knows, unless its process could do nothing then. */
