@@ -169,7 +169,8 @@ export class Calls {
       this.#holdings.look(holding);
       this.#holdings.remove(holding);
       this.#history.record({ type: 'releasing', client, ask });
-      if (operation.release === 'on-expiry' && lock.isHeld)
+      // Also by a lock that was lost because it was held for too long.
+      if (operation.release === 'on-expiry' && (lock.isHeld || operation.maxHoldMs !== undefined))
         this.#history.record({ type: 'kept', client, ask, forMs: operation.ttlMs });
     }
   }
