@@ -54,14 +54,29 @@ export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readon
   return done.flatMap(({ fault, at }) => {
     if (!forgets(fault, scenario, done)) return [];
     const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
+    const isAlone = isTold(fault) && done.length === 1 && !hasFixedLeases(scenario);
     return [
       {
         from: at,
-        until: at + lateMs + ttlMs + SLACK_MS,
+        // "At the next renewal is a third of the TTL later at most, if Redis answers."
+        until: at + lateMs + (isAlone ? ttlMs / 3 : ttlMs) + SLACK_MS,
         ...('key' in fault && { keys: [fault.key] }),
       },
     ];
   });
+}
+
+/** The server answers all the while. */
+const isTold = ({ kind }: Fault): boolean =>
+  kind === 'server-flushed' || kind === 'key-lost' || kind === 'server-clock-set';
+
+/** Leases that are not renewed, or late. */
+function hasFixedLeases({ processes }: Scenario): boolean {
+  const isFixed = ({ autoExtend, blocksMs, extend }: Operation): boolean =>
+    autoExtend === false || blocksMs !== undefined || extend !== undefined;
+  return processes.some(({ callers }) =>
+    callers.some(({ operations }) => operations.some(isFixed)),
+  );
 }
 
 /** Whether a lock that is held may be granted to somebody else because of it. */
