@@ -7,12 +7,23 @@ const PLANNED = new Set([
   ...['LockDeadlockError', 'LockReentrancyError'],
 ]);
 
+/** "A connection that is silent for 5 s is replaced." */
+const SILENT_MS = 5_000;
+
+/** Between two tries of a call that waits, and to connect. */
+const BACK_OFF_MS = 2_500;
+
 /** Errors that nobody caught, failures for no reason, and losses that nothing explains. */
 export function surprises(scenario: Scenario, { events, done }: Facts): readonly string[] {
   const isCalm = done.length === 0 && scenario.service.restartGuard === undefined;
   const operations = new Map<string, SimEvent & { readonly type: 'ask' }>();
   const closing = new Set<string>();
+  const healedAt = Math.max(0, ...done.map((each) => each.healedAt));
+  const longestOutageMs = SILENT_MS + BACK_OFF_MS + 2 * scenario.service.nodeTimeoutMs;
   const mayBeLost = mayLose(scenario);
+  const isBlocked = scenario.processes.some(({ callers }) =>
+    callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
+  );
   const violations: string[] = [];
   for (const event of events) {
     if (event.type === 'ask') operations.set(`${event.client}#${event.ask}`, event);
@@ -27,6 +38,12 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
         (error === 'LockLostError' && (!isCalm || mayBeLost)) ||
         // "Answer to acquire later than its own validity: refused and cleaned up", behind a block too.
         (error === 'LockStoreUnavailableError' && (!isCalm || mayBeLost));
+      const ask = operations.get(name);
+      if (error === 'LockStoreUnavailableError' && ask !== undefined && !isBlocked)
+        if (ask.at > healedAt && event.at - ask.at > longestOutageMs)
+          violations.push(
+            `outage: ${name} was told that the store is unavailable, ${(event.at - ask.at).toFixed(0)} ms after it asked and after everything was well`,
+          );
       if (!isExpected) violations.push(`surprise: ${name} failed with ${error}`);
     }
     if (event.type === 'lost' && isCalm && !mayBeLost && !closing.has(event.client))
