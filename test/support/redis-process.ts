@@ -10,6 +10,15 @@ const STOP_WITHIN_MS = 2_000;
 const READY = /Ready to accept connections|Sentinel ID is/;
 const PORT_TAKEN = /Address already in use|Failed listening on port/i;
 
+/** What a server program is started with. */
+export interface RedisRun {
+  /** Where its `redis.conf` is. */
+  readonly folder: string;
+  readonly mode: 'server' | 'sentinel';
+  /** Variables on top of ours. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
 /** The server could not start because its port is taken. */
 export class PortTakenError extends Error {
   override readonly name = 'PortTakenError';
@@ -36,15 +45,16 @@ export class RedisProcess {
   }
 
   /**
-   * Starts the program in `folder` on the `redis.conf` there and resolves once it accepts connections.
+   * Starts the program on the `redis.conf` in its folder and resolves once it accepts connections.
    *
    * @throws PortTakenError if another process has the port
    */
-  static async start(folder: string, mode: 'server' | 'sentinel'): Promise<RedisProcess> {
+  static async start({ folder, mode, environment }: RedisRun): Promise<RedisProcess> {
     const program = findRedisServer();
     if (program === undefined) throw new Error(`No Redis server was found.\n${INSTALL_HINT}`);
     const child = spawn(program, ['redis.conf', ...(mode === 'sentinel' ? ['--sentinel'] : [])], {
       cwd: folder,
+      env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const exited = new Promise<void>((resolve) => {

@@ -12,7 +12,7 @@ import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 import { recordCommands, type SentCommand } from './command-recorder.js';
 import { type CommandPart, sendOnce } from './own-connection.js';
-import { PortTakenError, RedisProcess, writeConfig } from './redis-process.js';
+import { PortTakenError, RedisProcess, writeConfig, type RedisRun } from './redis-process.js';
 
 const PORT_ATTEMPTS = 10;
 
@@ -26,6 +26,8 @@ export interface RedisServerOptions {
   readonly replicaOf?: { readonly port: number };
   /** Start as a sentinel; `config` then holds the `sentinel …` lines. Default: `server`. */
   readonly mode?: 'server' | 'sentinel';
+  /** Variables that its process gets on top of ours. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -34,20 +36,13 @@ export interface RedisServerOptions {
  */
 export class RedisServer {
   readonly port: number;
-  readonly #folder: string;
-  readonly #mode: 'server' | 'sentinel';
+  readonly #run: RedisRun;
   readonly #ownCommands: (readonly CommandPart[])[] = [];
   #process: RedisProcess;
 
-  private constructor(
-    port: number,
-    folder: string,
-    mode: 'server' | 'sentinel',
-    process: RedisProcess,
-  ) {
+  private constructor(port: number, run: RedisRun, process: RedisProcess) {
     this.port = port;
-    this.#folder = folder;
-    this.#mode = mode;
+    this.#run = run;
     this.#process = process;
   }
 
@@ -64,13 +59,14 @@ export class RedisServer {
   }
 
   static async #startOn(port: number, options: RedisServerOptions): Promise<RedisServer> {
-    const mode = options.mode ?? 'server';
+    const { mode = 'server', environment = {} } = options;
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-redis-'));
+    const run = { folder, mode, environment };
     let process: RedisProcess | undefined;
     try {
       writeConfig(folder, configLines(port, mode, options));
-      process = await RedisProcess.start(folder, mode);
-      const server = new RedisServer(port, folder, mode, process);
+      process = await RedisProcess.start(run);
+      const server = new RedisServer(port, run, process);
       if (options.replicaOf) await server.#hasSynced();
       return server;
     } catch (error) {
@@ -101,7 +97,7 @@ export class RedisServer {
       this.thaw(); // a stopped process does not see SIGTERM
       await this.#process.terminate();
     }
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#run.folder, { recursive: true, force: true });
   }
 
   /** Ends the server with SIGKILL and waits until it is gone. `restart()` brings it back. */
@@ -112,9 +108,9 @@ export class RedisServer {
   /** Kills the server if it runs, and starts it on the same port with empty data. */
   async restart(): Promise<void> {
     await this.kill();
-    rmSync(join(this.#folder, 'dump.rdb'), { force: true }); // replicas write one even without persistence
+    rmSync(join(this.#run.folder, 'dump.rdb'), { force: true }); // replicas write one even without persistence
     this.#ownCommands.length = 0;
-    this.#process = await RedisProcess.start(this.#folder, this.#mode);
+    this.#process = await RedisProcess.start(this.#run);
   }
 
   /** Stops the process (SIGSTOP): connections stay open, nothing is answered. */

@@ -42,7 +42,7 @@ function general(value: number, precision: number): string {
   return `${sign}${withoutZeros(`${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`)}`;
 }
 
-const withoutZeros = (text: string): string => text.replace(/\.?0+$/, '');
+const withoutZeros = (text: string): string => text.replace(/\.?0*$/, '');
 
 /** So many digits, rounded as C does, and the power of ten of the first. */
 function significant(value: number, precision: number): readonly [digits: string, power: number] {

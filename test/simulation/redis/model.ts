@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { exact } from '../lua/numbers.js';
 import { fromBytes, toBytes } from './bytes.js';
 import type { ChannelKind, Facts, Surroundings, Target } from './commands/command.js';
 import { commandNamed, fits } from './commands/index.js';
@@ -43,7 +44,7 @@ export interface VisibleKey {
   readonly key: string;
   readonly type: 'string' | 'hash' | 'zset';
   /** A text; or fields and values; or members and scores. */
-  readonly value: string | readonly (string | number)[];
+  readonly value: string | readonly string[];
   /** Redis' time in ms at whose end it is gone; `Infinity`: never. */
   readonly expiresAtMs: number;
 }
@@ -164,7 +165,8 @@ const argvOf = (parts: readonly (string | number)[]): string[] =>
 
 function clientReply(reply: RawReply): Reply {
   if (typeof reply === 'string') return fromBytes(reply);
-  if (reply === null || typeof reply === 'number' || reply instanceof ModelError) return reply;
+  if (reply === null || typeof reply === 'number') return reply;
+  if (reply instanceof ModelError) return new ModelError(fromBytes(reply.message));
   return reply instanceof Status ? reply.text : reply.map(clientReply);
 }
 
@@ -173,7 +175,9 @@ function visible(bytes: string, { value, expiresAtMs }: Readonly<Entry>): Visibl
   if (typeof value === 'string')
     return { key, type: 'string', value: fromBytes(value), expiresAtMs };
   if (value instanceof SortedSet) {
-    const members = value.slice(0).flatMap(({ member, score }) => [fromBytes(member), score]);
+    const members = value
+      .slice(0)
+      .flatMap(({ member, score }) => [fromBytes(member), exact(score)]);
     return { key, type: 'zset', value: members, expiresAtMs };
   }
   const fields = [...value].sort(([left], [right]) => (left < right ? -1 : 1)).flat();

@@ -97,7 +97,8 @@ function replyOf(value: LuaValue): RawReply {
     case 'string':
       return value;
     case 'number':
-      return Math.trunc(value);
+      // What is no integer of 64 bits becomes the least of them, on x86.
+      return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2 ** 63);
     case 'boolean':
       return value ? 1 : null;
     default:

@@ -1,5 +1,13 @@
 import type { Keyspace } from '../keyspace.js';
-import { invalidExpiry, NO_INTEGER, OK, UnknownCommand, type RawReply } from '../replies.js';
+import {
+  invalidExpiry,
+  ModelError,
+  NO_INTEGER,
+  OK,
+  Status,
+  UnknownCommand,
+  type RawReply,
+} from '../replies.js';
 import { SortedSet } from '../sorted-set.js';
 import { reads, writes, type Command } from './command.js';
 import { globOf, integerOf } from './parse.js';
@@ -38,9 +46,9 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   }),
   TYPE: reads(2, ({ keyspace }, [, key = '']) => {
     const value = keyspace.get(key)?.value;
-    if (value === undefined) return 'none';
-    if (typeof value === 'string') return 'string';
-    return value instanceof SortedSet ? 'zset' : 'hash';
+    if (value === undefined) return new Status('none');
+    if (typeof value === 'string') return new Status('string');
+    return new Status(value instanceof SortedSet ? 'zset' : 'hash');
   }),
   KEYS: reads(2, ({ keyspace }, [, pattern = '']) => {
     const glob = globOf(pattern);
@@ -49,7 +57,6 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
       .map(([key]) => key)
       .filter((key) => glob.test(key));
   }),
-  DBSIZE: reads(1, ({ keyspace }) => keyspace.visible().length),
   FLUSHALL: writes(-1, ({ keyspace }) => flush(keyspace)),
   FLUSHDB: writes(-1, ({ keyspace }) => flush(keyspace)),
 };
@@ -65,7 +72,10 @@ function expire(
   [name = '', key = '', text = '', option]: readonly string[],
   { unitMs }: { readonly unitMs: number },
 ): RawReply {
-  if (option !== undefined) throw new UnknownCommand(`${name} … ${option}`);
+  if (option !== undefined) {
+    if (/^(?:nx|xx|gt|lt)$/i.test(option)) throw new UnknownCommand(`${name} … ${option}`);
+    return new ModelError(`ERR Unsupported option ${option}`);
+  }
   const count = integerOf(text);
   if (count === undefined) return NO_INTEGER;
   const lifeMs = count * unitMs;

@@ -23,9 +23,11 @@ export interface Bound {
   readonly itself: 'with' | 'without';
 }
 
+/** Less strict than scores are: without a number it is 0, and there may be spaces before it. */
 export function boundOf(text: string): Bound | undefined {
   const isOpen = text.startsWith('(');
-  const score = scoreOf(isOpen ? text.slice(1) : text);
+  const number = isOpen ? text.slice(1) : text;
+  const score = number === '' ? 0 : scoreOf(number.replace(/^[ \t-\r]+/, ''));
   return score === undefined ? undefined : { score, itself: isOpen ? 'without' : 'with' };
 }
 

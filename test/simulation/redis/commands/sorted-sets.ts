@@ -104,10 +104,11 @@ function remove(
 
 function range(
   keyspace: Keyspace,
-  [name = '', key = '', from = '', to = '', ...options]: readonly string[],
+  [name = '', key = '', from = '', to = '', ...rest]: readonly string[],
   direction: 'upwards' | 'downwards',
 ): RawReply {
-  const scored = isWithScores(name, options);
+  const options = optionsOf(name, rest);
+  if (options === undefined || options.limit !== undefined) return SYNTAX;
   const [start, stop] = [integerOf(from), integerOf(to)];
   if (start === undefined || stop === undefined) return NO_INTEGER;
   return using(keyspace, key, (set) => {
@@ -115,37 +116,48 @@ function range(
     const first = Math.max(0, start < 0 ? size + start : start);
     const last = Math.min(size - 1, stop < 0 ? size + stop : stop);
     if (set === undefined || first > last) return [];
-    if (direction === 'upwards') return listed(set.slice(first, last + 1), scored);
-    return listed([...set.slice(size - 1 - last, size - first)].reverse(), scored);
+    if (direction === 'upwards') return listed(set.slice(first, last + 1), options);
+    return listed([...set.slice(size - 1 - last, size - first)].reverse(), options);
   });
 }
 
 function rangeByScore(
   keyspace: Keyspace,
-  [name = '', key = '', from = '', to = '', ...options]: readonly string[],
+  [name = '', key = '', from = '', to = '', ...rest]: readonly string[],
 ): RawReply {
-  const at = options.findIndex((option) => option.toUpperCase() === 'LIMIT');
-  const limit = at < 0 ? [] : options.splice(at, 3).slice(1);
-  const scored = isWithScores(name, options);
-  const [offset, count] = at < 0 ? [0, -1] : limit.map(integerOf);
-  if (at >= 0 && limit.length < 2) return SYNTAX;
+  const options = optionsOf(name, rest);
+  if (options === undefined) return SYNTAX;
+  const [offset, count] = options.limit?.map(integerOf) ?? [0, -1];
   if (offset === undefined || count === undefined) return NO_INTEGER;
   return within(keyspace, key, [from, to], (set, [start, end]) => {
     if (set === undefined || offset < 0) return [];
     const first = start + offset;
     const last = count < 0 ? end : Math.min(end, first + count);
-    return listed(set.slice(first, Math.max(first, last)), scored);
+    return listed(set.slice(first, Math.max(first, last)), options);
   });
 }
 
-function isWithScores(name: string, options: readonly string[]): boolean {
-  const [option, second] = options;
-  if (option === undefined) return false;
-  if (option.toUpperCase() === 'WITHSCORES' && second === undefined) return true;
-  throw new UnknownCommand(`${name} … ${options.join(' ')}`);
+interface RangeOptions {
+  readonly withScores: boolean;
+  readonly limit: readonly [offset: string, count: string] | undefined;
 }
 
-function listed(members: readonly Scored[], scored: boolean): RawReply {
-  if (!scored) return members.map(({ member }) => member);
+function optionsOf(name: string, options: readonly string[]): RangeOptions | undefined {
+  let [withScores, limit]: [boolean, RangeOptions['limit']] = [false, undefined];
+  for (let index = 0; index < options.length; index += 1) {
+    const option = options[index]?.toUpperCase() ?? '';
+    const [offset, count] = options.slice(index + 1);
+    if (/^(?:BYSCORE|BYLEX|REV)$/.test(option)) throw new UnknownCommand(`${name} … ${option}`);
+    if (option === 'WITHSCORES') withScores = true;
+    else if (option === 'LIMIT' && offset !== undefined && count !== undefined) {
+      limit = [offset, count];
+      index += 2;
+    } else return undefined;
+  }
+  return { withScores, limit };
+}
+
+function listed(members: readonly Scored[], { withScores }: RangeOptions): RawReply {
+  if (!withScores) return members.map(({ member }) => member);
   return members.flatMap(({ member, score }) => [member, exact(score)]);
 }

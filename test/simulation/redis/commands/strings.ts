@@ -74,8 +74,10 @@ function optionsOf(argv: readonly string[]): SetOptions | ModelError {
       const text = argv[index];
       if (options.keepsTtl || options.expiry !== undefined || text === undefined) return SYNTAX;
       options.expiry = { ...expiry, text };
+    } else if (name === 'GET') {
+      throw new UnknownCommand('SET … GET');
     } else {
-      throw new UnknownCommand(`SET … ${name}`);
+      return SYNTAX;
     }
   }
   return options;

@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ComparedServer, Outcome } from './servers.js';
+import { describeStep, type Step } from './steps.js';
+
+/** How often a sequence is played again to find a shorter one. */
+const MOST_REPLAYS = 300;
+
+export interface Servers {
+  readonly model: ComparedServer;
+  readonly real: ComparedServer;
+}
+
+/** Where two servers differed. */
+export interface Difference {
+  /** Those up to the one that showed it. */
+  readonly steps: readonly Step[];
+  readonly model: unknown;
+  readonly real: unknown;
+}
+
+/** The first difference, if there is any. */
+export async function firstDifference(
+  { model, real }: Servers,
+  steps: readonly Step[],
+): Promise<Difference | undefined> {
+  const [first] = steps;
+  if (first === undefined) return undefined;
+  await Promise.all([model.begin(first.atUs), real.begin(first.atUs)]);
+  for (const [index, step] of steps.entries()) {
+    const [ofModel, ofReal] = await Promise.all([model.play(step), real.play(step)]);
+    if (isSame(ofModel, ofReal)) continue;
+    return { steps: steps.slice(0, index + 1), model: ofModel, real: ofReal };
+  }
+  const [ofModel, ofReal] = await Promise.all([model.messages(), real.messages()]);
+  return isDeepStrictEqual(ofModel, ofReal) ? undefined : { steps, model: ofModel, real: ofReal };
+}
+
+/** The same with as few steps as can be found by leaving some out. */
+export async function shrunk(servers: Servers, difference: Difference): Promise<Difference> {
+  let best = difference;
+  let replays = 0;
+  for (let size = Math.ceil(best.steps.length / 2); size > 0; size = Math.floor(size / 2)) {
+    for (
+      let start = best.steps.length - size;
+      start >= 0 && replays < MOST_REPLAYS;
+      start -= size
+    ) {
+      const kept = best.steps.filter((_, index) => index < start || index >= start + size);
+      replays += 1;
+      best = (await firstDifference(servers, kept)) ?? best;
+      start = Math.min(start, best.steps.length);
+    }
+  }
+  return best;
+}
+
+export function describeDifference({ steps, model, real }: Difference): string {
+  const [ofModel, ofReal] = [model, real].map((each) => JSON.stringify(each, null, 1));
+  return [
+    ...[`After ${steps.length} steps the model and Redis differ:`, ...steps.map(describeStep)],
+    ...[`model: ${ofModel ?? ''}`, `Redis: ${ofReal ?? ''}`],
+  ].join('\n');
+}
+
+const isSame = (model: Outcome, real: Outcome): boolean =>
+  model.keys.length === real.keys.length &&
+  model.keys.every((key, index) => key === real.keys[index]) &&
+  isDeepStrictEqual(model.reply, real.reply);

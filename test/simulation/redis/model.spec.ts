@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomInt } from 'node:crypto';
+import { share } from '../../support/soak.js';
+import { describeDifference, firstDifference, shrunk } from './comparison.js';
+import { randomSteps } from './random-steps.js';
+import { ModelServer, RealServer } from './servers.js';
+import { VirtualClock } from './virtual-clock.js';
+
+const STEPS = share(20_000, 1_000_000);
+const SEED = Number(process.env.SIMULATION_SEED ?? randomInt(1_000_000_000));
+
+describe('The model of a Redis server', () => {
+  let clock: VirtualClock | undefined;
+  let real: RealServer;
+
+  beforeAll(async () => {
+    clock = new VirtualClock();
+    real = await RealServer.start(clock);
+  });
+
+  afterAll(async () => {
+    await real.stop();
+    clock?.close();
+  });
+
+  it(
+    `answers what Redis answers, and has the same keys afterwards, in ${STEPS} random steps from seed ${SEED}`,
+    async () => {
+      const model = new ModelServer(real.runId);
+      const servers = { model, real };
+      let played = 0;
+      for (let seed = SEED; played < STEPS; seed += 1) {
+        const steps = await randomSteps(seed, model);
+        const difference = await firstDifference(servers, steps);
+        if (difference !== undefined) {
+          const least = await shrunk(servers, difference);
+          throw new Error(`SIMULATION_SEED=${seed}\n${describeDifference(least)}`);
+        }
+        played += steps.length;
+      }
+      expect(played).toBeGreaterThanOrEqual(STEPS);
+    },
+    share(60_000, 1_800_000),
+  );
+});
