@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ComparedServer, Outcome } from './servers.js';
+import type { ComparedServer } from './compared-server.js';
 import { describeStep, type Step } from './steps.js';
 
 /** How often a sequence is played again to find a shorter one. */
@@ -23,16 +23,13 @@ export async function firstDifference(
   { model, real }: Servers,
   steps: readonly Step[],
 ): Promise<Difference | undefined> {
-  const [first] = steps;
-  if (first === undefined) return undefined;
-  await Promise.all([model.begin(first.atUs), real.begin(first.atUs)]);
-  for (const [index, step] of steps.entries()) {
-    const [ofModel, ofReal] = await Promise.all([model.play(step), real.play(step)]);
-    if (isSame(ofModel, ofReal)) continue;
-    return { steps: steps.slice(0, index + 1), model: ofModel, real: ofReal };
+  const [ofModel, ofReal] = await Promise.all([model.play(steps), real.play(steps)]);
+  for (const [index, outcome] of ofModel.entries()) {
+    if (isDeepStrictEqual(outcome, ofReal[index])) continue;
+    return { steps: steps.slice(0, index + 1), model: outcome, real: ofReal[index] };
   }
-  const [ofModel, ofReal] = await Promise.all([model.messages(), real.messages()]);
-  return isDeepStrictEqual(ofModel, ofReal) ? undefined : { steps, model: ofModel, real: ofReal };
+  const [toModel, toReal] = await Promise.all([model.messages(), real.messages()]);
+  return isDeepStrictEqual(toModel, toReal) ? undefined : { steps, model: toModel, real: toReal };
 }
 
 /** The same with as few steps as can be found by leaving some out. */
@@ -61,8 +58,3 @@ export function describeDifference({ steps, model, real }: Difference): string {
     ...[`model: ${ofModel ?? ''}`, `Redis: ${ofReal ?? ''}`],
   ].join('\n');
 }
-
-const isSame = (model: Outcome, real: Outcome): boolean =>
-  model.keys.length === real.keys.length &&
-  model.keys.every((key, index) => key === real.keys[index]) &&
-  isDeepStrictEqual(model.reply, real.reply);

@@ -1,26 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { share } from '../../support/soak.js';
+import { ClockShim } from './clock-shim.js';
 import { describeDifference, firstDifference, shrunk } from './comparison.js';
 import { randomSteps } from './random-steps.js';
-import { ModelServer, RealServer } from './servers.js';
-import { VirtualClock } from './virtual-clock.js';
+import { ModelServer } from './model-server.js';
+import { RealServer } from './real-server.js';
 
 const STEPS = share(20_000, 1_000_000);
 const SEED = Number(process.env.SIMULATION_SEED ?? randomInt(1_000_000_000));
 
 describe('The model of a Redis server', () => {
-  let clock: VirtualClock | undefined;
+  let shim: ClockShim;
   let real: RealServer;
 
   beforeAll(async () => {
-    clock = new VirtualClock();
-    real = await RealServer.start(clock);
+    shim = new ClockShim();
+    real = await RealServer.start(shim);
   });
 
   afterAll(async () => {
     await real.stop();
-    clock?.close();
+    shim.remove();
   });
 
   it(
@@ -30,7 +31,7 @@ describe('The model of a Redis server', () => {
       const servers = { model, real };
       let played = 0;
       for (let seed = SEED; played < STEPS; seed += 1) {
-        const steps = await randomSteps(seed, model);
+        const steps = randomSteps(seed, model);
         const difference = await firstDifference(servers, steps);
         if (difference !== undefined) {
           const least = await shrunk(servers, difference);

@@ -63,7 +63,7 @@ export class RandomScripts {
     const random = this.#random;
     const chosen = random.fraction();
     const ask = (script: Script, call: ScriptCall): unknown => {
-      const isBySha = random.chance(0.8);
+      const isBySha = random.chance(0.98); // texts are long
       return run(isBySha ? ['EVALSHA', script.sha, ...call] : ['EVAL', script.lua, ...call]);
     };
     if (chosen < 0.45) this.#acquire(nowUs, ask);

@@ -1,15 +1,13 @@
 import { Random } from '../../faults/random.js';
+import { BEGINNING_US } from './clock-shim.js';
 import type { ModelCommand } from './model.js';
 import { randomCommand } from './random-commands.js';
 import { RandomScripts } from './random-scripts.js';
-import type { ModelServer } from './servers.js';
+import type { ModelServer } from './model-server.js';
 import type { Step } from './steps.js';
 
-/** When all virtual worlds begin. */
-export const BEGINNING_US = 1_700_000_000_000_000;
-
 /** Steps from a seed, chosen while a model plays them: what somebody does depends on the answers. */
-export async function randomSteps(seed: number, model: ModelServer): Promise<readonly Step[]> {
+export function randomSteps(seed: number, model: ModelServer): readonly Step[] {
   const random = new Random(seed);
   const length = random.pick([20, 60, 60, 150]);
   const scripts = new RandomScripts(random.fork(1));
@@ -21,7 +19,7 @@ export async function randomSteps(seed: number, model: ModelServer): Promise<rea
     steps.push(step);
     return model.happen(step);
   };
-  await model.begin(atUs);
+  model.begin();
   for (const channel of [...scripts.channels, 'channel']) {
     if (random.chance(0.7)) happen(listening(channel, 'begins', atUs));
   }
