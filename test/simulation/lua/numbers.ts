@@ -57,12 +57,29 @@ function significant(value: number, precision: number): readonly [digits: string
   return [digits.slice(0, -1) + String(Number(digits[precision - 1]) - 1), Number(power)];
 }
 
+const ZERO = '0'.charCodeAt(0);
+
+/** A text of nothing but digits, where that is exact: by far the most numbers are. */
+export function digits(text: string): number | undefined {
+  const { length } = text;
+  if (length === 0 || length > 16) return undefined;
+  let value = 0;
+  for (let index = 0; index < length; index += 1) {
+    const digit = text.charCodeAt(index) - ZERO;
+    if (digit < 0 || digit > 9) return undefined;
+    value = 10 * value + digit;
+  }
+  return value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}
+
 const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
 const HEXADECIMAL = /^([-+]?)(0[xX][0-9a-fA-F]+)$/;
 const INFINITE = /^([-+]?)inf(?:inity)?$/i;
 
 /** What `strtod` makes of all of a text, which is how Lua and Redis read numbers; spaces around it are for Lua only. */
 export function parseNumber(text: string): number | undefined {
+  const simple = digits(text);
+  if (simple !== undefined) return simple;
   if (DECIMAL.test(text)) return Number(text);
   const hexadecimal = HEXADECIMAL.exec(text);
   if (hexadecimal) return (hexadecimal[1] === '-' ? -1 : 1) * Number(hexadecimal[2]);

@@ -17,11 +17,14 @@ export type Changes = readonly (readonly [key: string, entry: Readonly<Entry> | 
 export class Keyspace {
   /** Stands still while a command or a script runs. */
   nowMs = 0;
-  readonly #entries: Map<string, Entry>;
-  readonly #changed = new Set<string>();
+  readonly #entries = new Map<string, Entry>();
+  /** What was changed, where somebody wants to know that. */
+  readonly #changed: Set<string> | undefined;
+  #hasChanged = false;
 
-  constructor(entries: Iterable<readonly [string, Entry]> = []) {
-    this.#entries = new Map(entries);
+  /** @param records whether changes can be taken */
+  constructor(records: 'changes' | 'nothing') {
+    this.#changed = records === 'changes' ? new Set() : undefined;
   }
 
   get(key: string): Entry | undefined {
@@ -38,33 +41,32 @@ export class Keyspace {
       entry.value = value;
       entry.expiresAtMs = expiresAtMs;
     }
-    this.#changed.add(key);
+    this.changed(key);
   }
 
   delete(key: string): void {
-    if (this.#entries.delete(key)) this.#changed.add(key);
+    if (this.#entries.delete(key)) this.changed(key);
   }
 
   /** To be called for every change of a value, or of when it expires. */
   changed(key: string): void {
-    this.#changed.add(key);
+    this.#hasChanged = true;
+    this.#changed?.add(key);
   }
 
   clear(): void {
-    for (const key of this.#entries.keys()) this.#changed.add(key);
+    for (const key of this.#entries.keys()) this.changed(key);
     this.#entries.clear();
   }
 
-  /** Whether anything was changed since the changes were taken or forgotten. */
+  /** Whether anything was changed since the changes were taken. */
   get hasChanged(): boolean {
-    return this.#changed.size > 0;
-  }
-
-  forgetChanges(): void {
-    if (this.#changed.size > 0) this.#changed.clear();
+    return this.#hasChanged;
   }
 
   takeChanges(): Changes {
+    this.#hasChanged = false;
+    if (this.#changed === undefined) return [];
     const changes = Array.from(this.#changed, (key) => {
       const entry = this.#entries.get(key);
       return [key, entry && copyOf(entry)] as const;
@@ -87,8 +89,10 @@ export class Keyspace {
       .sort(([left], [right]) => (left < right ? -1 : 1));
   }
 
-  copy(): Keyspace {
-    return new Keyspace(Array.from(this.#entries, ([key, entry]) => [key, copyOf(entry)] as const));
+  /** Takes over the keys of another one. */
+  copyFrom(other: Keyspace): void {
+    this.#entries.clear();
+    for (const [key, entry] of other.#entries) this.#entries.set(key, copyOf(entry));
   }
 }
 

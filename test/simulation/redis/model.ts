@@ -53,21 +53,27 @@ export interface VisibleKey {
  * One Redis server, as far as this project needs it: its keys, its scripts, what it says of itself. It has no time and no connections
  * of its own, so nothing in it is left to chance. That it does what Redis does is proved by comparison (`model.spec.ts`).
  */
-export class RedisModel {
+export class RedisModel implements Facts {
   /** What the world decides about the server. */
   role: Facts['role'] = 'master';
   connectedReplicas = 0;
   /** A full server refuses what needs memory, as with `maxmemory` and `noeviction`. */
   memory: Facts['memory'] = 'free';
-  readonly #options: RedisModelOptions;
+  readonly version: string;
+  readonly isClusterNode: boolean;
+  readonly #onChanges: ((changes: Changes) => void) | undefined;
   readonly #scripts = new Scripts();
-  #keyspace = new Keyspace();
+  #keyspace: Keyspace;
   #runId: string;
   #offset = 0;
 
   constructor(options: RedisModelOptions = {}) {
-    this.#options = options;
-    this.#runId = options.runId ?? runIdAfter(options.name ?? '');
+    const { version = '7.0.15', name = '', runId = runIdAfter(name), onChanges } = options;
+    this.version = version;
+    this.isClusterNode = options.isClusterNode ?? false;
+    this.#onChanges = onChanges;
+    this.#runId = runId;
+    this.#keyspace = this.#noKeys();
   }
 
   get runId(): string {
@@ -87,7 +93,7 @@ export class RedisModel {
    */
   execute(command: ModelCommand, surroundings: Surroundings): Reply {
     this.#keyspace.nowMs = Math.floor(surroundings.nowUs / 1_000);
-    const target = { keyspace: this.#keyspace, facts: this.#facts(), surroundings };
+    const target = { keyspace: this.#keyspace, facts: this, surroundings };
     const reply = this.#run(command, target);
     if (this.#keyspace.hasChanged) this.#handOn();
     return clientReply(reply);
@@ -101,7 +107,7 @@ export class RedisModel {
 
   /** Begins anew as a copy of another server, as a replica does that cannot go on from where it was. */
   copyFrom(other: RedisModel): void {
-    this.#keyspace = other.#keyspace.copy();
+    this.#keyspace.copyFrom(other.#keyspace);
     this.#offset = other.#offset;
   }
 
@@ -109,7 +115,7 @@ export class RedisModel {
   restart(keeps: 'data' | 'nothing', runId = runIdAfter(this.#runId)): void {
     this.#runId = runId;
     this.#scripts.forget();
-    if (keeps === 'nothing') this.#keyspace = new Keyspace();
+    if (keeps === 'nothing') this.#keyspace = this.#noKeys();
   }
 
   /** What a client could see at that time, in the order of the keys. */
@@ -145,18 +151,14 @@ export class RedisModel {
     return known.run(target, argv);
   }
 
-  #facts(): Facts {
-    const { version = '7.0.15', isClusterNode = false } = this.#options;
-    const { role, connectedReplicas, memory } = this;
-    const [runId, offset] = [this.#runId, this.#offset];
-    return { version, isClusterNode, role, connectedReplicas, memory, runId, offset };
+  #noKeys(): Keyspace {
+    return new Keyspace(this.#onChanges === undefined ? 'nothing' : 'changes');
   }
 
   #handOn(): void {
     this.#offset += 1;
-    const { onChanges } = this.#options;
-    if (onChanges === undefined) this.#keyspace.forgetChanges();
-    else onChanges(this.#keyspace.takeChanges());
+    const changes = this.#keyspace.takeChanges();
+    this.#onChanges?.(changes);
   }
 }
 

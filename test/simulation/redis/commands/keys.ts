@@ -30,7 +30,7 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
       if (keyspace.get(argv[index] as string) !== undefined) found += 1;
     return found;
   }),
-  PTTL: reads(2, ({ keyspace }, [, key = '']) => leftMs(keyspace, key)),
+  PTTL: reads(2, ({ keyspace }, argv) => leftMs(keyspace, argv[1] as string)),
   TTL: reads(2, ({ keyspace }, [, key = '']) => {
     const left = leftMs(keyspace, key);
     return left < 0 ? left : Math.floor((left + 500) / 1_000);

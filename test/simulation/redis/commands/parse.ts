@@ -1,10 +1,12 @@
-import { parseNumber } from '../../lua/numbers.js';
+import { digits, parseNumber } from '../../lua/numbers.js';
 import { UnknownCommand } from '../replies.js';
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/;
 
 /** As strict as Redis: no plus, no spaces, no zeros before it. */
 export function integerOf(text: string): number | undefined {
+  const simple = digits(text);
+  if (simple !== undefined && (!text.startsWith('0') || text === '0')) return simple;
   if (!INTEGER.test(text)) return undefined;
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;

@@ -142,7 +142,10 @@ interface RangeOptions {
   readonly limit: readonly [offset: string, count: string] | undefined;
 }
 
+const NO_OPTIONS: RangeOptions = { withScores: false, limit: undefined };
+
 function optionsOf(name: string, options: readonly string[]): RangeOptions | undefined {
+  if (options.length === 0) return NO_OPTIONS;
   let [withScores, limit]: [boolean, RangeOptions['limit']] = [false, undefined];
   for (let index = 0; index < options.length; index += 1) {
     const option = options[index]?.toUpperCase() ?? '';

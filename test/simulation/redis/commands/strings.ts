@@ -1,7 +1,6 @@
 import type { Keyspace } from '../keyspace.js';
 import {
   invalidExpiry,
-  ModelError,
   NO_INTEGER,
   OK,
   SYNTAX,
@@ -13,8 +12,8 @@ import { grows, reads, type Command } from './command.js';
 import { integerOf } from './parse.js';
 
 export const STRING_COMMANDS: Readonly<Record<string, Command>> = {
-  GET: reads(2, ({ keyspace }, [, key = '']) => {
-    const entry = keyspace.get(key);
+  GET: reads(2, ({ keyspace }, argv) => {
+    const entry = keyspace.get(argv[1] as string);
     if (entry === undefined) return null;
     return typeof entry.value === 'string' ? entry.value : WRONG_TYPE;
   }),
@@ -22,73 +21,70 @@ export const STRING_COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 interface SetOptions {
-  readonly condition?: 'NX' | 'XX';
-  readonly keepsTtl?: true;
-  readonly expiry?: {
-    readonly unitMs: number;
-    readonly since: 'now' | 'zero';
-    readonly text: string;
-  };
+  readonly condition: 'NX' | 'XX' | undefined;
+  readonly keepsTtl: boolean;
+  readonly expiry: Expiry | undefined;
+  /** With `expiry`. */
+  readonly text: string;
 }
 
-const EXPIRIES: Readonly<Record<string, Omit<NonNullable<SetOptions['expiry']>, 'text'>>> = {
-  PX: { unitMs: 1, since: 'now' },
-  EX: { unitMs: 1_000, since: 'now' },
-  PXAT: { unitMs: 1, since: 'zero' },
-  EXAT: { unitMs: 1_000, since: 'zero' },
-};
+interface Expiry {
+  readonly unitMs: number;
+  readonly since: 'now' | 'zero';
+}
+
+const EXPIRIES = new Map<string, Expiry>([
+  ['PX', { unitMs: 1, since: 'now' }],
+  ['EX', { unitMs: 1_000, since: 'now' }],
+  ['PXAT', { unitMs: 1, since: 'zero' }],
+  ['EXAT', { unitMs: 1_000, since: 'zero' }],
+]);
 
 function set(keyspace: Keyspace, argv: readonly string[]): RawReply {
-  const [, key = '', value = ''] = argv;
+  const key = argv[1] as string;
   let expiresAtMs = Infinity;
   if (argv.length > 3) {
     const options = optionsOf(argv);
-    if (options instanceof ModelError) return options;
-    if (options.expiry !== undefined) {
-      const at = instant(options.expiry, keyspace.nowMs);
-      if (at instanceof ModelError) return at;
-      expiresAtMs = at;
+    if (options === undefined) return SYNTAX;
+    const { condition, keepsTtl, expiry, text } = options;
+    if (expiry !== undefined) {
+      const count = integerOf(text);
+      if (count === undefined) return NO_INTEGER;
+      expiresAtMs = count * expiry.unitMs + (expiry.since === 'now' ? keyspace.nowMs : 0);
+      if (count <= 0 || !Number.isSafeInteger(expiresAtMs)) return invalidExpiry('set');
     }
     const entry = keyspace.get(key);
-    if (options.condition !== undefined && (options.condition === 'NX') === (entry !== undefined))
-      return null;
-    if (options.keepsTtl && entry !== undefined) expiresAtMs = entry.expiresAtMs;
+    if (condition !== undefined && (condition === 'NX') === (entry !== undefined)) return null;
+    if (keepsTtl && entry !== undefined) expiresAtMs = entry.expiresAtMs;
   }
-  keyspace.set(key, value, expiresAtMs);
+  keyspace.set(key, argv[2] as string, expiresAtMs);
   return OK;
 }
 
-function optionsOf(argv: readonly string[]): SetOptions | ModelError {
-  const options: { -readonly [Name in keyof SetOptions]: SetOptions[Name] } = {};
+function optionsOf(argv: readonly string[]): SetOptions | undefined {
+  let condition: SetOptions['condition'];
+  let expiry: Expiry | undefined;
+  let [keepsTtl, text] = [false, ''];
   for (let index = 3; index < argv.length; index += 1) {
-    const name = (argv[index] as string).toUpperCase();
-    const expiry = EXPIRIES[name];
-    if (name === 'NX' || name === 'XX') {
-      if (options.condition !== undefined && options.condition !== name) return SYNTAX;
-      options.condition = name;
-    } else if (name === 'KEEPTTL') {
-      if (options.expiry !== undefined) return SYNTAX;
-      options.keepsTtl = true;
-    } else if (expiry !== undefined) {
+    const given = argv[index] as string;
+    const known = EXPIRIES.get(given);
+    const name = known === undefined ? given.toUpperCase() : given;
+    const found = known ?? EXPIRIES.get(name);
+    if (found !== undefined) {
       index += 1;
-      const text = argv[index];
-      if (options.keepsTtl || options.expiry !== undefined || text === undefined) return SYNTAX;
-      options.expiry = { ...expiry, text };
+      if (keepsTtl || expiry !== undefined || index === argv.length) return undefined;
+      [expiry, text] = [found, argv[index] as string];
+    } else if (name === 'NX' || name === 'XX') {
+      if (condition !== undefined && condition !== name) return undefined;
+      condition = name;
+    } else if (name === 'KEEPTTL') {
+      if (expiry !== undefined) return undefined;
+      keepsTtl = true;
     } else if (name === 'GET') {
       throw new UnknownCommand('SET … GET');
     } else {
-      return SYNTAX;
+      return undefined;
     }
   }
-  return options;
-}
-
-function instant(
-  { unitMs, since, text }: NonNullable<SetOptions['expiry']>,
-  nowMs: number,
-): number | ModelError {
-  const count = integerOf(text);
-  if (count === undefined) return NO_INTEGER;
-  const at = count * unitMs + (since === 'now' ? nowMs : 0);
-  return count > 0 && Number.isSafeInteger(at) ? at : invalidExpiry('set');
+  return { condition, keepsTtl, expiry, text };
 }
