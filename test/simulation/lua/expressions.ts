@@ -1,15 +1,8 @@
-import type {
-  CallExpression,
-  Expression,
-  LogicalExpression,
-  Node,
-  TableConstructor,
-} from 'luaparse';
+import type { CallExpression, Expression, LogicalExpression, TableConstructor } from 'luaparse';
 import { libraryCall, libraryName } from './library-calls.js';
-import { refuse, type CallCode, type Scope } from './scope.js';
+import { refuse, type CallCode, type Scope, type Whole } from './scope.js';
 
 type Binary = Extract<Expression, { type: 'BinaryExpression' }>;
-type Range = Pick<Node, 'range'>;
 
 const COMPARISONS = new Set(['==', '~=', '<', '>', '<=', '>=']);
 const ARITHMETIC: Readonly<Record<string, string>> = {
@@ -41,6 +34,7 @@ export function value(node: Expression, scope: Scope): string {
       const name = libraryName(node, scope);
       if (name === 'math.huge') return 'Infinity';
       if (name !== undefined) return refuse(`"${name}" as a value`, node);
+      if (node.indexer === ':') return refuse('a method', node);
       return `at(${value(node.base, scope)}, ${JSON.stringify(node.identifier.name)})`;
     }
     case 'IndexExpression':
@@ -60,7 +54,7 @@ export function value(node: Expression, scope: Scope): string {
 }
 
 /** Code for an array of values, the last of which may be several. */
-export function values(nodes: readonly Expression[], parent: Range, scope: Scope): string {
+export function values(nodes: readonly Expression[], parent: Whole, scope: Scope): string {
   const codes = nodes.map((node) => value(node, scope));
   const last = nodes.at(-1);
   if (last?.type !== 'CallExpression' || !isMultiple(last, scope)) return `[${codes.join(', ')}]`;

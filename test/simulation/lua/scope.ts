@@ -5,6 +5,12 @@ interface Place {
   readonly loc: { readonly start: { readonly line: number } };
 }
 
+/** What has parts. */
+export interface Whole {
+  readonly type: string;
+  readonly range: Place['range'];
+}
+
 /** The code of a call, and whether it gives one value or an array of any number. */
 export interface CallCode {
   readonly code: string;
@@ -52,11 +58,18 @@ export class Unit {
    *
    * @throws UnsupportedLua where there are any around the last part of something
    */
-  checkParentheses(last: Place, parent: Pick<Place, 'range'>): void {
-    const rest = this.#text.slice(last.range[1], parent.range[1]);
-    if (!/^\s*[)};]?\s*$/.test(rest)) refuse('parentheses around a call', last);
+  checkParentheses(last: Place, { type, range }: Whole): void {
+    const rest = this.#text.slice(last.range[1], range[1]);
+    const end = ENDS[type] ?? /^\s*;?\s*$/;
+    if (!end.test(rest)) refuse('parentheses around a call', last);
   }
 }
+
+/** What follows the last part of something. */
+const ENDS: Readonly<Record<string, RegExp>> = {
+  CallExpression: /^\s*\)$/,
+  TableConstructorExpression: /^\s*[,;]?\s*\}$/,
+};
 
 /** What the names of Lua mean at one place of one function. */
 export class Scope {

@@ -20,7 +20,7 @@ export function randomSteps(seed: number, model: ModelServer): readonly Step[] {
     return model.happen(step);
   };
   model.begin();
-  for (const channel of [...scripts.channels, 'channel']) {
+  for (const channel of [...scripts.attempts.channels, 'channel']) {
     if (random.chance(0.7)) happen(listening(channel, 'begins', atUs));
   }
   while (steps.length < length) {
@@ -29,7 +29,7 @@ export function randomSteps(seed: number, model: ModelServer): readonly Step[] {
     const chosen = random.fraction();
     if (chosen < 0.02) happen({ atUs, memory: random.pick(['free', 'full']) });
     else if (chosen < 0.06) {
-      const channel = random.pick([...scripts.channels, 'channel']);
+      const channel = random.pick([...scripts.attempts.channels, 'channel']);
       happen(listening(channel, random.pick(['begins', 'ends']), atUs));
     } else if (random.chance(plainShare)) run(randomCommand(random, scripts.keys));
     else scripts.step(atUs, run);
