@@ -42,6 +42,6 @@ describe('The model of a Redis server', () => {
       }
       expect(played).toBeGreaterThanOrEqual(STEPS);
     },
-    share(60_000, 1_800_000),
+    share(120_000, 3_600_000),
   );
 });
