@@ -137,7 +137,7 @@ export class WaitingLine {
       else if (request.mode === 'exclusive' && this.#callers.size > 0)
         await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
     } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
-    else await this.#unavailable(outcome);
+    else await this.#unavailable(outcome, place);
   }
 
   #granted(request: LockRequest, grant: Grant): void {
@@ -188,9 +188,10 @@ export class WaitingLine {
     else await this.#sleepFor(Math.min(outcome.checkAgainMs, POLL_MS));
   }
 
-  async #unavailable(outcome: Unavailable): Promise<void> {
+  async #unavailable(outcome: Unavailable, place: LinePlace | undefined): Promise<void> {
     this.#tell(outcome);
-    if (outcome.sent !== false) void this.#leave();
+    // Also a place that nothing is known of: the store may yet carry out what it did not answer to.
+    if (outcome.sent !== false) void this.#leave(place);
     if (!outcome.transient) this.#head()?.giveUp();
     // Not to be woken: the release may be our own clean-up of the attempt that failed.
     else await this.#pauseFor(outagePauseMs(this.#failures++));
@@ -214,8 +215,7 @@ export class WaitingLine {
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 
-  async #leave(): Promise<void> {
-    const place = this.#place;
+  async #leave(place = this.#place): Promise<void> {
     if (place === undefined) return;
     this.#place = undefined;
     const lease = { keys: this.keys, token: this.#token, ttlMs: place.ttlMs };

@@ -6,6 +6,8 @@ import {
   LockStoreUnavailableError,
   MemoryLockStore,
   type AcquireOutcome,
+  type LeaseRequest,
+  type LinePlace,
   type Lock,
 } from 'nestjs-holdfast';
 import { deferred } from '../support/eventually.js';
@@ -458,6 +460,25 @@ describe('an outage', () => {
     await clock.advance(200);
     await Promise.all([refusal, lateRefusal]);
     expect(refused).toEqual([]);
+  });
+
+  it('leaves the place that a request without an answer may be given later', async () => {
+    const { clock, store, locks } = scriptedService();
+    store.onAcquire = () => heldFor(60_000);
+    await expect(locks.acquire('key', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    const left: unknown[] = [];
+    store.leave = async ({ token }: LeaseRequest, line?: LinePlace) => {
+      left.push({ token, line });
+    };
+    // The first look subscribes, the second stands in line.
+    store.onAcquire = ({ line }) =>
+      line !== undefined && left.length === 0 ? OUTAGE : heldFor(60_000);
+    const waiting = expect(locks.acquire('key', { wait: 5_000 })).rejects.toThrow('held');
+    await clock.advance(1_000);
+    const [asked] = store.acquired.filter(({ line }) => line !== undefined);
+    expect(left).toEqual([{ token: asked?.token, line: asked?.line }]);
+    await clock.advance(5_000);
+    await waiting;
   });
 
   it('that passes into a refusal is not reported as an outage', async () => {
