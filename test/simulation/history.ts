@@ -28,8 +28,13 @@ type RunEvent = { readonly at: number } & (
   | { readonly type: 'resumed'; readonly client: string }
   /** It asks for another TTL than it has. */
   | { readonly type: 'extends'; readonly client: string; readonly ask: number }
-  /** It was given back, and its keys stay taken for so long. */
-  | { readonly type: 'kept'; readonly client: string; readonly ask: number; readonly forMs: number }
+  /** Its keys stay taken for so long; of a lease that was over by then, if the server has not forgotten it yet. */
+  | {
+      readonly type: 'kept' | 'perhaps-kept';
+      readonly client: string;
+      readonly ask: number;
+      readonly forMs: number;
+    }
   /** Its lease is over, and its signal has not aborted. */
   | { readonly type: 'overdue'; readonly client: string; readonly ask: number }
   /** What nobody caught. */

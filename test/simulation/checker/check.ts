@@ -25,16 +25,16 @@ export function check(played: Played): readonly string[] {
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
   const calls = callsOf(events);
-  const grants = grantsOf(calls, killed).map((grant) =>
-    keptAfterwards(asShortened(grant, events), events),
-  );
+  const given = grantsOf(calls, killed).map((grant) => asShortened(grant, events));
+  const grants = given.map((grant) => keptAfterwards(grant, events, ['kept']));
+  const longest = given.map((grant) => keptAfterwards(grant, events, ['kept', 'perhaps-kept']));
   const facts = { events, calls, grants, losses, done, killed };
   return [
     ...exclusionViolations(facts),
     ...fencingViolations(scenario, facts),
     ...orderViolations(scenario, facts),
     ...answerViolations(scenario, facts),
-    ...livenessViolations(scenario, facts),
+    ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
     ...surprises(scenario, facts),
     ...leftovers(played),
@@ -52,7 +52,15 @@ const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
     return NOT_THERE.has(type) ? [] : [event as HistoryEvent];
   });
 
-const NOT_THERE = new Set(['attempt', 'extends', 'kept', 'overdue', 'fault', 'healed']);
+const NOT_THERE = new Set([
+  'attempt',
+  'extends',
+  'kept',
+  'perhaps-kept',
+  'overdue',
+  'fault',
+  'healed',
+]);
 
 /** Whoever asked for another TTL may have a shorter lease than it knew when it died. */
 function asShortened(grant: Grant, events: readonly SimEvent[]): Grant {
@@ -63,9 +71,15 @@ function asShortened(grant: Grant, events: readonly SimEvent[]): Grant {
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end." */
-function keptAfterwards(grant: Grant, events: readonly SimEvent[]): Grant {
-  const ask = events.find((event) => event.type === 'kept' && nameOf(event) === grant.name);
-  if (ask?.type !== 'kept') return grant;
+function keptAfterwards(
+  grant: Grant,
+  events: readonly SimEvent[],
+  types: readonly SimEvent['type'][],
+): Grant {
+  const kept = events.find(
+    (event) => 'forMs' in event && types.includes(event.type) && nameOf(event) === grant.name,
+  );
+  if (kept === undefined || !('forMs' in kept)) return grant;
   const end = grant.endedAt ?? Math.max(grant.promised, grant.grantedAt);
-  return { ...grant, minHoldMs: Math.max(grant.minHoldMs, end - grant.grantedAt + ask.forMs) };
+  return { ...grant, minHoldMs: Math.max(grant.minHoldMs, end - grant.grantedAt + kept.forMs) };
 }

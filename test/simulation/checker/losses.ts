@@ -51,7 +51,10 @@ export function longestTtlMs({ processes }: Scenario): number {
 /** By then whoever was granted anything before the loss knows, or its lease is over. */
 export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
-  return done.flatMap(({ fault, at }) => {
+  return done.flatMap(({ fault, at, healedAt }) => {
+    // "If the wall clock was set back meanwhile, nothing tells of the sleep": until the next renewal it believes to hold what it had.
+    if (oversleeps({ fault, at, healedAt }, done))
+      return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
     if (!forgets(fault, scenario, done)) return [];
     const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
     const isAlone = isTold(fault) && done.length === 1 && !hasFixedLeases(scenario);
@@ -65,6 +68,18 @@ export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readon
     ];
   });
 }
+
+const oversleeps = ({ fault, at, healedAt }: DoneFault, done: readonly DoneFault[]): boolean =>
+  fault.kind === 'process-stands-still' &&
+  fault.how === 'asleep' &&
+  done.some(
+    (other) =>
+      other.fault.kind === 'process-clock-set' &&
+      other.fault.process === fault.process &&
+      other.fault.byMs < 0 &&
+      other.at >= at &&
+      other.at <= healedAt,
+  );
 
 /** The server answers all the while. */
 const isTold = ({ kind }: Fault): boolean =>

@@ -169,9 +169,12 @@ export class Calls {
       this.#holdings.look(holding);
       this.#holdings.remove(holding);
       this.#history.record({ type: 'releasing', client, ask });
-      // Also by a lock that was lost because it was held for too long.
-      if (operation.release === 'on-expiry' && (lock.isHeld || operation.maxHoldMs !== undefined))
-        this.#history.record({ type: 'kept', client, ask, forMs: operation.ttlMs });
+      if (operation.release === 'on-expiry') {
+        // Also by a lock that was lost because it was held for too long.
+        const isCertain = lock.isHeld || operation.maxHoldMs !== undefined;
+        const type = isCertain ? 'kept' : 'perhaps-kept';
+        this.#history.record({ type, client, ask, forMs: operation.ttlMs });
+      }
     }
   }
 
