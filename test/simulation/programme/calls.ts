@@ -170,9 +170,8 @@ export class Calls {
       this.#holdings.remove(holding);
       this.#history.record({ type: 'releasing', client, ask });
       if (operation.release === 'on-expiry') {
-        // Also by a lock that was lost because it was held for too long.
-        const isCertain = lock.isHeld || operation.maxHoldMs !== undefined;
-        const type = isCertain ? 'kept' : 'perhaps-kept';
+        // Also by one that was lost because it was held for too long, unless its lease was over as well.
+        const type = lock.isHeld ? 'kept' : 'perhaps-kept';
         this.#history.record({ type, client, ask, forMs: operation.ttlMs });
       }
     }
