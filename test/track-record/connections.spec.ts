@@ -254,6 +254,7 @@ describe('track record: a client that has selected a database', () => {
     await client.select(7);
     const locks = await open({ redis: client });
     await client.select(0); // too late: locks do not move
+    client.disconnect(); // not to be killed with those of the locks
     for (let time = 0; time < 2; time += 1) {
       const lock = await locks.acquire('key', { wait: '20s' });
       expect(await server.command('INFO', 'keyspace')).toMatch(ONLY_DATABASE_7);

@@ -52,8 +52,8 @@ export function longestTtlMs({ processes }: Scenario): number {
 export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
   return done.flatMap(({ fault, at, healedAt }) => {
-    // "If the wall clock was set back meanwhile, nothing tells of the sleep": until the next renewal it believes to hold what it had.
-    if (oversleeps({ fault, at, healedAt }, done))
+    // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
+    if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
       return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
     if (!forgets(fault, scenario, done)) return [];
     const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
@@ -69,6 +69,7 @@ export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readon
   });
 }
 
+/** @param at when its oldest lease can have begun */
 const oversleeps = ({ fault, at, healedAt }: DoneFault, done: readonly DoneFault[]): boolean =>
   fault.kind === 'process-stands-still' &&
   fault.how === 'asleep' &&
