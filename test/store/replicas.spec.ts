@@ -424,7 +424,7 @@ describe('a fail-over of Sentinel right after a grant', () => {
       expect(await other.tryAcquire('key')).toBeNull();
       // There has to be a replica again before a renewal counts.
       await failureOf(lock.extend());
-      await group.replica.restart();
+      await group.rejoin();
       await eventually(() => lock.extend(), { withinMs: 30_000 });
       expect(lock.isHeld).toBe(true);
       expect(await lock.release()).toBe(true);
