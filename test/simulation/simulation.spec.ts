@@ -10,8 +10,8 @@ import { scenarioOf } from './profiles.js';
 import { PROFILES, type ProfileName } from './scenario.js';
 import { ownTurn } from './world/settle.js';
 
-/** Another one, to see a failure again: HOLDFAST_SIMULATION_SEED=… npm test -- test/simulation */
-const SEED = Number(process.env.HOLDFAST_SIMULATION_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** The same worlds each time; fresh ones are for `npm run simulate`. Others: HOLDFAST_SIMULATION_SEED=… npm test -- test/simulation */
+const SEED = Number(process.env.HOLDFAST_SIMULATION_SEED ?? 1);
 
 const LIMIT_MS = 120_000;
 
@@ -31,7 +31,7 @@ describe('simulated worlds', () => {
   });
 
   it.each(PROFILES)(
-    `keep every promise in fresh worlds of the profile %s, from seed ${SEED} on`,
+    `keep every promise in the worlds of the profile %s, from seed ${SEED} on`,
     async (profile) => {
       const until = performance.now() + share(1_000, 10_000);
       for (let seed = SEED; performance.now() < until; seed += 1)
