@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
 import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
-import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
@@ -66,15 +66,20 @@ interface Told {
 
 /** A process that takes part: a store of its own, which listens. */
 class Participant {
-  readonly token = newOwnerToken(systemRuntime);
   readonly told: Told[] = [];
   ticket: number | undefined;
 
-  private constructor(readonly store: RedisLockStore) {}
+  private constructor(
+    readonly store: RedisLockStore,
+    readonly token: string,
+  ) {}
 
-  static async open(redis: Parameters<typeof openStore>[0]['redis']): Promise<Participant> {
+  static async open(
+    redis: Parameters<typeof openStore>[0]['redis'],
+    mode: HoldMode = 'exclusive',
+  ): Promise<Participant> {
     const { store } = await openStore({ redis });
-    const participant = new Participant(store);
+    const participant = new Participant(store, newOwnerToken(systemRuntime, { mode }));
     closings.push(() => store.close());
     const ear = await store.listen((key, call) => {
       participant.told.push({ key, to: call?.to, inMs: call?.inMs });
@@ -640,6 +645,27 @@ describe('who wants several keys', () => {
     expect(await redis.keys('*queue')).toEqual([]);
     await both.store.release(both.lease(['a', 'b']));
     expect(await redis.keys('lock:*')).toEqual([]);
+  });
+
+  it('is not granted them where the same script gives one of them to an older caller, and a limit is reached', async () => {
+    const limited = () => Participant.open(server.url, 'limit:2');
+    const [holder, leaver, older, joining] = await Promise.all([1, 2, 3, 4].map(limited));
+    const reader = await Participant.open(server.url, 'shared');
+    if (!holder || !leaver || !older || !joining) throw new Error('nobody');
+    const phase = await holder.ask('a');
+    if (phase.status !== 'granted') throw new Error('not granted');
+    await leaver.ask('a');
+    // The reader is the first at `a` and cannot have it, so nobody behind it is given `a` there when a place becomes free.
+    expect(await reader.ask(['a', 'b'])).toMatchObject({ status: 'held' });
+    expect(await older.ask(['a', 'b'])).toMatchObject({ status: 'held' });
+    await leaver.store.release(leaver.lease('a'));
+    expect(await lineAt('a')).toEqual([reader.token, older.token]);
+
+    const asked = { ...request(['a', 'b'], { token: joining.token }), joins: phase.fencingToken };
+    expect(await joining.store.acquire(asked)).toMatchObject({ status: 'held', key: 'a' });
+    const holding = await redis.zrange('{lock:a}:holders', '0', '-1');
+    expect(new Set(holding)).toEqual(new Set([holder.token, older.token]));
+    expect(await redis.zrange('{lock:b}:holders', '0', '-1')).toEqual([older.token]);
   });
 
   it('that others want in part finish, and each is held by one at a time', async () => {

@@ -91,8 +91,8 @@ function decode(reply: unknown): AcquireReply | Malformed {
 }
 
 /**
- * Takes all keys or none. Reads everything before it writes anything, because a script that fails in the middle keeps what it wrote; the
- * first write is the one that Redis refuses when memory is full.
+ * Takes all keys or none. It first grants what those who came before can have, then reads all keys, then takes them, because a script that
+ * fails in the middle keeps what it wrote. Where nobody waits, the first write is the one that Redis refuses when memory is full.
  *
  * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
  * hands on what it was given: nobody holds one key while waiting for another.
@@ -211,41 +211,49 @@ end
 local before = tonumber(ticket)
 
 -- Who has a key so that it is not to be had, and for how many ms: the holder, or '' while it is kept for those who came before.
-local function holder_of(main, queue, holders)
-  local has_line = redis.call('EXISTS', queue) == 1
-  if has_line and in_order then grant_next(main, queue, holders, token, counts, before or math.huge) end
-  if holds(main, holders, token) then return nil, nil, has_line end
+local function holder_of(main, queue, holders, has_line)
+  if holds(main, holders, token) then return nil end
   local holder = in_the_way(main, holders, token)
-  if holder then return holder, left(main, holders, token), has_line end
-  if not has_line or joins and phase_of(main, holders, mode) == joins then return nil, nil, has_line end
+  if holder then return holder, left(main, holders, token) end
+  if not has_line or joins and phase_of(main, holders, mode) == joins then return nil end
   local together = redis.call('GET', main)
   if not in_order then
-    if must_queue(queue, holders) then return together or '', left(main, holders, token), true end
+    if must_queue(queue, holders) then return together or '', left(main, holders, token) end
   else
     local ms = kept_for(queue, token, before, counts)
-    if ms then return together or '', together and left(main, holders, token) or ms, true end
+    if ms then return together or '', together and left(main, holders, token) or ms end
   end
-  return nil, nil, true
+  return nil
+end
+
+-- Those who came before are given what they can have at every key, before any key is looked at for the caller: one of several keys that is
+-- granted at the second may take the last place at the first.
+local has_line = {}
+for i = 1, last, 4 do
+  has_line[i] = ttl > 0 and redis.call('EXISTS', KEYS[i + 2]) == 1
+  if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
 local stays = record and select(2, place_of(member)) == '0'
 for i = 1, last, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local holder, pttl, has_line = '', 0, false
-  if ttl > 0 then holder, pttl, has_line = holder_of(main, queue, holders) end
+  local holder, pttl = '', 0
+  if ttl > 0 then holder, pttl = holder_of(main, queue, holders, has_line[i]) end
   if holder then
     local place = enqueue(i, pttl)
     local handed_on = {}
     for j = 1, last, 4 do
       handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order
     end
+    -- Keys are free now that were not when it was asked who can have all of theirs.
+    barred = {}
     for j = 1, last, 4 do
       if handed_on[j] then grant_next(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
   end
-  if has_line then
+  if has_line[i] then
     -- In several slots it stays until it has the keys of all.
     if member ~= '' and not stays then redis.pcall('ZREM', queue, member) end
     local waiting = redis.pcall('ZCARD', queue)
