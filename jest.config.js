@@ -37,6 +37,6 @@ export default {
   coverageReporters: ['text', 'json-summary'],
   coverageThreshold: { global: { lines: 99 } },
   // Most of the time a test waits, for a lease to end or a server to start: more workers than cores.
-  maxWorkers: 4,
+  maxWorkers: 8,
   testTimeout: 30_000,
 };

@@ -1,9 +1,10 @@
 /**
  * The parts of the tests. What a spec imports says which of them it belongs to, so no list has to be kept.
  *
- * - `main`, which `npm test` runs: everything but `test/soak/` and the samples
+ * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
- * - `soak`: `test/soak/`, and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
+ *   which some are dead, far or silent), and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `samples`: the programs of `sample/` and the demo
  * - `all`: every spec, for `npm test -- test/queue`
  */
@@ -15,7 +16,7 @@ const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const SPEC = /\.spec\.ts$/;
 const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
-const LONG = /^test\/soak\//;
+const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
 const HAS_SHARE = 'test/support/soak.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);

@@ -2,5 +2,3 @@ import { masters } from './backends.js';
 import { describeStore } from './suite.js';
 
 describeStore('three masters', () => masters(3));
-describeStore('one master in a list', () => masters(1));
-describeStore('two masters', () => masters(2));

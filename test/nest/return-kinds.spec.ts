@@ -91,7 +91,7 @@ class Kinds {
     };
   }
 
-  @WithLock('a', { maxHold: '150ms', ttl: '100ms' })
+  @WithLock('a', { maxHold: '150ms', ttl: '2s' })
   async *abandoned(): AsyncGenerator<number> {
     try {
       yield 1;

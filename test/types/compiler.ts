@@ -15,7 +15,7 @@ export function compilerOptions(overrides: ts.CompilerOptions = {}): ts.Compiler
   return config.options;
 }
 
-/** Those of packages, by what the parser and the binder go by. To read all of them takes longer than to check a test. */
+/** Those of packages, for all programs: to read them takes longer than to check a test. Parser and binder go by `alwaysStrict`, which stays. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
 /** Has these files beside, or in place of, those on the disk. */
@@ -30,9 +30,8 @@ export function compilerHost(
   host.readFile = (file) => sources.get(file) ?? readFile(file);
   host.getSourceFile = (file, ...rest) => {
     if (!file.includes('/node_modules/')) return getSourceFile(file, ...rest);
-    const key = `${String(options.strict)} ${file}`;
-    if (!parsed.has(key)) parsed.set(key, getSourceFile(file, ...rest));
-    return parsed.get(key);
+    if (!parsed.has(file)) parsed.set(file, getSourceFile(file, ...rest));
+    return parsed.get(file);
   };
   return host;
 }

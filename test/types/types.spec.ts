@@ -56,7 +56,11 @@ describe('types of @WithLock', () => {
   });
 
   it('accept the same without "strict"', () => {
-    const lenient = compile({ strict: false, exactOptionalPropertyTypes: false });
+    const lenient = compile({
+      strict: false,
+      alwaysStrict: true,
+      exactOptionalPropertyTypes: false,
+    });
     const texts = lenient(tests).map(({ text }) => text);
     expect(texts.filter((text) => text !== "Unused '@ts-expect-error' directive.")).toEqual([]);
   });
