@@ -15,6 +15,8 @@ import type { Parts } from './compose.js';
 /** Of all services of the process: what they wait for can close one circle. */
 const waitsFor = new WaitsFor();
 
+const nothingIsHeld = (): boolean => false;
+
 /** Where a section is opened from. */
 export interface ScopeOrigin {
   readonly parent?: Section | undefined;
@@ -44,10 +46,7 @@ export class Granting {
     const since = runtime.now();
     const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
     try {
-      const around = Section.current();
-      const isHeldAround = (key: string): boolean =>
-        around?.enclosing(this.#owner).some((section) => section.holds(this.#owner, key)) ?? false;
-      const lease = await queue.acquire({ keys, ...options, site }, isHeldAround);
+      const lease = await queue.acquire({ keys, ...options, site }, this.#isHeldAround());
       const { fencingToken } = lease;
       events.emit('acquired', { keys, fencingToken, waitedMs: waitedMs() });
       const lock = new HeldLock(lease, keeper);
@@ -67,20 +66,35 @@ export class Granting {
   async open(keys: readonly string[], options: RunOptions, origin: ScopeOrigin): Promise<Scope> {
     const { parent, site } = origin;
     const resolved = resolveAcquireOptions(options, this.#parts.options);
-    let waitIsOver = (): void => undefined;
-    try {
-      const nested = await this.#nest(keys, { options, resolved }, origin);
-      if (nested !== undefined) return nested;
-      const sections = resolved.waitMs > 0 ? (parent?.enclosing() ?? []) : [];
-      if (sections.length > 0) {
-        const { mode } = resolved;
-        waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
+    let waitIsOver: (() => void) | undefined;
+    // Most calls stand in no section, and are spared what it takes to look for one.
+    if (parent !== undefined) {
+      try {
+        const nested = await this.#nest(keys, { options, resolved }, origin);
+        if (nested !== undefined) return nested;
+        const sections = resolved.waitMs > 0 ? parent.enclosing() : [];
+        if (sections.length > 0) {
+          const { mode } = resolved;
+          waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
+        }
+      } catch (error) {
+        throw this.#parts.present(withStackOf(error, site));
       }
-    } catch (error) {
-      throw this.#parts.present(withStackOf(error, site));
     }
-    const lock = await this.acquire(keys, resolved, site).finally(waitIsOver);
-    return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
+    try {
+      const lock = await this.acquire(keys, resolved, site);
+      return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
+    } finally {
+      waitIsOver?.();
+    }
+  }
+
+  /** Tells of a key whether a section around the calling code holds it. */
+  #isHeldAround(): (key: string) => boolean {
+    const around = Section.current();
+    if (around === undefined) return nothingIsHeld;
+    return (key) =>
+      around.enclosing(this.#owner).some((section) => section.holds(this.#owner, key));
   }
 
   #nest(

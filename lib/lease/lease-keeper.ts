@@ -73,8 +73,7 @@ export class LeaseKeeper {
   }
 
   /** The next turn under a lease whose holder has given it back. */
-  takeTurn(lease: Lease, options: LeaseOptions): Lease {
-    const now = this.#now();
+  takeTurn(lease: Lease, options: LeaseOptions, now: Instant): Lease {
     const turn = lease.passOn(options, now);
     this.#leases.add(turn);
     this.#renewals.add(turn, now, turn.sinceSentMs(now));
@@ -181,9 +180,11 @@ export class LeaseKeeper {
     const heldMs = Math.round(lease.heldForMs(now));
     const isSure = lease.state.status === 'held';
     lease.release();
-    this.#leases.remove(lease);
-    if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease) !== true)
+    // The turn that follows takes the place of this one among the leases.
+    if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease, now) !== true) {
+      this.#leases.remove(lease);
       return this.#endings.add(this.#giveBack(lease, heldMs));
+    }
     const { keys, fencingToken } = lease;
     this.#deps.events.emit('released', { keys, fencingToken, heldMs });
     return Promise.resolve(true);

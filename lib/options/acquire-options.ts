@@ -133,8 +133,23 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly mode: HoldMode;
 }
 
+/** The same object for every call without options: what follows from them is worked out once for a service. */
+export const NO_OPTIONS: Readonly<Record<string, never>> = Object.freeze({});
+
+const ofNoOptions = new WeakMap<ResolvedOptions, ResolvedAcquireOptions>();
+
 /** @throws LockConfigurationError */
 export function resolveAcquireOptions(
+  options: RunOptions,
+  defaults: ResolvedOptions,
+): ResolvedAcquireOptions {
+  if (options !== NO_OPTIONS) return checkedAcquireOptions(options, defaults);
+  const known = ofNoOptions.get(defaults) ?? checkedAcquireOptions(options, defaults);
+  ofNoOptions.set(defaults, known);
+  return known;
+}
+
+function checkedAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../errors.js';
-import { CALLS } from './acquire-options.js';
+import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
 import { refuseUnknown, type Kind } from './unknown-option.js';
 
@@ -19,7 +19,7 @@ export function optionsOf<Options extends object>(
   call: Call,
   options: Options | undefined,
 ): Options {
-  if (options === undefined) return {} as Options;
+  if (options === undefined) return NO_OPTIONS as Options;
   refuseNoObject(call, options);
   const kind = KINDS[call];
   if (kind !== undefined) refuseUnknown(kind, options);

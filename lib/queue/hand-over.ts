@@ -29,7 +29,7 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     (!tenure.othersWait || tenure.turns < handoff.turns) &&
     elapsedMs(tenure.since, now) < handoff.tenureMs &&
     // Who asks for another lease gets it from the store.
-    isAlike({ ...options, ttlMs }, request) &&
+    isAlike({ ttlMs, autoExtend: options.autoExtend }, request) &&
     // What is left of this one need not cover it.
     endsWhenDone(request) &&
     options.autoExtend &&
@@ -45,7 +45,7 @@ interface Turn {
 
 /** Gives a lease that its holder gave back to the next caller, or, when it is time to let the event loop go on, after that. */
 export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }: Turn): void {
-  const turn = keeper.takeTurn(lease, caller.request);
+  const turn = keeper.takeTurn(lease, caller.request, now);
   const { tenure } = turn;
   if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
     caller.grant(turn);

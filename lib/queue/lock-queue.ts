@@ -10,6 +10,7 @@ import type { Successors } from '../lease/successors.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type { Held, LineCall, LockStore, Unavailable } from '../store/lock-store.js';
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
+import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { Caller, type LockRequest } from './caller.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
@@ -85,10 +86,10 @@ export class LockQueue implements Successors, ReleaseHandler {
    * Gives a lease that a caller of this process gives back to the next one here that waits for the same keys, within the bounds of a
    * tenure. Answers whether it did.
    */
-  passOn(lease: Lease): boolean {
+  passOn(lease: Lease, now: Instant): boolean {
     if (this.#state !== 'open') return false;
     const line = this.#lines.get(nameOf(lease.keys, holdModeOf(lease.token)));
-    return line?.passOn(lease) ?? false;
+    return line?.passOn(lease, now) ?? false;
   }
 
   called(key: string, call: LineCall): void {

@@ -3,6 +3,7 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
+import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Caller, LockRequest } from './caller.js';
 import { letFollow } from './followers.js';
@@ -88,10 +89,9 @@ export class WaitingLine {
   }
 
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
-  passOn(lease: Lease): boolean {
+  passOn(lease: Lease, now: Instant): boolean {
     const { keeper, scheduler, clockDrift, handoff } = this.#deps;
     const caller = this.#head();
-    const now = scheduler.runtime.now();
     if (caller === undefined || !mayPass(lease, caller.request, { handoff, clockDrift, now }))
       return false;
     this.#remove(caller);

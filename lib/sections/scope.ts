@@ -78,17 +78,16 @@ export async function enterNested(
   options: NestedOptions,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
-  const list = quoteKeys(keys);
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
       if (!options.reentrant) {
-        const problem = `${list} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
+        const problem = `${quoteKeys(keys)} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
       }
       const held = section.lock.mode;
       if (held !== 'exclusive' && held !== options.mode) {
         const problem =
-          `${list} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others: waiting for them ` +
+          `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others: waiting for them ` +
           'would never end, for one of them may do the same. Take it as it is needed in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
@@ -104,7 +103,7 @@ export async function enterNested(
       if (section.isOpen) nested.lock.assertHeld();
     } else if (section.overlaps(keys)) {
       const problem =
-        `${list} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
+        `${quoteKeys(keys)} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
         'Locks taken one after the other can wait for each other indefinitely: take all of them in the outer call.';
       throw new LockReentrancyError({ keys, problem });
     }

@@ -182,16 +182,15 @@ describe('the keyPrefix option', () => {
 describe('the nodeTimeout option', () => {
   it('bounds a request to a Redis that is silent', async () => {
     const proxy = await TcpProxy.start(server.port);
-    const locks = await serviceOf({
-      redis: `redis://127.0.0.1:${String(proxy.port)}`,
-      nodeTimeout: 50,
-    });
+    const redis = `redis://127.0.0.1:${String(proxy.port)}`;
+    const patient = await serviceOf({ redis });
+    const impatient = await serviceOf({ redis, nodeTimeout: 50 });
     proxy.pause();
     const since = performance.now();
-    await expect(locks.acquire('order:42', { wait: 0 })).rejects.toThrow('no answer within 50 ms');
-    const tookMs = performance.now() - since;
-    expect(tookMs).toBeGreaterThanOrEqual(49);
-    expect(tookMs).toBeLessThan(900); // the default is 1,000
+    const refusals = [patient, impatient].map((locks) => locks.acquire('order:42', { wait: 0 }));
+    await expect(Promise.race(refusals)).rejects.toThrow('no answer within 50 ms');
+    expect(performance.now() - since).toBeGreaterThanOrEqual(49);
+    await Promise.allSettled(refusals);
     proxy.resume();
     await closeApps();
     await proxy.stop();
