@@ -48,7 +48,8 @@ export class Granting {
     try {
       const lease = await queue.acquire({ keys, ...options, site }, this.#isHeldAround());
       const { fencingToken } = lease;
-      events.emit('acquired', { keys, fencingToken, waitedMs: waitedMs() });
+      if (events.isHeard('acquired'))
+        events.emit('acquired', { keys, fencingToken, waitedMs: waitedMs() });
       const lock = new HeldLock(lease, keeper);
       // The event loop may have been blocked since the grant.
       lock.assertHeld();

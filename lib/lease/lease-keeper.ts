@@ -186,7 +186,8 @@ export class LeaseKeeper {
       return this.#endings.add(this.#giveBack(lease, heldMs));
     }
     const { keys, fencingToken } = lease;
-    this.#deps.events.emit('released', { keys, fencingToken, heldMs });
+    const { events } = this.#deps;
+    if (events.isHeard('released')) events.emit('released', { keys, fencingToken, heldMs });
     return Promise.resolve(true);
   }
 

@@ -59,6 +59,11 @@ export class LockEventHub {
     };
   }
 
+  /** Whether anybody listens: for what happens at every lock, an event that nobody hears is not made. */
+  isHeard(name: LockEventName): boolean {
+    return this.#listeners.get(name)?.size !== 0;
+  }
+
   emit<Name extends LockEventName>(name: Name, event: LockEvents[Name]): void {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined || listeners.size === 0) return;

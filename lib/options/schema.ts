@@ -96,6 +96,8 @@ interface Entry {
   readonly name: string;
   readonly resolvedName: string;
   readonly option: Schema[string];
+  readonly isRequired: boolean;
+  readonly hasFallback: boolean;
 }
 
 interface Prepared {
@@ -114,6 +116,8 @@ function prepare(schema: Schema): Prepared {
     name,
     resolvedName: name + option.unit,
     option,
+    isRequired: option.presence === 'required',
+    hasFallback: option.fallback !== undefined,
   }));
   const defaults = Object.fromEntries(
     entries.map(({ name, resolvedName, option }) => [
@@ -135,11 +139,10 @@ function prepare(schema: Schema): Prepared {
 export function resolve<S extends Schema>(schema: S, options: object, path = ''): Resolved<S> {
   const { entries, defaults } = prepare(schema);
   const resolved = { ...defaults };
-  for (const { name, resolvedName, option } of entries) {
+  for (const { name, resolvedName, option, isRequired, hasFallback } of entries) {
     const given = (options as Readonly<Record<string, unknown>>)[name];
-    const isLeftOut = option.fallback === undefined ? given === undefined : given == null;
-    if (!isLeftOut || option.presence === 'required')
-      resolved[resolvedName] = option.resolve(given, path + name);
+    const isGiven = given !== undefined && !(hasFallback && given === null);
+    if (isGiven || isRequired) resolved[resolvedName] = option.resolve(given, path + name);
   }
   return resolved as Resolved<S>;
 }

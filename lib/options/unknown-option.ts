@@ -20,10 +20,10 @@ export interface Kind<S extends Schema = Schema> {
  * @throws LockConfigurationError
  */
 export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: object): void {
-  for (const [name, value] of Object.entries(given)) {
+  for (const name of Object.keys(given)) {
     if (Object.hasOwn(options, name)) continue;
     const isKnown = Object.hasOwn(elsewhere, name);
-    if (isKnown && value === undefined) continue;
+    if (isKnown && (given as Readonly<Record<string, unknown>>)[name] === undefined) continue;
     const names = Object.keys(options);
     const hint = isKnown ? ` ${elsewhere[name] ?? ''}` : suggestion(name, names);
     throw new LockConfigurationError(

@@ -3,6 +3,7 @@ import { History, type SimEvent } from './history.js';
 import { Application } from './programme/application.js';
 import { Holdings } from './programme/holdings.js';
 import type { CallerPlan, Scenario } from './scenario.js';
+import type { DeliveryOrder } from './world/deliveries.js';
 import { Network } from './world/network.js';
 import { assertSettles } from './world/settle.js';
 import { SimProcess } from './world/sim-process.js';
@@ -25,10 +26,14 @@ export interface Played {
   readonly digest: string;
 }
 
-/** Plays a scenario from its beginning until nothing more happens, before this returns. To be called within `ownTurn`. */
-export function play(scenario: Scenario): Played {
+/**
+ * Plays a scenario from its beginning until nothing more happens, before this returns. To be called within `ownTurn`.
+ *
+ * @param order decides which message arrives next, instead of the latency of each
+ */
+export function play(scenario: Scenario, order?: DeliveryOrder): Played {
   assertSettles();
-  const stage = new WorldStage(scenario);
+  const stage = new WorldStage(scenario, order);
   const record = (error: unknown): void => {
     stage.history.record({ type: 'unhandled', error: String(error) });
   };
@@ -55,9 +60,9 @@ class WorldStage {
   readonly #applications: Application[] = [];
   readonly #lives: number[] = [];
 
-  constructor(scenario: Scenario) {
+  constructor(scenario: Scenario, order: DeliveryOrder | undefined) {
     this.#scenario = scenario;
-    const world = new World(scenario.seed);
+    const world = new World(scenario.seed, order);
     this.world = world;
     this.history = new History(world);
     this.holdings = new Holdings(world, this.history);

@@ -34,14 +34,22 @@ export class EventQueue {
     return event;
   }
 
-  /** The next event that was not cancelled. */
-  take(): Event | undefined {
+  /** When the next event is that was not cancelled; `Infinity` if there is none. */
+  get nextUs(): number {
     for (;;) {
       const [first] = this.#heap;
-      if (first === undefined) return undefined;
+      if (first === undefined) return Infinity;
+      if (first.callback !== undefined) return first.atUs;
       this.#removeFirst();
-      if (first.callback !== undefined) return first;
     }
+  }
+
+  /** The next event that was not cancelled. */
+  take(): Event | undefined {
+    if (this.nextUs === Infinity) return undefined;
+    const [first] = this.#heap;
+    this.#removeFirst();
+    return first;
   }
 
   #removeFirst(): void {

@@ -9,6 +9,9 @@ export interface LinkPlan {
 
 export type Direction = 'to server' | 'to process';
 
+/** Who is at the ends of a link. */
+export type Ends = Readonly<Record<Direction, string>>;
+
 export const BOTH: readonly Direction[] = ['to server', 'to process'];
 
 /** Until TCP sends again what was lost while the way was cut. */
@@ -23,6 +26,7 @@ export interface Breakable {
 
 /** The way between one process and one server, for all of their connections. */
 export class Link {
+  readonly ends: Ends;
   readonly #world: World;
   readonly #plan: LinkPlan;
   readonly #cuts = new Map<Direction, number>();
@@ -31,9 +35,10 @@ export class Link {
   /** While it is slow. */
   extraUs = 0;
 
-  constructor(world: World, plan: LinkPlan) {
+  constructor(world: World, plan: LinkPlan, ends: Ends) {
     this.#world = world;
     this.#plan = plan;
+    this.ends = ends;
   }
 
   isCut(direction: Direction): boolean {
@@ -71,6 +76,7 @@ export class Pipe {
   readonly #world: World;
   readonly #link: Link;
   readonly #direction: Direction;
+  readonly #number: number;
   #held: (() => void)[] = [];
   #lastArrivalUs = 0;
   #state: 'open' | 'stalled' | 'broken' = 'open';
@@ -79,6 +85,7 @@ export class Pipe {
     this.#world = world;
     this.#link = link;
     this.#direction = direction;
+    this.#number = world.newPipe();
   }
 
   send(arrive: () => void): void {
@@ -116,8 +123,12 @@ export class Pipe {
   #travel(arrive: () => void, delayUs: number): void {
     const atUs = Math.max(this.#world.nowUs + Math.round(delayUs), this.#lastArrivalUs);
     this.#lastArrivalUs = atUs;
-    this.#world.at(atUs, () => {
-      if (this.#state !== 'broken') arrive();
+    this.#world.deliver(atUs, {
+      pipe: this.#number,
+      to: this.#link.ends[this.#direction],
+      arrive: () => {
+        if (this.#state !== 'broken') arrive();
+      },
     });
   }
 }

@@ -23,7 +23,8 @@ export class Network {
   /** @param machine where the process runs: one that is started again is at the same place */
   link(machine: string, address: string): Link {
     const name = `${machine} ${address}`;
-    const link = this.#links.get(name) ?? new Link(this.#world, this.#plan);
+    const ends = { 'to server': address, 'to process': machine };
+    const link = this.#links.get(name) ?? new Link(this.#world, this.#plan, ends);
     this.#links.set(name, link);
     return link;
   }

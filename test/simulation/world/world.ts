@@ -1,4 +1,5 @@
 import { Random } from '../../faults/random.js';
+import { OrderedDeliveries, type Delivery, type DeliveryOrder } from './deliveries.js';
 import { Digest } from './digest.js';
 import { EventQueue, Phase, type Event } from './event-queue.js';
 import { settle } from './settle.js';
@@ -12,13 +13,17 @@ export class World {
   readonly digest = new Digest();
   readonly random: Readonly<Record<(typeof BRANCHES)[number], Random>>;
   readonly #events = new EventQueue();
+  readonly #inOrder: OrderedDeliveries | undefined;
   #nowUs = 0;
   #steps = 0;
+  #pipes = 0;
 
-  constructor(seed: number) {
+  /** @param order decides what arrives next; without one, each message takes its time */
+  constructor(seed: number, order?: DeliveryOrder) {
     const source = new Random(seed);
     const [network, processes, faults] = BRANCHES.map((_, branch) => source.fork(branch + 1));
     this.random = { network: network!, processes: processes!, faults: faults! };
+    this.#inOrder = order && new OrderedDeliveries(order);
   }
 
   /** Nobody in the world can read it. */
@@ -43,16 +48,33 @@ export class World {
     return this.in(atUs - this.#nowUs, callback);
   }
 
+  /** The number of a pipe that is new. */
+  newPipe(): number {
+    this.#pipes += 1;
+    return this.#pipes;
+  }
+
+  /** A message that takes until then, unless an order decides. */
+  deliver(atUs: number, delivery: Delivery): void {
+    if (this.#inOrder === undefined) this.at(atUs, delivery.arrive);
+    else this.#inOrder.add(delivery);
+  }
+
   /** Until nothing is left to happen, or that time is over. Tells which. */
   run(untilUs: number): 'idle' | 'time is over' {
     settle();
-    for (let event = this.#events.take(); event !== undefined; event = this.#events.take()) {
-      if (event.atUs > untilUs) return 'time is over';
-      this.#nowUs = event.atUs;
+    for (;;) {
+      const eventUs = this.#events.nextUs;
+      const arrivalUs = this.#inOrder?.nextUs(this.#nowUs) ?? Infinity;
+      const atUs = Math.min(eventUs, arrivalUs);
+      if (atUs === Infinity) return 'idle';
+      if (atUs > untilUs) return 'time is over';
+      const happen =
+        eventUs <= arrivalUs ? this.#events.take()!.callback! : this.#inOrder!.take(this.#nowUs);
+      this.#nowUs = atUs;
       this.#steps += 1;
-      event.callback!();
+      happen();
       settle();
     }
-    return 'idle';
   }
 }
