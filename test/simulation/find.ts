@@ -41,7 +41,7 @@ export function tryWorld(profile: ProfileName, seed: number, tally: Tally): Find
   return violations.length === 0 ? undefined : { scenario, violations };
 }
 
-/** What happened, whoever it was and whenever: two worlds that went alike count once. */
+/** What happened, without names and times: two worlds that went alike count once. */
 const pathOf = ({ events }: Played): string => {
   const pairs = new Set<string>();
   let before = '';

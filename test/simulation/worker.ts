@@ -8,7 +8,7 @@ export interface WorkerSettings {
   readonly profiles: readonly ProfileName[];
   readonly seed: number;
   readonly stride: number;
-  /** Default: until it is told to stop. */
+  /** Default: until its parent ends it. */
   readonly worlds: number;
   readonly minutes: number;
 }

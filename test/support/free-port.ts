@@ -34,7 +34,7 @@ function take(port: number): boolean {
     return true;
   } catch {
     if (!isOver(file)) return false;
-    // Whoever comes next may have it.
+    // The next process may have it.
     rmSync(file, { force: true });
     return false;
   }

@@ -54,7 +54,7 @@ useFiveMasters();
 
 describe('a quorum: who gets the lock', () => {
   it.each([2, 4])(
-    'TR-01 refuses, and does not wait for ever, when %i nodes are split in halves',
+    'TR-01 refuses, and does not wait indefinitely, when %i nodes are split in halves',
     async (count) => {
       const nodes = masters(count);
       const [taken, free] = [nodes.slice(0, count / 2), nodes.slice(count / 2)];

@@ -62,7 +62,7 @@ const NOT_THERE = new Set([
   'healed',
 ]);
 
-/** Whoever asked for another TTL may have a shorter lease than it knew when it died. */
+/** A caller that asked for another TTL may have a shorter lease than it knew when it died. */
 function asShortened(grant: Grant, events: readonly SimEvent[]): Grant {
   if (!events.some((event) => event.type === 'extends' && nameOf(event) === grant.name))
     return grant;

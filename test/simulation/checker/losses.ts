@@ -48,7 +48,7 @@ export function longestTtlMs({ processes }: Scenario): number {
   );
 }
 
-/** By then whoever was granted anything before the loss knows, or its lease is over. */
+/** By then every caller that was granted anything before the loss knows of it, or its lease is over. */
 export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
   return done.flatMap(({ fault, at, healedAt }) => {

@@ -49,7 +49,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
       }
       holders.set(key, event.client);
     }
-    // Whoever finds that the work is done has had the lock for a moment.
+    // A caller that finds that the work is done has had the lock for a moment.
     if (event.type === 'once') holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
     if (

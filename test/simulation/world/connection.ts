@@ -105,7 +105,7 @@ export class Connection {
     });
   }
 
-  /** The server has gone: what was on its way is lost, and the process is told if the way to it is whole. */
+  /** The server has gone: what was on its way is lost, and the process is notified if the way to it is whole. */
   resetByServer(): void {
     this.#toServer.break();
     this.finished();

@@ -81,7 +81,7 @@ export class Replication {
     return replica?.data.copy(`${this.#name} promoted ${String(this.#promotions)}`);
   }
 
-  /** The connection to replicas is there again: they get all that they have missed. */
+  /** The connection to the replicas is restored: they get all that they have missed. */
   catchUp(master: Server): void {
     this.isCut = false;
     this.#offset = -1;

@@ -79,7 +79,7 @@ export class SimSubscriber implements SubscriberClient {
       return;
     }
     connection.abandon();
-    // Its end is told later, as that of a socket is.
+    // Its end is reported later, as that of a socket is.
     const { process } = this.#source;
     process.runtime.afterInput(() => {
       this.#end(new Error('Connection is closed.'));
