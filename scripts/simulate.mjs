@@ -5,7 +5,8 @@
  * threads play them (default: one for each core), `--keep-going` looks for more after the first failure.
  */
 import { randomInt } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -55,7 +56,9 @@ class Total {
     for (const path of paths) this.#paths.add(path);
     if (failed === undefined) return;
     this.failures.push(failed);
-    console.error(report);
+    const picture = join(tmpdir(), `holdfast-${failed.profile}-${failed.seed}.svg`);
+    writeFileSync(picture, report.svg);
+    console.error(`${report.text}\nAs a picture: ${picture}`);
   }
 
   get line() {

@@ -245,10 +245,10 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     it('remembers an attempt for as long as it runs, however long that is', async () => {
       const [first, second] = (await newServices(2)) as [LockService, LockService];
       const key = newKey();
-      const options = { ttl: '1s', keepDone: '50ms', attempts: 1 } as const;
+      const options = { ttl: '2s', keepDone: '50ms', attempts: 1 } as const;
       const mayEnd = deferred();
       const working = first.runOnce(key, options, async () => {
-        await sleep(3_200); // several times what it is remembered for
+        await sleep(4_500); // longer than twice what it is remembered for
         await second.forceRelease(key);
         await mayEnd.promise;
       });

@@ -4,6 +4,7 @@ import { play, type Played } from './play.js';
 import { scenarioOf } from './profiles.js';
 import type { ProfileName, Scenario } from './scenario.js';
 import { propertyOf, shrink } from './shrink.js';
+import { svgOf } from './timeline-svg.js';
 import { timelineOf } from './timeline.js';
 
 /** What many worlds came to. */
@@ -52,8 +53,15 @@ const pathOf = ({ events }: Played): string => {
   return [...pairs].sort().join(' ');
 };
 
-/** For a human: what is broken, the command that repeats it, and the shortest world in which it is. */
-export function reportOf({ scenario, violations }: Finding): string {
+/** For a human. */
+export interface Report {
+  readonly text: string;
+  /** The shortest world, as a picture. */
+  readonly svg: string;
+}
+
+/** What is broken, the command that repeats it, and the shortest world in which it is. */
+export function reportOf({ scenario, violations }: Finding): Report {
   const [first = ''] = violations;
   const smallest = shrink(scenario, propertyOf(first));
   const played = play(smallest);
@@ -61,13 +69,15 @@ export function reportOf({ scenario, violations }: Finding): string {
   const operations = smallest.processes
     .flatMap(({ callers }) => callers)
     .flatMap((caller) => caller.operations).length;
-  return [
+  const broken = check(played);
+  const text = [
     `simulate: profile ${profile}, seed ${seed}`,
     ...violations.map((violation) => `  ${violation}`),
     `Again: npm run simulate -- --profile ${profile} --seed ${seed} --worlds 1`,
     `Shrunk to ${operations} calls and ${smallest.faults.length} faults:`,
     timelineOf(played),
-    ...check(played).map((violation) => `  ${violation}`),
+    ...broken.map((violation) => `  ${violation}`),
     JSON.stringify(smallest),
   ].join('\n');
+  return { text, svg: svgOf(played, broken) };
 }

@@ -22,7 +22,7 @@ const seeds = JSON.parse(
 
 async function expectNoViolation(profile: ProfileName, seed: number): Promise<void> {
   const found = await ownTurn(() => tryWorld(profile, seed, newTally()));
-  if (found !== undefined) throw new Error(await ownTurn(() => reportOf(found)));
+  if (found !== undefined) throw new Error((await ownTurn(() => reportOf(found))).text);
 }
 
 describe('simulated worlds', () => {

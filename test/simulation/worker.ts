@@ -1,6 +1,6 @@
 /** A thread that plays worlds: every so-many-th seed from the first one on. Tells its parent now and then how far it is. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { newTally, reportOf, tryWorld, type Tally } from './find.js';
+import { newTally, reportOf, tryWorld, type Report, type Tally } from './find.js';
 import type { ProfileName } from './scenario.js';
 import { ownTurn } from './world/settle.js';
 
@@ -15,7 +15,7 @@ export interface WorkerSettings {
 
 export interface Progress extends Omit<Tally, 'paths'> {
   readonly paths: readonly string[];
-  readonly report?: string;
+  readonly report?: Report;
   readonly failed?: { readonly profile: ProfileName; readonly seed: number };
 }
 
