@@ -28,9 +28,12 @@ export const newTally = (): Tally => ({
   paths: new Set(),
 });
 
+/** Plays the world of a seed, and says what was wrong with it. To be called within `ownTurn`. */
+export const tryWorld = (profile: ProfileName, seed: number, tally: Tally): Finding | undefined =>
+  tryScenario(scenarioOf(profile, seed), tally);
+
 /** Plays one world, and says what was wrong with it. To be called within `ownTurn`. */
-export function tryWorld(profile: ProfileName, seed: number, tally: Tally): Finding | undefined {
-  const scenario = scenarioOf(profile, seed);
+export function tryScenario(scenario: Scenario, tally: Tally): Finding | undefined {
   const played = play(scenario);
   tally.worlds += 1;
   tally.simulatedMs += played.simulatedMs;
