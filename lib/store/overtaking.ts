@@ -20,9 +20,11 @@ export const LONGEST_CLAIM_MS = 1_000;
 /** For how many ms yet a caller that came `ageMs` ago keeps its free keys from others; 0 while it does not. `KEEPS_FOR` says the same in Lua. */
 export function keepsForMs(ageMs: number): number {
   let [sinceMs, windowMs] = [ageMs - PATIENCE_MS, FIRST_KEPT_MS];
-  while (sinceMs >= windowMs) {
+  while (sinceMs >= windowMs && windowMs < LONGEST_KEPT_MS) {
     sinceMs -= windowMs + OPEN_MS;
     windowMs = Math.min(2 * windowMs, LONGEST_KEPT_MS);
   }
-  return sinceMs >= 0 ? Math.ceil(windowMs - sinceMs) : 0;
+  // Not window by window: a place may be very old, or have a ticket that makes it look so.
+  if (sinceMs >= windowMs) sinceMs %= windowMs + OPEN_MS;
+  return sinceMs >= 0 && sinceMs < windowMs ? Math.ceil(windowMs - sinceMs) : 0;
 }

@@ -263,7 +263,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
       const key = newKey();
       const [started, mayEnd] = [deferred(), deferred()];
       let signal: AbortSignal | undefined;
-      const first = slow.runOnce(key, { autoExtend: false, ttl: '300ms' }, async (attempt) => {
+      const first = slow.runOnce(key, { autoExtend: false, ttl: '1500ms' }, async (attempt) => {
         ({ signal } = attempt);
         started.resolve();
         await mayEnd.promise;
@@ -320,7 +320,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     it('is exhausted when the last attempt dies', async () => {
       const [dies, next] = (await newServices(2)) as [LockService, LockService];
       const key = newKey();
-      const options = { attempts: 1, ttl: '200ms', autoExtend: false } as const;
+      const options = { attempts: 1, ttl: '1500ms', autoExtend: false } as const;
       const [started, mayEnd] = [deferred(), deferred()];
       const first = dies.runOnce(key, options, async () => {
         started.resolve();

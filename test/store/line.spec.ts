@@ -456,6 +456,29 @@ describe('who leaves the line', () => {
     expect(await holder.release()).toBe(false);
   });
 
+  it('passes on all keys that were given to a place which its process has left without an answer', async () => {
+    const [holder] = await participants(1);
+    await holder!.ask('a');
+    const controller = new AbortController();
+    const leaving = serviceAt().acquire(['a', 'b'], { signal: controller.signal });
+    const outcome = expect(leaving).rejects.toThrow();
+    await eventually(async () => (await lineAt('b')).length === 1);
+    const member = await memberAt('a');
+    const [record = ''] = await redis.keys('{lock:a}:queue:*');
+    const list = await redis.get(record);
+    controller.abort();
+    await outcome;
+    await eventually(async () => (await lineAt('b')).length === 0);
+    // As if the server had never heard of its leaving. The claim is longer than the test, so that it does not end by itself.
+    const place = member.replace(' 1000 ', ' 60000 ');
+    await redis.set(record, list ?? '', 'PX', 60_000);
+    for (const key of ['a', 'b']) await redis.zadd(`{lock:${key}}:queue`, 1, place);
+
+    await holder!.store.release(holder!.lease('a'));
+    await eventually(async () => (await holderOf('a')) === null);
+    await eventually(async () => (await holderOf('b')) === null);
+  });
+
   it('is not mistaken for a holder: a call that comes late ends no lease', async () => {
     const holder = await serviceAt().acquire('key');
     const acquiring = serviceAt().acquire('key');

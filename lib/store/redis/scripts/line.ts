@@ -18,10 +18,12 @@ export const KEEPS_FOR = `-- For how many ms yet a caller keeps its free keys fr
 local function keeps_for(ticket, claim)
   local age, window = (now - ticket) / 1000, ${String(FIRST_KEPT_MS)}
   if claim ~= '0' then age = age - ${String(PATIENCE_MS)} end
-  while age >= window do
+  while age >= window and window < ${String(LONGEST_KEPT_MS)} do
     age, window = age - window - ${String(OPEN_MS)}, math.min(2 * window, ${String(LONGEST_KEPT_MS)})
   end
-  return age >= 0 and math.ceil(window - age) or 0
+  -- Not window by window: a place may be very old, or have a ticket that makes it look so.
+  if age >= window then age = age % (window + ${String(OPEN_MS)}) end
+  return age >= 0 and age < window and math.ceil(window - age) or 0
 end`;
 
 /**
@@ -104,8 +106,9 @@ local function claim_all(member, names, token, claim, channel, record, counts)
   for i = 1, #names, 3 do
     if not pcall(add_holder, names[i], names[i + 2], token, claim, phase_of(names[i], names[i + 2], mode_of(token))) then return false end
   end
-  notify(channel, token .. ' 0 ' .. names[1])
   for i = 1, #names, 3 do
+    -- Of each key: a process that has forgotten the place knows no more of it than what it hears, and gives those keys back.
+    notify(channel, token .. ' 0 ' .. names[i])
     notify_next(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
   end
   return true
