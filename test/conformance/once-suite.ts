@@ -245,13 +245,15 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     it('remembers an attempt for as long as it runs, however long that is', async () => {
       const [first, second] = (await newServices(2)) as [LockService, LockService];
       const key = newKey();
-      const options = { ttl: '2s', keepDone: '50ms', attempts: 1 } as const;
-      const mayEnd = deferred();
+      const options = { ttl: '1s', keepDone: '50ms', attempts: 1 } as const;
+      const [started, mayEnd] = [deferred(), deferred()];
       const working = first.runOnce(key, options, async () => {
-        await sleep(4_500); // longer than twice what it is remembered for
+        started.resolve();
+        await sleep(3_200); // longer than it is remembered for unless it is kept
         await second.forceRelease(key);
         await mayEnd.promise;
       });
+      await started.promise;
       const standing = second.runOnce(key, { ...options, wait: '20s' }, () => 'again');
       expect(await standing).toEqual({ outcome: 'exhausted', attempts: 1 });
       mayEnd.resolve();
