@@ -63,6 +63,13 @@ type RunEvent = { readonly at: number } & (
       readonly fencingToken: number;
       readonly outerToken: number;
     }
+  /** It asked for keys that the section around it holds, and was sent away. */
+  | {
+      readonly type: 'not-nested';
+      readonly client: string;
+      readonly ask: number;
+      readonly outer: number;
+    }
 );
 
 export type SimEvent = ClientEvent | OnceEvent | RunEvent;

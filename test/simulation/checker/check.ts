@@ -14,6 +14,7 @@ import { livenessViolations } from './liveness.js';
 import { doneFaults, lossesOf } from './losses.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
+import { starvationViolations } from './starvation.js';
 import { surprises } from './surprises.js';
 
 /** All violations, in words; none if the world was as it should be. */
@@ -33,6 +34,7 @@ export function check(played: Played): readonly string[] {
     ...exclusionViolations(facts),
     ...fencingViolations(scenario, facts),
     ...orderViolations(scenario, facts),
+    ...starvationViolations(scenario, facts),
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
@@ -60,6 +62,7 @@ const NOT_THERE = new Set([
   'overdue',
   'fault',
   'healed',
+  'not-nested',
 ]);
 
 /** A caller that asked for another TTL may have a shorter lease than it knew when it died. */

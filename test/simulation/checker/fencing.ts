@@ -1,5 +1,5 @@
 import type { Grant } from '../../faults/grants.js';
-import { tokensOfPhases, wrongTokens, type Loss } from '../../faults/safety.js';
+import { tokensAhead, tokensOfPhases, wrongTokens, type Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
 import type { DoneFault } from './losses.js';
@@ -23,9 +23,17 @@ export function fencingViolations(
   return [
     ...(exempt === 'all' ? [] : wrongTokens(grants.filter((grant) => !exempt(grant)))),
     ...(exempt === 'all' || scenario.servers.length > 1 ? [] : tokensOfPhases(grants, losses)),
+    ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
     ...nestedTokens(events),
   ];
 }
+
+/** Whether a token can be compared with the clock of its process. A key that was released by force has a fence that is ahead. */
+const clocksAgree = ({ servers, processes }: Scenario, done: readonly DoneFault[]): boolean =>
+  [...servers, ...processes].every(({ clock }) => clock.skewMs === 0 && clock.drift === 0) &&
+  done.every(({ fault }) => !DISTURBS_TOKENS.has(fault.kind));
+
+const DISTURBS_TOKENS = new Set(['server-clock-set', 'process-clock-set', 'force-released']);
 
 type Exemption = 'all' | ((grant: Grant) => boolean);
 

@@ -3,7 +3,12 @@ import type { Played } from '../play.js';
 /** What is left when all is over. */
 export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly string[] {
   const hadFaults = events.some(({ type }) => type === 'fault');
+  const ended = new Set<string>();
   const violations = events.flatMap((event) => {
+    if (event.type === 'ended') ended.add(event.client);
+    // "Then their locks are lost, `shutdown`, and everything is given back."
+    if (event.type === 'held' && ended.has(event.client))
+      return [`left: ${event.client}#${event.ask} is held after the shutdown of its process`];
     if (event.type === 'left-open')
       return [
         `left: ${event.client} has ${event.timers} timers and ${event.connections} connections after its shutdown`,

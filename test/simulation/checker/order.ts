@@ -5,6 +5,9 @@ import type { Facts } from './facts.js';
 /** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
 const TRIPS_TO_THE_LINE = 16;
 
+/** "Up to 16 of them, or 20 ms of them, go one after the other under one lease before other processes have their turn." */
+const TENURE_MS = 20;
+
 /**
  * The place of a process in the line of a key. When it was taken is not known to its callers: not before the first of them asked, after
  * whom there was always somebody who waited, and not later than when the process last gave the key back.
@@ -24,6 +27,10 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   const places = new Map<string, Place>();
   const asks = new Map<string, SimEvent & { readonly type: 'ask' }>();
   const holders = new Map<string, string>();
+  /** Of each key: since when its last holder's process has had it. */
+  const tenures = new Map<string, number>();
+  /** Of each key: who was granted it last, and has not ended. */
+  const open = new Map<string, string>();
   const violations: string[] = [];
   for (const event of events) {
     // An attempt begins under a lock that is granted.
@@ -40,15 +47,27 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
       const since = Math.min(ask.at, place?.earliest ?? ask.at);
+      // A holder that did not listen has lost it, nobody knows when, and those of its process stand in line since then.
+      const unheard = open.has(key) && places.get(`${holders.get(key)!} ${key}`);
+      if (unheard) unheard.latest = event.at;
       if (holders.get(key) !== event.client) {
         const older = olderThan(places, { key, client: event.client, before: since - slackMs });
         if (older !== undefined)
           violations.push(
             `order: ${name} was granted "${key}" before ${older.client}, which had waited since ${older.since.toFixed(1)}, ${(since - older.since).toFixed(1)} ms longer`,
           );
+        tenures.set(key, event.at);
+      } else {
+        const tenure = tenures.get(key) ?? event.at;
+        const older = olderThan(places, { key, client: event.client, before: tenure - slackMs });
+        if (older !== undefined && event.at - tenure > TENURE_MS + slackMs)
+          violations.push(
+            `turns: ${name} had its turn at "${key}" ${(event.at - tenure).toFixed(1)} ms after its process was granted it, and ${older.client} had waited since ${older.since.toFixed(1)}`,
+          );
       }
       holders.set(key, event.client);
-    }
+      open.set(key, name);
+    } else if (event.type !== 'held' && open.get(key) === name) open.delete(key);
     // A caller that finds that the work is done has had the lock for a moment.
     if (event.type === 'once') holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.

@@ -48,6 +48,11 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
     }
     if (event.type === 'lost' && isCalm && !mayBeLost && !closing.has(event.client))
       violations.push(`surprise: ${event.client}#${event.ask} was lost: ${event.reason}`);
+    // "Nested calls have the token of the lock that they run under."
+    if (event.type === 'not-nested')
+      violations.push(
+        `nested: ${event.client}#${event.ask} asked for keys that ${event.client}#${event.outer} holds around it, and was sent away`,
+      );
     if (event.type === 'overdue')
       violations.push(`overdue: ${event.client}#${event.ask} does not know that its lease is over`);
   }

@@ -5,7 +5,7 @@ import type { Lock } from '../../../lib/lease/lock.js';
 import { NonRetryableError } from '../../../lib/once/non-retryable-error.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { History } from '../history.js';
-import type { Operation } from '../scenario.js';
+import type { Mode, Operation } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import type { CallersOptions } from './callers.js';
 import type { Holding, Holdings } from './holdings.js';
@@ -17,6 +17,7 @@ interface Outer {
   readonly lock: Lock;
   /** Calls inside it that want the same keys go through. */
   readonly isSection: boolean;
+  readonly mode: Mode;
 }
 
 /** The work of an attempt has failed, as it was planned. */
@@ -61,6 +62,8 @@ export class Calls {
       else if (how === 'once') await this.#once(operation, ask, signal);
       else await this.#run(operation, ask, { signal, outer });
     } catch (error) {
+      if (outer !== undefined && isNested(keys, outer) && outer.mode === 'exclusive')
+        this.#history.record({ type: 'not-nested', client, ask, outer: outer.ask });
       this.#recordFailure(ask, error);
     } finally {
       cancel();
@@ -164,7 +167,7 @@ export class Calls {
     });
     const isSection = operation.how !== 'acquire' && operation.how !== 'tryAcquire';
     try {
-      await this.#work(operation, { ask, lock, isSection }, signal);
+      await this.#work(operation, { ask, lock, isSection, mode: operation.mode }, signal);
     } finally {
       this.#holdings.look(holding);
       this.#holdings.remove(holding);
