@@ -77,15 +77,16 @@ function compile(source, folder) {
     copyFileSync(from, to);
     return;
   }
+  writeFileSync(to.replace(/ts$/, 'js'), compiledText(source, readFileSync(from, 'utf8')));
+}
+
+/** What a source file of the project, by its path from the root, would be compiled to if this were its text. */
+export function compiledText(source, text) {
   const [, [, options]] = Object.entries(jestConfig.transform).find(([pattern]) =>
     new RegExp(pattern).test(source),
   );
-  const { code } = transformSync(readFileSync(from, 'utf8'), {
-    ...options,
-    filename: from,
-    swcrc: false,
-  });
-  writeFileSync(to.replace(/ts$/, 'js'), code);
+  const filename = join(projectRoot, source);
+  return transformSync(text, { ...options, filename, swcrc: false }).code;
 }
 
 /** Whole or not at all: another run may compile the same. */

@@ -1,0 +1,118 @@
+import type { PlantedBug } from './planted-bug.js';
+
+const EXCLUSION = 'At most one holder of a key at a time';
+const VALIDITY =
+  'A holder counts its validity from the moment the request was **sent**: TTL − `clockDrift` × TTL − 2 ms.';
+
+export const HOLDING: readonly PlantedBug[] = [
+  {
+    name: 'holder-overwritten',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: "redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0",
+    replace: "redis.call('EXISTS', KEYS[3], KEYS[4]) == 0",
+    profile: 'line',
+    explanation:
+      'The short way of the acquire script does not look whether the key is taken, as SET without NX.',
+    breaks: EXCLUSION,
+  },
+  {
+    name: 'validity-without-drift',
+    file: 'lib/lease/grant.ts',
+    find: 'ttlMs - ttlMs * clockDrift - 2',
+    replace: 'ttlMs + 0 * clockDrift',
+    profile: 'line',
+    explanation: 'The validity is the whole TTL, whatever the clocks do.',
+    breaks: VALIDITY,
+  },
+  {
+    name: 'validity-from-the-answer',
+    file: 'lib/queue/requests.ts',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt,',
+    replace: 'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(),',
+    profile: 'line',
+    explanation: 'The validity of a grant counts from its answer.',
+    breaks: VALIDITY,
+  },
+  {
+    name: 'renewal-from-the-answer',
+    file: 'lib/lease/renewals.ts',
+    find: 'lease.renewed(sent.sentAt, sent.ttlMs);',
+    replace: 'lease.renewed(this.#deps.scheduler.runtime.now(), sent.ttlMs);',
+    profile: 'line',
+    explanation: 'The validity after a renewal counts from its answer.',
+    breaks: VALIDITY,
+  },
+  {
+    name: 'jeopardy-ignored',
+    file: 'lib/lease/renewals.ts',
+    find: 'lease.endanger();',
+    replace: 'lease.renewed(sent.sentAt, sent.ttlMs);',
+    profile: 'line',
+    explanation: 'A renewal without an answer counts as one that succeeded.',
+    breaks: 'Renewals are tried again until the validity is over',
+  },
+  {
+    name: 'loss-ignored',
+    file: 'lib/lease/renewals.ts',
+    find: "else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);",
+    replace: "else if (outcome.status === 'lost') this.#plan(lease, retryDelayMs(lease.ttlMs));",
+    profile: 'line',
+    explanation: 'A renewal that says that the lock is lost is tried again.',
+    breaks: 'The old holder learns of it at the next renewal',
+  },
+  {
+    name: 'renewal-of-a-foreign-token',
+    file: 'lib/store/redis/scripts/extend.ts',
+    find: 'elseif holder == token or may_join',
+    replace: 'elseif holder and not mode or may_join',
+    profile: 'line',
+    explanation: 'A renewal overwrites whoever has the key by now.',
+    breaks: 'another caller gets the key at once. The old holder learns of it at the next renewal',
+  },
+  {
+    name: 'release-of-a-foreign-token',
+    file: 'lib/store/redis/scripts/holders.ts',
+    find: '  if not holds(main, holders, token) then\n    if mode and not is_open(main)',
+    replace: '  if mode and not holds(main, holders, token) then\n    if not is_open(main)',
+    profile: 'line',
+    explanation: 'A release ends the lease of whoever has the key.',
+    breaks: 'in case the request is carried out late',
+  },
+  {
+    name: 'restart-guard-ignored',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'if quarantined > 0 then',
+    replace: 'if quarantined > math.huge then',
+    profile: 'line',
+    explanation:
+      'A server that has forgotten its leases grants keys at once, in spite of the restart guard.',
+    breaks: 'A script that finds it missing, or naming another run, grants nothing for `maxTtl`.',
+  },
+  {
+    name: 'replicas-not-waited-for',
+    file: 'lib/store/redis/node/node-acquire.ts',
+    find: "return reply.shortfall ?? { status: 'granted',",
+    replace: "return { status: 'granted',",
+    profile: 'line',
+    explanation: 'A lock is granted that not enough replicas have.',
+    breaks: 'a lock is granted, and renewed, only when `ack` replicas have it (`WAIT`)',
+  },
+  {
+    name: 'min-hold-ignored',
+    file: 'lib/lease/lease.ts',
+    find: 'return Math.ceil(Math.max(0, leftMs,',
+    replace: 'return Math.ceil(Math.max(0, Math.min(0, leftMs),',
+    profile: 'line',
+    explanation: 'A release does not keep the keys for what is left of `minHold`.',
+    breaks: 'With `minHold` nobody else gets the keys before that time is over',
+  },
+  {
+    name: 'acquire-not-cleaned-up',
+    file: 'lib/queue/requests.ts',
+    find: 'if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);',
+    replace: '',
+    profile: 'line',
+    explanation: 'What an acquire without an answer left in the store stays there for its TTL.',
+    breaks: 'Its token is removed at once, again and again until Redis answers or the TTL is over',
+  },
+];

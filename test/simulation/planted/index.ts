@@ -1,0 +1,21 @@
+import { FENCING } from './fencing.js';
+import { HOLDING } from './holding.js';
+import { LINE } from './line.js';
+import { MODES } from './modes.js';
+import { ONCE } from './once.js';
+import type { PlantedBug } from './planted-bug.js';
+import { QUORUM } from './quorum.js';
+import { SERVICE } from './service.js';
+
+export { plant, type PlantedBug } from './planted-bug.js';
+
+/** All of them. */
+export const PLANTED: readonly PlantedBug[] = [
+  ...FENCING,
+  ...HOLDING,
+  ...LINE,
+  ...QUORUM,
+  ...MODES,
+  ...ONCE,
+  ...SERVICE,
+];

@@ -1,0 +1,131 @@
+import type { PlantedBug } from './planted-bug.js';
+
+const EXCLUSION = 'At most one holder of a key at a time';
+const FIFO = 'first come, first served, over all processes';
+const NO_NEED =
+  'So when the line itself is lost (`FLUSHALL`, eviction, `DEL` of the queue), a caller waits beside a free key for 5 s at most';
+
+export const LINE: readonly PlantedBug[] = [
+  {
+    name: 'line-not-woken',
+    file: 'lib/store/redis/scripts/release.ts',
+    find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
+    replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
+    profile: 'line',
+    explanation: 'A release does not give the key to the first in line.',
+    breaks: FIFO,
+  },
+  {
+    name: 'dead-waiter-not-skipped',
+    file: 'lib/store/redis/scripts/places.ts',
+    find: 'asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0',
+    replace: 'asked[channel] = true',
+    profile: 'line',
+    explanation: 'A process that died in line is given its claims.',
+    breaks: 'A process that dies in line costs nothing: it is passed over.',
+  },
+  {
+    name: 'place-lost-on-asking-again',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: "redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    replace: "redis.pcall('ZADD', queue, text(now), member)",
+    profile: 'line',
+    explanation: 'Who looks again goes to the end of the line.',
+    breaks: FIFO,
+  },
+  {
+    name: 'place-not-taken-again',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    replace: "local added = before and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    profile: 'line',
+    explanation: 'Who has a ticket is believed to stand in line, also when the line was lost.',
+    breaks: NO_NEED,
+  },
+  {
+    name: 'line-overtaken',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'if has_line and in_order then grant_next(main, queue, holders, token, counts, before or math.huge) end',
+    replace: '',
+    profile: 'line',
+    explanation: 'Who finds a key free does not give it to the first in line.',
+    breaks: FIFO,
+  },
+  {
+    name: 'claim-not-confirmed',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'for i = 1, last, 4 do add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end',
+    replace:
+      'for i = 1, last, 4 do if not holds(KEYS[i], KEYS[i + 3], token) then add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end end',
+    profile: 'line',
+    explanation: 'Who is given a key in line keeps the short TTL of its claim.',
+    breaks: EXCLUSION,
+  },
+  {
+    name: 'held-key-claimed',
+    file: 'lib/store/redis/scripts/line.ts',
+    find: 'local blocked = token and in_the_way(main, holders, token)',
+    replace: 'local blocked = token and _ == 1 and in_the_way(main, holders, token)',
+    profile: 'modes',
+    explanation:
+      'The second in line is given the key together with the first, whether both may hold it or not.',
+    breaks:
+      'any number of shared holders and no other, or at most so many with that limit and no other',
+  },
+  {
+    name: 'claims-kept-while-waiting',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order',
+    replace: 'handed_on[j] = false',
+    profile: 'line',
+    explanation:
+      'Who is refused one of several keys keeps its claim on the others, in a circle with those who do the same.',
+    breaks:
+      'Several keys** are granted all at once or not at all, and nobody holds one of them while waiting for another',
+  },
+  {
+    name: 'abandoned-caller-served',
+    file: 'lib/queue/caller.ts',
+    find: '    this.onGone();\n',
+    replace: '',
+    profile: 'line',
+    explanation: 'A caller that gave up is granted the lock in its turn, and never gives it back.',
+    breaks: 'A request over HTTP leaves the line when its client goes away.',
+  },
+  {
+    name: 'place-not-left',
+    file: 'lib/queue/waiting-line.ts',
+    find: 'if (this.#place !== undefined) await this.#leave();',
+    replace: '',
+    profile: 'line',
+    explanation: 'When the last caller has gone, the place of its process stays in line.',
+    breaks: 'A request over HTTP leaves the line when its client goes away.',
+  },
+  {
+    name: 'orphan-kept',
+    file: 'lib/queue/lock-queue.ts',
+    find: 'if (!isOrphan) return;',
+    replace: 'if (!isOrphan || key !== undefined) return;',
+    profile: 'line',
+    explanation: 'A process that is given a key for callers who have gone does not hand it on.',
+    breaks: 'One that is frozen costs its claim, 1 s or the TTL if that is shorter.',
+  },
+  {
+    name: 'turns-without-bound',
+    file: 'lib/queue/hand-over.ts',
+    find: '    (!tenure.othersWait || tenure.turns < handoff.turns) &&\n    elapsedMs(tenure.since, now) < handoff.tenureMs &&\n',
+    replace: '    elapsedMs(tenure.since, now) < handoff.tenureMs * 1_000 &&\n',
+    profile: 'line',
+    explanation: 'The callers of one process take turns for as long as there are any.',
+    breaks: 'go one after the other under one lease before other processes have their turn',
+  },
+  {
+    name: 'no-look-after-reconnecting',
+    file: 'lib/store/redis/wakeups/redis-inbox.ts',
+    find: 'if (open) this.#onMessage(undefined);',
+    replace: 'if (open) return;',
+    profile: 'line',
+    explanation: 'When the subscriber is back nobody looks for what was missed.',
+    breaks: 'then everybody who waits looks again, because a release may have been missed',
+  },
+];

@@ -1,0 +1,31 @@
+import type { PlantedBug } from './planted-bug.js';
+
+export const SERVICE: readonly PlantedBug[] = [
+  {
+    name: 'nested-call-locks-again',
+    file: 'lib/sections/scope.ts',
+    find: 'for (const section of inner?.enclosing(owner) ?? []) {',
+    replace: 'for (const section of inner?.enclosing({}) ?? []) {',
+    profile: 'line',
+    explanation: 'A call inside a section that holds its keys asks the store for another lock.',
+    breaks: 'Nested calls have the token of the lock that they run under.',
+  },
+  {
+    name: 'shutdown-leaves-a-lease',
+    file: 'lib/engine/shutdown.ts',
+    find: "    keeper.endAll('shutdown');\n",
+    replace: '',
+    profile: 'line',
+    explanation: 'A shutdown does not end the locks that are held when its time is up.',
+    breaks: 'then their locks are lost, `shutdown`, and everything is given back',
+  },
+  {
+    name: 'timer-left',
+    file: 'lib/engine/shutdown.ts',
+    find: '    cancel();\n    return isOver;',
+    replace: '    return isOver;',
+    profile: 'line',
+    explanation: 'The timer of the shutdown runs on when nobody waits for it any more.',
+    breaks: 'Locks are given back by `shutdownTimeout` all the same.',
+  },
+];
