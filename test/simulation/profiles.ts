@@ -5,6 +5,9 @@ import { featuresOf } from './profiles/features.js';
 import type { ProfileName, Scenario, ServicePlan } from './scenario.js';
 import type { ClockPlan } from './world/clock.js';
 
+/** By how much the speeds of two clocks differ at the most: a little less than the `clockDrift` that the library allows for. */
+const MOST_DRIFT = 0.009;
+
 /** The scenario of a seed. */
 export function scenarioOf(profile: ProfileName, seed: number): Scenario {
   const random = new Random(seed);
@@ -14,7 +17,7 @@ export function scenarioOf(profile: ProfileName, seed: number): Scenario {
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
     skewMs: skews ? random.between(-2_000, 2_000) : 0,
-    drift: drifts ? (random.fraction() - 0.5) * 0.006 : 0,
+    drift: drifts ? (random.fraction() - 0.5) * MOST_DRIFT : 0,
   });
   const servers = Array.from({ length: serverCount }, () => ({ clock: clock(), replicas }));
   const processes = drawProcesses(random, features, clock);

@@ -3,7 +3,7 @@ import { overlaps } from '../../faults/safety.js';
 import type { Facts } from './facts.js';
 
 /** For clocks that differ in speed, and for what is on its way. */
-const SLACK_MS = 20;
+const SLACK_MS = 40;
 
 /** Two who hold one key at once and exclude each other; and keys that were not kept taken for as long as `minHold` says. */
 export function exclusionViolations({ grants, losses, done, killed }: Facts): readonly string[] {

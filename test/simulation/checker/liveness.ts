@@ -12,6 +12,11 @@ const LOOKS_EVERY_MS = 5_000;
 /** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
 const STALLED_MS = 16_000;
 
+const RESETS: ReadonlySet<string> = new Set(['link-reset', 'connections-reset']);
+
+/** "Replaced after 50 ms to 1 s"; and what was asked for meanwhile is removed at once, and asked for again within a second. */
+const RECONNECTED_MS = 2_000;
+
 /** For so long after its last look the place of a process keeps several keys free (docs/architecture.md). */
 const PLACE_COUNTS_MS = 15_000;
 
@@ -60,9 +65,15 @@ function recoveryOf(
   const ttlMs = longestTtlMs(scenario);
   const { nodeTimeoutMs } = scenario.service;
   const usualMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * nodeTimeoutMs;
-  const until = (healedAt === Infinity ? at : healedAt) + usualMs;
+  const from = healedAt === Infinity ? at : healedAt;
+  const until = from + usualMs;
   const severalKeys = operationsOf(scenario).some(({ keys }) => keys.length > 1);
   switch (fault.kind) {
+    case 'link-reset':
+    case 'connections-reset':
+      return done.every(({ fault: { kind } }) => RESETS.has(kind))
+        ? { from: at, until: from + RECONNECTED_MS + CLAIM_MS + 3 * nodeTimeoutMs }
+        : { from: at, until };
     case 'link-stalled':
       return { from: at, until: until + STALLED_MS + standstillsMs(done) };
     case 'server-clock-set':

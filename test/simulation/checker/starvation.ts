@@ -1,3 +1,4 @@
+import { nameOf } from '../../faults/grants.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
@@ -9,63 +10,96 @@ type Ask = SimEvent & { readonly type: 'ask' };
 
 /**
  * "Who comes while a writer waits stands behind it, and is refused if it does not wait": readers who were let in although somebody whom
- * they keep out had waited before they came. On one Redis, of single keys, and without faults.
+ * they keep out had waited before they came. Of single keys, and without faults. Over several masters, where there is no order, only of
+ * those who joined somebody who read all the while.
  */
 export function starvationViolations(
   scenario: Scenario,
   { events, done }: Facts,
 ): readonly string[] {
-  if (scenario.servers.length > 1 || done.length > 0 || !isPlain(scenario)) return [];
-  const { latencyUs, jitterUs } = scenario.network;
-  const slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
-  const open = new Map<string, Ask>();
-  /** Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it. */
-  const lines = new Map<string, { since: number; waiting: number }>();
-  /** When a process last had a key, or gave it back: who waits there stands in line anew. */
-  const metAt = new Map<string, number>();
-  const asked = new Map<string, Ask>();
+  if (done.length > 0 || !isPlain(scenario)) return [];
+  const queue = new Queue(scenario);
   const violations: string[] = [];
   for (const event of events) {
     if (!('ask' in event)) continue;
-    const name = `${event.client}#${event.ask}`;
-    if (event.type === 'ask') {
-      open.set(name, event);
-      if (event.mode === 'shared' && event.waitMs > 0) {
-        const line = lines.get(placeOf(event)) ?? { since: event.at, waiting: 0 };
-        lines.set(placeOf(event), { ...line, waiting: line.waiting + 1 });
-      }
-      continue;
-    }
-    const ask = open.get(name);
-    if (ask !== undefined) {
-      open.delete(name);
-      const line = lines.get(placeOf(ask));
-      if (event.type === 'granted' && ask.mode === 'shared') {
-        const before =
-          Math.min(ask.at, ask.waitMs > 0 ? (line?.since ?? ask.at) : ask.at) - slackMs;
-        const starved = [...open.values()].find(
-          (other) =>
-            other.waitMs > 0 &&
-            other.mode !== 'shared' &&
-            other.keys[0] === ask.keys[0] &&
-            Math.max(other.at, metAt.get(placeOf(other)) ?? 0) < before,
+    if (event.type === 'ask') queue.enter(event);
+    else {
+      const starved = event.type === 'granted' ? queue.starvedBy(event) : undefined;
+      if (starved !== undefined)
+        violations.push(
+          `starved: ${event.client}#${event.ask} was let in to read "${starved.keys[0]!}", and ${starved.client}#${starved.ask} had waited since ${starved.at.toFixed(1)}`,
         );
-        if (starved !== undefined)
-          violations.push(
-            `starved: ${name} joined those who read "${ask.keys[0]!}", and ${starved.client}#${starved.ask} had waited since ${starved.at.toFixed(1)}, ${(ask.at - starved.at).toFixed(1)} ms longer`,
-          );
-      }
-      if (line !== undefined && ask.mode === 'shared' && ask.waitMs > 0) {
-        line.waiting -= 1;
-        if (line.waiting === 0) lines.delete(placeOf(ask));
-      }
-      asked.set(name, ask);
+      queue.answered(event);
     }
-    const mine = asked.get(name);
-    if (mine !== undefined) metAt.set(placeOf(mine), event.at);
   }
   return violations;
 }
+
+type Answer = Exclude<Extract<SimEvent, { readonly ask: number }>, Ask>;
+
+/** Who waits, and who reads. */
+class Queue {
+  readonly #slackMs: number;
+  readonly #hasOrder: boolean;
+  readonly #asks = new Map<string, Ask>();
+  readonly #waiting = new Map<string, Ask>();
+  /** Since when. */
+  readonly #reading = new Map<string, number>();
+  /** Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it. */
+  readonly #lines = new Map<string, { readonly since: number; waiting: number }>();
+  /** When a process last had a key, or gave it back: who waits there stands in line anew. */
+  readonly #metAt = new Map<string, number>();
+
+  constructor({ network: { latencyUs, jitterUs }, servers }: Scenario) {
+    this.#hasOrder = servers.length === 1;
+    const trips = this.#hasOrder ? TRIPS_TO_THE_LINE : 3 * TRIPS_TO_THE_LINE;
+    this.#slackMs = (trips * (latencyUs + jitterUs)) / 1_000 + 5;
+  }
+
+  enter(ask: Ask): void {
+    this.#asks.set(nameOf(ask), ask);
+    this.#waiting.set(nameOf(ask), ask);
+    if (!isPatientReader(ask)) return;
+    const line = this.#lines.get(placeOf(ask)) ?? { since: ask.at, waiting: 0 };
+    line.waiting += 1;
+    this.#lines.set(placeOf(ask), line);
+  }
+
+  /** Who should have kept this one out, if it is a reader. */
+  starvedBy(event: Answer): Ask | undefined {
+    const ask = this.#waiting.get(nameOf(event));
+    if (ask?.mode !== 'shared') return undefined;
+    const line = isPatientReader(ask) ? this.#lines.get(placeOf(ask)) : undefined;
+    const before = Math.min(ask.at, line?.since ?? ask.at) - this.#slackMs;
+    return [...this.#waiting.values()].find((other) => {
+      if (other.waitMs === 0 || other.mode === 'shared' || other.keys[0] !== ask.keys[0])
+        return false;
+      const since = Math.max(other.at, this.#metAt.get(placeOf(other)) ?? 0);
+      return since < before && (this.#hasOrder || this.#wasRead(ask.keys[0]!, since));
+    });
+  }
+
+  answered(event: Answer): void {
+    const name = nameOf(event);
+    const ask = this.#asks.get(name);
+    if (ask === undefined) return;
+    this.#metAt.set(placeOf(ask), event.at);
+    if (event.type === 'granted' && ask.mode === 'shared') this.#reading.set(name, event.at);
+    else if (event.type !== 'held') this.#reading.delete(name);
+    if (!this.#waiting.delete(name) || !isPatientReader(ask)) return;
+    const line = this.#lines.get(placeOf(ask))!;
+    line.waiting -= 1;
+    if (line.waiting === 0) this.#lines.delete(placeOf(ask));
+  }
+
+  #wasRead(key: string, at: number): boolean {
+    return [...this.#reading].some(
+      ([name, since]) => since < at && this.#asks.get(name)!.keys[0] === key,
+    );
+  }
+}
+
+const isPatientReader = ({ mode, waitMs }: Ask): boolean => mode === 'shared' && waitMs > 0;
 
 /** The line of a process at a key, of whatever mode. */
 const placeOf = ({ client, keys }: Ask): string => `${client} ${keys[0]!}`;
@@ -75,8 +109,12 @@ const isPlain = ({ processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ keys, inner, blocksMs }) =>
-          keys.length === 1 && inner === undefined && blocksMs === undefined,
+        ({ keys, inner, blocksMs, autoExtend, maxHoldMs }) =>
+          keys.length === 1 &&
+          inner === undefined &&
+          blocksMs === undefined &&
+          autoExtend === undefined &&
+          maxHoldMs === undefined,
       ),
     ),
   );

@@ -37,7 +37,8 @@ export const LINE: readonly PlantedBug[] = [
     name: 'place-not-taken-again',
     file: 'lib/store/redis/scripts/acquire.ts',
     find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
-    replace: "local added = before and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    replace:
+      "local added = (ARGV[7] or '') ~= '' and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
     profile: 'line',
     explanation: 'Who has a ticket is believed to stand in line, also when the line was lost.',
     breaks: NO_NEED,
@@ -73,13 +74,13 @@ export const LINE: readonly PlantedBug[] = [
       'any number of shared holders and no other, or at most so many with that limit and no other',
   },
   {
-    name: 'claims-kept-while-waiting',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order',
-    replace: 'handed_on[j] = false',
+    name: 'keys-claimed-one-by-one',
+    file: 'lib/store/redis/scripts/line.ts',
+    find: 'names = keys_of(record) or names',
+    replace: 'names = keys_of(record) and names',
     profile: 'line',
     explanation:
-      'Who is refused one of several keys keeps its claim on the others, in a circle with those who do the same.',
+      'Who wants several keys is given each of them when it is free, and hands it on, in a circle with those who do the same.',
     breaks:
       'Several keys** are granted all at once or not at all, and nobody holds one of them while waiting for another',
   },
@@ -100,15 +101,6 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'line',
     explanation: 'When the last caller has gone, the place of its process stays in line.',
     breaks: 'A request over HTTP leaves the line when its client goes away.',
-  },
-  {
-    name: 'orphan-kept',
-    file: 'lib/queue/lock-queue.ts',
-    find: 'if (!isOrphan) return;',
-    replace: 'if (!isOrphan || key !== undefined) return;',
-    profile: 'line',
-    explanation: 'A process that is given a key for callers who have gone does not hand it on.',
-    breaks: 'One that is frozen costs its claim, 1 s or the TTL if that is shorter.',
   },
   {
     name: 'turns-without-bound',

@@ -10,32 +10,33 @@ export function drawProcesses(
   features: Features,
   clock: () => ClockPlan,
 ): readonly ProcessPlan[] {
-  const { handoff, guardMs } = features;
+  const { handoff, crowds } = features;
   return Array.from({ length: random.pick([2, 2, 3, 3, 4]) }, () => ({
     clock: clock(),
-    startMs: random.between(0, 20) + (guardMs > 0 ? 0 : 0),
+    startMs: crowds ? 0 : random.between(0, 20),
     handoff,
     callers: Array.from({ length: random.pick([1, 2, 3]) }, () => drawCaller(random, features)),
   }));
 }
 
 function drawCaller(random: Random, features: Features): CallerPlan {
+  const { crowds } = features;
   return {
-    startMs: random.between(0, 100),
+    startMs: crowds ? 20 : random.between(0, 100),
     operations: Array.from({ length: random.between(1, 6) }, () => drawOperation(random, features)),
   };
 }
 
 function drawOperation(random: Random, features: Features): Operation {
-  const { keys, modes, severalKeys, ttlsMs, lengthMs, onceWork } = features;
+  const { keys, modes, severalKeys, crowds, ttlsMs, lengthMs, onceWork } = features;
   const isOnce =
     onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
   const ttlMs = random.pick(ttlsMs);
   const count = severalKeys && !isOnce ? random.between(1, keys.length) : 1;
-  const holdMs = random.pick([0, 1, 10, 50, ttlMs / 2, ttlMs * 2]);
+  const holdMs = random.pick([0, 1, 10, 50, ttlMs / 2, ttlMs * 2, ttlMs * 3]);
   return {
     ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
-    pauseMs: random.pick([0, 0, 1, 20, lengthMs / 10]),
+    pauseMs: crowds ? 0 : random.pick([0, 0, 1, 20, lengthMs / 10]),
     keys: random.sample(keys, count),
     mode: isOnce ? 'exclusive' : random.pick(modes),
     waitMs: random.pick([0, 50, 1_000, 10_000, 10_000]),

@@ -16,6 +16,8 @@ export interface Features {
   readonly keys: readonly string[];
   readonly modes: readonly Mode[];
   readonly severalKeys: boolean;
+  /** Everybody asks in the same moment. */
+  readonly crowds: boolean;
   readonly nesting: boolean;
   readonly onceWork: 'none' | 'some' | 'only';
   readonly minHolds: boolean;
@@ -71,10 +73,10 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
   const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
   const serverCount = isQuorum ? random.pick([3, 3, 3, 3, 5, 2]) : 1;
   const hasModes = profile === 'modes' || (profile === 'all' && random.chance(0.5));
-  const replicas = serverCount === 1 && random.chance(0.15) ? random.between(1, 2) : 0;
+  const replicas = serverCount === 1 && random.chance(0.25) ? random.between(1, 2) : 0;
   const onceWork =
     profile === 'once' ? 'only' : profile === 'all' && random.chance(0.4) ? 'some' : 'none';
-  const guardMs = random.chance(0.1) ? 2_000 : 0;
+  const guardMs = random.chance(0.15) ? 2_000 : 0;
   return {
     ...{ serverCount, replicas, onceWork, guardMs },
     acknowledges: random.chance(0.7),
@@ -87,7 +89,8 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
     drifts: random.chance(0.5),
     keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
     modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
-    severalKeys: random.chance(0.3),
+    severalKeys: random.chance(0.4),
+    crowds: random.chance(0.3),
     nesting: random.chance(0.2),
     minHolds: random.chance(0.15),
     holdLimits: random.chance(0.1),
@@ -96,7 +99,7 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
     impatience: random.chance(0.3),
     blocks: random.chance(0.1),
     handoff: random.chance(0.7),
-    ttlsMs: random.pick([[300, 600], [1_000], [500, 2_000]]),
+    ttlsMs: random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]),
     lengthMs: random.pick([500, 2_000, 6_000]),
     faults: faultsOf(random, replicas),
   };
@@ -120,7 +123,7 @@ function faultsOf(random: Random, replicas: number): readonly FaultKind[] {
     ...some(PROCESS_FAULTS, 0.4),
     ...some(NETWORK_FAULTS, 0.3),
     ...some(SERVER_FAULTS, 0.3),
-    ...(random.chance(0.4) ? some(LOSSES, 0.3) : []),
+    ...(random.chance(0.5) ? some(LOSSES, 0.3) : []),
     ...(replicas > 0 ? some(REPLICA_FAULTS, 0.6) : []),
   ];
 }

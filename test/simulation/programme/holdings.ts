@@ -10,7 +10,7 @@ const LATE_MS = 5;
  * The same where only the wall clock knows, because the machine slept or somebody has set it: no timer goes by that. The next renewal finds
  * it out, a third of the longest TTL later.
  */
-const UNNOTICED_MS = 700;
+const UNNOTICED_MS = 1_400;
 
 /** Somebody who was granted a lock and has not begun to give it back. */
 export interface Holding {
