@@ -57,12 +57,12 @@ export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readon
       return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
     if (!forgets(fault, scenario, done)) return [];
     const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
-    const isAlone = isTold(fault) && done.length === 1 && !hasFixedLeases(scenario);
+    const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
     return [
       {
         from: at,
         // "At the next renewal is a third of the TTL later at most, if Redis answers."
-        until: at + lateMs + (isAlone ? ttlMs / 3 : ttlMs) + SLACK_MS,
+        until: at + lateMs + (isNoticed ? ttlMs / 3 : ttlMs) + SLACK_MS,
         ...('key' in fault && { keys: [fault.key] }),
       },
     ];
@@ -85,6 +85,14 @@ const oversleeps = ({ fault, at, healedAt }: DoneFault, done: readonly DoneFault
 /** The server answers all the while. */
 const isTold = ({ kind }: Fault): boolean =>
   kind === 'server-flushed' || kind === 'key-lost' || kind === 'server-clock-set';
+
+/** Renewals are answered in spite of it. */
+const answers = ({ fault }: DoneFault): boolean => isTold(fault) || LETS_RENEW.has(fault.kind);
+
+const LETS_RENEW: ReadonlySet<string> = new Set([
+  ...['process-killed', 'process-vanished', 'process-shut-down'],
+  ...['line-lost', 'scripts-flushed', 'memory-full'],
+]);
 
 /** Leases that are not renewed, or late. */
 function hasFixedLeases({ processes }: Scenario): boolean {

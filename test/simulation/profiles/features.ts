@@ -124,6 +124,6 @@ function faultsOf(random: Random, replicas: number): readonly FaultKind[] {
     ...some(NETWORK_FAULTS, 0.3),
     ...some(SERVER_FAULTS, 0.3),
     ...(random.chance(0.5) ? some(LOSSES, 0.3) : []),
-    ...(replicas > 0 ? some(REPLICA_FAULTS, 0.6) : []),
+    ...(replicas > 0 ? [...some(REPLICA_FAULTS, 0.6), ...some(REPLICA_FAULTS, 0.6)] : []),
   ];
 }
