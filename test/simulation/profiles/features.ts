@@ -76,7 +76,9 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
   const replicas = serverCount === 1 && random.chance(0.25) ? random.between(1, 2) : 0;
   const onceWork =
     profile === 'once' ? 'only' : profile === 'all' && random.chance(0.4) ? 'some' : 'none';
-  const guardMs = random.chance(0.15) ? 2_000 : 0;
+  const ttlsMs = random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]);
+  // Longer than every TTL, as the library demands.
+  const guardMs = random.chance(0.15) ? Math.max(2_000, ...ttlsMs) : 0;
   return {
     ...{ serverCount, replicas, onceWork, guardMs },
     acknowledges: random.chance(0.7),
@@ -99,7 +101,7 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
     impatience: random.chance(0.3),
     blocks: random.chance(0.1),
     handoff: random.chance(0.7),
-    ttlsMs: random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]),
+    ttlsMs,
     lengthMs: random.pick([500, 2_000, 6_000]),
     faults: faultsOf(random, replicas),
   };
