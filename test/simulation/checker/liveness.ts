@@ -27,12 +27,16 @@ const TRIPS_OF_AN_ATTEMPT = 4;
 export function livenessViolations(scenario: Scenario, facts: Facts): readonly string[] {
   const all = operationsOf(scenario);
   const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);
-  if (isBlocked || scenario.service.restartGuard !== undefined) return [];
+  if (isBlocked || all.some(keepsUnseen) || scenario.service.restartGuard !== undefined) return [];
   const { calls, grants, done } = facts;
   const recoveries = done.map((each) => recoveryOf(each, scenario, done));
   const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
   return gaps(calls, grants, recoveries, mostMs);
 }
+
+/** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */
+const keepsUnseen = ({ release, autoExtend, maxHoldMs }: Operation): boolean =>
+  release === 'on-expiry' && (autoExtend === false || maxHoldMs !== undefined);
 
 const operationsOf = ({ processes }: Scenario): readonly Operation[] =>
   processes.flatMap(({ callers }) => callers.flatMap(({ operations }) => operations));
