@@ -90,8 +90,7 @@ const isTold = ({ kind }: Fault): boolean =>
 const answers = ({ fault }: DoneFault): boolean => isTold(fault) || LETS_RENEW.has(fault.kind);
 
 const LETS_RENEW: ReadonlySet<string> = new Set([
-  ...['process-killed', 'process-vanished', 'process-shut-down'],
-  ...['line-lost', 'scripts-flushed', 'memory-full'],
+  ...['process-shut-down', 'line-lost', 'scripts-flushed', 'memory-full'],
 ]);
 
 /** Leases that are not renewed, or late. */
