@@ -46,7 +46,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-overtaken',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if has_line and in_order then grant_next(main, queue, holders, token, counts, before or math.huge) end',
+    find: 'if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end',
     replace: '',
     profile: 'line',
     explanation: 'Who finds a key free does not give it to the first in line.',
