@@ -19,6 +19,10 @@ const { values } = parseArgs({
   },
 });
 
+for (const name of ['seconds', 'workers', 'depth'])
+  if (values[name] !== undefined && !(Number(values[name]) > 0))
+    throw new Error(`--${name} is a number above 0.`);
+
 const folder = join(compiledProject(), 'test/simulation/explore');
 const imported = (file) => import(pathToFileURL(join(folder, file)));
 const { SCOPES } = await imported('scopes.js');

@@ -64,9 +64,8 @@ export class LeaseKeeper {
 
   adopt(grant: Grant, options: LeaseOptions): Lease {
     const { scheduler, clockDrift } = this.#deps;
-    const clock = scheduler.runtime;
-    const now = clock.now();
-    const lease = new Lease(grant, options, { clock, clockDrift, now });
+    const now = this.#now();
+    const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, now });
     this.#leases.add(lease);
     this.#renewals.add(lease, now);
     return lease;
@@ -186,8 +185,7 @@ export class LeaseKeeper {
       return this.#endings.add(this.#giveBack(lease, heldMs));
     }
     const { keys, fencingToken } = lease;
-    const { events } = this.#deps;
-    if (events.isHeard('released')) events.emit('released', { keys, fencingToken, heldMs });
+    this.#deps.events.emit('released', { keys, fencingToken, heldMs });
     return Promise.resolve(true);
   }
 

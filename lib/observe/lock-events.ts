@@ -59,7 +59,7 @@ export class LockEventHub {
     };
   }
 
-  /** Whether anybody listens: for what happens at every lock, an event that nobody hears is not made. */
+  /** Whether anybody listens. Where it takes a look at the clock to make an event, one that nobody hears is not made. */
   isHeard(name: LockEventName): boolean {
     return this.#listeners.get(name)?.size !== 0;
   }

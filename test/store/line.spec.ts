@@ -691,6 +691,18 @@ describe('who wants several keys', () => {
     expect(await redis.zrange('{lock:b}:holders', '0', '-1')).toEqual([older.token]);
   });
 
+  it('is given them when another caller cannot have all either, and gives back the one that it had', async () => {
+    const [both, one, other] = await three();
+    await one.ask('a');
+    both.ticket = (await serverUs()) - 1_100_000;
+    await both.ask(['a', 'b']);
+    // What a caller holds that asked for them slot by slot; and a key that nobody has handed on.
+    await redis.set('lock:b', other.token, 'PX', 60_000);
+    await redis.del('lock:a');
+    expect(await other.ask(['a', 'b'])).toMatchObject({ status: 'held', key: 'a' });
+    expect([await holderOf('a'), await holderOf('b')]).toEqual([both.token, both.token]);
+  });
+
   it('that others want in part finish, and each is held by one at a time', async () => {
     const services = Array.from({ length: 3 }, () => serviceAt());
     const held = new Set<string>();

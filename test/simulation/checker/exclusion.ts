@@ -2,7 +2,7 @@ import { byKey, type Grant } from '../../faults/grants.js';
 import { overlaps } from '../../faults/safety.js';
 import type { Facts } from './facts.js';
 
-/** For clocks that differ in speed, and for what is on its way. */
+/** For clocks that differ in speed, by 1 % of the longest TTL (4 s) at the most, and for what is on its way. */
 const SLACK_MS = 40;
 
 /** Two who hold one key at once and exclude each other; and keys that were not kept taken for as long as `minHold` says. */

@@ -3,7 +3,7 @@ import type { Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
 
 /** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
-const TRIPS_TO_THE_LINE = 16;
+export const TRIPS_TO_THE_LINE = 16;
 
 /** "Up to 16 of them, or 20 ms of them, go one after the other under one lease before other processes have their turn." */
 const TENURE_MS = 20;

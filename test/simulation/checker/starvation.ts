@@ -2,9 +2,7 @@ import { nameOf } from '../../faults/grants.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
 import type { Facts } from './facts.js';
-
-/** Until a process that has begun to wait for the first time stands in line: it connects its inbox first. */
-const TRIPS_TO_THE_LINE = 16;
+import { TRIPS_TO_THE_LINE } from './order.js';
 
 type Ask = SimEvent & { readonly type: 'ask' };
 

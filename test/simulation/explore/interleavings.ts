@@ -1,11 +1,14 @@
 import type { Delivery, DeliveryOrder } from '../world/deliveries.js';
 
+/** A message of one world, as all worlds know it that have gone the same way until then. */
+type Head = Omit<Delivery, 'arrive'>;
+
 /** A moment at which one of several messages was to arrive. */
 interface Moment {
-  taken: Pick<Delivery, 'pipe' | 'to'>;
+  taken: Head;
   /** Every order that begins with one of these has been played. */
-  readonly done: Pick<Delivery, 'pipe' | 'to'>[];
-  readonly left: Pick<Delivery, 'pipe' | 'to'>[];
+  readonly done: Head[];
+  readonly left: Head[];
 }
 
 /** What would follow was played before: only messages to different ends would arrive in another order. */

@@ -66,7 +66,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'elseif holder == token or may_join',
     replace: 'elseif holder and not mode or may_join',
     profile: 'line',
-    explanation: 'A renewal overwrites whoever has the key by now.',
+    explanation: 'A renewal overwrites the token of the client that holds the key by now.',
     breaks: 'another caller gets the key at once. The old holder learns of it at the next renewal',
   },
   {
@@ -75,7 +75,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: '  if not holds(main, holders, token) then\n    if mode and not is_open(main)',
     replace: '  if mode and not holds(main, holders, token) then\n    if not is_open(main)',
     profile: 'line',
-    explanation: 'A release ends the lease of whoever has the key.',
+    explanation: 'A release ends the lease of the client that holds the key.',
     breaks: 'in case the request is carried out late',
   },
   {

@@ -30,7 +30,7 @@ export const MODES: readonly PlantedBug[] = [
       "redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)\n    if redis.call('EXISTS', main) == 0 then put_marker(main, holders, mode, phase) end",
     profile: 'modes',
     explanation:
-      'The marker and the holder set end with the first lease, whoever has joined or renewed since.',
+      'The marker and the holder set end with the first lease, although others have joined or renewed since.',
     breaks: 'Others are kept out** by a marker at the main key',
   },
   {

@@ -18,7 +18,8 @@ export const ONCE: readonly PlantedBug[] = [
     find: 'return { whose == owner and ended == what and 1 or 0 }',
     replace: 'return { 1 }',
     profile: 'once',
-    explanation: 'An attempt that was superseded is told that it has marked the work as done.',
+    explanation:
+      'An attempt that was superseded gets the answer that it has marked the work as done.',
     breaks: SUPERSEDED,
   },
   {

@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const MAJORITY = 'a lock is held by whoever has a majority of the N servers';
+const MAJORITY = 'a lock is held by the client that has a majority of the N servers';
 
 export const QUORUM: readonly PlantedBug[] = [
   {
