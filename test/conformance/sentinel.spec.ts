@@ -44,6 +44,10 @@ describe('a fail-over of Sentinel', () => {
       ),
     );
 
+    // Else the new master may not know it, and the first who waits gets it.
+    await eventually(async () =>
+      expect(await group.replica.command('EXISTS', 'lock:held')).toBe(1),
+    );
     await group.failOver();
 
     const after = await eventually(
