@@ -5,6 +5,7 @@
  * - `unit`: what needs no server, no other process and no compiler
  * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
  *   which some are dead, far or silent), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `hostile`: what is tried with random inputs (test/support/cases.ts), with a million of each
  * - `samples`: the programs of `sample/` and the demo
  * - `all`: every spec, for `npm test -- test/queue`
  */
@@ -18,6 +19,7 @@ const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
 const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
 const HAS_SHARE = 'test/support/soak.ts';
+const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
@@ -28,6 +30,7 @@ const BELONGS = {
   main: isMain,
   unit: isUnit,
   soak: (spec) => LONG.test(spec) || importsOf(spec).has(HAS_SHARE),
+  hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),
   all: () => true,
 };

@@ -31,6 +31,11 @@ function readArguments(args) {
     // Each of them keeps the machine busy, and measures how late it is.
     forJest.unshift('--maxWorkers=2');
   }
+  if (env.HOLDFAST_PART === 'hostile') {
+    env.HOLDFAST_CASES = process.env.HOLDFAST_CASES ?? '1000000';
+    // A property has one time limit, however many inputs it is tried with.
+    forJest.unshift('--testTimeout=7200000', '--maxWorkers=2');
+  }
   // They compute, and wait for nothing: more of them at once take longer.
   if (env.HOLDFAST_PART === 'unit') forJest.unshift('--maxWorkers=3');
   // A few specs reach fewer lines than all of them.

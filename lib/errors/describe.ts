@@ -1,9 +1,10 @@
 import { redact } from './redact.js';
+import { shortened } from './shortened.js';
 
 /** A value that was given for an option, for messages. Never a password, nor the contents of an object: they may hold secrets. */
 export function describe(value: unknown): string {
   if (typeof value === 'string')
-    return JSON.stringify(redact(value.replace(CREDENTIALS, '$1***@')));
+    return JSON.stringify(shortened(redact(value.replace(CREDENTIALS, '$1***@'))));
   return Object(value) === value ? `a value of type ${typeof value}` : String(value);
 }
 

@@ -1,8 +1,18 @@
 /** Shorter secrets are parts of ordinary words. */
 const LONG_ENOUGH = 6;
 
-/** Takes credentials out of a text: those in URLs, and the given secrets wherever they stand. Short ones only where they stand in quotes. */
+/** Messages are for people. A server may answer with a megabyte, which would keep the event loop busy for minutes here. */
+const LONGEST_MESSAGE = 4_000;
+
+/**
+ * Takes credentials out of a text: those in URLs, and the given secrets wherever they stand. Short ones only where they stand in quotes. A
+ * text of more than 4,000 characters ends with the last whole word before that, for half a word may be half a secret.
+ */
 export function redact(text: string, secrets: readonly string[] = []): string {
+  if (text.length > LONGEST_MESSAGE) {
+    const whole = text.slice(0, text.lastIndexOf(' ', LONGEST_MESSAGE - 1) + 1);
+    return `${redact(whole, secrets)}…`;
+  }
   // Up to the last @: a password that nobody encoded may hold one, and slashes.
   const withoutCredentials = text
     .replace(/(\w+:\/\/)\S*@/g, '$1***@')

@@ -1,4 +1,5 @@
 import { LockConfigurationError, LockKeyError } from '../errors.js';
+import { shortened } from '../errors/shortened.js';
 import { systemClock, type Clock } from '../time/clock.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
@@ -77,7 +78,9 @@ export interface KeyTemplate {
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
   const { where, method, owner, name, fireTime } = context;
   const wrong = (problem: string) =>
-    new LockConfigurationError(`${where}: the key ${JSON.stringify(template)} ${problem}`);
+    new LockConfigurationError(
+      `${where}: the key ${JSON.stringify(shortened(template, MAX_KEY_LENGTH))} ${problem}`,
+    );
 
   // A captured group becomes a piece of its own: static texts are even, placeholders odd.
   const pieces = template.split(/<([^<>]*)>/u);

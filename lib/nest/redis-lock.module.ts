@@ -17,6 +17,7 @@ import {
   type LockOptionsFactory,
   type RegistrationOptions,
 } from '../options/lock-module-options.js';
+import { refuseNoOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import { getLockServiceToken } from './tokens.js';
 
@@ -27,6 +28,10 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
     .setExtras<RegistrationOptions>({ isGlobal: true, name: undefined }, complete)
     .build();
 
+type Registration<Method extends 'forRoot' | 'forRootAsync'> = Parameters<
+  (typeof ConfigurableModuleClass)[Method]
+>[0];
+
 /**
  * Distributed locks for a Nest application: provides a `LockService`, and makes `@WithLock` work.
  *
@@ -34,7 +39,17 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
  * (also `useClass`, `useExisting` with a `LockOptionsFactory`). Wrong options end the start of the application.
  */
 @Module({ imports: [DiscoveryModule] })
-export class RedisLockModule extends ConfigurableModuleClass {}
+export class RedisLockModule extends ConfigurableModuleClass {
+  static override forRoot(options: Registration<'forRoot'>): DynamicModule {
+    refuseNoOptions(options);
+    return super.forRoot(options);
+  }
+
+  static override forRootAsync(options: Registration<'forRootAsync'>): DynamicModule {
+    refuseNoOptions(options);
+    return super.forRootAsync(options);
+  }
+}
 
 /** The same class under its short name. */
 export { RedisLockModule as LockModule };

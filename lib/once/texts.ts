@@ -1,10 +1,8 @@
 import { redact } from '../errors/redact.js';
+import { shortened } from '../errors/shortened.js';
 
 /** Redis is no place for large values: of JSON, in bytes of UTF-8. */
 const LONGEST_VALUE = 4_096;
-
-/** Of an error's message, in characters. */
-const LONGEST_ERROR = 200;
 
 /** A value as it is kept for others, or why it is not. */
 export function valueAsJson(value: unknown): {
@@ -38,8 +36,7 @@ export function valueOfJson(json: string | undefined): { readonly value?: unknow
 /** The message of an error, short and without secrets. Anything can be thrown, also what has no text. */
 export function errorText(error: unknown): string {
   try {
-    const text = redact(String(error instanceof Error ? error.message : error));
-    return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR - 1)}…` : text;
+    return shortened(redact(String(error instanceof Error ? error.message : error)));
   } catch {
     return 'an error without text';
   }

@@ -23,11 +23,7 @@ export interface ResolvedOptions extends Omit<Values, 'redis' | 'store' | 'maxCl
 
 /** @throws LockConfigurationError that names the option, what was given, and what to do. */
 export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
-  if (typeof options !== 'object' || (options as unknown) === null) {
-    throw new LockConfigurationError(
-      `LockModule needs an options object, received ${describe(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
-    );
-  }
+  refuseNoOptions(options);
   refuseUnknown(LOCK_MODULE, options);
   const { redis, store, maxClockStepMs, ...values } = resolve(LOCK_MODULE.options, options);
   const location = locationOf({ redis, store }, options);
@@ -41,6 +37,18 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
     fenceKeepMs: maxClockStepMs,
     turns: handoff.turns > 1 ? RESERVED_TOKENS : 1,
   };
+}
+
+/**
+ * For JavaScript, and for configurations that are not there.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseNoOptions(options: unknown): void {
+  if (typeof options === 'object' && options !== null) return;
+  throw new LockConfigurationError(
+    `LockModule needs an options object, received ${describe(options)}. Write LockModule.forRoot({ redis: 'redis://localhost:6379' }).`,
+  );
 }
 
 /** @throws LockConfigurationError */

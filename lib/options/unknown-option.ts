@@ -1,5 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
+import { describe } from '../errors/describe.js';
+import { shortened } from '../errors/shortened.js';
 import type { Schema } from './schema.js';
 
 /** Where something belongs that is no option here, or what other libraries call what is one; each a sentence. */
@@ -20,6 +22,10 @@ export interface Kind<S extends Schema = Schema> {
  * @throws LockConfigurationError
  */
 export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: object): void {
+  if (typeof given !== 'object' || (given as unknown) === null)
+    throw new LockConfigurationError(
+      `${called} takes its options as an object, received ${describe(given)}.`,
+    );
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(options, name)) continue;
     const isKnown = Object.hasOwn(elsewhere, name);
@@ -27,7 +33,7 @@ export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: 
     const names = Object.keys(options);
     const hint = isKnown ? ` ${elsewhere[name] ?? ''}` : suggestion(name, names);
     throw new LockConfigurationError(
-      `${called} has no option "${name}".${hint} Its options are ${names.join(', ')}.`,
+      `${called} has no option "${shortened(name)}".${hint} Its options are ${names.join(', ')}.`,
     );
   }
 }

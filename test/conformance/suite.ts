@@ -15,6 +15,8 @@ export interface StoredKey {
   readonly name: string;
   /** Milliseconds; -1 for one that never expires. */
   readonly ttlMs: number;
+  /** Of a string: who holds a lock, for instance. */
+  readonly text: string;
 }
 
 /** A store under test. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockKeyError } from '../../lib/errors.js';
 import { describeValue, encodeKeyValue } from '../../lib/key/encode.js';
-import { share } from '../support/soak.js';
+import { cases } from '../support/cases.js';
 
 /** Of a property. */
-const RUNS = share(300, 2_000);
+const RUNS = cases(300, 2_000);
 
 const wellFormed = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
 const hostile = fc.string({

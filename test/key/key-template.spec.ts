@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { LockConfigurationError, LockKeyError } from '../../lib/errors.js';
 import { checkKey } from '../../lib/key/check-key.js';
 import { parseKeyTemplate } from '../../lib/key/key-template.js';
-import { share } from '../support/soak.js';
+import { cases } from '../support/cases.js';
 
 /** Of a property. */
-const RUNS = share(500, 5_000);
+const RUNS = cases(500, 5_000);
 
 class Order {
   constructor(private readonly number: string) {}

@@ -120,7 +120,9 @@ describe('cron jobs of two instances', () => {
     const times = acquired.filter((key) => key.startsWith('above'));
     expect(new Set(times).size).toBe(times.length);
     for (const key of times) expect(key).toMatch(/^above:\d{8}T\d{6}Z$/);
-    for (const key of refused.filter((each) => each.startsWith('above')))
+    // The first app may have run before anybody listened to it.
+    const [first = ''] = times;
+    for (const key of refused.filter((each) => each.startsWith('above') && each >= first))
       expect(times).toContain(key);
     const beneath = acquired.filter((key) => key.startsWith('beneath'));
     expect(new Set(beneath).size).toBe(beneath.length);

@@ -468,7 +468,8 @@ describe('a connection to a Cluster', () => {
 
   it('that breaks sends no command twice, and release is no loss', async () => {
     const server = await cluster.masterOf('lock:cut');
-    const service = await open({ redis: throughProxies() });
+    // However long it takes to connect again.
+    const service = await open({ redis: throughProxies(), nodeTimeout: '20s' });
     await service.run('cut', () => undefined);
     const commands = await server.commandsSentDuring(async () => {
       everyProxy('pause');

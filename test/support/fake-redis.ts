@@ -26,7 +26,7 @@ export const RETRY_MS = 100;
 
 /** A Redis that answers from a function, as late as the test says, over connections that the test cuts. */
 export class FakeRedis implements RedisSource {
-  readonly name = 'fake:6379';
+  readonly name: string;
   readonly keyPrefix = '';
   readonly isCluster = false;
   readonly database = 0;
@@ -43,7 +43,8 @@ export class FakeRedis implements RedisSource {
   connections = 0;
   readonly #clients = new Set<FakeClient>();
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Runtime, name = 'fake:6379') {
+    this.name = name;
     this.runtime = runtime;
     this.answer = grants(runtime);
   }
@@ -84,7 +85,7 @@ export class FakeRedis implements RedisSource {
 /** Grants, renews and releases whatever it is asked for. */
 function grants(runtime: Runtime): Answer {
   return (name, [script, keyCount = 0]) => {
-    const nowUs = runtime.now().wallMs * 1_000;
+    const nowUs = Math.round(runtime.now().wallMs * 1_000);
     if (name === 'publish') return 1;
     if (name === 'pubsub') return ['channel', 1];
     if (name === 'info') return '';

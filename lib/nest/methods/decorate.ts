@@ -64,9 +64,11 @@ export function refuseBare(called: string, first: unknown, second: unknown): voi
   const isOlder = isPrototype && (typeof second === 'string' || typeof second === 'symbol');
   const name = isOlder ? second : nameOfStandard(second);
   if (name === undefined) return;
-  const owner = isPrototype ? `${first.constructor.name}.` : '';
+  // One without a prototype has no constructor.
+  const { constructor: owner } = (isPrototype ? first : {}) as { constructor?: { name: string } };
+  const of = isPrototype && owner !== undefined ? `${owner.name}.` : '';
   throw new LockConfigurationError(
-    `${called} on ${owner}${String(name)} needs parentheses, and a key in them: ${called}('order:<orderId>').`,
+    `${called} on ${of}${String(name)} needs parentheses, and a key in them: ${called}('order:<orderId>').`,
   );
 }
 

@@ -5,10 +5,10 @@ import { describe } from '../../errors/describe.js';
 export function refuseNoKey(where: string, key: unknown, called: string): void {
   if (typeof key === 'function' || typeof key === 'string') return;
   if (Array.isArray(key) && key.length > 0) {
-    const other = (key as unknown[]).find((each) => typeof each !== 'string');
-    if (other === undefined) return;
+    const at = (key as unknown[]).findIndex((each) => typeof each !== 'string');
+    if (at === -1) return;
     throw new LockConfigurationError(
-      `${where} has a list of keys with ${describe(other)} in it. A list holds templates; a function takes the place of the whole list.`,
+      `${where} has a list of keys with ${describe(key[at])} in it. A list holds templates; a function takes the place of the whole list.`,
     );
   }
   if (key === undefined || Array.isArray(key)) {

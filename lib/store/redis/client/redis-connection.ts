@@ -1,8 +1,10 @@
+import { inspect } from 'node:util';
 import type { Scheduler } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Malformed, Script, ScriptCall } from '../scripts/script.js';
 import { failuresOf, type Fail } from './failure.js';
+import { errorOfCall } from './foreign-data.js';
 import { Readiness, type ConnectionEvents, type WhileDown } from './readiness.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
 import { CLOSED, isBroken, isPassing, isReply, messageOf } from './reply-errors.js';
@@ -11,6 +13,9 @@ export type Reply = { readonly status: 'answered'; readonly value: unknown } | U
 
 /** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
 const LONGEST_SILENCE_MS = 5_000;
+
+/** A server may answer anything, of any size. */
+const ON_ONE_LINE = { depth: 2, maxArrayLength: 8, maxStringLength: 80, breakLength: Infinity };
 
 interface ConnectionOptions extends ConnectionEvents {
   readonly scheduler: Scheduler;
@@ -89,8 +94,11 @@ export class RedisConnection {
       ({ client }, limit) =>
         client.evalsha(script.sha, call).catch((error: unknown) => {
           // Nobody waits for it after its time: sent now, it would come after its own clean-up.
-          if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-          return client.command('eval', script.lua, ...call);
+          if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT'))
+            throw errorOfCall(error, call);
+          return client.command('eval', script.lua, ...call).catch((problem: unknown) => {
+            throw errorOfCall(problem, call);
+          });
         }),
       whileDown,
     );
@@ -108,7 +116,7 @@ export class RedisConnection {
 
   /** An answer that was not what the script gives. */
   malformed({ reply }: Pick<Malformed, 'reply'>): Unavailable {
-    return this.failure('error', `unexpected answer ${JSON.stringify(reply)}`, 'for good');
+    return this.failure('error', `unexpected answer ${inspect(reply, ON_ONE_LINE)}`, 'for good');
   }
 
   close(): void {

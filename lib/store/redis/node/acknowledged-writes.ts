@@ -1,5 +1,6 @@
 import type { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
+import { errorOfCall } from '../client/foreign-data.js';
 import type { WhileDown } from '../client/readiness.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import type { RedisConnection, Reply } from '../client/redis-connection.js';
@@ -101,8 +102,10 @@ export class AcknowledgedWrites {
               `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
           );
     return Promise.all(
-      results.map(async (result) => {
-        const reply = await this.#connection.ask(timeLimitMs, () => answerOf(result));
+      results.map(async (result, index) => {
+        const reply = await this.#connection.ask(timeLimitMs, () =>
+          answerOf(result, batch[index]?.call),
+        );
         return { ...reply, shortfall };
       }),
     );
@@ -171,5 +174,7 @@ const isRedirection = (result: CommandResult | undefined): boolean =>
 const isUnknownScript = (result: CommandResult | undefined): boolean =>
   result?.[0]?.message.startsWith('NOSCRIPT') === true;
 
-const answerOf = ([error, value]: CommandResult): Promise<unknown> =>
-  error === null ? Promise.resolve(value) : Promise.reject(error);
+async function answerOf([error, value]: CommandResult, call: ScriptCall = [0]): Promise<unknown> {
+  if (error === null) return value;
+  throw errorOfCall(error, call);
+}

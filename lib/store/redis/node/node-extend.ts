@@ -1,3 +1,4 @@
+import { withForeignKeys } from '../client/foreign-data.js';
 import { extendScript, type KeyRenewal } from '../scripts/extend.js';
 import { batches } from './key-groups.js';
 import { renewalVote, type KeyAnswer, type RenewalVote, type Restoration } from './node-answers.js';
@@ -62,6 +63,10 @@ async function extendBatch(
     const key = answer.keys[index];
     if (key === undefined) return connection.malformed({ reply: reply.value });
     if (key.status === 'malformed') return connection.malformed(key);
+    if (key.status === 'failed') {
+      const names = Object.values(renewals[index]?.names ?? {}) as string[];
+      return connection.failure('error', withForeignKeys(key.message, names), 'for good');
+    }
     return key.status === 'extended' ? (reply.shortfall ?? key) : key;
   };
 }

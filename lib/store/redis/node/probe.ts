@@ -184,6 +184,6 @@ export function replicationProblem(
 
 /** Of an INFO, which may be forbidden. */
 function field(reply: Reply | undefined, name: string): string | undefined {
-  if (reply?.status !== 'answered') return undefined;
-  return new RegExp(`^${name}:(\\S+)`, 'm').exec(String(reply.value))?.[1];
+  if (reply?.status !== 'answered' || typeof reply.value !== 'string') return undefined;
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(reply.value)?.[1];
 }

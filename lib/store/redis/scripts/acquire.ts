@@ -2,6 +2,7 @@
 import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
+import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument, PLACE_LIFE_MS, type LineMode } from './line.js';
 import { MOST_ASKED } from './places.js';
 import { QUARANTINE } from './quarantine.js';
@@ -68,7 +69,7 @@ const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 function decode(reply: unknown): AcquireReply | Malformed {
   if (!Array.isArray(reply)) return malformed(reply);
   const [result, clockUs, first, second, third, ticket] = reply as unknown[];
-  if (typeof clockUs !== 'number' || typeof first !== 'number') return malformed(reply);
+  if (!isCount(clockUs) || !isCount(first)) return malformed(reply);
   if (result === GRANTED)
     return {
       status: 'granted',
@@ -78,15 +79,14 @@ function decode(reply: unknown): AcquireReply | Malformed {
       joined: third === 1,
     };
   if (result === QUARANTINED) return { status: 'quarantined', clockUs, leftUs: first };
-  if (result !== REFUSED || typeof second !== 'number' || typeof third !== 'string')
-    return malformed(reply);
+  if (result !== REFUSED || !isPttl(second) || typeof third !== 'string') return malformed(reply);
   return {
     status: 'refused',
     clockUs,
     position: first,
     remainingMs: second < 0 ? Infinity : second,
     holder: third,
-    ticket: typeof ticket === 'string' && ticket !== '' ? Number(ticket) : undefined,
+    ticket: ticketOf(ticket),
   };
 }
 

@@ -1,6 +1,7 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import type { KeyNames } from './key-names.js';
+import { isCount } from './numbers.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import { MARK } from '../../owner-token.js';
@@ -42,6 +43,7 @@ export type KeyReply =
   /** With the fence that it could be put back beside. */
   | { readonly status: 'gone'; readonly fence: number }
   | { readonly status: 'stolen' }
+  | { readonly status: 'failed'; readonly message: string }
   | Malformed;
 
 export interface ExtendReply {
@@ -60,8 +62,10 @@ function decodeKey(reply: unknown): KeyReply {
   if (result === 1) return EXTENDED;
   if (result === -1) return STOLEN;
   const fence = Number(detail);
-  if (result === 0 && !Number.isNaN(fence)) return { status: 'gone', fence };
-  return malformed(result === -2 ? detail : reply);
+  if (result === 0 && isCount(fence)) return { status: 'gone', fence };
+  return result === -2 && typeof detail === 'string'
+    ? { status: 'failed', message: detail }
+    : malformed(reply);
 }
 
 function encode({
@@ -85,7 +89,7 @@ function encode({
 function decode(reply: unknown): ExtendReply | Malformed {
   if (!Array.isArray(reply)) return malformed(reply);
   const [clockUs, ...keys] = reply as unknown[];
-  if (typeof clockUs !== 'number') return malformed(reply);
+  if (!isCount(clockUs)) return malformed(reply);
   return { status: 'answered', clockUs, keys: keys.map(decodeKey) };
 }
 
@@ -139,8 +143,7 @@ local function is_untouched(fence, mine, mode)
   return fence == mine or fence <= mine - (mode and 1 or turns)
 end
 
-local answers = { now }
-for i = 1, last, 4 do
+local function renew(i)
   local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local a = (i - 1) / 4 * stride + 5
   local token, ttl, mine, sure_until, expected_fence = ARGV[a], ARGV[a + 1], 0, 0, nil
@@ -193,6 +196,14 @@ for i = 1, last, 4 do
   elseif may_join and line ~= 'quorum' then
     pcall(grant_next, main, queue, holders, '', line == '')
   end
+  return answer
+end
+
+local answers = { now }
+for i = 1, last, 4 do
+  local ok, answer = pcall(renew, i)
+  -- Before Redis 7 a text.
+  if not ok then answer = { -2, type(answer) == 'table' and answer.err or answer } end
   answers[#answers + 1] = answer
 end
 return answers

@@ -1,5 +1,7 @@
 import type { AttemptEnd } from '../../once-store.js';
 import type { KeyNames } from './key-names.js';
+import { LARGEST_FENCE } from './fence.js';
+import { isCount, isPttl } from './numbers.js';
 import { malformed, script, type Malformed, type Script, type ScriptCall } from './script.js';
 
 interface Reference {
@@ -66,14 +68,15 @@ function decode(reply: unknown): OnceReply | Malformed {
     if (result === 1) return { status: 'accepted' };
     return result === 0 ? { status: 'superseded' } : malformed(reply);
   }
-  if (typeof attempts !== 'number' || typeof sure !== 'number') return malformed(reply);
+  if (!isCount(attempts) || !isCount(sure)) return malformed(reply);
   const text = typeof detail === 'string' && detail !== '' ? detail : undefined;
   if (result === 0) return { status: 'lost', attempts, sure };
   if (result === 1) return { status: 'begun', attempt: attempts, error: text, sure };
-  if ((result !== 2 && result !== 3) || typeof owner !== 'string') return malformed(reply);
+  if ((result !== 2 && result !== 3) || typeof owner !== 'string' || !isPttl(left))
+    return malformed(reply);
   const hasPromised = promised === 1;
   const status = result === 2 ? 'done' : 'exhausted';
-  return { status, attempts, text, sure, hasPromised, owner, leftMs: Number(left) };
+  return { status, attempts, text, sure, hasPromised, owner, leftMs: left };
 }
 
 /**
@@ -124,8 +127,15 @@ local main, once = KEYS[1], KEYS[2]
 local what, token, owner, life, number, detail = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local fence = tonumber(ARGV[7]) or 0
 local known = redis.call('HMGET', once, 'state', 'attempt', 'owner', 'end', 'text', 'fence', 'sure')
-local state, attempt, whose, ended, text = known[1], tonumber(known[2] or 0), known[3], known[4], known[5] or ''
-local promised, sure = tonumber(known[6] or 0), tonumber(known[7] or 0)
+local state, whose, ended, text = known[1], known[3], known[4], known[5] or ''
+local function count(stored)
+  local number = tonumber(stored or 0)
+  return number and number >= 0 and number <= ${String(LARGEST_FENCE)} and number % 1 == 0 and number
+end
+local attempt, promised, sure = count(known[2]), count(known[6]), count(known[7])
+if not (attempt and promised and sure and (whose or not state)) then
+  return redis.error_reply('ERR the key "' .. once .. '" does not hold what Holdfast wrote: delete it')
+end
 local holds = redis.call('GET', main) == token
 
 local function store(new_state, new_attempt, new_end, new_text, ms)

@@ -1,3 +1,4 @@
+import { isCount } from './numbers.js';
 import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 
 /**
@@ -42,8 +43,7 @@ export const quarantineScript: ScriptWithCodec<QuarantineCall, QuarantineReply> 
     maxTtlMs,
     unknownServer === 'is new' ? 1 : 0,
   ],
-  decode: (reply) =>
-    typeof reply === 'number' ? { status: 'answered', leftMs: reply } : malformed(reply),
+  decode: (reply) => (isCount(reply) ? { status: 'answered', leftMs: reply } : malformed(reply)),
   ...script(`--[[
   KEYS    epoch
   ARGV    1 longest TTL in ms

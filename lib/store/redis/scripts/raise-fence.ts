@@ -1,6 +1,7 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import type { KeyNames } from './key-names.js';
+import { isCount } from './numbers.js';
 import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 
 export interface RaiseFenceCall {
@@ -29,8 +30,7 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
     encoded.push(token, fencingToken, ttlMs, fenceKeepMs);
     return encoded;
   },
-  decode: (reply) =>
-    typeof reply === 'number' ? { status: 'answered', raised: reply } : malformed(reply),
+  decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
   ...script(`--[[
   KEYS    main, fence, holders of each key
   ARGV    1 token

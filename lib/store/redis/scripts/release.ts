@@ -1,5 +1,6 @@
 import { RESERVED_TOKENS } from '../../owner-token.js';
 import { HOLDERS } from './holders.js';
+import { isCount } from './numbers.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
 import {
   callOn,
@@ -61,8 +62,7 @@ export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> = {
     );
     return trimmed(encoded);
   },
-  decode: (reply) =>
-    typeof reply === 'number' ? { status: 'answered', released: reply } : malformed(reply),
+  decode: (reply) => (isCount(reply) ? { status: 'answered', released: reply } : malformed(reply)),
   ...script(`--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    as far as there are any, each of them may be '':
@@ -120,9 +120,9 @@ local record = record_of(member)
 if record then redis.pcall('DEL', record) end
 
 local released = 0
-for i = 1, #KEYS, 4 do
+local function give_back(i)
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  -- pcall: what is no lock of anybody's (another type) does not keep the other keys from being given back.
+  -- pcall: what is no lock of anybody's (another type) is no error.
   local holder = redis.pcall('GET', main)
   local left_line = member ~= '' and dequeue(queue, member)
   if wakes ~= 'line' and type(holder) ~= 'table' then
@@ -152,10 +152,18 @@ for i = 1, #KEYS, 4 do
     if left_line and line == 'quorum' and holder and is_marker(holder) then notify_all(main, queue) end
   end
 end
+
+-- Each for itself: what somebody else wrote to one key does not keep the others from being given back.
+local failed
+for i = 1, #KEYS, 4 do
+  local ok, problem = pcall(give_back, i)
+  -- Before Redis 7 a text.
+  if not ok then failed = type(problem) == 'table' and problem or redis.error_reply(problem) end
+end
 -- When all of them are free: whoever is next may want several.
 if line ~= 'quorum' then
   for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
 end
-return released
+return failed or released
 `),
 };
