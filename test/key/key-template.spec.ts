@@ -187,7 +187,6 @@ describe('a template that cannot work fails when the class is defined', () => {
     ['{order}:<orderId>', 'contains a brace'],
     ['order\n<orderId>', 'contains a control character'],
     ['\ud800<orderId>', 'contains half of a surrogate pair'],
-    ['x'.repeat(1025), 'is longer than the 1024 characters'],
     ['order:<>', 'has an empty placeholder'],
     ['order:< >', 'has an empty placeholder'],
     ['<orderId >', 'is not a path'],
@@ -221,6 +220,11 @@ describe('a template that cannot work fails when the class is defined', () => {
     expect(define).toThrow(LockConfigurationError);
     expect(define).toThrow(`@WithLock on OrdersService.pay: the key ${JSON.stringify(template)} `);
     expect(define).toThrow(problem);
+  });
+
+  it('because it is too long, and is shown no longer than a key may be', () => {
+    const wrong = `the key "${'x'.repeat(1_023)}…" is longer than the 1024 characters of a key`;
+    expect(() => parse('x'.repeat(5_000))).toThrow(wrong);
   });
 
   it('names the other ways', () => {
