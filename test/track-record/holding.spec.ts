@@ -125,14 +125,18 @@ describe('holding, against a real Redis', () => {
       const { signal } = lock;
       if (fault === 'frozen') server.freeze();
       else await server.kill();
-      let heldAfterMs = 0;
+      let [heldAfterMs, lastTick, longestTickMs] = [0, since, 0];
       const watch = setInterval(() => {
-        if (lock.isHeld) heldAfterMs = performance.now() - since;
+        const now = performance.now();
+        if (lock.isHeld) heldAfterMs = now - since;
+        longestTickMs = Math.max(longestTickMs, now - lastTick);
+        lastTick = now;
       }, 1);
       await aborted(signal);
       clearInterval(watch);
       const abortedAfterMs = performance.now() - since;
-      expect(abortedAfterMs).toBeLessThan(1_000 * 2 + LOADED_MS);
+      // A timer of a loaded machine is as late as this one.
+      expect(abortedAfterMs).toBeLessThan(1_000 * 2 + LOADED_MS + longestTickMs);
       expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'store-unavailable' });
       expect(lock.isHeld).toBe(false);
       // However late the timers of a loaded machine are, nobody is told that it is held after its deadline.
