@@ -44,8 +44,9 @@ export class Renewals {
   }
 
   #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
-    let dueMs = lease.endsInMs(now);
-    if (lease.options.autoExtend && lease.renewing === undefined) dueMs = Math.min(dueMs, delayMs);
+    const isRenewed = lease.options.autoExtend && lease.renewing === undefined;
+    // A timer counts the time of the monotonic clock, which stands still while the machine sleeps: the end may come before it.
+    const dueMs = Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
     lease.task?.cancel();
     const onDue = (): void => {
       this.#onDue(lease);

@@ -277,6 +277,27 @@ describe('clocks', () => {
     expect(lock.remainingMs).toBe(0);
   });
 
+  it('end a lease that is not renewed a third of its TTL after the machine was suspended, at the latest', async () => {
+    const { clock, locks, lost } = scriptedService({ ttl: 30_000 });
+    const { signal } = await locks.acquire('key', { autoExtend: false });
+    await clock.advance(1_000);
+    clock.suspend(60_000);
+    await clock.advance(10_000);
+    expect(reasonOf(signal)).toBe('expired');
+    expect(lost).toHaveLength(1);
+  });
+
+  it('end a lease whose renewal is on its way as soon, after the machine was suspended', async () => {
+    const { clock, store, locks, lost } = scriptedService({ ttl: 30_000 });
+    store.onExtend = silence;
+    const { signal } = await locks.acquire('key');
+    await clock.advance(11_000);
+    clock.suspend(60_000);
+    await clock.advance(10_000);
+    expect(reasonOf(signal)).toBe('store-unavailable');
+    expect(lost).toHaveLength(1);
+  });
+
   it('end a lease after the event loop was blocked, and no renewal revives it', async () => {
     const { clock, store, locks, lost } = scriptedService();
     const lock = await locks.acquire('key');

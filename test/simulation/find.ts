@@ -2,6 +2,7 @@
 import { check } from './checker/check.js';
 import { play, type Played } from './play.js';
 import { scenarioOf } from './profiles.js';
+import type { SizeName } from './profiles/size.js';
 import type { ProfileName, Scenario } from './scenario.js';
 import { propertyOf, shrink } from './shrink.js';
 import { svgOf } from './timeline-svg.js';
@@ -18,7 +19,14 @@ export interface Tally {
   readonly paths: Set<string>;
 }
 
+export interface WorldName {
+  readonly profile: ProfileName;
+  readonly seed: number;
+  readonly size?: SizeName | undefined;
+}
+
 export interface Finding {
+  readonly size?: SizeName | undefined;
   readonly scenario: Scenario;
   readonly violations: readonly string[];
 }
@@ -29,8 +37,10 @@ export const newTally = (): Tally => ({
 });
 
 /** Plays the world of a seed, and says what was wrong with it. To be called within `ownTurn`. */
-export const tryWorld = (profile: ProfileName, seed: number, tally: Tally): Finding | undefined =>
-  tryScenario(scenarioOf(profile, seed), tally);
+export const tryWorld = ({ profile, seed, size }: WorldName, tally: Tally): Finding | undefined => {
+  const found = tryScenario(scenarioOf(profile, seed, size), tally);
+  return found && { ...found, size };
+};
 
 /** Plays one world, and says what was wrong with it. To be called within `ownTurn`. */
 export function tryScenario(scenario: Scenario, tally: Tally): Finding | undefined {
@@ -64,7 +74,7 @@ export interface Report {
 }
 
 /** What is broken, the command that repeats it, and the shortest world in which it is. */
-export function reportOf({ scenario, violations }: Finding): Report {
+export function reportOf({ scenario, violations, size }: Finding): Report {
   const [first = ''] = violations;
   const smallest = shrink(scenario, propertyOf(first));
   const played = play(smallest);
@@ -76,7 +86,7 @@ export function reportOf({ scenario, violations }: Finding): Report {
   const text = [
     `simulate: profile ${profile}, seed ${seed}`,
     ...violations.map((violation) => `  ${violation}`),
-    `Again: npm run simulate -- --profile ${profile} --seed ${seed} --worlds 1`,
+    `Again: npm run simulate -- --profile ${profile} --seed ${seed} --worlds 1${size === 'small' ? ' --size small' : ''}`,
     `Shrunk to ${operations} calls and ${smallest.faults.length} faults:`,
     timelineOf(played),
     ...broken.map((violation) => `  ${violation}`),

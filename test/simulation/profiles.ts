@@ -2,18 +2,19 @@ import { Random } from '../faults/random.js';
 import { drawFaults } from './profiles/draw-faults.js';
 import { drawProcesses } from './profiles/draw-processes.js';
 import { featuresOf } from './profiles/features.js';
+import { SIZES, type SizeName } from './profiles/size.js';
 import type { ProfileName, Scenario, ServicePlan } from './scenario.js';
 import type { ClockPlan } from './world/clock.js';
 
 /** By how much the speeds of two clocks differ at the most: a little less than the `clockDrift` that the library allows for. */
 const MOST_DRIFT = 0.009;
 
-/** The scenario of a seed. */
-export function scenarioOf(profile: ProfileName, seed: number): Scenario {
+/** The scenario of a seed; another one in each size. */
+export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
   const random = new Random(seed);
   // Seeds that follow each other begin alike.
   for (let index = 0; index < 3; index += 1) random.fraction();
-  const features = featuresOf(profile, random);
+  const features = featuresOf(profile, random, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
     skewMs: skews ? random.between(-2_000, 2_000) : 0,

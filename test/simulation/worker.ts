@@ -1,11 +1,13 @@
 /** A thread that plays worlds: every so-many-th seed from the first one on. Tells its parent now and then how far it is. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { newTally, reportOf, tryWorld, type Report, type Tally } from './find.js';
+import type { SizeName } from './profiles/size.js';
 import type { ProfileName } from './scenario.js';
 import { ownTurn } from './world/settle.js';
 
 export interface WorkerSettings {
   readonly profiles: readonly ProfileName[];
+  readonly size: SizeName;
   readonly seed: number;
   readonly stride: number;
   /** Default: until its parent ends it. */
@@ -21,7 +23,7 @@ export interface Progress extends Omit<Tally, 'paths'> {
 
 const TELLS_EVERY_MS = 1_000;
 
-const { profiles, seed, stride, worlds, minutes } = workerData as WorkerSettings;
+const { profiles, size, seed, stride, worlds, minutes } = workerData as WorkerSettings;
 const until = performance.now() + minutes * 60_000;
 const known = new Set<string>();
 let tally = newTally();
@@ -38,7 +40,7 @@ function tell(more: Pick<Progress, 'report' | 'failed'> = {}): void {
 for (let index = 0; index < worlds && performance.now() < until; index += 1) {
   const number = seed + index * stride;
   for (const profile of profiles) {
-    const found = await ownTurn(() => tryWorld(profile, number, tally));
+    const found = await ownTurn(() => tryWorld({ profile, seed: number, size }, tally));
     if (found === undefined) continue;
     const report = await ownTurn(() => reportOf(found));
     tell({ report, failed: { profile, seed: number } });

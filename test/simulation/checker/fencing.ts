@@ -20,12 +20,13 @@ export function fencingViolations(
   },
 ): readonly string[] {
   const exempt = exemption(scenario, done);
+  const lateMs = latestAnswerMs(scenario);
+  const isKnown = (grant: Grant): boolean =>
+    !isTurnOfLostLease(grant, grants, losses) && !isOldNews(grant, losses, lateMs);
   return [
     ...(exempt === 'all'
       ? []
-      : wrongTokens(
-          grants.filter((grant) => !exempt(grant) && !isTurnOfLostLease(grant, grants, losses)),
-        )),
+      : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
     ...(exempt === 'all' || scenario.servers.length > 1 ? [] : tokensOfPhases(grants, losses)),
     ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
     ...nestedTokens(events),
@@ -55,6 +56,21 @@ const isTurnOfLostLease = (
       fencingToken < turn.fencingToken &&
       turn.fencingToken - fencingToken < RESERVED_TOKENS &&
       losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
+  );
+
+/** Whether the server may have granted it before a loss of data that came before the answer: who was granted it since has a larger token. */
+const isOldNews = (
+  { askedAt, grantedAt }: Grant,
+  losses: readonly Loss[],
+  lateMs: number,
+): boolean =>
+  losses.some(({ from }) => askedAt <= from && from < grantedAt && grantedAt - from <= lateMs);
+
+/** How late a process may hear of a grant. */
+const latestAnswerMs = ({ service, faults }: Scenario): number =>
+  faults.reduce(
+    (sum, fault) => sum + (fault.kind === 'process-stands-still' ? fault.forMs : 0),
+    service.nodeTimeoutMs,
   );
 
 /** So many tokens are reserved with a lease (docs/architecture.md). */

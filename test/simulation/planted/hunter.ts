@@ -25,7 +25,7 @@ let found: Catch['found'];
 
 while (found === undefined && tally.worlds < worlds && elapsed() < seconds) {
   const next = seed + tally.worlds;
-  const finding = await ownTurn(() => tryWorld(profile, next, tally));
+  const finding = await ownTurn(() => tryWorld({ profile, seed: next }, tally));
   if (finding !== undefined) found = { seed: next, violation: finding.violations[0]! };
 }
 parentPort?.postMessage({

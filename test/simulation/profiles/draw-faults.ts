@@ -3,14 +3,11 @@ import type { Fault, FaultKind } from '../scenario.js';
 import { BOTH } from '../world/link.js';
 import type { Features } from './features.js';
 
-/** So many at the most. */
-const MOST_FAULTS = 8;
-
 const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
 export function drawFaults(
   random: Random,
-  { faults, lengthMs, serverCount, keys }: Features,
+  { faults, lengthMs, serverCount, keys, size }: Features,
   processes: number,
 ): readonly Fault[] {
   if (faults.length === 0) return [];
@@ -26,7 +23,7 @@ export function drawFaults(
       ...ofKind(random, random.pick(faults), { process, server, forMs, key: random.pick(keys) }),
     };
   };
-  const drawn = Array.from({ length: random.between(1, MOST_FAULTS) }, draw);
+  const drawn = Array.from({ length: random.between(1, size.faults) }, draw);
   return drawn.sort((a, b) => a.atMs - b.atMs);
 }
 

@@ -10,20 +10,22 @@ export function drawProcesses(
   features: Features,
   clock: () => ClockPlan,
 ): readonly ProcessPlan[] {
-  const { handoff, crowds } = features;
-  return Array.from({ length: random.pick([2, 2, 3, 3, 4]) }, () => ({
+  const { handoff, crowds, size } = features;
+  return Array.from({ length: random.pick(size.processes) }, () => ({
     clock: clock(),
     startMs: crowds ? 0 : random.between(0, 20),
     handoff,
-    callers: Array.from({ length: random.pick([1, 2, 3]) }, () => drawCaller(random, features)),
+    callers: Array.from({ length: random.pick(size.callers) }, () => drawCaller(random, features)),
   }));
 }
 
 function drawCaller(random: Random, features: Features): CallerPlan {
-  const { crowds } = features;
+  const { crowds, size } = features;
   return {
     startMs: crowds ? 20 : random.between(0, 100),
-    operations: Array.from({ length: random.between(1, 6) }, () => drawOperation(random, features)),
+    operations: Array.from({ length: random.between(1, size.operations) }, () =>
+      drawOperation(random, features),
+    ),
   };
 }
 

@@ -1,9 +1,11 @@
 import type { Random } from '../../faults/random.js';
 import type { FaultKind, Mode, ProfileName } from '../scenario.js';
 import type { LinkPlan } from '../world/link.js';
+import type { Size } from './size.js';
 
 /** What may happen in a world: every seed has another part of everything (Groce et al., "Swarm testing", 2012). */
 export interface Features {
+  readonly size: Size;
   readonly serverCount: number;
   readonly replicas: number;
   readonly acknowledges: boolean;
@@ -69,9 +71,9 @@ const REPLICA_FAULTS: readonly FaultKind[] = ['fail-over', 'replication-cut'];
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 
-export function featuresOf(profile: ProfileName, random: Random): Features {
+export function featuresOf(profile: ProfileName, random: Random, size: Size): Features {
   const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
-  const serverCount = isQuorum ? random.pick([3, 3, 3, 3, 5, 2]) : 1;
+  const serverCount = isQuorum ? random.pick(size.servers) : 1;
   const hasModes = profile === 'modes' || (profile === 'all' && random.chance(0.5));
   const replicas = serverCount === 1 && random.chance(0.25) ? random.between(1, 2) : 0;
   const onceWork =
@@ -80,7 +82,7 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
   // Longer than every TTL, as the library demands.
   const guardMs = random.chance(0.15) ? Math.max(2_000, ...ttlsMs) : 0;
   return {
-    ...{ serverCount, replicas, onceWork, guardMs },
+    ...{ size, serverCount, replicas, onceWork, guardMs },
     acknowledges: random.chance(0.7),
     network: {
       latencyUs: random.pick([50, 200, 1_000, 5_000]),
@@ -102,7 +104,7 @@ export function featuresOf(profile: ProfileName, random: Random): Features {
     blocks: random.chance(0.1),
     handoff: random.chance(0.7),
     ttlsMs,
-    lengthMs: random.pick([500, 2_000, 6_000]),
+    lengthMs: random.pick(size.lengthsMs),
     faults: faultsOf(random, replicas),
   };
 }
