@@ -145,7 +145,7 @@ async function live(story: Story): Promise<readonly unknown[]> {
   const errors: unknown[] = [];
   const opening = engine.open().then(
     () => true,
-    // An application that is told that its Redis is too old, for instance, does not start.
+    // An application whose Redis says that it is too old, for instance, does not start.
     (error: unknown) => {
       errors.push(error);
       return false;

@@ -10,6 +10,7 @@ import {
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
+import { openStore, request } from './open-store.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
@@ -297,6 +298,23 @@ describe('a master that is made a replica while it lives', () => {
 
   it('is an outage that passes, without the option', async () => {
     expect(await waitedFor({})).toBeGreaterThan(WAIT_MS - 50);
+  });
+
+  it('is an outage that passes for renewals and releases, too', async () => {
+    const master = await RedisServer.start();
+    const { store } = await openStore({ redis: master.url });
+    try {
+      const leases = [request('one'), request('two')];
+      for (const lease of leases) await store.acquire(lease);
+      // Of nobody: it keeps its data, and takes no writes.
+      await master.command('REPLICAOF', '127.0.0.1', 1);
+      const outage = { status: 'unavailable', transient: true };
+      expect(await store.extend(leases)).toMatchObject([outage, outage]);
+      expect(await store.release(request(['one', 'two'], leases[0]))).toMatchObject(outage);
+    } finally {
+      await store.close();
+      await master.stop();
+    }
   });
 
   it('is an outage that passes, with the option', async () => {

@@ -199,13 +199,19 @@ local function renew(i)
   return answer
 end
 
-local answers = { now }
+local answers, failures, problem = { now }, 0, nil
 for i = 1, last, 4 do
   local ok, answer = pcall(renew, i)
-  -- Before Redis 7 a text.
-  if not ok then answer = { -2, type(answer) == 'table' and answer.err or answer } end
+  if not ok then
+    -- Before Redis 7 a text.
+    problem = type(answer) == 'table' and answer or redis.error_reply(answer)
+    failures = failures + 1
+    answer = { -2, problem.err }
+  end
   answers[#answers + 1] = answer
 end
+-- At every key it is the server that fails: it was made a replica, for instance.
+if failures == last / 4 then return problem end
 return answers
 `),
 };
