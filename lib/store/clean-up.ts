@@ -1,4 +1,4 @@
-import type { LeaseRequest, ReleaseOutcome } from './lock-store.js';
+import type { LeaseRequest, LinePlace, ReleaseOutcome } from './lock-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
@@ -15,9 +15,14 @@ const AT_ONCE_AT_LAST = 1_000;
 /** With so many entries pending, a new one has to wait for its round. */
 const CROWD = 1_000;
 
+/** What may be left in the store: a lease, and with it the place of a caller who has left the line. */
+export interface LeftOver extends LeaseRequest {
+  readonly leaves?: LinePlace | undefined;
+}
+
 interface Dependencies {
   readonly store: {
-    release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
+    release(lease: LeftOver, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   };
   readonly scheduler: Scheduler;
   /** Told the keys of what was removed. */
@@ -26,7 +31,7 @@ interface Dependencies {
 
 interface Entry {
   /** Its `ttlMs`: how long, from `since`, the store may keep it at the most. */
-  readonly lease: LeaseRequest;
+  readonly lease: LeftOver;
   readonly since: Instant;
   /** For so long, from `since`, the keys are to stay taken. */
   readonly keepMs: number;
@@ -63,11 +68,12 @@ export class CleanUp {
    *
    * @param keepMs for so long from now the keys are not removed, but stay taken
    */
-  add(lease: LeaseRequest, keepMs = 0): void {
+  add(lease: LeftOver, keepMs = 0): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.scheduler.runtime.now();
-    const entry = { lease, since, keepMs, dueMs: 0, notHeld: 0, asking: false };
+    const leaves = lease.leaves ?? this.#entries.get(lease.token)?.lease.leaves;
+    const entry = { lease: { ...lease, leaves }, since, keepMs, dueMs: 0, notHeld: 0, asking: false };
     this.#entries.set(lease.token, entry);
     if (crowded) this.#plan(this.#delayMs);
     else void this.#ask(entry);

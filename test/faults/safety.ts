@@ -8,6 +8,8 @@ export interface Loss {
   readonly until: number;
   /** Default: all. */
   readonly keys?: readonly string[] | undefined;
+  /** What was not lost; default: nothing. */
+  readonly survives?: (grant: Grant) => boolean;
 }
 
 /** Two holders of one key at the same moment who exclude each other. */
@@ -48,12 +50,13 @@ const exclude = (one: Grant, other: Grant): boolean =>
 function isForgiven(
   losses: readonly Loss[],
   key: string,
-  pair: readonly Grant[],
+  pair: readonly [earlier: Grant, later: Grant],
   overlapEnds: number,
 ): boolean {
   return losses.some(
-    ({ from, until, keys }) =>
+    ({ from, until, keys, survives }) =>
       (keys?.includes(key) ?? true) &&
+      survives?.(pair[0]) !== true &&
       overlapEnds >= from &&
       overlapEnds <= until &&
       pair.some(({ askedAt }) => askedAt <= until),

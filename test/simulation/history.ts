@@ -37,6 +37,15 @@ type RunEvent = { readonly at: number } & (
     }
   /** Its lease is over, and its signal has not aborted. */
   | { readonly type: 'overdue'; readonly client: string; readonly ask: number }
+  /** It believes to hold a key for longer than a majority of the servers will keep it. */
+  | {
+      readonly type: 'uncovered';
+      readonly client: string;
+      readonly ask: number;
+      readonly key: string;
+      readonly believedMs: number;
+      readonly keptMs: number;
+    }
   /** What nobody caught. */
   | { readonly type: 'unhandled'; readonly error: string }
   | { readonly type: 'warned'; readonly client: string; readonly message: string }
@@ -47,6 +56,8 @@ type RunEvent = { readonly at: number } & (
       readonly timers: number;
       readonly connections: number;
     }
+  /** Of a lease, when everybody has gone. */
+  | { readonly type: 'orphan'; readonly server: number; readonly name: string }
   | {
       readonly type: 'left-key';
       readonly server: number;

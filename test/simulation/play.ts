@@ -65,8 +65,8 @@ class WorldStage {
     const world = new World(scenario.seed, order);
     this.world = world;
     this.history = new History(world);
-    this.holdings = new Holdings(world, this.history);
     this.servers = scenario.servers.map((plan, index) => new SimServer(world, `s${index}`, plan));
+    this.holdings = new Holdings(this);
     const addresses = new Map(this.servers.map((server) => [server.name, server]));
     this.network = new Network(world, scenario.network, addresses);
     this.#faults = new Faults(this, scenario);
@@ -120,6 +120,8 @@ class WorldStage {
 
   #lookAtKeys(): void {
     this.servers.forEach(({ server, clock }, index) => {
+      for (const { name } of server.keys(clock.wallUs))
+        if (/^lock:[^{]/.test(name)) this.history.record({ type: 'orphan', server: index, name });
       const laterUs = clock.wallUs + ALL_IS_OVER_MS * 1_000;
       for (const { name, ttlMs } of server.keys(laterUs))
         this.history.record({ type: 'left-key', server: index, name, ttlMs });

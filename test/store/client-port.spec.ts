@@ -218,4 +218,24 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     expect(redis.subscribers.size).toBe(1);
     expect(calls.at(-1)).toEqual([undefined, undefined]);
   });
+
+  it('leaves a line again until that is answered, so that its place stays with nobody', async () => {
+    await during(
+      store.listen(() => undefined),
+      100,
+    );
+    const lease = request('key', { line: LINE });
+    const known = redis.answer;
+    const whatLeft = (): readonly string[] =>
+      redis.received.filter(([, script]) => script === releaseScript.sha).map(String);
+    redis.answerTo(releaseScript.sha, () => LOST);
+    await during(store.leave(lease, LINE), NODE_TIMEOUT_MS + 10);
+    redis.answer = known;
+    const [first, ...before] = whatLeft();
+    await runtime.advance(6_000);
+    const again = whatLeft().slice(1 + before.length);
+    expect(again).toHaveLength(1);
+    // It names its place, which it left with the first.
+    expect(again[0]).toBe(first);
+  });
 });

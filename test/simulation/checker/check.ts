@@ -16,16 +16,17 @@ import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
 import { surprises } from './surprises.js';
+import { validityViolations } from './validity.js';
 
 /** All violations, in words; none if the world was as it should be. */
 export function check(played: Played): readonly string[] {
   const { scenario, events } = played;
   const done = doneFaults(scenario, events);
-  const losses = lossesOf(scenario, done);
   const killed = new Set(
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
   const calls = callsOf(events);
+  const losses = lossesOf(scenario, done, calls);
   const given = grantsOf(calls, killed).map((grant) => asShortened(grant, events));
   const grants = given.map((grant) => keptAfterwards(grant, events, ['kept']));
   const longest = given.map((grant) => keptAfterwards(grant, events, ['kept', 'perhaps-kept']));
@@ -38,6 +39,7 @@ export function check(played: Played): readonly string[] {
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
+    ...validityViolations(scenario, facts),
     ...surprises(scenario, facts),
     ...leftovers(played),
   ];
@@ -55,6 +57,7 @@ const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
   });
 
 const NOT_THERE = new Set([
+  'uncovered',
   'attempt',
   'extends',
   'kept',

@@ -1,8 +1,10 @@
 import type { Played } from '../play.js';
+import type { Scenario } from '../scenario.js';
 
 /** What is left when all is over. */
-export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly string[] {
+export function leftovers({ scenario, events, isAtRest, simulatedMs }: Played): readonly string[] {
   const hadFaults = events.some(({ type }) => type === 'fault');
+  const allGiveBack = !hadFaults && givesBackAtOnce(scenario);
   const ended = new Set<string>();
   const violations = events.flatMap((event) => {
     if (event.type === 'ended') ended.add(event.client);
@@ -13,6 +15,8 @@ export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly s
       return [
         `left: ${event.client} has ${event.timers} timers and ${event.connections} connections after its shutdown`,
       ];
+    if (event.type === 'orphan' && allGiveBack)
+      return [`left: key "${event.name}" on server ${event.server} when everybody had gone`];
     if (event.type === 'left-key' && !mayStay(event, hadFaults))
       return [`left: key "${event.name}" on server ${event.server} (PTTL ${event.ttlMs})`];
     return [];
@@ -20,6 +24,17 @@ export function leftovers({ events, isAtRest, simulatedMs }: Played): readonly s
   if (!isAtRest) violations.push(`left: processes run after ${simulatedMs.toFixed(0)} ms`);
   return violations;
 }
+
+/** Nobody's keys stay taken after the end of a lock. */
+const givesBackAtOnce = ({ processes }: Scenario): boolean =>
+  processes.every(({ callers }) =>
+    callers.every(({ operations }) =>
+      operations.every(
+        ({ minHoldMs, release, blocksMs }) =>
+          minHoldMs === undefined && release === undefined && blocksMs === undefined,
+      ),
+    ),
+  );
 
 /** The last fencing token of a key, and what is remembered of work, for a while; the guard's own key; lines in which somebody died. */
 function mayStay(

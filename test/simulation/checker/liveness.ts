@@ -17,6 +17,9 @@ const RESETS: ReadonlySet<string> = new Set(['link-reset', 'connections-reset'])
 /** "Replaced after 50 ms to 1 s"; and what was asked for meanwhile is removed at once, and asked for again within a second. */
 const RECONNECTED_MS = 2_000;
 
+/** Until a server knows that a process has died. */
+const DEAD_MS = 100;
+
 /** For so long after its last look the place of a process keeps several keys free (docs/architecture.md). */
 const PLACE_COUNTS_MS = 15_000;
 
@@ -31,7 +34,30 @@ export function livenessViolations(scenario: Scenario, facts: Facts): readonly s
   const { calls, grants, done } = facts;
   const recoveries = done.map((each) => recoveryOf(each, scenario, done));
   const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
-  return gaps(calls, grants, recoveries, mostMs);
+  return [...gaps(calls, grants, recoveries, mostMs), ...besideSlowLinks(scenario, facts, mostMs)];
+}
+
+/**
+ * "Its token is removed at once, again and again until Redis answers": whoever is reached late, and gives up, keeps those who are reached
+ * in time from nothing for longer than its request was on its way.
+ */
+function besideSlowLinks(
+  { service, processes }: Scenario,
+  { calls, grants, done }: Facts,
+  mostMs: number,
+): readonly string[] {
+  let callers = 0;
+  let longestMs = 0;
+  const slow = new Set<string>();
+  for (const { fault } of done) {
+    if (fault.kind !== 'link-slow') return [];
+    slow.add(`p${fault.process}`);
+    callers += processes[fault.process]!.callers.length;
+    longestMs += 2 * fault.extraMs + service.nodeTimeoutMs;
+  }
+  if (slow.size === 0) return [];
+  const others = calls.filter((event) => event.type !== 'ask' || !slow.has(event.client));
+  return gaps(others, grants, [], mostMs + callers * longestMs);
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */
@@ -77,6 +103,13 @@ function recoveryOf(
     case 'connections-reset':
       return done.every(({ fault: { kind } }) => RESETS.has(kind))
         ? { from: at, until: from + RECONNECTED_MS + CLAIM_MS + 3 * nodeTimeoutMs }
+        : { from: at, until };
+    case 'process-killed':
+      // "A process that dies in line costs nothing: it is passed over." Its leases have to run out, also those it never heard of.
+      return scenario.servers.length === 1 &&
+        !severalKeys &&
+        done.every(({ fault: { kind } }) => kind === 'process-killed')
+        ? { from: at, until: at + ttlMs + DEAD_MS }
         : { from: at, until };
     case 'link-stalled':
       return { from: at, until: until + STALLED_MS + standstillsMs(done) };

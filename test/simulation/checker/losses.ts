@@ -1,7 +1,9 @@
 /** When the store may forget what it granted, by docs/guarantees.md: the only times at which two may hold one key. */
+import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { Fault, Operation, Scenario } from '../scenario.js';
+import { survivorsOf } from './bare-majority.js';
 
 /** For answers on their way, and timers that are late. */
 const SLACK_MS = 50;
@@ -49,8 +51,13 @@ export function longestTtlMs({ processes }: Scenario): number {
 }
 
 /** By then every caller that was granted anything before the loss knows of it, or its lease is over. */
-export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readonly Loss[] {
+export function lossesOf(
+  scenario: Scenario,
+  done: readonly DoneFault[],
+  calls: readonly HistoryEvent[],
+): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
+  const survives = survivorsOf(scenario, done, calls);
   return done.flatMap(({ fault, at, healedAt }) => {
     // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
     if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
@@ -64,6 +71,7 @@ export function lossesOf(scenario: Scenario, done: readonly DoneFault[]): readon
         // "At the next renewal is a third of the TTL later at most, if Redis answers."
         until: at + lateMs + (isNoticed ? ttlMs / 3 : ttlMs) + SLACK_MS,
         ...('key' in fault && { keys: [fault.key] }),
+        ...(survives && { survives }),
       },
     ];
   });

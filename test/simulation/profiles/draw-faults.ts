@@ -7,7 +7,7 @@ const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
 export function drawFaults(
   random: Random,
-  { faults, lengthMs, serverCount, keys, size }: Features,
+  { faults, mostFaults, lengthMs, serverCount, keys }: Features,
   processes: number,
 ): readonly Fault[] {
   if (faults.length === 0) return [];
@@ -23,7 +23,7 @@ export function drawFaults(
       ...ofKind(random, random.pick(faults), { process, server, forMs, key: random.pick(keys) }),
     };
   };
-  const drawn = Array.from({ length: random.between(1, size.faults) }, draw);
+  const drawn = Array.from({ length: random.between(1, mostFaults) }, draw);
   return drawn.sort((a, b) => a.atMs - b.atMs);
 }
 

@@ -30,7 +30,7 @@ function drawCaller(random: Random, features: Features): CallerPlan {
 }
 
 function drawOperation(random: Random, features: Features): Operation {
-  const { keys, modes, severalKeys, crowds, ttlsMs, lengthMs, onceWork } = features;
+  const { keys, modes, severalKeys, crowds, nobodyWaits, ttlsMs, lengthMs, onceWork } = features;
   const isOnce =
     onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
   const ttlMs = random.pick(ttlsMs);
@@ -38,10 +38,10 @@ function drawOperation(random: Random, features: Features): Operation {
   const holdMs = random.pick([0, 1, 10, 50, ttlMs / 2, ttlMs * 2, ttlMs * 3]);
   return {
     ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
-    pauseMs: crowds ? 0 : random.pick([0, 0, 1, 20, lengthMs / 10]),
+    pauseMs: crowds && !nobodyWaits ? 0 : random.pick([0, 0, 1, 20, lengthMs / 10]),
     keys: random.sample(keys, count),
     mode: isOnce ? 'exclusive' : random.pick(modes),
-    waitMs: random.pick([0, 50, 1_000, 10_000, 10_000]),
+    waitMs: nobodyWaits ? 0 : random.pick([0, 50, 1_000, 10_000, 10_000]),
     ...(isOnce ? { once: drawOnce(random) } : drawTerms(random, features, { ttlMs, holdMs })),
     ...drawManners(random, features),
   };

@@ -20,6 +20,8 @@ export interface Features {
   readonly severalKeys: boolean;
   /** Everybody asks in the same moment. */
   readonly crowds: boolean;
+  /** Every call is a try. */
+  readonly nobodyWaits: boolean;
   readonly nesting: boolean;
   readonly onceWork: 'none' | 'some' | 'only';
   readonly minHolds: boolean;
@@ -32,6 +34,8 @@ export interface Features {
   readonly ttlsMs: readonly number[];
   readonly lengthMs: number;
   readonly faults: readonly FaultKind[];
+  /** At the most. */
+  readonly mostFaults: number;
 }
 
 const PROCESS_FAULTS: readonly FaultKind[] = [
@@ -81,7 +85,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
   const ttlsMs = random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]);
   // Longer than every TTL, as the library demands.
   const guardMs = random.chance(0.15) ? Math.max(2_000, ...ttlsMs) : 0;
-  return {
+  const features: Features = {
     ...{ size, serverCount, replicas, onceWork, guardMs },
     acknowledges: random.chance(0.7),
     network: {
@@ -95,6 +99,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
+    nobodyWaits: random.chance(0.05),
     nesting: random.chance(0.2),
     minHolds: random.chance(0.15),
     holdLimits: random.chance(0.1),
@@ -106,8 +111,16 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     ttlsMs,
     lengthMs: random.pick(size.lengthsMs),
     faults: faultsOf(random, replicas),
+    mostFaults: size.faults,
   };
+  return serverCount > 2 && random.chance(0.1) ? { ...features, ...RUSH_AND_LOSS } : features;
 }
+
+/** A lock that a bare majority has, and the loss of one of it: when many ask at once and nobody waits, votes are split. */
+const RUSH_AND_LOSS = {
+  ...{ crowds: true, nobodyWaits: true, guardMs: 0, modes: ['exclusive'], nesting: false },
+  ...{ blocks: false, faults: ['server-flushed'], mostFaults: 1 },
+} satisfies Partial<Features>;
 
 function modesOf(serverCount: number, random: Random): readonly Mode[] {
   const all = [
@@ -119,8 +132,12 @@ function modesOf(serverCount: number, random: Random): readonly Mode[] {
   return random.sample(all, random.between(2, all.length));
 }
 
+/** Where all faults are of one kind, what is promised of it can be checked more closely. */
 function faultsOf(random: Random, replicas: number): readonly FaultKind[] {
   if (random.chance(0.25)) return [];
+  if (replicas > 0 && random.chance(0.3)) return REPLICA_FAULTS;
+  if (random.chance(0.25))
+    return [random.pick([...PROCESS_FAULTS, ...NETWORK_FAULTS, ...SERVER_FAULTS, ...LOSSES])];
   const some = (kinds: readonly FaultKind[], chance: number): readonly FaultKind[] =>
     kinds.filter(() => random.chance(chance));
   return [

@@ -1,6 +1,7 @@
 import type { Lock } from '../../../lib/lease/lock.js';
 import type { History } from '../history.js';
 import type { SimProcess } from '../world/sim-process.js';
+import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 
 /** How much later than its deadline a holder may be told: a timer of Node's is late, and fires once more. */
@@ -21,6 +22,12 @@ export interface Holding {
   readonly listens: boolean;
 }
 
+interface HoldingsOptions {
+  readonly world: World;
+  readonly history: History;
+  readonly servers: readonly SimServer[];
+}
+
 /**
  * Everybody who was granted something, all over the world. At every grant all of them look whether they still believe to hold what they have:
  * two who hold one key at once do so at the moment when the later one is granted it.
@@ -28,11 +35,13 @@ export interface Holding {
 export class Holdings {
   readonly #world: World;
   readonly #history: History;
+  readonly #servers: readonly SimServer[];
   readonly #all = new Set<Holding>();
 
-  constructor(world: World, history: History) {
+  constructor({ world, history, servers }: HoldingsOptions) {
     this.#world = world;
     this.#history = history;
+    this.#servers = servers;
   }
 
   add(holding: Holding): void {
@@ -84,7 +93,19 @@ export class Holdings {
   /** Nobody can look whose process stands still. */
   look({ process, ask, lock }: Holding): void {
     if (!process.isAwake || !lock.isHeld) return;
-    const until = this.#world.nowMs + lock.remainingMs / process.clock.rate;
-    this.#history.record({ type: 'held', client: process.name, ask, until });
+    const believedMs = lock.remainingMs / process.clock.rate;
+    const client = process.name;
+    this.#history.record({ type: 'held', client, ask, until: this.#world.nowMs + believedMs });
+    for (const key of lock.keys) {
+      const keptMs = this.#keptMs(key);
+      if (keptMs < believedMs)
+        this.#history.record({ type: 'uncovered', client, ask, key, believedMs, keptMs });
+    }
+  }
+
+  /** For how long a majority of the servers will keep a key. */
+  #keptMs(key: string): number {
+    const each = this.#servers.map((server) => server.leftMs(`lock:${key}`));
+    return each.sort((a, b) => b - a)[Math.floor(each.length / 2)]!;
   }
 }

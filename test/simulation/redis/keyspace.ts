@@ -34,6 +34,11 @@ export class Keyspace {
     return undefined;
   }
 
+  /** Redis' time in ms at whose end it is gone; `Infinity`: never, `undefined`: it does not exist. Changes nothing. */
+  expiresAtMs(key: string): number | undefined {
+    return this.#entries.get(key)?.expiresAtMs;
+  }
+
   set(key: string, value: Value, expiresAtMs = Infinity): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) this.#entries.set(key, { value, expiresAtMs });

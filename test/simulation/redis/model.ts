@@ -124,6 +124,13 @@ export class RedisModel implements Facts {
     return this.#keyspace.visible().map(([key, entry]) => visible(key, entry));
   }
 
+  /** For how long it will keep a key; 0 if that does not exist, `Infinity` without an end. */
+  leftMs(key: string, nowUs: number): number {
+    const expiresAtMs = this.#keyspace.expiresAtMs(key) ?? -1;
+    // Until the end of that millisecond.
+    return Math.max(0, expiresAtMs + 1 - nowUs / 1_000);
+  }
+
   /** The same for the same keys with the same values that expire at the same times. */
   digest(nowUs: number): string {
     return createHash('sha1')

@@ -43,6 +43,11 @@ export class Server {
     return this.#model.offset;
   }
 
+  /** For how long it will keep a key, by its clock; 0 if that does not exist. */
+  leftMs(key: string, nowUs: number): number {
+    return this.#model.leftMs(key, nowUs);
+  }
+
   /** Those that exist at that time by its clock. */
   keys(nowUs: number): readonly { readonly name: string; readonly ttlMs: number }[] {
     return this.#model.keysAt(nowUs).map(({ key, expiresAtMs }) => ({

@@ -45,6 +45,11 @@ export class SimServer {
     return this.#sessions;
   }
 
+  /** For how long it will keep a key, if nobody does anything; 0 if that does not exist. */
+  leftMs(key: string): number {
+    return this.#server.leftMs(key, this.clock.wallUs) / this.clock.rate;
+  }
+
   get isUp(): boolean {
     return this.#state === 'up';
   }

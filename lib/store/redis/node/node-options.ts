@@ -29,7 +29,7 @@ export interface ReleaseManner {
   /** The last fencing token that was used under it. */
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
-  readonly leaves?: LinePlace;
+  readonly leaves?: LinePlace | undefined;
   /** For so long the keys stay taken. */
   readonly keepMs?: number | undefined;
   /** Default `'fails'`: the clean-up tries again later. */

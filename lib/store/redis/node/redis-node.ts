@@ -3,7 +3,6 @@ import type {
   AcquireRequest,
   LeaseReference,
   LeaseRequest,
-  LinePlace,
   NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
@@ -221,10 +220,6 @@ export class RedisNode {
       else if (to !== undefined && name?.startsWith(prefix))
         onCall(name.slice(prefix.length), { to, inMs: Number(inMs) });
     }, onDeaf);
-  }
-
-  async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
-    await this.release(lease, { leaves: line });
   }
 
   /** One for each of its masters. */

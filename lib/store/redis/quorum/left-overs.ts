@@ -1,6 +1,6 @@
 import type { Scheduler } from '../../../time/scheduler.js';
-import { CleanUp } from '../../clean-up.js';
-import type { LeaseRequest } from '../../lock-store.js';
+import { CleanUp, type LeftOver } from '../../clean-up.js';
+import type { LeaseRequest, LinePlace } from '../../lock-store.js';
 import type { RedisNode } from '../node/redis-node.js';
 
 /** How long closing waits for a node that does not answer. */
@@ -21,8 +21,8 @@ export class LeftOvers {
     this.#cleanUps = new Map(
       nodes.map((node) => {
         const store = {
-          release: (lease: LeaseRequest, lastToken?: number, keepMs?: number) =>
-            node.release(lease, { lastToken, keepMs }),
+          release: ({ leaves, ...lease }: LeftOver, lastToken?: number, keepMs?: number) =>
+            node.release(lease, { lastToken, keepMs, leaves }),
         };
         return [node, new CleanUp({ store, scheduler, onRemoved })];
       }),
@@ -32,6 +32,13 @@ export class LeftOvers {
   /** @param keepMs for so long from now the keys are not removed, but stay taken */
   remove(node: RedisNode, { keys, token, ttlMs }: LeaseRequest, keepMs = 0): void {
     this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
+  }
+
+  /** Leaves a line at a node, again and again until that answers: a place that stays behind is called in vain. */
+  async leave(node: RedisNode, { keys, token, ttlMs }: LeaseRequest, line: LinePlace): Promise<void> {
+    const { status } = await node.release({ keys, token }, { leaves: line });
+    if (status === 'unavailable')
+      this.#cleanUps.get(node)?.add({ keys, token, ttlMs, leaves: line });
   }
 
   /** One last try at each node. Of one that does not answer, what is left there expires. */

@@ -194,7 +194,7 @@ export class RedisLockStore implements LockStore {
     await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.leave(lease, line),
+      (node) => this.#leftOvers.leave(node, lease, line),
       (_, awaited) => awaited === 0 || undefined,
     );
   }

@@ -83,7 +83,7 @@ export class StandingLeases {
     const { line } = request;
     if (line !== undefined) {
       const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
-      await Promise.all(refused.map((node) => node.leave(request, line)));
+      await Promise.all(refused.map((node) => node.release(request, { leaves: line })));
     }
     const isShared = holdModeOf(request.token) !== 'exclusive';
     nodes.forEach((node, index) => {

@@ -1,0 +1,76 @@
+import { nameOf, type Grant } from '../../faults/grants.js';
+import type { HistoryEvent } from '../../faults/history.js';
+import type { Scenario } from '../scenario.js';
+import type { DoneFault } from './losses.js';
+
+/** "The holder brings the lock to such a node after 50 ms": between so much and twice that. */
+const COMPLETED_AFTER_MS = 50;
+
+const SLACK_MS = 20;
+
+/**
+ * "A bare majority": which leases every server had when a minority lost its data, and so survive that. Known only where nobody waits, and
+ * nothing else goes wrong.
+ */
+export function survivorsOf(
+  scenario: Scenario,
+  done: readonly DoneFault[],
+  calls: readonly HistoryEvent[],
+): ((grant: Grant) => boolean) | undefined {
+  const [loss, second] = done;
+  if (loss === undefined || second !== undefined || !isPlain(scenario)) return undefined;
+  if (loss.fault.kind !== 'server-flushed' && loss.fault.kind !== 'key-lost') return undefined;
+  const { latencyUs, jitterUs } = scenario.network;
+  const roundTripMs = (2 * (latencyUs + jitterUs)) / 1_000;
+  const calling = callsOf(calls, 2 * roundTripMs);
+  return ({ name, keys, grantedAt }) => {
+    const from = grantedAt + COMPLETED_AFTER_MS - SLACK_MS;
+    const until = grantedAt + 2 * COMPLETED_AFTER_MS + 4 * roundTripMs + SLACK_MS;
+    const isDisturbed = calling.some(
+      (call) =>
+        call.name !== name &&
+        call.keys.some((key) => keys.includes(key)) &&
+        call.from < until &&
+        call.until > from,
+    );
+    return until < loss.at && !isDisturbed;
+  };
+}
+
+const isPlain = ({ servers, processes, service }: Scenario): boolean =>
+  servers.length > 2 &&
+  service.restartGuard === undefined &&
+  processes.every(({ callers }) =>
+    callers.every(({ operations }) =>
+      operations.every(
+        ({ how, mode, waitMs, blocksMs, inner }) =>
+          mode === 'exclusive' &&
+          (waitMs === 0 || how === 'tryAcquire' || how === 'tryRun') &&
+          blocksMs === undefined &&
+          inner === undefined,
+      ),
+    ),
+  );
+
+/** When somebody asked for keys, and may have had votes. */
+function callsOf(
+  events: readonly HistoryEvent[],
+  slackMs: number,
+): readonly { name: string; keys: readonly string[]; from: number; until: number }[] {
+  const calls = new Map<
+    string,
+    { name: string; keys: readonly string[]; from: number; until: number }
+  >();
+  for (const event of events) {
+    if (!('ask' in event)) continue;
+    const name = nameOf(event);
+    if (event.type === 'ask')
+      calls.set(name, { name, keys: event.keys, from: event.at, until: Infinity });
+    else if (event.type !== 'held') {
+      // Until it has given back.
+      const call = calls.get(name);
+      if (call !== undefined) call.until = event.at + slackMs;
+    }
+  }
+  return [...calls.values()];
+}
