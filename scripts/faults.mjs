@@ -2,7 +2,8 @@
  * `npm run test:faults -- --minutes 5`: rounds of random faults against real Redis servers, each with a fresh seed, until the time is
  * over or a lock breaks a promise (exit code 1). `--seed N` plays the plan of one seed in every round; `--nodes` is 1, 3 or 5;
  * `--sabotage ignores-loss` or `one-node` has the clients do wrong, which is to be found. With `--engine memory`, `one-redis`,
- * `slow-redis`, `cluster`, `three-masters` or `all`: callers of all modes, of several keys, and whether they are served in time.
+ * `slow-redis`, `cluster`, `cluster-fail-over`, `three-masters` or `all`: callers of all modes, of several keys, and whether they are
+ * served in time.
  */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -44,8 +45,8 @@ function settingsOf(args) {
   if (![undefined, 'ignores-loss', 'one-node'].includes(values.sabotage)) {
     throw new Error('--sabotage is ignores-loss or one-node.');
   }
-  if (![undefined, 'all', ...engine.STORES].includes(values.engine)) {
-    throw new Error(`--engine is all, ${engine.STORES.join(', ')}.`);
+  if (![undefined, 'all', ...engine.LONG_STORES].includes(values.engine)) {
+    throw new Error(`--engine is all, ${engine.LONG_STORES.join(', ')}.`);
   }
   return { minutes, nodes, seed, sabotage: values.sabotage, store: values.engine };
 }
@@ -59,7 +60,7 @@ async function playFaults({ nodes, sabotage }, seed, lengthMs) {
 /** A round of the engine test on each store that was asked for. */
 async function playEngine({ store }, seed, lengthMs) {
   const rounds = [];
-  for (const each of store === 'all' ? engine.STORES : [store]) {
+  for (const each of store === 'all' ? engine.LONG_STORES : [store]) {
     const round = await engine.playOnce(engine.planOf(seed, each, lengthMs));
     const report = () => engine.reportOf(round);
     rounds.push({ round, summary: engine.summaryOf(round), report });

@@ -73,7 +73,14 @@ export class CleanUp {
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.scheduler.runtime.now();
     const leaves = lease.leaves ?? this.#entries.get(lease.token)?.lease.leaves;
-    const entry = { lease: { ...lease, leaves }, since, keepMs, dueMs: 0, notHeld: 0, asking: false };
+    const entry = {
+      lease: { ...lease, leaves },
+      since,
+      keepMs,
+      dueMs: 0,
+      notHeld: 0,
+      asking: false,
+    };
     this.#entries.set(lease.token, entry);
     if (crowded) this.#plan(this.#delayMs);
     else void this.#ask(entry);

@@ -17,6 +17,8 @@ export interface EngineBackend {
   readonly servers: readonly RedisServer[];
   /** Those that have the data of a key. */
   serversOf(key: string): Promise<readonly RedisServer[]>;
+  /** The master of a key dies. Resolves when a replica has taken its place, and it is one itself. */
+  failOver?(key: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,7 +34,9 @@ export async function openBackend(kind: StoreKind): Promise<EngineBackend> {
     case 'slow-redis':
       return behindNetwork(kind);
     case 'cluster':
-      return clustered(kind);
+      return clustered(kind, await RedisCluster.start());
+    case 'cluster-fail-over':
+      return clustered(kind, await RedisCluster.start({ replicas: 3 }));
   }
 }
 
@@ -60,13 +64,13 @@ async function behindNetwork(kind: StoreKind): Promise<EngineBackend> {
   };
 }
 
-async function clustered(kind: StoreKind): Promise<EngineBackend> {
-  const cluster = await RedisCluster.start();
+function clustered(kind: StoreKind, cluster: RedisCluster): EngineBackend {
   return {
     kind,
     address: { kind: 'cluster', ports: cluster.startupNodes.map(({ port }) => port) },
     servers: cluster.nodes,
     serversOf: async (key) => [await cluster.masterOf(`lock:${key}`)],
+    failOver: (key) => cluster.failOver(`lock:${key}`),
     close: () => cluster.stop(),
   };
 }

@@ -54,10 +54,12 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
   const grants = grantsOf(events, killed);
   const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));
   const losses = faults.flatMap((done) => lossOf(done, ttlMs));
+  const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
   const recoveries = faults.map((done) => recoveryOf(done, ttlMs));
   return [
     ...overlaps(grants, losses),
-    ...wrongTokens(grants),
+    // "A shared lock that a fail-over brings back" may have a smaller one.
+    ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
     ...tokensOfPhases(grants, losses),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
     ...gaps(events, grants, recoveries, LONGEST_GAP_MS),
@@ -72,7 +74,9 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
 }
 
 function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
-  if (fault.kind === 'all-data-lost') return [{ from, until: to + ttlMs }];
+  // "`replicas` is for one Redis": a fail-over of a Cluster may forget what was granted last.
+  if (fault.kind === 'all-data-lost' || fault.kind === 'fail-over')
+    return [{ from, until: to + ttlMs }];
   if (fault.kind === 'key-lost') return [{ from, until: to + ttlMs, keys: [fault.key] }];
   return [];
 }
@@ -81,6 +85,8 @@ function recoveryOf({ fault, from, to }: DoneFault, ttlMs: number): Recovery {
   switch (fault.kind) {
     case 'connections-killed':
       return { from, until: to + RECONNECTED_MS };
+    case 'fail-over':
+      return { from, until: to + RECONNECTED_MS + LONGEST_CLAIM_MS + ttlMs };
     case 'process-killed':
       return {
         from,

@@ -4,8 +4,11 @@ import { Random } from '../faults/random.js';
 
 export const STORES = ['memory', 'one-redis', 'slow-redis', 'cluster', 'three-masters'] as const;
 
+/** `cluster-fail-over` is a Cluster whose masters die, and whose replicas take their places: a test of seconds has no time for that. */
+export const LONG_STORES = [...STORES, 'cluster-fail-over'] as const;
+
 /** `slow-redis` is one Redis behind a network that takes 1 ms. */
-export type StoreKind = (typeof STORES)[number];
+export type StoreKind = (typeof LONG_STORES)[number];
 
 type Range = readonly [least: number, most: number];
 
@@ -45,6 +48,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'line-lost'; readonly key: string }
   | { readonly kind: 'key-lost'; readonly key: string }
   | { readonly kind: 'connections-killed' }
+  /** The master of a key dies, its replica takes over, and it comes back as a replica of that. */
+  | { readonly kind: 'fail-over'; readonly key: string }
   | {
       readonly kind: 'process-killed';
       readonly process: number;
@@ -60,6 +65,9 @@ export interface EnginePlan {
   readonly crews: readonly Crew[];
   readonly faults: readonly Fault[];
 }
+
+/** Until a replica has taken over, its old master has come back, and callers are served again. */
+const FAIL_OVER_MS = 9_500;
 
 /** Longer than any fair mix lets anybody wait. */
 export const FAIR_WAIT_MS = 10_000;
@@ -102,8 +110,23 @@ export function planOf(seed: number, store: StoreKind, lengthMs: number): Engine
     holdMs: [0, 1],
     waitsMs: [FAIR_WAIT_MS],
   };
-  const faults = drawFaults(random, everybody.keys, lengthMs);
+  const faults =
+    store === 'cluster-fail-over'
+      ? drawFailOvers(random, everybody.keys, lengthMs)
+      : drawFaults(random, everybody.keys, lengthMs);
   return { seed, store, lengthMs, crews: [everybody, doomed], faults };
+}
+
+/** One after the other, with time to get over each. */
+function drawFailOvers(
+  random: Random,
+  keys: readonly string[],
+  lengthMs: number,
+): readonly Fault[] {
+  const faults: Fault[] = [{ atMs: CALM_MS, kind: 'process-killed', process: DOOMED, asks: true }];
+  for (let atMs = 2 * CALM_MS; atMs + FAIL_OVER_MS <= lengthMs; atMs += FAIL_OVER_MS)
+    faults.push({ atMs, kind: 'fail-over', key: random.pick(keys) });
+  return faults;
 }
 
 function drawFaults(random: Random, keys: readonly string[], lengthMs: number): readonly Fault[] {

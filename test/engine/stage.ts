@@ -138,6 +138,8 @@ class Stage {
         return this.#wherever(fault.key, 'UNLINK', `lock:${fault.key}`);
       case 'connections-killed':
         return this.#everywhere('CLIENT', 'KILL', 'SKIPME', 'yes');
+      case 'fail-over':
+        return this.#backend.failOver?.(fault.key);
       case 'process-killed':
         return this.#kill(this.#processes[fault.process]!);
     }

@@ -13,7 +13,7 @@ export interface Fates {
 
 type Ask = ClientEvent & { readonly type: 'ask' };
 
-const ANSWERS: ReadonlySet<string> = new Set(['granted', 'refused', 'failed']);
+const ANSWERS: ReadonlySet<string> = new Set(['granted', 'refused', 'failed', 'once']);
 
 /** Callers who heard nothing, or too late. */
 export function lateAnswers(events: readonly HistoryEvent[], fates: Fates): readonly string[] {

@@ -191,6 +191,53 @@ describe('the checker', () => {
     });
   });
 
+  describe('of work that is to be done once', () => {
+    const plan = { ...PLAN, steps: [STOPPED] };
+    const attemptOf = (client: string, at: number): readonly HistoryEvent[] => [
+      { type: 'ask', client, ask: 9, how: 'once', keys: ['job'], waitMs: 50, at },
+      {
+        client,
+        ask: 9,
+        at: at + 1,
+        ...{ type: 'attempt', attempt: 1, isLast: false, fencingToken: at },
+      },
+      {
+        client,
+        ask: 9,
+        at: at + 2,
+        ...{ type: 'once', outcome: 'completed', attempts: 1, value: client },
+      },
+    ];
+    const STEP: readonly HistoryEvent[] = [
+      { type: 'fault', step: 1, client: 's', at: 20 },
+      { type: 'healed', step: 1, at: 420 },
+    ];
+    const found = (more: readonly HistoryEvent[], where: Plan = plan): readonly string[] =>
+      violationsOf([...STEP, ...attemptOf('p', 10), ...more], { plan: where });
+
+    it('finds that it was done again', () => {
+      expect(found(attemptOf('q', 500))).toEqual([
+        'once: q#9 is attempt 1 at "job", which p#9 has marked as done',
+        'once: "job" was marked as done by p#9 and by q#9',
+      ]);
+    });
+
+    it('finds that somebody was told another value', () => {
+      const [ask] = attemptOf('q', 500);
+      const outcome = { type: 'once', outcome: 'done-elsewhere', attempts: 1 } as const;
+      const told = (value: string): readonly HistoryEvent[] => [
+        ask!,
+        { client: 'q', ask: 9, at: 501, ...outcome, value },
+      ];
+      expect(found(told('p'))).toEqual([]);
+      expect(found(told('x'))).toEqual(['once: q#9 was told the value "x" of "job", which is "p"']);
+    });
+
+    it('lets it be done again where a server has forgotten it', () => {
+      expect(found(attemptOf('q', 500), { ...PLAN, steps: [KILLED, STOPPED] })).toEqual([]);
+    });
+  });
+
   describe('of callers', () => {
     const ASK = { type: 'ask', client: 's', ask: 1, how: 'run', keys: ['k'], waitMs: 50 } as const;
     const lateBy = (ms: number): readonly HistoryEvent[] => [

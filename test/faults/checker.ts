@@ -5,6 +5,7 @@
 import { clientsThatDidNotEnd, type Fates, lateAnswers } from './answers.js';
 import { grantsOf } from './grants.js';
 import type { History, LeftKey } from './history.js';
+import { repeatedWork } from './once-work.js';
 import { describeStep } from './plan.js';
 import { overlaps, wrongTokens } from './safety.js';
 
@@ -18,9 +19,13 @@ export function check(history: History): readonly string[] {
   return [
     ...overlaps(grants),
     ...wrongTokens(grants),
+    // "If Redis loses its data, it forgets what was done."
+    ...(history.plan.steps.some(({ kind }) => FORGETS.has(kind))
+      ? []
+      : repeatedWork(history.events)),
     ...lateAnswers(history.events, fates),
     ...clientsThatDidNotEnd(history.events, fates),
-    ...history.left.filter((key) => !mayStay(key)).map(describeLeft),
+    ...history.left.filter((key) => !mayStay(key, fates)).map(describeLeft),
     ...vacuities(history),
   ];
 }
@@ -43,9 +48,15 @@ function fatesOf({ plan, events }: History): Fates {
   return { killed, stops };
 }
 
-/** What may be on a server when everybody has gone: the last fencing token of a key, for a while, and the guard's own key. */
-function mayStay({ name, ttlMs }: LeftKey): boolean {
-  return (/fence\}?$/.test(name) && ttlMs >= 0) || (name.includes('epoch') && ttlMs === -1);
+const FORGETS: ReadonlySet<string> = new Set(['node-killed', 'node-restarted']);
+
+/**
+ * What may be on a server when everybody has gone: the last fencing token of a key, and what has become of work, for a while, and the
+ * guard's own key. Who is killed while it waits for several keys leaves their names, for 15 s.
+ */
+function mayStay({ name, ttlMs }: LeftKey, { killed }: Fates): boolean {
+  if (/queue\}?:holdfast:/.test(name)) return killed.size > 0 && ttlMs >= 0 && ttlMs <= 15_000;
+  return (/(fence|once)\}?$/.test(name) && ttlMs >= 0) || (name.includes('epoch') && ttlMs === -1);
 }
 
 const describeLeft = ({ node, name, ttlMs }: LeftKey): string =>

@@ -3,10 +3,11 @@
  * `ClientSettings` as JSON. It says `ready` to its parent, and ends when that says `finish`, or is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { Locks } from '../support/locks.js';
 import { Recorder } from './history.js';
-import { KEYS, LONGEST_TTL_MS, ttlOf } from './plan.js';
+import { JOBS, KEYS, LONGEST_TTL_MS, ttlOf } from './plan.js';
 import { Random } from './random.js';
 import { type How, RecordedCalls } from './recorded-calls.js';
 
@@ -64,7 +65,22 @@ async function holdOwnKey(): Promise<void> {
   });
 }
 
+/** Places in a limited lock are for one server. */
+const MODES: readonly AcquireOptions[] = [
+  ...[{}, {}, {}, {}, { mode: 'shared' as const }, { mode: 'shared' as const }],
+  ...(urls.length === 1 ? [{ limit: 2 }] : []),
+];
+
 async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
+  if (random.chance(0.1)) {
+    const ttl = LONGEST_TTL_MS;
+    await calls.make(locks, {
+      ...{ how: 'once', keys: [random.pick(JOBS)], waitMs: LONGEST_WAIT_MS },
+      holdMs: random.between(0, holdsForLong ? 2 * ttl : 40),
+      options: { ttl, wait: LONGEST_WAIT_MS },
+    });
+    return;
+  }
   const size = random.chance(0.25) ? random.between(2, 3) : 1;
   const keys = random.sample(KEYS, size);
   const ttl = ttlOf(keys[0]!);
@@ -77,7 +93,7 @@ async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
   await calls.make(locks, {
     ...{ how, keys, waitMs, holdMs },
     ...(patienceMs !== undefined && { patienceMs }),
-    options: { ttl, wait },
+    options: { ...random.pick(MODES), ttl, wait },
   });
 }
 

@@ -41,6 +41,22 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
   | { readonly type: 'released'; readonly ask: number; readonly result: string }
   | { readonly type: 'refused'; readonly ask: number }
   | { readonly type: 'failed'; readonly ask: number; readonly error: string }
+  /** Of work that is to be done once: an attempt begins. */
+  | {
+      readonly type: 'attempt';
+      readonly ask: number;
+      readonly attempt: number;
+      readonly isLast: boolean;
+      readonly fencingToken: number;
+    }
+  /** What `runOnce` returned. */
+  | {
+      readonly type: 'once';
+      readonly ask: number;
+      readonly outcome: string;
+      readonly attempts: number;
+      readonly value?: unknown;
+    }
   /** At even intervals, as far as its event loop is free. */
   | { readonly type: 'beat' }
   /** Its service has shut down. */

@@ -6,8 +6,8 @@ import type { Lock } from '../../lib/lease/lock.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { now, type Recorder } from './history.js';
 
-/** `poll` tries again and again until its wait is over. */
-export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll';
+/** `poll` tries again and again until its wait is over; `once` is work that is to be done once. */
+export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll' | 'once';
 
 export interface Call {
   readonly how: How;
@@ -21,6 +21,12 @@ export interface Call {
 }
 
 const LOOK_EVERY_MS = 20;
+
+/** Attempts die with their processes, and not by the dozen. */
+const ATTEMPTS = 20;
+
+/** Longer than any run. */
+const KEEP_DONE_MS = 600_000;
 
 /** A pause of those who poll, on average. */
 const POLL_MS = 5;
@@ -53,6 +59,7 @@ export class RecordedCalls {
     try {
       const signal = patienceMs === undefined ? undefined : giveUp.signal;
       if (how === 'run') await this.#run(locks, ask, call, signal);
+      else if (how === 'once') await this.#once(locks, ask, call, signal);
       else {
         const lock =
           how === 'acquire'
@@ -97,6 +104,30 @@ export class RecordedCalls {
       if (!entered) throw error;
       this.#recorder.record({ type: 'released', client, ask, result: errorName(error) });
     }
+  }
+
+  async #once(
+    locks: LockEngine,
+    ask: number,
+    { keys, options: { ttl, wait }, holdMs }: Call,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const client = this.#client;
+    const options = { ttl, wait, signal, attempts: ATTEMPTS, keepDone: KEEP_DONE_MS };
+    const result = await locks.runOnce(
+      keys[0]!,
+      options,
+      async ({ attempt, isLastAttempt, lock }) => {
+        const { fencingToken } = lock;
+        this.#recorder.record({
+          ...{ type: 'attempt', client, ask, attempt, isLast: isLastAttempt, fencingToken },
+        });
+        await this.#hold(ask, lock, holdMs);
+        return `${client}#${ask}`;
+      },
+    );
+    if (result.outcome === 'busy') this.#recorder.record({ type: 'refused', client, ask });
+    else this.#recorder.record({ type: 'once', client, ask, ...result });
   }
 
   /** The section: looks at the lock from its first moment to its last. */

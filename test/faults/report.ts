@@ -9,6 +9,7 @@ export function summaryOf({ plan, events, violations }: Round): string {
     grants: count('granted'),
     turns: turnsOf(events),
     refusals: count('refused'),
+    'attempts at work': count('attempt'),
     losses: count('lost'),
     failures: count('failed'),
     'unavailable without an outage': unavailableWithoutOutage(plan, events),

@@ -7,7 +7,7 @@ import { resolveOptions } from '../../lib/options/resolve-options.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { cases } from '../support/cases.js';
 
-const numRuns = cases(500);
+const numRuns = cases(200, 2_000);
 
 /** What means something in keys, in templates, or to Redis. */
 const sharp = fc.string({

@@ -11,7 +11,7 @@ import { cases } from '../support/cases.js';
 import { Locks } from '../support/locks.js';
 import { hostileNumber, hostileText } from './hostile-values.js';
 
-const numRuns = cases(500);
+const numRuns = cases(200, 2_000);
 
 /** Of a longer one nobody reads the end. A key of 1,024 characters is repeated whole, escapes and all. */
 const LONGEST_MESSAGE = 8_000;

@@ -5,3 +5,4 @@ import type * as redlock from '../../node_modules/redlock/dist/index.js';
 
 export const { default: Redlock, ExecutionError, ResourceLockedError }: typeof redlock = untyped;
 export type Redlock = redlock.default;
+export type Lock = redlock.Lock;

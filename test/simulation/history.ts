@@ -2,22 +2,6 @@
 import type { ClientEvent } from '../faults/history.js';
 import type { World } from './world/world.js';
 
-type OnceEvent = { readonly at: number; readonly client: string; readonly ask: number } & (
-  | {
-      readonly type: 'attempt';
-      readonly attempt: number;
-      readonly isLast: boolean;
-      readonly fencingToken: number;
-    }
-  /** What `runOnce` said. */
-  | {
-      readonly type: 'once';
-      readonly outcome: string;
-      readonly attempts: number;
-      readonly value?: unknown;
-    }
-);
-
 type RunEvent = { readonly at: number } & (
   | { readonly type: 'fault'; readonly fault: number }
   | { readonly type: 'healed'; readonly fault: number }
@@ -83,7 +67,7 @@ type RunEvent = { readonly at: number } & (
     }
 );
 
-export type SimEvent = ClientEvent | OnceEvent | RunEvent;
+export type SimEvent = ClientEvent | RunEvent;
 
 type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
 

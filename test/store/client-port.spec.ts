@@ -224,12 +224,15 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
       store.listen(() => undefined),
       100,
     );
-    const lease = request('key', { line: LINE });
+    // It outlives the lease that it was for.
+    const lease = request('key', { line: LINE, ttlMs: 500 });
     const known = redis.answer;
     const whatLeft = (): readonly string[] =>
-      redis.received.filter(([, script]) => script === releaseScript.sha).map(String);
+      redis.received
+        .filter(([, script, , key]) => script === releaseScript.sha && key === 'lock:key')
+        .map(String);
     redis.answerTo(releaseScript.sha, () => LOST);
-    await during(store.leave(lease, LINE), NODE_TIMEOUT_MS + 10);
+    await during(store.leave(lease, LINE), 20_000);
     redis.answer = known;
     const [first, ...before] = whatLeft();
     await runtime.advance(6_000);

@@ -65,6 +65,20 @@ export class RedisCluster {
     return master;
   }
 
+  /** Kills the master of a key. Resolves when a replica serves it, and the old master is a replica with all data. */
+  async failOver(key: string): Promise<void> {
+    const old = await this.masterOf(key);
+    await old.kill();
+    await eventually(
+      async () => {
+        if ((await this.masterOf(key)) === old) throw new Error(`No replica serves "${key}".`);
+      },
+      { withinMs: FORMED_WITHIN_MS },
+    );
+    await old.restart();
+    await everyNode([old], hasItsData);
+  }
+
   /** Stops all nodes. */
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));

@@ -6,6 +6,9 @@ import type { RedisNode } from '../node/redis-node.js';
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
 
+/** A place in line outlives the lease that is waited for: it stands as long as its process listens. */
+const LEAVES_FOR_MS = 60_000;
+
 /** Of each node: what requests that were decided without its answer may have left there. */
 export class LeftOvers {
   readonly #scheduler: Scheduler;
@@ -35,10 +38,15 @@ export class LeftOvers {
   }
 
   /** Leaves a line at a node, again and again until that answers: a place that stays behind is called in vain. */
-  async leave(node: RedisNode, { keys, token, ttlMs }: LeaseRequest, line: LinePlace): Promise<void> {
+  async leave(
+    node: RedisNode,
+    { keys, token, ttlMs }: LeaseRequest,
+    line: LinePlace,
+  ): Promise<void> {
     const { status } = await node.release({ keys, token }, { leaves: line });
-    if (status === 'unavailable')
-      this.#cleanUps.get(node)?.add({ keys, token, ttlMs, leaves: line });
+    if (status !== 'unavailable') return;
+    const left = { keys, token, ttlMs: Math.max(ttlMs, LEAVES_FOR_MS), leaves: line };
+    this.#cleanUps.get(node)?.add(left);
   }
 
   /** One last try at each node. Of one that does not answer, what is left there expires. */

@@ -1,0 +1,36 @@
+/** Whether work that is to be done once was marked by one attempt, and not tried again after that. */
+import { nameOf } from './grants.js';
+import type { ClientEvent } from './history.js';
+
+type Outcome = ClientEvent & { readonly type: 'once' };
+
+/** Of runs in which no server forgets what was done. */
+export function repeatedWork(events: readonly { readonly type: string }[]): readonly string[] {
+  const keys = new Map<string, string>();
+  const completed = new Map<string, Outcome>();
+  const violations: string[] = [];
+  for (const event of events as readonly ClientEvent[]) {
+    if (!('ask' in event)) continue;
+    const name = nameOf(event);
+    if (event.type === 'ask') keys.set(name, event.keys[0]!);
+    const key = keys.get(name)!;
+    const done = completed.get(key);
+    if (event.type === 'attempt' && done !== undefined)
+      violations.push(
+        `once: ${name} is attempt ${event.attempt} at "${key}", which ${nameOf(done)} has marked as done`,
+      );
+    if (event.type !== 'once') continue;
+    if (event.outcome === 'completed') {
+      if (done !== undefined)
+        violations.push(`once: "${key}" was marked as done by ${nameOf(done)} and by ${name}`);
+      completed.set(key, event);
+    }
+    if (event.outcome === 'done-elsewhere' && event.value !== undefined && done !== undefined) {
+      if (event.value !== done.value)
+        violations.push(
+          `once: ${name} was told the value ${JSON.stringify(event.value)} of "${key}", which is ${JSON.stringify(done.value)}`,
+        );
+    }
+  }
+  return violations;
+}
