@@ -5,7 +5,7 @@
  * - `unit`: what needs no server, no other process and no compiler
  * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
  *   which some are dead, far or silent), and what has more to do when it has the time (test/support/soak.ts), at its whole length
- * - `hostile`: what is tried with random inputs (test/support/cases.ts), with a million of each
+ * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/` and the demo
  * - `all`: every spec, for `npm test -- test/queue`
  */

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
-import { share } from '../../support/soak.js';
+import { cases } from '../../support/cases.js';
 import { ClockShim } from './clock-shim.js';
 import { describeDifference, firstDifference, shrunk } from './comparison.js';
 import { randomSteps } from './random-steps.js';
 import { ModelServer } from './model-server.js';
 import { RealServer } from './real-server.js';
 
-const STEPS = share(20_000, 1_000_000);
+const STEPS = cases(20_000, 200_000);
+/** A step takes a twentieth of that. */
+const LIMIT_MS = 120_000 + 10 * STEPS;
 const SEED = Number(process.env.SIMULATION_SEED ?? randomInt(1_000_000_000));
 
 describe('The model of a Redis server', () => {
@@ -42,6 +44,6 @@ describe('The model of a Redis server', () => {
       }
       expect(played).toBeGreaterThanOrEqual(STEPS);
     },
-    share(120_000, 3_600_000),
+    LIMIT_MS,
   );
 });
