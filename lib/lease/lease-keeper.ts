@@ -36,7 +36,7 @@ interface Dependencies {
  */
 export class LeaseKeeper {
   readonly #deps: Dependencies;
-  readonly #leases = new LeaseRegistry();
+  readonly #leases: LeaseRegistry;
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
   /** Releases that somebody waits for. */
@@ -46,6 +46,7 @@ export class LeaseKeeper {
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
     const { store, scheduler } = dependencies;
+    this.#leases = new LeaseRegistry(scheduler.runtime);
     this.#renewals = new Renewals({
       store,
       scheduler,
@@ -79,7 +80,7 @@ export class LeaseKeeper {
     return turn;
   }
 
-  /** Whether this token is a lease of this service. */
+  /** Whether this token is a lease of this service, or was one whose keys stay taken. */
   holds(token: string): boolean {
     return this.#leases.has(token);
   }
@@ -105,10 +106,8 @@ export class LeaseKeeper {
     const outcome = await this.#renewals.extend(lease, ttlMs);
     this.#throwIfLost(lease);
     if (outcome?.status !== 'unavailable') return;
-    const { keys } = lease;
-    throw this.#deps.present(
-      new LockStoreUnavailableError({ operation: 'extend', keys, nodes: outcome.nodes }),
-    );
+    const failed = { operation: 'extend', keys: lease.keys, nodes: outcome.nodes } as const;
+    throw this.#deps.present(new LockStoreUnavailableError(failed));
   }
 
   /** Throws unless the lease is held now. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
-import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import { LockService, type AcquireOptions, type LockModuleOptions } from 'nestjs-holdfast';
 import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
@@ -479,15 +479,19 @@ describe('who leaves the line', () => {
     await eventually(async () => (await holderOf('b')) === null);
   });
 
-  it('is not mistaken for a holder: a call that comes late ends no lease', async () => {
+  it.each<[what: string, options: AcquireOptions]>([
+    ['ends no lease', {}],
+    ['frees no key that is kept after its lock', { minHold: 20_000 }],
+  ])('is not mistaken for a holder: a call that comes late %s', async (_what, options) => {
     const holder = await serviceAt().acquire('key');
-    const acquiring = serviceAt().acquire('key');
+    const acquiring = serviceAt().acquire('key', options);
     await eventually(async () => (await lineAt('key')).length === 1);
     const [member = ''] = await redis.zrange('{lock:key}:queue', '0', '-1');
     const [token = '', , channel = ''] = member.split(' ');
     await holder.release();
     const lock = await acquiring;
     expect(await holderOf('key')).toBe(token);
+    if (options.minHold !== undefined) await lock.release();
     await redis.publish(channel, `${token} 0 lock:key`);
     // An orphan of the same process, so that there is something to be seen when both were heard.
     const orphan = `${token}-orphan`;
@@ -495,7 +499,7 @@ describe('who leaves the line', () => {
     await redis.publish(channel, `${orphan} 0 lock:other`);
     await eventually(async () => (await holderOf('other')) === null);
     expect(await holderOf('key')).toBe(token);
-    expect(await lock.release()).toBe(true);
+    if (options.minHold === undefined) expect(await lock.release()).toBe(true);
   });
 
   it('frees no key of another process: calls to its tokens are not ours', async () => {
