@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockLostError } from '../../lib/errors.js';
+import { ClockShim } from '../simulation/redis/clock-shim.js';
+import { Locks } from '../support/locks.js';
+import { RedisServer } from '../support/redis-server.js';
+
+const TTL_MS = 20_000;
+const HOUR_MS = 3_600_000;
+
+let shim: ClockShim;
+let servers: RedisServer[];
+
+beforeAll(async () => {
+  shim = new ClockShim();
+  const { environment } = shim;
+  const config = { 'enable-debug-command': 'yes' };
+  servers = await Promise.all([1, 2, 3].map(() => RedisServer.start({ environment, config })));
+}, 60_000);
+
+beforeEach(async () => {
+  await Promise.all(servers.map((server) => server.command('FLUSHALL')));
+});
+
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop()));
+  shim.remove();
+});
+
+/** The clock of these servers goes when they sleep, and only then. */
+const setClock = (server: RedisServer, byMs: number): Promise<unknown> =>
+  server.command('DEBUG', 'SLEEP', String(byMs / 1_000));
+
+async function withTwo(
+  masters: readonly RedisServer[],
+  use: (one: Locks, other: Locks) => Promise<void>,
+): Promise<void> {
+  const urls = masters.map(({ url }) => url);
+  const open = (): Locks => new Locks({ redis: urls.length === 1 ? urls[0]! : urls, ttl: TTL_MS });
+  const [one, other] = [open(), open()];
+  try {
+    await use(one, other);
+  } finally {
+    await Promise.all([one.shutdown(0), other.shutdown(0)]);
+  }
+}
+
+describe('the clock of the only server', () => {
+  it('set forward ends leases early: their holders learn of it at the next renewal', async () => {
+    await withTwo(servers.slice(0, 1), async (one, other) => {
+      const lost = await one.acquire('key');
+      expect(await other.tryAcquire('key')).toBeNull();
+      await setClock(servers[0]!, HOUR_MS);
+      const lock = await other.acquire('key');
+      expect(lock.fencingToken).toBeGreaterThan(lost.fencingToken);
+      await expect(lost.extend()).rejects.toThrow(LockLostError);
+      expect(lost.isHeld).toBe(false);
+      expect(await lock.release()).toBe(true);
+    });
+  });
+
+  it('set back lets nobody in, and tokens still grow', async () => {
+    await withTwo(servers.slice(0, 1), async (one, other) => {
+      const lock = await one.acquire('key');
+      await setClock(servers[0]!, -HOUR_MS / 60);
+      expect(await other.tryAcquire('key')).toBeNull();
+      await lock.extend();
+      expect(await lock.release()).toBe(true);
+      const next = await other.acquire('key');
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    });
+  });
+});
+
+describe('the clocks of several servers', () => {
+  it.each([
+    ['forward', HOUR_MS],
+    ['back', -HOUR_MS / 60],
+  ])(
+    'of which a minority is set %s lose nothing, and the next renewal puts the key back',
+    async (_way, byMs) => {
+      await withTwo(servers, async (one, other) => {
+        const lock = await one.acquire('key');
+        await setClock(servers[1]!, byMs);
+        expect(await other.tryAcquire('key')).toBeNull();
+        await lock.extend();
+        for (const server of servers) expect(await server.command('EXISTS', 'lock:key')).toBe(1);
+        expect(await other.tryAcquire('key')).toBeNull();
+        expect(await lock.release()).toBe(true);
+        const next = await other.acquire('key');
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      });
+    },
+  );
+
+  it('of which a majority is set forward let another caller in', async () => {
+    await withTwo(servers, async (one, other) => {
+      const lost = await one.acquire('key');
+      for (const server of servers.slice(0, 2)) await setClock(server, HOUR_MS);
+      const lock = await other.acquire('key', { wait: TTL_MS });
+      expect(lock.fencingToken).toBeGreaterThan(lost.fencingToken);
+      await expect(lost.extend()).rejects.toThrow(LockLostError);
+      expect(await lock.release()).toBe(true);
+    });
+  });
+});
