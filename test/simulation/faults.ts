@@ -4,6 +4,7 @@ import type { History } from './history.js';
 import type { Fault, Scenario } from './scenario.js';
 import type { Link } from './world/link.js';
 import type { Network } from './world/network.js';
+import type { Server } from './world/server.js';
 import type { SimServer } from './world/sim-server.js';
 import type { World } from './world/world.js';
 
@@ -25,6 +26,7 @@ type Heal = { readonly afterMs: number; readonly heal: () => void } | undefined;
 /** Does what a scenario says to the processes, the servers and the ways between them. */
 export class Faults {
   readonly #stage: Stage;
+  readonly #saved = new Map<Fault, Server>();
   /** How many have been done. */
   done = 0;
 
@@ -32,6 +34,7 @@ export class Faults {
     this.#stage = stage;
     const { world, history } = stage;
     faults.forEach((fault, index) => {
+      if (fault.kind === 'server-restarted' && fault.data === 'older') this.#save(fault);
       world.at(fault.atMs * 1_000, () => {
         history.record({ type: 'fault', fault: index });
         this.done += 1;
@@ -43,6 +46,15 @@ export class Faults {
             history.record({ type: 'healed', fault: index });
           });
       });
+    });
+  }
+
+  /** What will be on the disk. */
+  #save(fault: Fault & { readonly kind: 'server-restarted' }): void {
+    const { world, servers } = this.#stage;
+    world.at(Math.max(0, fault.atMs - fault.missingMs!) * 1_000, () => {
+      const { server, name } = servers[fault.server]!;
+      this.#saved.set(fault, server.copy(`${name} saved for ${String(fault.atMs)}`));
     });
   }
 
@@ -106,7 +118,7 @@ export class Faults {
           },
         };
       case 'server-restarted':
-        server.crash(fault.data);
+        server.crash(fault.data === 'older' ? this.#saved.get(fault)! : fault.data);
         return {
           afterMs: fault.forMs,
           heal: () => {

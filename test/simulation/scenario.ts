@@ -92,7 +92,9 @@ export type Fault = { readonly atMs: number } & (
   | {
       readonly kind: 'server-restarted';
       readonly server: number;
-      readonly data: 'kept' | 'lost';
+      readonly data: 'kept' | 'lost' | 'older';
+      /** Of older data: what was written in this time before is missing. */
+      readonly missingMs?: number;
       readonly forMs: number;
       readonly loadingMs: number;
     }

@@ -99,7 +99,7 @@ const AHEAD_MS = 150;
 const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'server-flushed' ||
   fault.kind === 'fail-over' ||
-  (fault.kind === 'server-restarted' && fault.data === 'lost');
+  (fault.kind === 'server-restarted' && fault.data !== 'kept');
 
 /** "Nested calls have the token of the lock that they run under." */
 const nestedTokens = (events: readonly SimEvent[]): readonly string[] =>

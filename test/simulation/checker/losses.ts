@@ -117,8 +117,8 @@ function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): 
     case 'server-flushed':
       return !isGuarded(scenario, done);
     case 'server-restarted':
-      // "Redis restarts without persistence: yes"
-      return fault.data === 'lost' && !isGuarded(scenario, done);
+      // "Redis restarts without persistence: yes", "with `appendfsync everysec`: yes, for locks of the last second or so"
+      return fault.data !== 'kept' && !isGuarded(scenario, done);
     case 'fail-over':
       // "With `ack` = all replicas there is no other": a fail-over keeps the lock.
       return service.replicas === undefined && service.restartGuard === undefined;

@@ -10,4 +10,4 @@ const forgetsWork = (fault: Facts['done'][number]['fault']): boolean =>
   fault.kind === 'server-flushed' ||
   fault.kind === 'fail-over' ||
   fault.kind === 'server-clock-set' ||
-  (fault.kind === 'server-restarted' && fault.data === 'lost');
+  (fault.kind === 'server-restarted' && fault.data !== 'kept');

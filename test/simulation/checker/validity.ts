@@ -22,7 +22,7 @@ export function validityViolations(
 function makesDiffer(fault: Fault, { replicas }: Scenario['service']): boolean {
   switch (fault.kind) {
     case 'server-restarted':
-      return fault.data === 'lost';
+      return fault.data !== 'kept';
     case 'fail-over':
       return replicas === undefined;
     case 'server-flushed':

@@ -3,6 +3,13 @@ import type { Fault, FaultKind } from '../scenario.js';
 import { BOTH } from '../world/link.js';
 import type { Features } from './features.js';
 
+const DATA = [
+  { data: 'kept' },
+  { data: 'lost' },
+  { data: 'older', missingMs: 50 },
+  { data: 'older', missingMs: 1_000 },
+] as const;
+
 const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
 export function drawFaults(
@@ -62,7 +69,7 @@ function ofKind(
     case 'server-restarted':
       return {
         ...{ kind, server, forMs },
-        data: random.pick(['kept', 'lost']),
+        ...random.pick(DATA),
         loadingMs: random.pick([0, 0, 300]),
       };
     case 'server-flushed':

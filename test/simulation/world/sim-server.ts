@@ -79,10 +79,15 @@ export class SimServer {
     this.#world.at(this.#frozenUntilUs, () => this.#goOn());
   }
 
-  crash(data: 'kept' | 'lost'): void {
+  /** @param data older: what is on its disk */
+  crash(data: 'kept' | 'lost' | Server): void {
     this.#crashes += 1;
     this.#state = 'down';
-    this.#server.restart(data);
+    if (typeof data !== 'string') {
+      this.#server = data;
+      this.replication.connect(this.replication.replicas, data);
+    }
+    this.#server.restart(data === 'lost' ? 'lost' : 'kept');
     this.#work = [];
     for (const session of [...this.#sessions]) session.crash();
   }
