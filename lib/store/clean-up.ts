@@ -72,6 +72,7 @@ export class CleanUp {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.scheduler.runtime.now();
+    // A second request to remove a token does not make it forget the line.
     const leaves = lease.leaves ?? this.#entries.get(lease.token)?.lease.leaves;
     const entry = {
       lease: { ...lease, leaves },

@@ -36,7 +36,7 @@ export async function openBackend(kind: StoreKind): Promise<EngineBackend> {
     case 'cluster':
       return clustered(kind, await RedisCluster.start());
     case 'cluster-fail-over':
-      return clustered(kind, await RedisCluster.start({ replicas: 3 }));
+      return withReplicas(kind);
   }
 }
 
@@ -70,7 +70,11 @@ function clustered(kind: StoreKind, cluster: RedisCluster): EngineBackend {
     address: { kind: 'cluster', ports: cluster.startupNodes.map(({ port }) => port) },
     servers: cluster.nodes,
     serversOf: async (key) => [await cluster.masterOf(`lock:${key}`)],
-    failOver: (key) => cluster.failOver(`lock:${key}`),
     close: () => cluster.stop(),
   };
+}
+
+async function withReplicas(kind: StoreKind): Promise<EngineBackend> {
+  const cluster = await RedisCluster.start({ replicas: 3 });
+  return { ...clustered(kind, cluster), failOver: (key) => cluster.failOver(`lock:${key}`) };
 }

@@ -74,7 +74,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
 }
 
 function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
-  // "`replicas` is for one Redis": a fail-over of a Cluster may forget what was granted last.
+  // Replication is asynchronous: a fail-over may forget what was granted last.
   if (fault.kind === 'all-data-lost' || fault.kind === 'fail-over')
     return [{ from, until: to + ttlMs }];
   if (fault.kind === 'key-lost') return [{ from, until: to + ttlMs, keys: [fault.key] }];

@@ -139,7 +139,8 @@ class Stage {
       case 'connections-killed':
         return this.#everywhere('CLIENT', 'KILL', 'SKIPME', 'yes');
       case 'fail-over':
-        return this.#backend.failOver?.(fault.key);
+        if (this.#backend.failOver === undefined) throw new Error('No replica can take over.');
+        return this.#backend.failOver(fault.key);
       case 'process-killed':
         return this.#kill(this.#processes[fault.process]!);
     }

@@ -50,9 +50,9 @@ export class Faults {
   }
 
   /** What will be on the disk. */
-  #save(fault: Fault & { readonly kind: 'server-restarted' }): void {
+  #save(fault: Extract<Fault, { readonly data: 'older' }>): void {
     const { world, servers } = this.#stage;
-    world.at(Math.max(0, fault.atMs - fault.missingMs!) * 1_000, () => {
+    world.at(Math.max(0, fault.atMs - fault.missingMs) * 1_000, () => {
       const { server, name } = servers[fault.server]!;
       this.#saved.set(fault, server.copy(`${name} saved for ${String(fault.atMs)}`));
     });

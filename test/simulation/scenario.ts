@@ -89,15 +89,16 @@ export type Fault = { readonly atMs: number } & (
       readonly forMs: number;
       readonly eachMs: number;
     }
-  | {
+  | ({
       readonly kind: 'server-restarted';
       readonly server: number;
-      readonly data: 'kept' | 'lost' | 'older';
-      /** Of older data: what was written in this time before is missing. */
-      readonly missingMs?: number;
       readonly forMs: number;
       readonly loadingMs: number;
-    }
+    } & (
+      | { readonly data: 'kept' | 'lost' }
+      /** What was written in this time before is missing. */
+      | { readonly data: 'older'; readonly missingMs: number }
+    ))
   | { readonly kind: 'server-flushed'; readonly server: number }
   | { readonly kind: 'scripts-flushed'; readonly server: number }
   | { readonly kind: 'memory-full'; readonly server: number; readonly forMs: number }

@@ -140,6 +140,18 @@ describe('the clean-up', () => {
     expect(removed).toHaveLength(30);
   });
 
+  it('leaves the line of a token also when that is to be removed a second time', async () => {
+    const { clock, store, cleanUp } = setUp();
+    store.onRelease = () => OUTAGE;
+    const lease = { keys: ['key'], token: 'token', ttlMs: DAY_MS };
+    const leaves = { id: 'line', ttlMs: DAY_MS, ticket: undefined };
+    cleanUp.add({ ...lease, leaves });
+    cleanUp.add(lease);
+    await clock.advance(60_000);
+    expect(store.released.length).toBeGreaterThan(2);
+    for (const released of store.released) expect(released).toMatchObject({ leaves });
+  });
+
   it('that is closed sends nothing and sets no timer', async () => {
     const { clock, store, cleanUp, add } = setUp();
     store.onRelease = () => OUTAGE;

@@ -219,7 +219,7 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     expect(calls.at(-1)).toEqual([undefined, undefined]);
   });
 
-  it('leaves a line again until that is answered, so that its place stays with nobody', async () => {
+  it('leaves a line again and again until the server answers, for longer than the lease would last', async () => {
     await during(
       store.listen(() => undefined),
       100,

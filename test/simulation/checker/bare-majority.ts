@@ -53,24 +53,23 @@ const isPlain = ({ servers, processes, service }: Scenario): boolean =>
   );
 
 /** When somebody asked for keys, and may have had votes. */
-function callsOf(
-  events: readonly HistoryEvent[],
-  slackMs: number,
-): readonly { name: string; keys: readonly string[]; from: number; until: number }[] {
-  const calls = new Map<
-    string,
-    { name: string; keys: readonly string[]; from: number; until: number }
-  >();
+interface Calling {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly from: number;
+  until: number;
+}
+
+function callsOf(events: readonly HistoryEvent[], slackMs: number): readonly Calling[] {
+  const calls = new Map<string, Calling>();
   for (const event of events) {
     if (!('ask' in event)) continue;
     const name = nameOf(event);
+    const call = calls.get(name);
     if (event.type === 'ask')
       calls.set(name, { name, keys: event.keys, from: event.at, until: Infinity });
-    else if (event.type !== 'held') {
-      // Until it has given back.
-      const call = calls.get(name);
-      if (call !== undefined) call.until = event.at + slackMs;
-    }
+    // Until it has given back.
+    else if (event.type !== 'held' && call !== undefined) call.until = event.at + slackMs;
   }
   return [...calls.values()];
 }

@@ -34,30 +34,7 @@ export function livenessViolations(scenario: Scenario, facts: Facts): readonly s
   const { calls, grants, done } = facts;
   const recoveries = done.map((each) => recoveryOf(each, scenario, done));
   const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
-  return [...gaps(calls, grants, recoveries, mostMs), ...besideSlowLinks(scenario, facts, mostMs)];
-}
-
-/**
- * "Its token is removed at once, again and again until Redis answers": whoever is reached late, and gives up, keeps those who are reached
- * in time from nothing for longer than its request was on its way.
- */
-function besideSlowLinks(
-  { service, processes }: Scenario,
-  { calls, grants, done }: Facts,
-  mostMs: number,
-): readonly string[] {
-  let callers = 0;
-  let longestMs = 0;
-  const slow = new Set<string>();
-  for (const { fault } of done) {
-    if (fault.kind !== 'link-slow') return [];
-    slow.add(`p${fault.process}`);
-    callers += processes[fault.process]!.callers.length;
-    longestMs += 2 * fault.extraMs + service.nodeTimeoutMs;
-  }
-  if (slow.size === 0) return [];
-  const others = calls.filter((event) => event.type !== 'ask' || !slow.has(event.client));
-  return gaps(others, grants, [], mostMs + callers * longestMs);
+  return gaps(calls, grants, recoveries, mostMs);
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */

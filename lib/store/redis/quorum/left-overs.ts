@@ -37,7 +37,7 @@ export class LeftOvers {
     this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
   }
 
-  /** Leaves a line at a node, again and again until that answers: a place that stays behind is called in vain. */
+  /** Leaves a line at a node, again and again until that answers: a place that stays behind is given keys, and nobody takes them. */
   async leave(
     node: RedisNode,
     { keys, token, ttlMs }: LeaseRequest,

@@ -82,6 +82,7 @@ export class StandingLeases {
     const { nodes } = this.#deps;
     const { line } = request;
     if (line !== undefined) {
+      // Only once: a later try could remove what is brought there meanwhile.
       const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
       await Promise.all(refused.map((node) => node.release(request, { leaves: line })));
     }
