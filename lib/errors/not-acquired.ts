@@ -27,7 +27,7 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
     );
   // Held for all of the wait: it may be forgotten, or be the caller's own.
   const forgotten =
-    waitedMs > 0 && heldMs !== undefined && heldMs >= waitedMs
+    waitedMs > 0 && (heldMs ?? 0) >= waitedMs
       ? ' If acquire() took it and it was forgotten, release it in a finally block.'
       : '';
   return `held${since} in this same process${where}, and ${left} unless it is renewed. ${tryAgain}${forgotten}`;

@@ -15,7 +15,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
   }
   // Up to the last @: a password that nobody encoded may hold one, and slashes.
   const withoutCredentials = text
-    .replace(/(\w+:\/\/)\S*@/g, '$1***@')
+    .replace(/(\w:\/\/)\S*@/g, '$1***@')
     .replace(/([?&]\w*password=)[^&\s"]*/gi, '$1***');
   return secrets.filter((secret) => secret.length > 0).reduce(withoutSecret, withoutCredentials);
 }

@@ -117,6 +117,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const location = locate(path, sources, `${String(name)}()`);
     if ('problem' in location) throw wrong(location.problem);
     const what = `${where}: ${placeholder(path)}`;
+    const textAfter = texts[index + 1] ?? '';
     if (location.from === 'fire-time') {
       if (fireTime === undefined) throw wrong(location.otherwise);
       return {
@@ -125,16 +126,16 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
         location,
         read: (_args: unknown, _request: unknown, clock: Clock) =>
           fireTime.text(clock.now().wallMs),
-        textAfter: texts[index + 1] ?? '',
+        textAfter,
       };
     }
     const read = pathReader(path, location, what);
-    return { what, path, location, read, textAfter: texts[index + 1] ?? '' };
+    return { what, path, location, read, textAfter };
   });
 
   const readNames = new Set(
     values.flatMap(({ location }) =>
-      location.from === 'argument' ? sources.map((source) => source[location.index]?.name) : [],
+      'index' in location ? sources.map((source) => source[location.index]?.name) : [],
     ),
   );
   const literals = words.map((literal) => ({
@@ -146,8 +147,9 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     .map(({ location }) => location)
     .find((location) => location.from === 'fire-time');
   const check = (): void => {
-    const problem = scheduled && fireTime?.problem;
-    if (problem !== undefined) throw wrong(`${scheduled?.otherwise ?? ''} ${problem}`);
+    if (scheduled === undefined) return;
+    const problem = fireTime?.problem;
+    if (problem !== undefined) throw wrong(`${scheduled.otherwise} ${problem}`);
   };
   const { reserved } = separation;
   const [textBefore = ''] = texts;
@@ -162,7 +164,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     literals,
     check,
     resolve(args, request, clock = systemClock) {
-      if (scheduled !== undefined) check();
+      check();
       const options = request === undefined ? called : requested;
       let key = textBefore;
       for (const { what, read, textAfter } of values)

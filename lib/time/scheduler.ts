@@ -69,7 +69,7 @@ export class Scheduler {
       if (slot <= current) {
         due.push(entries);
         this.#slots.delete(slot);
-      } else if (slot < next) next = slot;
+      } else next = Math.min(next, slot);
     }
     if (next < Infinity) this.#arm(next);
     for (const entries of due) for (const callback of entries) callback();

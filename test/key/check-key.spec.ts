@@ -33,6 +33,18 @@ describe('checkKey', () => {
     expect(check).toThrow('lockKey`order:${id}`');
   });
 
+  it('says what to do instead', () => {
+    expect(() => checkKey(42)).toThrow(
+      'A lock key must be a non-empty string, and this one is a number. Make it with lockKey`order:${id}`.',
+    );
+    expect(() => checkKey('x'.repeat(1_025))).toThrow(
+      'A lock key has at most 1024 characters, and this one has 1025. Make it with lockKey`order:${id}`, which hashes long values.',
+    );
+    expect(() => checkKey('{a}')).toThrow(
+      'The lock key "{a}" contains a brace. Make it with lockKey`order:${id}`, which encodes values.',
+    );
+  });
+
   it('shows a key with control characters on one line', () => {
     expect(() => checkKey('a\nFORGED')).toThrow(String.raw`"a\nFORGED"`);
   });
@@ -56,6 +68,20 @@ describe('canonicalKeys', () => {
 
   it('refuses an empty list, which would run unlocked', () => {
     expect(() => canonicalKeys([])).toThrow(LockKeyError);
+    expect(() => canonicalKeys([])).toThrow(
+      'The list of lock keys is empty, and nothing would be locked. Name at least one key.',
+    );
+  });
+
+  it('takes 1,000 keys, however often they are named, and no more', () => {
+    const keys = Array.from({ length: 1_001 }, (_, index) => `order:${index}`);
+    const most = keys.slice(1);
+    expect(canonicalKeys([...most, ...most])).toHaveLength(1_000);
+    expect(() => canonicalKeys(keys)).toThrow(LockKeyError);
+    expect(() => canonicalKeys(keys)).toThrow(
+      'A call locks at most 1000 keys, and this one names 1001. Redis takes all keys of a call in one step and serves nobody else meanwhile. ' +
+        'Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under a lock of its own.',
+    );
   });
 
   it('checks every key, holes too', () => {

@@ -4,6 +4,7 @@ import { LockConfigurationError, LockKeyError } from '../../lib/errors.js';
 import { checkKey } from '../../lib/key/check-key.js';
 import { parseKeyTemplate } from '../../lib/key/key-template.js';
 import { cases } from '../support/cases.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 /** Of a property. */
 const RUNS = cases(500, 5_000);
@@ -72,6 +73,7 @@ describe('a key template', () => {
     expect(key('order:<1.id>:<2.id>')).toBe('order:8:9');
     expect(key('<order.lines.0.sku>')).toBe('a%3Ab');
     expect(key('report')).toBe('report');
+    expect(key('order:<0>:open')).toBe('order:7:open');
   });
 
   it('reads getters of classes and objects without a prototype', () => {
@@ -94,6 +96,21 @@ describe('a key template', () => {
         request,
       ),
     ).toBe('1:2:3:4:5');
+  });
+
+  it('spells the path of a request as it is written, but for the name of a header', () => {
+    const request = { body: { orderId: 1, OrderId: 2 }, headers: { 'x-user': { id: 3, Id: 4 } } };
+    expect(parse('<body.OrderId>').resolve([], request)).toBe('2');
+    expect(parse('<headers.X-User.Id>').resolve([], request)).toBe('4');
+  });
+
+  it('may have 1,024 characters of text around its placeholders, and no more', () => {
+    const text = 'x'.repeat(1_022);
+    expect(parse(text + 'yz').resolve([], undefined)).toHaveLength(1_024);
+    expect(() => parse(`${text}:<0>:<1>`)).not.toThrow();
+    expect(() => parse(`${text}:<0>:<1>!`)).toThrow(
+      'is longer than the 1024 characters of a key. Shorten its text.',
+    );
   });
 
   it('prefers a parameter to the part of the request that has its name', () => {
@@ -165,7 +182,14 @@ describe('the key of a call', () => {
   it('is refused when many long values make it too long', () => {
     const template = parse('<0>:<1>:<2>:<3>:<4>', 'many');
     const long = Array.from({ length: 5 }, () => 'x'.repeat(250));
-    expect(keyError(() => template.resolve(long, undefined)).problem).toContain('1254 characters');
+    const error = keyError(() => template.resolve(long, undefined));
+    expect(error.problem).toBe(
+      '@WithLock on OrdersService.many: the key has 1254 characters, more than 1024. Put fewer values into it.',
+    );
+    expect(error.getStatus()).toBe(500);
+    expect(keyError(() => template.resolve(long, {})).getStatus()).toBe(400);
+    const fits = [...long.slice(1), 'x'.repeat(20)];
+    expect(template.resolve(fits, undefined)).toHaveLength(1_024);
   });
 
   it('hands on what a getter throws', () => {
@@ -239,6 +263,33 @@ describe('a template that cannot work fails when the class is defined', () => {
     expect(() => parse('<b>', 'one')).not.toThrow('did you mean');
   });
 
+  it('suggests what differs in a third of its letters, and no more', () => {
+    const suggestionFor = (head: string, method: Method) => {
+      try {
+        parseOwnerless(`<${head}>`, method);
+      } catch (error) {
+        return /did you mean (<\w+>)/.exec((error as Error).message)?.[1];
+      }
+      throw new Error('it was parsed');
+    };
+    const [tag, tags] = [(tag: string) => tag, (tags: string) => tags];
+    expect(suggestionFor('tab', tag)).toBe('<tag>');
+    expect(suggestionFor('ta', tag)).toBe('<tag>');
+    expect(suggestionFor('ta', tags)).toBeUndefined();
+  });
+
+  it('suggests a part of the request only where a property of it is read', () => {
+    expect(() => parse('<bodi.id>', 'one')).toThrow('did you mean <body.id>?');
+    expect(() => parse('<bodi>', 'one')).toThrow('(it has a)');
+  });
+
+  it('says how paths are written', () => {
+    expect(() => parse('<order[0]>')).toThrow(
+      'has the placeholder <order[0]>, which is not a path. Write a name or a position and property names, with dots between them ' +
+        'and no spaces, brackets or calls (<order.items.0.id>), or use a key function.',
+    );
+  });
+
   it('asks for one of the arguments of a rest parameter', () => {
     expect(() => parse('<ids>', 'many')).toThrow('Pick one (<ids.0>)');
   });
@@ -260,6 +311,11 @@ describe('a method that another decorator has wrapped', () => {
     const method = () => undefined;
     expect(parse('<1.id>', 'pay', { method }).resolve(['', { id: 7 }], undefined)).toBe('7');
     expect(() => parse('<3>', 'pay', { method })).toThrow('takes 3 parameters');
+  });
+
+  it('is said to have each of its parameters once', () => {
+    const method = (orderId: unknown) => orderId;
+    expect(() => parse('<tenant>', 'pay', { method })).toThrow('(it has orderId, order).');
   });
 
   it('is refused where the wrapper has the name at another position', () => {
@@ -289,6 +345,66 @@ describe('a method that another decorator has wrapped', () => {
     expect(parseOwnerless('<3>', lowered).resolve(Array.from('0123'), undefined)).toBe('3');
     expect(() => parseOwnerless('<id>', lowered)).toThrow('rename parameters');
     expect(() => parseOwnerless('<id>', lowered)).not.toThrow('destructured');
+  });
+});
+
+describe('a template with the time that a run was scheduled for', () => {
+  const pay = OrdersService.prototype.pay;
+  const fireTime = (problem?: string) => ({
+    problem,
+    text: (nowMs: number) => `at ${nowMs}`,
+  });
+  const parseScheduled = (
+    template: string,
+    { method = pay, problem }: { method?: Method; problem?: string } = {},
+  ) => {
+    const context = { where: 'here', method, owner: undefined, name: 'pay' };
+    return parseKeyTemplate(template, { ...context, fireTime: fireTime(problem) });
+  };
+
+  it('takes it from the clock of the call', () => {
+    const template = parseScheduled('report:<fireTime>:<0>');
+    const clock = new VirtualRuntime();
+    expect(template.resolve(['7'], undefined, clock)).toBe(`report:at ${clock.now().wallMs}:7`);
+    expect(template).toMatchObject({ usesArguments: true, requestPaths: [] });
+    expect(parseScheduled('<fireTime>')).toMatchObject({ usesArguments: false, requestPaths: [] });
+  });
+
+  it('is refused where nothing schedules the method: at once, or when that is known', () => {
+    const missing = 'has <fireTime>, but pay() has no parameter "fireTime"';
+    expect(() => parseOwnerless('<fireTime>', pay)).toThrow(missing);
+    const template = parseScheduled('<fireTime>', { problem: 'Put @Cron on it.' });
+    for (const refused of [
+      () => {
+        template.check();
+      },
+      () => template.resolve([], undefined),
+    ]) {
+      expect(refused).toThrow(LockConfigurationError);
+      expect(refused).toThrow(missing);
+      expect(refused).toThrow(/ key function\. Put @Cron on it\.$/);
+    }
+  });
+
+  it('has no problem where the time is to be had, or is not asked for', () => {
+    const problem = 'Put @Cron on it.';
+    for (const template of [
+      parseScheduled('<fireTime>'),
+      parseScheduled('order:<0>', { problem }),
+      parseScheduled('report', { problem }),
+    ])
+      expect(() => {
+        template.check();
+      }).not.toThrow();
+  });
+
+  it('has none of its parts', () => {
+    expect(() => parseScheduled('<fireTime.day>')).toThrow('has no parameter "fireTime"');
+  });
+
+  it('prefers a parameter of the same name', () => {
+    const template = parseScheduled('<fireTime>', { method: (fireTime: string) => fireTime });
+    expect(template.resolve(['mine'], undefined)).toBe('mine');
   });
 });
 

@@ -21,6 +21,16 @@ describe('lockKey', () => {
     expect(lockKey`order-${'x-y'}`).toBe('order-x-y');
   });
 
+  it('leaves values alone where a colon is among the separators', () => {
+    expect(lockKey`${'x-y'}-:${'z'}`).toBe('x-y-:z');
+    expect(lockKey`${'x-y'}:-${'z'}`).toBe('x-y:-z');
+  });
+
+  it('encodes the separators of all values in each of them', () => {
+    expect(lockKey`${'a-b_c'}-${'a-b_c'}_${'a-b_c/d'}`).toBe('a%2Db%5Fc-a%2Db%5Fc_a%2Db%5Fc/d');
+    expect(lockKey`${'a💶b'}💶${'c'}`).toBe('a%F0%9F%92%B6b💶c');
+  });
+
   it('says which value is missing', () => {
     expect(() => lockKey`order:${undefined}`).toThrow(
       new LockKeyError({
@@ -32,8 +42,12 @@ describe('lockKey', () => {
   });
 
   it('refuses values that nothing keeps apart', () => {
-    expect(() => lockKey`${'a'}${'b'}`).toThrow('side by side');
-    expect(() => lockKey`${'a'}and${'b'}`).toThrow('"and" between two values');
+    expect(() => lockKey`${'a'}${'b'}`).toThrow(
+      'lockKey: two values stand side by side, so "a", "bc" and "ab", "c" would be one key. Put ":" between them.',
+    );
+    expect(() => lockKey`${'a'}and${'b'}`).toThrow(
+      'lockKey: "and" between two values could be part of a value, so different values would be one key. Put ":" between them.',
+    );
     expect(() => lockKey`${'a'}and${'b'}`).toThrow(LockKeyError);
   });
 

@@ -71,6 +71,12 @@ class Zoo extends Base {
   none() {
     return import.meta.url;
   }
+  #helper(wrong: string) {
+    return wrong;
+  }
+  help(a: string) {
+    return this.#helper(a);
+  }
   open(a: string) {
     return a + String(arguments.length);
   }
@@ -161,6 +167,19 @@ describe('parametersOf', () => {
     expect([parametersOf(get), spelled(parametersOf(set))]).toEqual([[], ['next']]);
   });
 
+  it('takes any further arguments of a function that reads `arguments`, and of no other', () => {
+    const sources = (0, eval)(`[
+      function (a) { return arguments; },
+      function (a, ...more) { return arguments; },
+      function (a) { return myarguments + argumentsOf; },
+    ]`) as (() => unknown)[];
+    expect(sources.map((source) => spelled(parametersOf(source)))).toEqual([
+      ['a', '...?'],
+      ['a', '...more'],
+      ['a'],
+    ]);
+  });
+
   it('reads sloppy scripts, with comments and odd defaults', () => {
     const sloppy = (0, eval)(
       '(function (a /* , b */, c = f({ x: 1 }, "),"), /* d */ e) { with (a) { return 010; } })',
@@ -179,12 +198,20 @@ describe('declaredParameters', () => {
     expect(spelled(declaredParameters(Zoo, name))).toEqual(expected);
   });
 
-  it.each([symbol, computed, 'getter', 'toString', 'absent'])('does not find %p', (name) => {
+  it.each([
+    ...[symbol, 'symbol', String(symbol)],
+    ...[computed, 'computed', 'getter', 'helper', 'toString', 'absent'],
+  ])('does not find %p', (name) => {
     expect(declaredParameters(Zoo, name)).toBeUndefined();
   });
 
   it('finds a method whose name is a number', () => {
     expect(spelled(declaredParameters(Zoo, 12))).toEqual(['a']);
+  });
+
+  it('does not take a method with a name in quotes for one with a symbol', () => {
+    const Quoted = (0, eval)(`(class { 'Symbol(sym)'(wrong) {} })`) as typeof Zoo;
+    expect(declaredParameters(Quoted, symbol)).toBeUndefined();
   });
 
   it('takes the last of several methods of one name, as the class does', () => {
@@ -206,6 +233,12 @@ describe('parameterSources', () => {
 
   it('is the method itself when nobody has wrapped it', () => {
     expect(names(method('plain'))).toEqual([['a', 'b']]);
+  });
+
+  it('is the method itself when its class is not known', () => {
+    expect(parameterSources(method('plain'), undefined, 'plain').map(spelled)).toEqual([
+      ['a', 'b'],
+    ]);
   });
 
   it('is the wrapper and then the declaration', () => {

@@ -4,8 +4,18 @@ import { Scheduler } from '../../lib/time/scheduler.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
+/** Counts how often a timer is set. */
+class CountingRuntime extends VirtualRuntime {
+  timersSet = 0;
+
+  override setTimer(callback: () => void, delayMs: number): () => void {
+    this.timersSet += 1;
+    return super.setTimer(callback, delayMs);
+  }
+}
+
 function setUp() {
-  const clock = new VirtualRuntime();
+  const clock = new CountingRuntime();
   const scheduler = new Scheduler(clock);
   const calls: string[] = [];
   const schedule = (name: string, delayMs: number) =>
@@ -31,6 +41,26 @@ describe('Scheduler', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('sets the timer anew only for an entry that is due earlier', () => {
+    const { clock, schedule } = setUp();
+    for (const [name, delayMs] of Object.entries({ first: 100, same: 100, later: 500 }))
+      schedule(name, delayMs);
+    expect(clock.timersSet).toBe(1);
+    schedule('earlier', 50);
+    expect(clock.timersSet).toBe(2);
+  });
+
+  it('waits for the nearest of the entries that are left, in whatever order they were made', async () => {
+    const { clock, calls, schedule } = setUp();
+    schedule('first', 10);
+    schedule('second', 100);
+    schedule('third', 1_000);
+    await clock.advance(10);
+    schedule('before the second', 50);
+    await clock.advance(1_000);
+    expect(calls).toEqual(['first@10', 'before the second@60', 'second@100', 'third@1000']);
+  });
+
   it('sets no timer for entries that were all cancelled', () => {
     const { clock, schedule } = setUp();
     const entries = [schedule('a', 10), schedule('b', 10), schedule('c', 5_000)];
@@ -45,6 +75,15 @@ describe('Scheduler', () => {
     first.cancel();
     await clock.advance(500);
     expect(calls).toEqual(['second@500']);
+  });
+
+  it('still calls back an entry when another of the same time was cancelled', async () => {
+    const { clock, calls, schedule } = setUp();
+    const cancelled = schedule('cancelled', 10);
+    schedule('other', 10);
+    cancelled.cancel();
+    await clock.advance(100);
+    expect(calls).toEqual(['other@10']);
   });
 
   it('does not call back what an entry of the same time cancels', async () => {
@@ -84,6 +123,14 @@ describe('Scheduler', () => {
     expect(clock.timers).toBe(0);
     await clock.advance(1_000);
     expect(calls).toEqual([]);
+  });
+
+  it('can be cleared when it is empty, and used again', async () => {
+    const { clock, scheduler, calls, schedule } = setUp();
+    scheduler.clear();
+    schedule('a', 100);
+    await clock.advance(100);
+    expect(calls).toEqual(['a@100']);
   });
 
   it('calls back outside the async context of the call that set the timer', async () => {

@@ -1,0 +1,399 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  LockConfigurationError,
+  LockDeadlockError,
+  LockError,
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockNotBoundError,
+  LockReentrancyError,
+  LockReturnKindError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+  WorkExhaustedError,
+  type HeldHere,
+  type LockErrorBody,
+  type LockLostReason,
+  type NodeFailure,
+} from '../../lib/errors.js';
+
+const [ONE, TWO] = [['order:1'], ['order:1', 'order:2']];
+
+const INTERNAL = {
+  statusCode: 500,
+  message: 'Internal server error',
+  error: 'Internal Server Error',
+};
+
+const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[], object])[] = [
+  [
+    'LockNotAcquiredError',
+    () => new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_500, waitedMs: 20 }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'Somebody else is working on this right now. Try again later.',
+      error: 'Conflict',
+      code: 'LOCK_NOT_ACQUIRED',
+    },
+  ],
+  [
+    'LockLostError',
+    () => new LockLostError({ keys: TWO, reason: 'stolen' }),
+    TWO,
+    {
+      statusCode: 409,
+      message:
+        'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
+      error: 'Conflict',
+      code: 'LOCK_LOST',
+    },
+  ],
+  [
+    'LockStoreUnavailableError',
+    () => new LockStoreUnavailableError({ operation: 'acquire', keys: ONE, nodes: [] }),
+    ONE,
+    {
+      statusCode: 503,
+      message: 'The lock store is not available. Try again later.',
+      error: 'Service Unavailable',
+      code: 'LOCK_STORE_UNAVAILABLE',
+    },
+  ],
+  [
+    'LockServiceClosedError',
+    () => new LockServiceClosedError(ONE),
+    ONE,
+    {
+      statusCode: 503,
+      message: 'The service is shutting down. Try again later.',
+      error: 'Service Unavailable',
+      code: 'LOCK_SERVICE_CLOSED',
+    },
+  ],
+  [
+    'LockDeadlockError',
+    () => new LockDeadlockError({ keys: ONE, circle: TWO }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'This operation and another one waited for each other. Try again later.',
+      error: 'Conflict',
+      code: 'LOCK_DEADLOCK',
+    },
+  ],
+  [
+    'WorkExhaustedError',
+    () => new WorkExhaustedError({ keys: ONE, attempts: 3 }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'This has been tried without success, and is not tried again.',
+      error: 'Conflict',
+      code: 'WORK_EXHAUSTED',
+    },
+  ],
+  [
+    'LockKeyError',
+    () => new LockKeyError({ problem: 'It is wrong.', fromRequest: true }),
+    [],
+    {
+      statusCode: 400,
+      message: 'A value that identifies what to lock is missing or not valid.',
+      error: 'Bad Request',
+      code: 'LOCK_KEY_INVALID',
+    },
+  ],
+  [
+    'LockKeyError',
+    () => new LockKeyError({ problem: 'It is wrong.' }),
+    [],
+    { ...INTERNAL, code: 'LOCK_KEY_INVALID' },
+  ],
+  [
+    'LockReentrancyError',
+    () => new LockReentrancyError({ keys: ONE, problem: 'It is wrong.' }),
+    ONE,
+    { ...INTERNAL, code: 'LOCK_REENTRANCY' },
+  ],
+  [
+    'LockNotBoundError',
+    () => new LockNotBoundError('It is wrong.'),
+    [],
+    { ...INTERNAL, code: 'LOCK_NOT_BOUND' },
+  ],
+  [
+    'LockReturnKindError',
+    () => new LockReturnKindError('It is wrong.', ONE),
+    ONE,
+    { ...INTERNAL, code: 'LOCK_RETURN_KIND' },
+  ],
+];
+
+describe('a lock error', () => {
+  it.each(EVERY_ERROR)(
+    'answers with a status and a body that do not name the key (%s)',
+    (name, make, keys, body) => {
+      const error = make();
+      expect(error).toBeInstanceOf(LockError);
+      expect(error.name).toBe(name);
+      expect(error.keys).toEqual(keys);
+      expect(error.getResponse()).toEqual(body);
+      expect(error.getStatus()).toBe(error.getResponse().statusCode);
+      expect(error.code).toBe(error.getResponse().code);
+    },
+  );
+
+  it('begins its stack with its name and message, as logs print them', () => {
+    const { stack, message } = new LockServiceClosedError(ONE);
+    expect(stack).toMatch(`LockServiceClosedError: ${message}\n`);
+  });
+
+  it('keeps its message out of JSON, where clients would see the key', () => {
+    expect(JSON.stringify(new LockNotBoundError('order:42 is wrong'))).not.toContain('order:42');
+  });
+
+  it('tells its cause where there is one', () => {
+    const cause = new RangeError('mine');
+    expect(new LockLostError({ keys: ONE, reason: 'expired', cause }).cause).toBe(cause);
+    expect('cause' in new LockLostError({ keys: ONE, reason: 'expired' })).toBe(false);
+  });
+
+  it('is presented once, however many hands it passes through', () => {
+    const error = new LockServiceClosedError(ONE);
+    const change = (body: LockErrorBody): LockErrorBody => ({
+      ...body,
+      statusCode: body.statusCode + 1,
+    });
+    error.presentAs(change);
+    error.presentAs(change);
+    expect(error.getStatus()).toBe(504);
+    expect(error.getResponse().statusCode).toBe(504);
+  });
+});
+
+describe('LockConfigurationError', () => {
+  it('has its own name, and is no answer to a request', () => {
+    const error = new LockConfigurationError('It is wrong.');
+    expect(String(error)).toBe('LockConfigurationError: It is wrong.');
+    expect(error).not.toBeInstanceOf(LockError);
+  });
+});
+
+describe('LockNotAcquiredError', () => {
+  const messageOf = (
+    facts: { retryAfterMs?: number; waitedMs?: number; heldHere?: HeldHere },
+    keys = ONE,
+  ) => new LockNotAcquiredError({ keys, retryAfterMs: 1_500.2, waitedMs: 0, ...facts }).message;
+
+  it('says how long the holder may keep the lock, and to stand in line', () => {
+    expect(messageOf({})).toBe(
+      'Lock "order:1" could not be acquired: held by another owner for up to 1501 ms more. ' +
+        'Try again later, or pass "wait" to stand in line.',
+    );
+  });
+
+  it('says how long it waited', () => {
+    expect(messageOf({ waitedMs: 20.4 }, TWO)).toBe(
+      'Locks "order:1", "order:2" could not be acquired after waiting 20 ms: held by another owner for up to 1501 ms more. ' +
+        'Try again later, or wait longer.',
+    );
+  });
+
+  it('keeps the facts for the caller', () => {
+    expect(
+      new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_500, waitedMs: 20 }),
+    ).toMatchObject({ retryAfterMs: 1_500, waitedMs: 20 });
+  });
+
+  it('names a lock without a TTL as what it is: asking again is of no use', () => {
+    expect(messageOf({ retryAfterMs: Infinity })).toBe(
+      'Lock "order:1" could not be acquired: other software holds it with a lock that has no TTL, until it releases that or somebody ' +
+        'deletes it ("forceRelease").',
+    );
+  });
+
+  it('says where this process took the lock, as far as that is known', () => {
+    const ending =
+      'and for up to 1501 ms more unless it is renewed. Try again later, or pass "wait" to stand in line.';
+    expect(messageOf({ heldHere: {} })).toBe(
+      `Lock "order:1" could not be acquired: held in this same process, ${ending}`,
+    );
+    expect(messageOf({ heldHere: { heldMs: 7.6, place: 'pay (orders.ts:12:9)' } })).toBe(
+      `Lock "order:1" could not be acquired: held for 8 ms in this same process, acquired at pay (orders.ts:12:9), ${ending}`,
+    );
+  });
+
+  it('tells of a section around the call how not to ask for its lock again', () => {
+    expect(messageOf({ heldHere: { heldMs: 7, place: 'a.ts:1', isAround: true } })).toBe(
+      'Lock "order:1" could not be acquired: held for 7 ms by the run(), @WithLock or @RunOnce around this very call, ' +
+        'acquired at a.ts:1: use run(), which shares the lock of the outer call, or leave this acquire() out.',
+    );
+  });
+
+  it.each<[string, number, number | undefined, boolean]>([
+    ['was held for longer than the wait', 20, 21, true],
+    ['was held for exactly the wait', 20, 20, true],
+    ['was taken in the meantime', 20, 19, false],
+    ['was held, and nobody waited for it', 0, 21, false],
+    ['was held for an unknown time', 20, undefined, false],
+  ])('asks whether a lock was forgotten only if it can be: it %s', (_, waitedMs, heldMs, asks) => {
+    const hint = ' If acquire() took it and it was forgotten, release it in a finally block.';
+    const way = waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line';
+    const message = messageOf({ waitedMs, heldHere: { heldMs } });
+    const ending = message.slice(message.indexOf('Try again'));
+    expect(ending).toBe(`Try again later, or ${way}.${asks ? hint : ''}`);
+  });
+});
+
+describe('LockLostError', () => {
+  it.each<[LockLostReason, string]>([
+    ['expired', 'its validity ran out before it was renewed'],
+    ['stolen', 'another owner holds it now'],
+    [
+      'released-elsewhere',
+      'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
+    ],
+    ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
+    ['max-hold', 'it was held for longer than "maxHold"'],
+    ['shutdown', 'the application shut down before the work ended'],
+    ['released', 'it was released already'],
+  ])('says what happened, and that the work may have taken effect (%s)', (reason, happened) => {
+    const advice =
+      'The work done under it may have taken effect; check before you repeat it, and let the resource refuse old fencing tokens.';
+    const messageOf = (keys: readonly string[]) => new LockLostError({ keys, reason }).message;
+    expect(messageOf(ONE)).toBe(`Lock "order:1" was lost: ${happened}. ${advice}`);
+    expect(messageOf(TWO)).toBe(`Locks "order:1", "order:2" were lost: ${happened}. ${advice}`);
+  });
+
+  it('does not speak of a loss where the lock was never held', () => {
+    expect(new LockLostError({ keys: ONE, reason: 'not-held' }).message).toBe(
+      'Lock "order:1" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
+        'is an await missing in its work?',
+    );
+  });
+
+  it('keeps the reason and the fencing token for the caller', () => {
+    expect(new LockLostError({ keys: ONE, reason: 'stolen', fencingToken: 7 })).toMatchObject({
+      reason: 'stolen',
+      fencingToken: 7,
+    });
+  });
+});
+
+describe('LockDeadlockError', () => {
+  const circleOf = (calls: number) =>
+    new LockDeadlockError({
+      keys: ONE,
+      circle: ['order:1', ...Array.from({ length: calls }, (_, call) => `key:${call}`)],
+    });
+  const waits = (key: string) => `which waits for "${key}", held by `;
+  const BEGINNING =
+    'Lock "order:1" was not waited for, because that would never end: "order:1" is held by ';
+  const ADVICE = 'this call. Take all of the keys in one call, or in the same order everywhere.';
+
+  it('tells of each call in the circle, and of what it waits for', () => {
+    expect(circleOf(1).message).toBe(`${BEGINNING}a call ${waits('key:0')}${ADVICE}`);
+    expect(circleOf(2).message).toBe(
+      `${BEGINNING}a call ${waits('key:0')}another one, ${waits('key:1')}${ADVICE}`,
+    );
+    expect(circleOf(2).circle).toEqual(['order:1', 'key:0', 'key:1']);
+  });
+
+  it('counts the calls beyond the tenth', () => {
+    const named = Array.from(
+      { length: 9 },
+      (_, call) => `another one, ${waits(`key:${call + 1}`)}`,
+    ).join('');
+    const ten = `${BEGINNING}a call ${waits('key:0')}${named}`;
+    expect(circleOf(10).message).toBe(ten + ADVICE);
+    expect(circleOf(12).message).toBe(
+      `${ten}2 more calls that wait one for the other, the last one for ${ADVICE}`,
+    );
+  });
+
+  it('speaks of several keys in the plural', () => {
+    expect(new LockDeadlockError({ keys: TWO, circle: ['order:2'] }).message).toMatch(
+      'Locks "order:1", "order:2" were not waited for, because that would never end: "order:2" is held by this call. ',
+    );
+  });
+});
+
+describe('LockStoreUnavailableError', () => {
+  const failure = (kind: NodeFailure['kind'], node = 'r1:6379'): NodeFailure => ({
+    node,
+    kind,
+    message: 'what happened',
+  });
+  const errorOf = (operation: string, keys: string[], ...nodes: NodeFailure[]) =>
+    new LockStoreUnavailableError({ operation, keys, nodes });
+
+  it('says of each node what happened, and that nothing ran', () => {
+    const nodes = [failure('timeout'), failure('error', 'r2:6379')];
+    const error = errorOf('acquire', TWO, ...nodes);
+    expect(error.nodes).toEqual(nodes);
+    expect(error.message).toBe(
+      'Could not acquire "order:1", "order:2": the lock store is not available ' +
+        '(r1:6379 (timeout): what happened; r2:6379 (error): what happened). ' +
+        'Nothing ran without a lock. Check that Redis is reachable and try again.',
+    );
+  });
+
+  it('does not say that nothing ran where something was under way, or where no key was asked for', () => {
+    expect(errorOf('release', ONE, failure('timeout')).message).toBe(
+      'Could not release "order:1": the lock store is not available (r1:6379 (timeout): what happened). ' +
+        'Check that Redis is reachable and try again.',
+    );
+    expect(errorOf('ping', [], failure('timeout')).message).toMatch(
+      'Could not ping the lock store: the lock store is not available',
+    );
+  });
+
+  it.each<[NodeFailure['kind'][], string]>([
+    [['timeout'], 'Check that Redis is reachable and try again.'],
+    [['connection'], 'Check that Redis is reachable and try again.'],
+    [['refused', 'error', 'connection'], 'Check that Redis is reachable and try again.'],
+    [['error'], 'Redis is there, but answered with an error: that must be fixed first.'],
+    [['refused'], 'Try again later.'],
+    [['error', 'refused'], 'Try again later.'],
+  ])('advises what can help: %j', (kinds, advice) => {
+    const { message } = errorOf('renew', ONE, ...kinds.map((kind) => failure(kind)));
+    expect(message).toMatch(new RegExp(`what happened\\)\\. ${advice}$`));
+  });
+});
+
+describe('WorkExhaustedError', () => {
+  it('says how often the work was tried, and how the last attempt ended', () => {
+    expect(new WorkExhaustedError({ keys: ONE, attempts: 1 }).message).toBe(
+      'The work "order:1" is not tried any more, after 1 attempt.',
+    );
+    const error = new WorkExhaustedError({ keys: ONE, attempts: 3, lastError: 'No paper.' });
+    expect(error).toMatchObject({ attempts: 3, lastError: 'No paper.' });
+    expect(error.message).toBe(
+      'The work "order:1" is not tried any more, after 3 attempts. The last one ended with: No paper.',
+    );
+  });
+});
+
+describe('LockServiceClosedError', () => {
+  it('says that no lock is to be had any more', () => {
+    const ending = 'not acquired: this LockService is shutting down and grants no more locks.';
+    expect(new LockServiceClosedError(ONE).message).toBe(`Lock "order:1" was ${ending}`);
+    expect(new LockServiceClosedError(TWO).message).toBe(
+      `Locks "order:1", "order:2" were ${ending}`,
+    );
+  });
+});
+
+describe('an error whose thrower words the problem', () => {
+  it('has these words for its message', () => {
+    const problem = 'It is wrong.';
+    const key = new LockKeyError({ problem, fromRequest: true, what: '<id>' });
+    expect(key).toMatchObject({ message: problem, problem, fromRequest: true, what: '<id>' });
+    expect(new LockKeyError({ problem }).fromRequest).toBe(false);
+    expect(new LockReentrancyError({ keys: ONE, problem }).message).toBe(problem);
+    expect(new LockNotBoundError(problem).message).toBe(problem);
+    expect(new LockReturnKindError(problem)).toMatchObject({ message: problem, keys: [] });
+  });
+});
