@@ -136,9 +136,12 @@ export class LockQueue implements Successors, ReleaseHandler {
       if (!this.#isOpenTo(request)) break;
       outcome = await this.#requests.attempt(request, { isSplit: true });
     }
-    if (outcome.status !== 'granted') throw this.#refusal(request, outcome, 0, isHeldAround);
-    if (this.#isOpenTo(request)) return this.#deps.keeper.adopt(outcome.grant, request);
-    this.#deps.keeper.discard(outcome.grant, request.ttlMs);
+    const isOpen = this.#isOpenTo(request);
+    if (outcome.status === 'granted') {
+      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request);
+      this.#deps.keeper.discard(outcome.grant, request.ttlMs);
+    } else if (isOpen || outcome.status === 'unavailable')
+      throw this.#refusal(request, outcome, 0, isHeldAround);
     request.signal?.throwIfAborted();
     throw new LockServiceClosedError(request.keys);
   }

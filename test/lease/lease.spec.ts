@@ -364,14 +364,13 @@ describe('release', () => {
   });
 
   it('TR-13 cancels a renewal that has come up and is about to be sent', async () => {
-    const random = jest.spyOn(Math, 'random').mockReturnValue(0); // no jitter
     const { clock, store, locks, lost } = scriptedService();
+    jest.spyOn(clock, 'random').mockReturnValue(0); // no jitter
     const lock = await locks.acquire('key');
     // Comes up together with the renewal of the other, and right after it.
     await locks.acquire('short', { maxHold: 307 });
     locks.on('lost', () => void lock.release());
     await clock.advance(10_000);
-    random.mockRestore();
     expect(lost).toMatchObject([{ keys: ['short'], reason: 'max-hold' }]);
     expect(store.released.map(({ keys }) => keys[0])).toEqual(['short', 'key']);
     expect(store.extended).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { onAbort } from '../../lib/queue/on-abort.js';
+import { anyOf, onAbort } from '../../lib/queue/on-abort.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 
@@ -52,6 +52,46 @@ describe('one signal', () => {
     stop();
     abort();
     expect(told).toEqual(['new']);
+  });
+});
+
+describe('a signal that has aborted', () => {
+  it('keeps none of our listeners, though nobody has stopped listening', () => {
+    const { signal, abort } = controlled();
+    onAbort(signal, () => undefined);
+    abort();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('a signal that aborts with others', () => {
+  it('does so with the first of them, and with its reason', () => {
+    const [one, other] = [controlled(), controlled()];
+    const { signal } = anyOf([one.signal, other.signal]);
+    expect(signal.aborted).toBe(false);
+    const reason = new Error('enough');
+    other.abort(reason);
+    expect(signal.reason).toBe(reason);
+    one.abort(new Error('too late'));
+    expect(signal.reason).toBe(reason);
+  });
+
+  it('has aborted when one of them has before', () => {
+    const { signal, abort } = controlled();
+    const reason = new Error('before');
+    abort(reason);
+    expect(anyOf([controlled().signal, signal]).signal.reason).toBe(reason);
+  });
+
+  it('keeps no listener on them, and hears of them no more, once it is unlinked', () => {
+    const [one, other] = [controlled(), controlled()];
+    const { signal, unlink } = anyOf([one.signal, other.signal]);
+    unlink();
+    for (const source of [one, other]) {
+      expect(getEventListeners(source.signal, 'abort')).toHaveLength(0);
+      source.abort(new Error('gone'));
+    }
+    expect(signal.aborted).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { LockService, MemoryLockStore, type Lock } from 'nestjs-holdfast';
+import { LockService, MemoryLockStore, type AcquireOutcome, type Lock } from 'nestjs-holdfast';
+import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
@@ -93,5 +94,49 @@ describe('callers of one process who wait for a shared lock', () => {
     store.reportReleased('key', { to: store.acquired.at(-1)?.token ?? '', inMs: 0 });
     await (await second).release();
     await held.release();
+  });
+});
+
+describe('a reader who is let in with others', () => {
+  /** A reader who is granted the lock, and another whose request to join it is on its way. */
+  async function joining() {
+    const scripted = scriptedService();
+    const { store, locks } = scripted;
+    store.onAcquire = ({ line }) => ({ ...heldFor(60_000), ...(line && { ticket: 7 }) });
+    const controller = new AbortController();
+    const first = locks.acquire('key', SHARED);
+    const second = locks.acquire('key', { ...SHARED, signal: controller.signal });
+    await settled();
+    const answer = deferred<AcquireOutcome>();
+    store.onAcquire = ({ joins }) =>
+      joins === undefined ? { status: 'granted', fencingToken: 5 } : answer.promise;
+    store.reportReleased('key', { to: store.acquired.at(-1)?.token ?? '', inMs: 0 });
+    const held = await first;
+    await settled();
+    return { ...scripted, controller, held, second, answer };
+  }
+
+  it('and has gone meanwhile leaves no lease behind', async () => {
+    const { clock, store, controller, held, second, answer } = await joining();
+    controller.abort(new Error('gone'));
+    await expect(second).rejects.toThrow('gone');
+    answer.resolve({ status: 'granted', fencingToken: 5 });
+    await settled();
+    expect(store.released.map(({ token }) => token)).toEqual([store.acquired.at(-1)?.token]);
+    await held.release();
+    expect(clock.timers).toBe(0);
+  });
+
+  it('uses up the ticket of all: who comes meanwhile stands in line anew', async () => {
+    const { store, locks, held, second, answer } = await joining();
+    const late = locks.acquire('key', SHARED);
+    await settled();
+    store.onAcquire = ({ line }) => ({ ...heldFor(60_000), ...(line && { ticket: 8 }) });
+    answer.resolve({ status: 'granted', fencingToken: 5 });
+    await settled();
+    expect(store.acquired.at(-1)).toMatchObject({ line: { ticket: undefined }, joins: undefined });
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 6 });
+    store.reportReleased('key', { to: store.acquired.at(-1)?.token ?? '', inMs: 0 });
+    for (const lock of [held, await second, await late]) await lock.release();
   });
 });

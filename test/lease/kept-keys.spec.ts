@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockNotAcquiredError } from 'nestjs-holdfast';
+import { scriptedService } from '../support/scripted-service.js';
+import { heldFor } from '../support/scripted-store.js';
+import { settled } from '../support/virtual-runtime.js';
+
+/** A service that listens to the calls of its store, and was given one lock after that. */
+async function calledService(options: { readonly minHold?: string } = {}) {
+  const scripted = scriptedService({ ttl: '1h' });
+  const { clock, store, locks } = scripted;
+  const grant = store.onAcquire;
+  store.onAcquire = () => heldFor(60_000);
+  const listening = locks.acquire('another', { wait: '24h' }).catch(() => undefined);
+  await clock.advance(1_000);
+  store.onAcquire = grant;
+  const lock = await locks.acquire('key', { wait: 0, ...(options as object) });
+  const { token } = store.acquired.at(-1) ?? { token: '' };
+  store.onAcquire = () => heldFor(60_000);
+  /** Whether what the store gave to a token is taken out of it again, as what belongs to nobody. */
+  const isOrphan = async (called = token): Promise<boolean> => {
+    const before = store.left.length;
+    store.reportReleased('key', { to: called, inMs: 0 });
+    await settled();
+    return store.left.length > before;
+  };
+  const end = async (): Promise<void> => {
+    locks.refuseWaiting();
+    await listening;
+  };
+  return { ...scripted, grant, lock, token, isOrphan, end };
+}
+
+describe('what the store gave to a token', () => {
+  it('is left to its lease for as long as that is held, and to nobody after that', async () => {
+    const { lock, isOrphan, end } = await calledService();
+    expect(await isOrphan()).toBe(false);
+    await lock.release();
+    expect(await isOrphan()).toBe(true);
+    await end();
+  });
+
+  it('stays there for as long as a released lock keeps its keys', async () => {
+    const { clock, lock, isOrphan, end } = await calledService({ minHold: '5s' });
+    await lock.release();
+    expect(await isOrphan()).toBe(false);
+    await clock.advance(4_999);
+    expect(await isOrphan()).toBe(false);
+    await clock.advance(1);
+    expect(await isOrphan()).toBe(true);
+    await end();
+  });
+
+  it('stays there also when thousands of other locks have ended meanwhile, whose keys are kept or not', async () => {
+    const { clock, store, locks, grant, lock, token, isOrphan, end } = await calledService({
+      minHold: '30m',
+    });
+    await lock.release();
+    store.onAcquire = grant;
+    const tokens: string[] = [];
+    for (let count = 0; count < 2_100; count += 1) {
+      const minHold = count % 2 === 0 ? '20m' : '1s';
+      const other = await locks.acquire(`key:${count}`, { wait: 0, minHold });
+      tokens.push(store.acquired.at(-1)?.token ?? '');
+      await other.release();
+      if (count === 500) await clock.advance(2_000);
+    }
+    expect(await isOrphan(token)).toBe(false);
+    expect(await isOrphan(tokens[0])).toBe(false);
+    expect(await isOrphan(tokens[1])).toBe(true);
+    await end();
+  });
+});
+
+describe('a lock with minHold', () => {
+  it('is kept for what is left of it, whenever the process began', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '10s' });
+    const kept: (number | undefined)[] = [];
+    store.release = async (_lease, _lastToken?: number, keepMs?: number) => {
+      kept.push(keepMs);
+      return { status: 'released' };
+    };
+    await clock.advance(7_000);
+    const lock = await locks.acquire('key', { minHold: '5s' });
+    await clock.advance(1_000);
+    await lock.release();
+    expect(kept).toEqual([4_000]);
+  });
+
+  it('says of a TTL that is too short for it why it is refused', async () => {
+    const { locks } = scriptedService({ ttl: '10s' });
+    const lock = await locks.acquire('key', { minHold: '5s' });
+    await expect(lock.extend('4s')).rejects.toThrow(
+      'extend(4000) is shorter than the lock\'s "minHold", 5000 ms: a process that dies leaves the lock for its TTL, and that must cover it.',
+    );
+  });
+});
+
+describe('a refusal', () => {
+  /** What a refusal says when the store does not know who holds the key. */
+  async function refusalOf(locks: ReturnType<typeof scriptedService>['locks'], mode?: 'shared') {
+    const error: unknown = await locks
+      .acquire('key', { wait: 0, ...(mode && { mode }) })
+      .catch((thrown: unknown) => thrown);
+    return (error as LockNotAcquiredError).message;
+  }
+
+  it('does not take a lock for the holder that was given back', async () => {
+    const { store, locks } = scriptedService();
+    await (await locks.acquire('key')).release();
+    store.onAcquire = () => heldFor(60_000);
+    expect(await refusalOf(locks)).toContain('held by another owner');
+  });
+
+  it('knows a reader of this process that is left when another has gone', async () => {
+    const { store, locks } = scriptedService();
+    const [first, second] = [
+      await locks.acquire('key', { mode: 'shared' }),
+      await locks.acquire('key', { mode: 'shared' }),
+    ];
+    store.onAcquire = () => heldFor(60_000);
+    await first.release();
+    expect(await refusalOf(locks)).toContain('in this same process');
+    await second.release();
+    expect(await refusalOf(locks)).toContain('held by another owner');
+  });
+});

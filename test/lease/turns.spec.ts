@@ -1,0 +1,126 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { AcquireOutcome, Granted, Lock, LockModuleOptions } from 'nestjs-holdfast';
+import { scriptedService } from '../support/scripted-service.js';
+import { heldFor, OUTAGE } from '../support/scripted-store.js';
+import { settled } from '../support/virtual-runtime.js';
+
+/** A service that was granted a lock with these tokens; whoever asks after that is refused. */
+function tenureOf(grant: Partial<Granted>, options: LockModuleOptions['handoff'] = {}) {
+  const scripted = scriptedService({ handoff: options ?? {}, wait: '1m' });
+  const { store, locks } = scripted;
+  const grants: AcquireOutcome[] = [
+    { status: 'granted', fencingToken: 10, turns: 100, othersWait: false, ...grant },
+  ];
+  store.onAcquire = () => grants.shift() ?? heldFor(60_000);
+  /** The fencing tokens of those who get the lock, one after the other. */
+  const takeTurns = async (callers: number): Promise<number[]> => {
+    const tokens: number[] = [];
+    const turns = Array.from({ length: callers }, async () => {
+      const lock = await locks.acquire('key');
+      tokens.push(lock.fencingToken);
+      await lock.release();
+    });
+    for (const turn of turns) turn.catch(() => undefined);
+    await settled();
+    return tokens;
+  };
+  return { ...scripted, takeTurns };
+}
+
+/** The holder of a lock, and the next, who has it when the holder gives it back. */
+async function holderAndNext({ locks }: ReturnType<typeof tenureOf>) {
+  const holder = await locks.acquire('key');
+  const next = locks.acquire('key');
+  await settled();
+  const passOn = async (): Promise<Lock> => {
+    expect(await holder.release()).toBe(true);
+    return next;
+  };
+  return { holder, passOn };
+}
+
+describe('turns under one lease', () => {
+  it('have fencing tokens that grow by one, up to the last that was reserved', async () => {
+    const { takeTurns } = tenureOf({ turns: 3 });
+    expect(await takeTurns(10)).toEqual([10, 11, 12]);
+  });
+
+  it('are one alone where the store reserved no fencing tokens', async () => {
+    const { takeTurns } = tenureOf({ turns: undefined });
+    expect(await takeTurns(10)).toEqual([10]);
+  });
+
+  it('are counted where others wait, and where nobody knows', async () => {
+    for (const othersWait of [true, undefined]) {
+      const { takeTurns } = tenureOf({ othersWait }, { turns: 2, minTenure: 0 });
+      expect(await takeTurns(10)).toEqual([10, 11]);
+    }
+  });
+
+  it('all have the fencing token of those who hold the key together', async () => {
+    const { store, locks } = tenureOf({ turns: 1 });
+    const holder = await locks.acquire('key', { limit: 2 });
+    const next = locks.acquire('key', { limit: 2 });
+    await settled();
+    await holder.release();
+    expect((await next).fencingToken).toBe(10);
+    expect(store.released).toEqual([]);
+  });
+
+  it('end with a lease in jeopardy: it goes back to the store', async () => {
+    const service = tenureOf({}, { tenure: '10s' });
+    const { clock, store } = service;
+    store.onExtend = () => OUTAGE;
+    const { holder } = await holderAndNext(service);
+    await clock.advance(350);
+    expect(store.extended).toHaveLength(1);
+    expect(await holder.release()).toBe(true);
+    expect(store.released).toHaveLength(1);
+  });
+});
+
+describe('a turn that was given back', () => {
+  it('is reported as a lock that was released, with the time that it was held for itself', async () => {
+    const service = tenureOf({}, { tenure: '10s' });
+    const { clock, released, store } = service;
+    const { passOn } = await holderAndNext(service);
+    await clock.advance(200);
+    const lock = await passOn();
+    await clock.advance(50);
+    await lock.release();
+    expect(released).toEqual([
+      { keys: ['key'], fencingToken: 10, heldMs: 200 },
+      { keys: ['key'], fencingToken: 11, heldMs: 50 },
+    ]);
+    expect(store.released).toHaveLength(1);
+  });
+});
+
+describe('a turn', () => {
+  it('is renewed when the lease is due, whenever it was passed on', async () => {
+    const service = tenureOf({}, { tenure: '10s' });
+    const { clock, store } = service;
+    jest.spyOn(clock, 'random').mockReturnValue(0);
+    const { passOn } = await holderAndNext(service);
+    await clock.advance(250);
+    await passOn();
+    await clock.advance(50);
+    expect(store.extended).toEqual([]);
+    await clock.advance(10);
+    expect(store.extended).toHaveLength(1);
+  });
+});
+
+describe('how long a lock was held', () => {
+  it('counts from the sending of its request', async () => {
+    const { clock, store, locks, released } = scriptedService();
+    store.onAcquire = () => {
+      clock.block(300);
+      return { status: 'granted', fencingToken: 1 };
+    };
+    const lock = await locks.acquire('key');
+    await clock.advance(100);
+    await lock.release();
+    expect(released).toMatchObject([{ heldMs: 400 }]);
+  });
+});
