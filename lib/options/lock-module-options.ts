@@ -46,7 +46,7 @@ export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS> {}
 
 const HANDOFF = {
   /**
-   * How many callers at the most while another process waits for the key.
+   * How many callers at the most while another process waits for the key, once `minTenure` has passed.
    *
    * @defaultValue 16
    */
@@ -57,6 +57,12 @@ const HANDOFF = {
    * @defaultValue 20 ms
    */
   tenure: withDefault(duration(), '20ms'),
+  /**
+   * For so long `turns` does not count, so that a change of process is worth its cost. With `turns: 1` it means nothing.
+   *
+   * @defaultValue 2 ms
+   */
+  minTenure: withDefault(duration(), '2ms'),
 };
 
 /** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
@@ -85,7 +91,7 @@ const turns = group(HANDOFF, `false, or an object such as { turns: 16, tenure: '
 const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> = {
   unit: '',
   resolve: (given, name) =>
-    given === false ? { turns: 1, tenureMs: 0 } : turns.resolve(given, name),
+    given === false ? { turns: 1, tenureMs: 0, minTenureMs: 0 } : turns.resolve(given, name),
 };
 
 const hasControlCharacter = (text: string): boolean =>

@@ -21,13 +21,14 @@ interface Bounds {
 export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boolean {
   const { tenure, ttlMs, options } = lease;
   const { handoff, clockDrift, now } = bounds;
+  const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken !== undefined &&
     // A place that is held passes to whoever waits for one; a reader has nothing to pass on that others could not have at once.
     request.mode !== 'shared' &&
     holdModeOf(lease.token) === request.mode &&
-    (!tenure.othersWait || tenure.turns < handoff.turns) &&
-    elapsedMs(tenure.since, now) < handoff.tenureMs &&
+    (!tenure.othersWait || tenure.turns < handoff.turns || isWorthMore(handoff, sinceMs)) &&
+    sinceMs < handoff.tenureMs &&
     // Who asks for another lease gets it from the store.
     isAlike({ ttlMs, autoExtend: options.autoExtend }, request) &&
     // What is left of this one need not cover it.
@@ -36,6 +37,10 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
   );
 }
+
+/** To change the process costs a round trip and a wake-up: a tenure that ends before it has paid for those is lost to everybody. */
+const isWorthMore = ({ turns, minTenureMs }: Handoff, sinceMs: number): boolean =>
+  turns > 1 && sinceMs < minTenureMs;
 
 interface Turn {
   readonly keeper: LeaseKeeper;

@@ -196,7 +196,10 @@ describe('callers of one process', () => {
   });
 
   it('who hold the lock at the same time would be seen: nobody overlaps', async () => {
-    const service = turnsService({ handoff: { turns: 3, tenure: 20 } }, { othersWait: true });
+    const service = turnsService(
+      { handoff: { turns: 3, tenure: 20, minTenure: 0 } },
+      { othersWait: true },
+    );
     let holders = 0;
     const work = async (): Promise<void> => {
       const lock = await service.locks.acquire('key');
@@ -211,27 +214,40 @@ describe('callers of one process', () => {
   });
 });
 
+/** However quick they are. */
+const THREE = { turns: 3, tenure: '10s', minTenure: 0 } as const;
+
 describe('a tenure ends', () => {
   it('after so many turns while others wait', async () => {
-    const service = turnsService({ handoff: { turns: 3, tenure: '10s' } }, { othersWait: true });
+    const service = turnsService({ handoff: THREE }, { othersWait: true });
     expect(turnsPerLease(await takeTurns(service, 7))).toEqual([3, 3, 1]);
   });
 
-  it('after 16 turns by default', async () => {
+  it('after 16 turns or 2 ms by default, whichever comes later', async () => {
     const service = turnsService({ handoff: {} }, { othersWait: true });
-    expect(turnsPerLease(await takeTurns(service, 20))).toEqual([16, 4]);
+    expect(turnsPerLease(await takeTurns(service, 20, 0.125))).toEqual([16, 4]);
+    const quick = turnsService({ handoff: {} }, { othersWait: true });
+    // Turns that begin after 0 to 1.9 ms.
+    expect(turnsPerLease(await takeTurns(quick, 25, 0.1))).toEqual([20, 5]);
+  });
+
+  it('after the time that turns do not count in, but no later than its end', async () => {
+    const handoff = { turns: 1, tenure: 6, minTenure: 4 };
+    const one = turnsService({ handoff }, { othersWait: true });
+    expect(turnsPerLease(await takeTurns(one, 3, 1))).toEqual([1, 1, 1]);
+    const two = turnsService({ handoff: { ...handoff, turns: 2 } }, { othersWait: true });
+    expect(turnsPerLease(await takeTurns(two, 9, 1))).toEqual([4, 4, 1]);
+    const short = turnsService({ handoff: { turns: 2, tenure: 1 } }, { othersWait: true });
+    expect(turnsPerLease(await takeTurns(short, 5, 0.5))).toEqual([2, 2, 1]);
   });
 
   it('after so many turns where nobody knows whether others wait', async () => {
-    const service = turnsService(
-      { handoff: { turns: 3, tenure: '10s' } },
-      { othersWait: undefined },
-    );
+    const service = turnsService({ handoff: THREE }, { othersWait: undefined });
     expect(turnsPerLease(await takeTurns(service, 4))).toEqual([3, 1]);
   });
 
   it('after so many turns where the process had to wait for another one, which may be in line again by now', async () => {
-    const service = turnsService({ handoff: { turns: 3, tenure: '10s' } });
+    const service = turnsService({ handoff: THREE });
     const { store, clock } = service;
     const grant = store.onAcquire;
     let looks = 0;
@@ -252,8 +268,24 @@ describe('a tenure ends', () => {
   });
 
   it('not after that many while nobody else waits', async () => {
-    const service = turnsService({ handoff: { turns: 3, tenure: '10s' } });
+    const service = turnsService({ handoff: THREE });
     expect(turnsPerLease(await takeTurns(service, 40))).toEqual([40]);
+  });
+
+  it('not after that many when the holder before was of this process, and the store says so', async () => {
+    const service = turnsService({ handoff: { turns: 2, tenure: '10s' } });
+    const { store } = service;
+    const answer = store.onAcquire;
+    store.onAcquire = async (request) => {
+      const outcome = await answer(request);
+      return outcome.status === 'held' ? { ...outcome, holder: store.acquired[0]?.token } : outcome;
+    };
+    const holder = await service.locks.acquire('key', { ttl: 2_000 });
+    const waiting = Array.from({ length: 6 }, () => service.locks.acquire('key'));
+    await settled();
+    await holder.release();
+    for (const acquiring of waiting) await (await acquiring).release();
+    expect(service.leases).toHaveLength(2);
   });
 
   it('after so long, whoever waits', async () => {
@@ -393,6 +425,15 @@ describe('a lease is not passed on', () => {
     const { holder, waiting } = await holderAndLine(service, 1);
     service.clock.block(1_000);
     expect(await holder.release()).toBe(false);
+    await comesFromTheStore(service, waiting[0] as Promise<Lock>);
+  });
+
+  it('when exactly half of its validity is left', async () => {
+    const service = turnsService();
+    service.store.onExtend = () => silence<ExtendOutcome>();
+    const { holder, waiting } = await holderAndLine(service, 1);
+    await service.clock.advance(499);
+    await holder.release();
     await comesFromTheStore(service, waiting[0] as Promise<Lock>);
   });
 
@@ -652,6 +693,26 @@ describe('the event loop', () => {
     const inARow = seen.map((count, index) => count - (seen[index - 1] ?? 0));
     expect(Math.max(...inARow)).toBeLessThanOrEqual(4);
     expect(Math.max(...inARow)).toBeGreaterThan(1);
+  });
+
+  it.each([
+    [9, true],
+    [10, false],
+  ])('has the next wait for its turn after %d ms: at once is %s', async (heldMs, atOnce) => {
+    const service = turnsService();
+    const { holder, waiting } = await holderAndLine(service, 1);
+    let isGranted = false;
+    const next = waiting[0]?.then((lock) => {
+      isGranted = true;
+      return lock;
+    });
+    service.clock.block(heldMs);
+    const released = holder.release();
+    for (let turn = 0; turn < 100; turn += 1) await Promise.resolve();
+    expect(isGranted).toBe(atOnce);
+    await released;
+    await (await next)?.release();
+    expect(service.leases).toHaveLength(1);
   });
 
   /** A holder that has held for so long that the next has its turn only when the event loop comes round. */

@@ -105,8 +105,8 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'turns-without-bound',
     file: 'lib/queue/hand-over.ts',
-    find: '    (!tenure.othersWait || tenure.turns < handoff.turns) &&\n    elapsedMs(tenure.since, now) < handoff.tenureMs &&\n',
-    replace: '    elapsedMs(tenure.since, now) < handoff.tenureMs * 1_000 &&\n',
+    find: '    (!tenure.othersWait || tenure.turns < handoff.turns || isWorthMore(handoff, sinceMs)) &&\n    sinceMs < handoff.tenureMs &&\n',
+    replace: '    sinceMs < handoff.tenureMs * 1_000 &&\n',
     profile: 'line',
     explanation: 'The callers of one process take turns for as long as there are any.',
     breaks: 'go one after the other under one lease before other processes have their turn',
