@@ -189,7 +189,7 @@ const MODULE = {
   replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
   /**
    * How long callers of this process that wait for the same keys may take turns under one lease: for `tenure`, and while other processes
-   * wait for `turns` turns at the most. `false`: one lease for each.
+   * wait for `turns` turns, or for `minTenure` (2 ms) if that is longer. `false`: one lease for each.
    *
    * Between turns Redis is not asked; each caller has a lock and a larger fencing token of its own. Afterwards the lease goes back to
    * Redis, and to other processes that wait.
