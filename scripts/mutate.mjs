@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
+import { format, resolveConfig } from 'prettier';
 import { compiledProject } from './compile.mjs';
 import { specsOf } from './test-parts.mjs';
 
@@ -43,7 +44,7 @@ const TABLE = 'docs/testing.md';
 
 /** The row of a folder in the documentation: mutants, killed, score, and what is said of them. */
 const rowOf = (folder) =>
-  new RegExp(`^\\| \`lib/${folder}\` *\\| *\\d+ *\\| *\\d+ *\\| *([\\d.]+) % *(?=\\|)`, 'm');
+  new RegExp(`^\\| \`lib/${folder}\` *\\| *\\d+ *\\| *\\d+ *\\| *([\\d.]+) % *\\|.*\\|$`, 'm');
 
 function settings() {
   const { values, positionals } = parseArgs({
@@ -131,11 +132,15 @@ const recordedScore = (folder) => {
   return score === undefined ? 0 : Number(score);
 };
 
-function record({ folder, mutants, killed, score }) {
+async function record({ folder, mutants, killed, score }) {
   const text = readFileSync(TABLE, 'utf8');
-  const row = `| \`lib/${folder}\` | ${mutants} | ${killed} | ${score.toFixed(1)} % `;
+  const row = `| \`lib/${folder}\` | ${mutants} | ${killed} | ${score.toFixed(1)} % | \`npm run test:mutation\` |`;
   if (!rowOf(folder).test(text)) throw new Error(`${TABLE} has no row for lib/${folder}.`);
-  writeFileSync(TABLE, text.replace(rowOf(folder), row));
+  const options = await resolveConfig(TABLE);
+  writeFileSync(
+    TABLE,
+    await format(text.replace(rowOf(folder), row), { ...options, filepath: TABLE }),
+  );
 }
 
 const { folders, isRecorded, workers } = settings();
@@ -149,7 +154,7 @@ for (const folder of folders) {
 }
 for (const { folder, mutants, killed, score } of scores)
   console.log(`mutation: lib/${folder}: ${score.toFixed(1)} % (${killed} of ${mutants})`);
-if (isRecorded) scores.forEach(record);
+if (isRecorded) for (const score of scores) await record(score);
 for (const { folder, score } of scores) {
   const least = recordedScore(folder);
   if (score >= least - TOLERANCE) continue;

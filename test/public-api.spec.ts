@@ -15,9 +15,9 @@ import {
   LockStoreUnavailableError,
   WorkExhaustedError,
   type LockErrorBody,
-  type LockLostReason,
 } from 'nestjs-holdfast';
 import * as testing from 'nestjs-holdfast/testing';
+import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
@@ -104,20 +104,7 @@ const cases: readonly Case[] = [
       'Try again later, or wait longer.',
     facts: { keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 },
   },
-  ...(
-    [
-      ['expired', 'its validity ran out before it was renewed'],
-      ['stolen', 'another owner holds it now'],
-      [
-        'released-elsewhere',
-        'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
-      ],
-      ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
-      ['max-hold', 'it was held for longer than "maxHold"'],
-      ['shutdown', 'the application shut down before the work ended'],
-      ['released', 'it was released already'],
-    ] satisfies [LockLostReason, string][]
-  ).map(([reason, sentence]) => ({
+  ...LOSS_SENTENCES.map(([reason, sentence]) => ({
     error: new LockLostError({ keys: ['order:42'], reason, fencingToken: 7 }),
     body: {
       statusCode: 409,

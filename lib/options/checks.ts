@@ -75,6 +75,24 @@ export const abortSignal = tested<AbortSignal | undefined>(
   (given) => given instanceof AbortSignal,
 );
 
+const hasControlCharacter = (text: string): boolean =>
+  // eslint-disable-next-line no-control-regex -- they are what is looked for
+  /[\u0000-\u001f\u007f]/.test(text);
+
+/** What keys in the store begin with. */
+export const keyPrefix = tested<string>(
+  `a text without control characters, with at most one Cluster hash tag such as '{app}:'`,
+  (given) =>
+    typeof given === 'string' &&
+    !hasControlCharacter(given) &&
+    !/[{}]/.test(given.replace(/\{[^{}]+\}/, '')),
+);
+
+export const clockDrift = tested<number>(
+  'a fraction from 0 to 0.5, such as 0.01',
+  (given) => typeof given === 'number' && given >= 0 && given <= 0.5,
+);
+
 /** Options of an option. */
 export const group = <S extends Schema>(
   schema: S,

@@ -1,10 +1,12 @@
 import type { LockError, LockErrorBody } from '../errors.js';
 import { RESERVED_TOKENS } from '../store/owner-token.js';
 import {
+  clockDrift,
   count,
   duration,
   flag,
   group,
+  keyPrefix,
   serviceName,
   tested,
   timerDuration,
@@ -58,7 +60,7 @@ const HANDOFF = {
    */
   tenure: withDefault(duration(), '20ms'),
   /**
-   * For so long `turns` does not count, so that a change of process is worth its cost. With `turns: 1` it means nothing.
+   * How long a tenure lasts before `turns` counts, so that a change of process is worth its cost. Without effect where `turns` is 1.
    *
    * @defaultValue 2 ms
    */
@@ -93,23 +95,6 @@ const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> =
   resolve: (given, name) =>
     given === false ? { turns: 1, tenureMs: 0, minTenureMs: 0 } : turns.resolve(given, name),
 };
-
-const hasControlCharacter = (text: string): boolean =>
-  // eslint-disable-next-line no-control-regex -- they are what is looked for
-  /[\u0000-\u001f\u007f]/.test(text);
-
-const keyPrefix = tested<string>(
-  `a text without control characters, with at most one Cluster hash tag such as '{app}:'`,
-  (given) =>
-    typeof given === 'string' &&
-    !hasControlCharacter(given) &&
-    !/[{}]/.test(given.replace(/\{[^{}]+\}/, '')),
-);
-
-const clockDrift = tested<number>(
-  'a fraction from 0 to 0.5, such as 0.01',
-  (given) => typeof given === 'number' && given >= 0 && given <= 0.5,
-);
 
 const MODULE = {
   /**
@@ -194,7 +179,7 @@ const MODULE = {
    * Between turns Redis is not asked; each caller has a lock and a larger fencing token of its own. Afterwards the lease goes back to
    * Redis, and to other processes that wait.
    *
-   * @defaultValue `{ turns: 16, tenure: '20ms' }`
+   * @defaultValue `{ turns: 16, tenure: '20ms', minTenure: '2ms' }`
    */
   handoff: withDefault(handoff, {}),
   /**

@@ -24,10 +24,10 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
   const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken !== undefined &&
-    // A place that is held passes to whoever waits for one; a reader has nothing to pass on that others could not have at once.
+    // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
     request.mode !== 'shared' &&
     holdModeOf(lease.token) === request.mode &&
-    (!tenure.othersWait || tenure.turns < handoff.turns || isWorthMore(handoff, sinceMs)) &&
+    (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
     // Who asks for another lease gets it from the store.
     isAlike({ ttlMs, autoExtend: options.autoExtend }, request) &&
@@ -38,8 +38,8 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
   );
 }
 
-/** To change the process costs a round trip and a wake-up: a tenure that ends before it has paid for those is lost to everybody. */
-const isWorthMore = ({ turns, minTenureMs }: Handoff, sinceMs: number): boolean =>
+/** Whether a tenure has not yet paid for the round trip and the wake-up that a change of process costs. `turns: 1` asks for that change. */
+const isTooShort = ({ turns, minTenureMs }: Handoff, sinceMs: number): boolean =>
   turns > 1 && sinceMs < minTenureMs;
 
 interface Turn {

@@ -14,9 +14,9 @@ import {
   WorkExhaustedError,
   type HeldHere,
   type LockErrorBody,
-  type LockLostReason,
   type NodeFailure,
 } from '../../lib/errors.js';
+import { LOSS_SENTENCES } from '../support/loss-sentences.js';
 
 const [ONE, TWO] = [['order:1'], ['order:1', 'order:2']];
 
@@ -248,24 +248,16 @@ describe('LockNotAcquiredError', () => {
 });
 
 describe('LockLostError', () => {
-  it.each<[LockLostReason, string]>([
-    ['expired', 'its validity ran out before it was renewed'],
-    ['stolen', 'another owner holds it now'],
-    [
-      'released-elsewhere',
-      'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
-    ],
-    ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
-    ['max-hold', 'it was held for longer than "maxHold"'],
-    ['shutdown', 'the application shut down before the work ended'],
-    ['released', 'it was released already'],
-  ])('says what happened, and that the work may have taken effect (%s)', (reason, happened) => {
-    const advice =
-      'The work done under it may have taken effect; check before you repeat it, and let the resource refuse old fencing tokens.';
-    const messageOf = (keys: readonly string[]) => new LockLostError({ keys, reason }).message;
-    expect(messageOf(ONE)).toBe(`Lock "order:1" was lost: ${happened}. ${advice}`);
-    expect(messageOf(TWO)).toBe(`Locks "order:1", "order:2" were lost: ${happened}. ${advice}`);
-  });
+  it.each(LOSS_SENTENCES)(
+    'says what happened, and that the work may have taken effect (%s)',
+    (reason, happened) => {
+      const advice =
+        'The work done under it may have taken effect; check before you repeat it, and let the resource refuse old fencing tokens.';
+      const messageOf = (keys: readonly string[]) => new LockLostError({ keys, reason }).message;
+      expect(messageOf(ONE)).toBe(`Lock "order:1" was lost: ${happened}. ${advice}`);
+      expect(messageOf(TWO)).toBe(`Locks "order:1", "order:2" were lost: ${happened}. ${advice}`);
+    },
+  );
 
   it('does not speak of a loss where the lock was never held', () => {
     expect(new LockLostError({ keys: ONE, reason: 'not-held' }).message).toBe(

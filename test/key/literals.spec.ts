@@ -41,7 +41,7 @@ describe('a word of a key that is called like a parameter', () => {
     ['order/id', ['[/id]']],
     ['order id', ['[ id]']],
     ['order\u00b7id', []],
-  ])('may be meant as text elsewhere, and is told of (%s)', (template, literals) => {
+  ])('may be meant as text elsewhere, and is reported (%s)', (template, literals) => {
     expect(literalsOf(template)).toEqual(literals);
   });
 
@@ -79,7 +79,7 @@ describe('a word of a key that is called like a parameter', () => {
 });
 
 describe('a word of a key that is not called like a parameter', () => {
-  it('is told of as a route would write it, for the routes to look at', () => {
+  it('is reported as a route would write it, for the routes to look at', () => {
     expect(literalsOf('/:order/:item:x')).toEqual([':ORDER', ':ITEM', ':x']);
   });
 });

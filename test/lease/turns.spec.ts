@@ -4,7 +4,7 @@ import { scriptedService } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
 
-/** A service that was granted a lock with these tokens; whoever asks after that is refused. */
+/** A service that was granted a lock with these tokens; later requests are refused. */
 function tenureOf(grant: Partial<Granted>, options: LockModuleOptions['handoff'] = {}) {
   const scripted = scriptedService({ handoff: options ?? {}, wait: '1m' });
   const { store, locks } = scripted;

@@ -148,7 +148,7 @@ describe('a caller who does not wait', () => {
     expect(store.released).toHaveLength(1);
   });
 
-  it('gets nothing from a service that is closed, whoever sends away those who wait after that', async () => {
+  it('gets nothing from a service that is closed, also when its callers are sent away after that', async () => {
     const { store, locks } = scriptedService();
     await locks.shutdown();
     locks.refuseWaiting();

@@ -42,7 +42,7 @@ describe('pending tasks', () => {
     expect(await isOver(waiting)).toBe(true);
   });
 
-  it('may fail: who added one is told, and who waits is not', async () => {
+  it('may fail: the caller that added one gets the error, the caller that waits does not', async () => {
     const tasks = new PendingTasks();
     const failing = deferred<never>();
     const added = tasks.add(failing.promise);

@@ -105,7 +105,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'turns-without-bound',
     file: 'lib/queue/hand-over.ts',
-    find: '    (!tenure.othersWait || tenure.turns < handoff.turns || isWorthMore(handoff, sinceMs)) &&\n    sinceMs < handoff.tenureMs &&\n',
+    find: '    (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&\n    sinceMs < handoff.tenureMs &&\n',
     replace: '    sinceMs < handoff.tenureMs * 1_000 &&\n',
     profile: 'line',
     explanation: 'The callers of one process take turns for as long as there are any.',
