@@ -265,6 +265,7 @@ describe('options for Sentinel', () => {
       onError: drop,
       onClose: drop,
       onEnd: drop,
+      onSlots: drop,
     });
     const client = duplicate.mock.results.at(-1)?.value as Redis;
     duplicate.mockRestore();

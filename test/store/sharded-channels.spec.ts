@@ -50,6 +50,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
     onLost: () => undefined,
     onThere: () => undefined,
     onRefused: () => undefined,
+    onSlots: () => undefined,
   });
   if (subscribeAt !== undefined) {
     const elsewhere = (events: SubscriberEvents): SubscriberClient =>
@@ -105,6 +106,25 @@ describe('channels of the slots of a Cluster', () => {
     await runtime.advance(10_000);
     await gone;
     expect(asked).toBe(1);
+  });
+
+  it('are given up when their slots have another master, and stay when nobody knows which', async () => {
+    const { channels, connection, gone } = await setUp();
+    await channels.open();
+    const owner = jest.spyOn(connection.client, 'ownerOf').mockReturnValue(undefined);
+    await channels.check();
+    expect(await Promise.race([gone, cluster.nodes[0]?.command('PING')])).toBe('PONG');
+    owner.mockReturnValue('127.0.0.1:1');
+    await channels.check();
+    await gone;
+  });
+
+  it('are not relied on when their slot has got another master meanwhile', async () => {
+    const { channels, connection } = await setUp();
+    const { client } = connection;
+    const owner = client.ownerOf(0);
+    jest.spyOn(client, 'ownerOf').mockReturnValueOnce(owner).mockReturnValue('127.0.0.1:1');
+    await expect(channels.open()).rejects.toBeInstanceOf(NotTheMaster);
   });
 
   it('stay while their master knows of them', async () => {

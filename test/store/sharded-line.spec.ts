@@ -1,7 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, type Lock } from 'nestjs-holdfast';
+import { IoredisCluster } from '../../lib/store/redis/client/ioredis-client.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';
@@ -45,16 +56,21 @@ afterAll(async () => {
 interface ServiceOptions {
   readonly username?: string;
   readonly keyPrefix?: string;
+  /** How often it is asked where slots are, in ms. Default: only where there is a reason to. */
+  readonly slotsRefreshInterval?: number;
 }
 
 /** Services are processes: each has an inbox of its own. */
-function service({ username, ...options }: ServiceOptions = {}): LockService {
+function service({
+  username,
+  slotsRefreshInterval = 0,
+  ...options
+}: ServiceOptions = {}): LockService {
   const redisOptions = username === undefined ? {} : { username, password: 'secret' };
   const client = new Cluster(cluster.startupNodes, {
     lazyConnect: true,
     redisOptions,
-    // Where slots are is not asked now and then, only where there is a reason to.
-    slotsRefreshInterval: 0,
+    slotsRefreshInterval,
   });
   const locks = new LockService({ redis: client, ttl: TTL_MS, ...options });
   closings.push(async () => {
@@ -334,6 +350,51 @@ describe('a line on a Cluster', () => {
       );
     }
   }, 90_000);
+
+  it('follows a slot of which it had heard at a node that is not its master any more', async () => {
+    const key = await newKey();
+    const master = await masterOf(key);
+    const tellsTruth = listensAt(await replicaOf(master), master);
+    const { lock, waiting } = await heldAndAwaited(key, service({ slotsRefreshInterval: 50 }));
+    expect(await isHeard(key)).toBe(false);
+    tellsTruth();
+    await eventually(() => isHeard(key), { withinMs: SOON_MS });
+    await lock.release();
+    await expectSoon(waiting);
+  });
+
+  /** A master that died, and is back, counts who listens there until it learns that it has a successor. Returns how to end that. */
+  function listensAt(old: RedisServer, successor: RedisServer): () => void {
+    const { prototype } = IoredisCluster;
+    const { ownerOf, openSubscriber, command } = prototype;
+    const [oldAddress, address] = [old, successor].map(({ port }) => `127.0.0.1:${String(port)}`);
+    const lies = [
+      jest.spyOn(prototype, 'ownerOf').mockImplementation(function (this: IoredisCluster, slot) {
+        const owner = ownerOf.call(this, slot);
+        return owner === address ? oldAddress : owner;
+      }),
+      jest.spyOn(prototype, 'openSubscriber').mockImplementation(function (
+        this: IoredisCluster,
+        events,
+        at,
+      ) {
+        if (at !== oldAddress) return openSubscriber.call(this, events, at);
+        return new IoredisSubscriber(new Redis({ port: old.port, lazyConnect: true }), events);
+      }),
+      jest.spyOn(prototype, 'command').mockImplementation(function (
+        this: IoredisCluster,
+        name,
+        ...args
+      ) {
+        return name === 'spublish' ? Promise.resolve(1) : command.call(this, name, ...args);
+      }),
+    ];
+    const end = (): void => {
+      for (const lie of lies) lie.mockRestore();
+    };
+    closings.push(end);
+    return end;
+  }
 
   async function replicaOf(master: RedisServer): Promise<RedisServer> {
     const role = (await master.command('ROLE')) as [string, number, [string, string][]];

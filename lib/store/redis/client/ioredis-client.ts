@@ -137,6 +137,7 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
   constructor(client: Cluster, events: ClientEvents, runtime: Runtime) {
     super(client, events);
     this.#runtime = runtime;
+    client.on('refresh', events.onSlots);
   }
 
   openSubscriber(events: SubscriberEvents, address?: string): SubscriberClient {

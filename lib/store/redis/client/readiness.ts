@@ -22,6 +22,8 @@ export interface ConnectionEvents {
   readonly onThere: (run: string | undefined) => void;
   /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
   readonly onRefused: (problem: string) => void;
+  /** Slots of a Cluster may have another master than before. */
+  readonly onSlots: () => void;
 }
 
 export interface ReadinessOptions extends ConnectionEvents {
@@ -81,6 +83,7 @@ export class Readiness {
       onEnd: () => {
         this.#wakeAll();
       },
+      onSlots: options.onSlots,
     });
   }
 

@@ -51,6 +51,8 @@ export interface ClientEvents {
   /** The connection is gone; a new one follows unless it has ended. */
   readonly onClose: () => void;
   readonly onEnd: () => void;
+  /** Of a Cluster: `ownerOf` may answer otherwise than before. */
+  readonly onSlots: () => void;
 }
 
 /** One master of a Cluster. */

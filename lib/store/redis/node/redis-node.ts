@@ -80,6 +80,9 @@ export class RedisNode {
       onRefused: (problem) => {
         this.#watch.refused(problem);
       },
+      onSlots: () => {
+        this.#inbox.check();
+      },
     });
     const { name, isCluster } = source;
     const watch = new NodeWatch({

@@ -16,7 +16,7 @@ export interface Channels {
    * @param tag a hash tag that falls into the slot
    */
   add(slot: number, tag: string): Promise<void>;
-  /** Commands go over a new connection, perhaps to another server: what is heard no longer is told as gone. Never rejects. */
+  /** Commands may go to another server than before: `onGone` is called where that does not know who listens. Never rejects. */
   check(): Promise<void>;
   close(): void;
 }

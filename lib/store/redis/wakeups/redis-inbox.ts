@@ -94,7 +94,7 @@ export class RedisInbox {
     }
   }
 
-  /** Commands go over a new connection, which may lead to another server than before. */
+  /** Commands may go to another server than before. */
   check(): void {
     if (this.#isSubscribed) void this.#channels.check();
   }

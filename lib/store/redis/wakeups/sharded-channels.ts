@@ -3,11 +3,12 @@ import { NotTheMaster, tryPublishing, type Channels, type ChannelsOptions } from
 import type { RedisClient } from '../client/redis-client.js';
 import { Subscriber } from '../client/subscriber.js';
 
-/** A connection to one master, and the channels that it is subscribed to. */
+/** A connection to one master. */
 interface AtMaster {
   readonly subscriber: Subscriber;
   readonly connected: Promise<void>;
-  readonly channels: Set<string>;
+  /** Whose channels it is subscribed to. */
+  readonly slots: Set<number>;
 }
 
 /**
@@ -54,9 +55,19 @@ export class ShardedChannels implements Channels {
     return adding;
   }
 
-  /** Each of them is checked in intervals. */
+  /**
+   * A master that died, and is back, takes itself for the master until it hears of its successor: it counts who listens there. A channel
+   * is heard only at the node to which commands for its slot go.
+   */
   check(): Promise<void> {
+    for (const [address, { subscriber, slots }] of this.#subscribers)
+      if (Array.from(slots).some((slot) => this.#isElsewhere(slot, address))) subscriber.end();
     return Promise.resolve();
+  }
+
+  #isElsewhere(slot: number, address: string): boolean {
+    const owner = this.#client.ownerOf(slot);
+    return owner !== undefined && owner !== address;
   }
 
   close(): void {
@@ -73,12 +84,13 @@ export class ShardedChannels implements Channels {
     try {
       const address = this.#client.ownerOf(slot);
       if (address === undefined) throw new Error(`no master of slot ${String(slot)} is known yet`);
-      const { subscriber, connected, channels } = this.#subscriberAt(address);
+      const { subscriber, connected, slots } = this.#subscriberAt(address);
       await connected;
-      if (channels.has(channel)) return;
+      if (slots.has(slot)) return;
       await subscriber.subscribe(channel, 'sharded');
       await tryPublishing(this.#options, channel, 'sharded');
-      channels.add(channel);
+      if (this.#isElsewhere(slot, address)) throw new NotTheMaster();
+      slots.add(slot);
     } catch (error) {
       this.#lookWhereSlotsAre();
       throw error;
@@ -90,7 +102,7 @@ export class ShardedChannels implements Channels {
     if (known !== undefined) return known;
     if (this.#closed) throw new Error('closed');
     const { scheduler, timeLimitMs, onMessage, onGone } = this.#options;
-    const channels = new Set<string>();
+    const slots = new Set<number>();
     const subscriber = new Subscriber((events) => this.#client.openSubscriber(events, address), {
       scheduler,
       timeLimitMs,
@@ -101,11 +113,11 @@ export class ShardedChannels implements Channels {
         onGone();
       },
       onCheck: () => {
-        void this.#check(subscriber, channels);
+        void this.#checkListeners(subscriber, slots);
       },
     });
     const connected = subscriber.connect();
-    const atMaster = { subscriber, connected, channels };
+    const atMaster = { subscriber, connected, slots };
     this.#subscribers.set(address, atMaster);
     connected.catch(() => {
       if (this.#subscribers.get(address) === atMaster) this.#subscribers.delete(address);
@@ -114,8 +126,8 @@ export class ShardedChannels implements Channels {
   }
 
   /** A master that was made a replica may keep its listeners, and its successor does not know of them. */
-  async #check(subscriber: Subscriber, channels: ReadonlySet<string>): Promise<void> {
-    const [channel] = channels;
+  async #checkListeners(subscriber: Subscriber, [slot]: Iterable<number>): Promise<void> {
+    const channel = slot === undefined ? undefined : this.#bySlot.get(slot);
     if (channel === undefined) return;
     const trial = tryPublishing(this.#options, channel, 'sharded');
     await trial.catch((error: unknown) => {
