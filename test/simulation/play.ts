@@ -13,7 +13,7 @@ import { World } from './world/world.js';
 /** A world that has not come to rest by then never will, in ms. */
 const LONGEST_MS = 600_000;
 
-/** Longer than any lease or place in line lasts, in ms. */
+/** Longer than any lease or place in line lasts, in ms; a clock that was set back adds what it was set back by. */
 const ALL_IS_OVER_MS = 120_000;
 
 export interface Played {
@@ -118,11 +118,18 @@ class WorldStage {
     });
   }
 
+  #setBackMs(server: number): number {
+    const steps = this.#scenario.faults.map((fault) =>
+      fault.kind === 'server-clock-set' && fault.server === server ? fault.byMs : 0,
+    );
+    return -steps.filter((byMs) => byMs < 0).reduce((sum, byMs) => sum + byMs, 0);
+  }
+
   #lookAtKeys(): void {
     this.servers.forEach(({ server, clock }, index) => {
       for (const { name } of server.keys(clock.wallUs))
         if (/^lock:[^{]/.test(name)) this.history.record({ type: 'orphan', server: index, name });
-      const laterUs = clock.wallUs + ALL_IS_OVER_MS * 1_000;
+      const laterUs = clock.wallUs + (ALL_IS_OVER_MS + this.#setBackMs(index)) * 1_000;
       for (const { name, ttlMs } of server.keys(laterUs))
         this.history.record({ type: 'left-key', server: index, name, ttlMs });
     });
