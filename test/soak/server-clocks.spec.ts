@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockLostError } from '../../lib/errors.js';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { ClockShim } from '../simulation/redis/clock-shim.js';
 import { Locks } from '../support/locks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -33,9 +34,11 @@ const setClock = (server: RedisServer, byMs: number): Promise<unknown> =>
 async function withTwo(
   masters: readonly RedisServer[],
   use: (one: Locks, other: Locks) => Promise<void>,
+  options: Partial<LockModuleOptions> = {},
 ): Promise<void> {
   const urls = masters.map(({ url }) => url);
-  const open = (): Locks => new Locks({ redis: urls.length === 1 ? urls[0]! : urls, ttl: TTL_MS });
+  const redis = urls.length === 1 ? urls[0]! : urls;
+  const open = (): Locks => new Locks({ redis, ttl: TTL_MS, ...options });
   const [one, other] = [open(), open()];
   try {
     await use(one, other);
@@ -68,6 +71,41 @@ describe('the clock of the only server', () => {
       const next = await other.acquire('key');
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     });
+  });
+});
+
+describe('a server with a restart guard whose clock is set back', () => {
+  const restartGuard = { maxTtl: TTL_MS, bootstrap: true };
+
+  it('has forgotten nothing, and goes on granting', async () => {
+    await withTwo(
+      servers.slice(0, 1),
+      async (one, other) => {
+        await one.open();
+        await setClock(servers[0]!, -HOUR_MS / 60);
+        const lock = await one.acquire('key');
+        await setClock(servers[0]!, -HOUR_MS / 60);
+        expect(await (await other.acquire('another')).release()).toBe(true);
+        expect(await lock.release()).toBe(true);
+      },
+      { restartGuard },
+    );
+  });
+
+  it('goes on granting also after it was quarantined', async () => {
+    await withTwo(
+      servers.slice(0, 1),
+      async (one) => {
+        await one.open();
+        await servers[0]!.command('FLUSHALL');
+        await expect(one.tryAcquire('key')).rejects.toThrow('restartGuard');
+        await setClock(servers[0]!, TTL_MS);
+        expect(await (await one.acquire('key')).release()).toBe(true);
+        await setClock(servers[0]!, -HOUR_MS / 60);
+        expect(await (await one.acquire('key')).release()).toBe(true);
+      },
+      { restartGuard },
+    );
   });
 });
 
