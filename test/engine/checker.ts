@@ -58,7 +58,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
   const recoveries = faults.map((done) => recoveryOf(done, ttlMs));
   return [
     ...overlaps(grants, losses),
-    // "A shared lock that a fail-over brings back" may have a smaller one.
+    // "A shared lock that older data bring back" may have a smaller one.
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
     ...tokensOfPhases(grants, losses),
     ...tokensAhead(grants, mostAheadMs(plan.store)),

@@ -85,10 +85,10 @@ function exemption({ servers }: Scenario, done: readonly DoneFault[]): Exemption
   const differ = servers.some(({ clock }) => clock.skewMs !== 0 || clock.drift !== 0);
   // "Data lost and clock set back, or clocks that differ, both."
   if (stepped || (servers.length > 1 && differ)) return 'all';
-  // "A shared lock that a fail-over brings back."
-  const hasFailedOver = forgot.some(({ fault }) => fault.kind === 'fail-over');
+  // "A shared lock that older data bring back."
+  const hasOlderData = forgot.some(({ fault }) => bringsOlderData(fault));
   return (grant) =>
-    (hasFailedOver && grant.mode !== 'exclusive') ||
+    (hasOlderData && grant.mode !== 'exclusive') ||
     // "A token may be ahead of their clocks, by 5 ms and the time that the request takes (counted up to 100 ms)."
     (servers.length > 1 &&
       forgot.some(({ at }) => grant.grantedAt > at && grant.askedAt < at + AHEAD_MS));
@@ -100,6 +100,9 @@ const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'server-flushed' ||
   fault.kind === 'fail-over' ||
   (fault.kind === 'server-restarted' && fault.data !== 'kept');
+
+const bringsOlderData = (fault: DoneFault['fault']): boolean =>
+  fault.kind === 'fail-over' || (fault.kind === 'server-restarted' && fault.data === 'older');
 
 /** "Nested calls have the token of the lock that they run under." */
 const nestedTokens = (events: readonly SimEvent[]): readonly string[] =>
