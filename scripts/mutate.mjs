@@ -13,10 +13,12 @@ import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
 import { format, resolveConfig } from 'prettier';
 import { compiledProject } from './compile.mjs';
+import { ensureRedisServer } from './redis-server.mjs';
 import { specsOf } from './test-parts.mjs';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 process.chdir(projectRoot);
+process.env.REDIS_SERVER_BIN = ensureRedisServer();
 process.env.HOLDFAST_COMPILED = compiledProject(); // what child processes of tests run is never changed
 const { default: jestConfig } = await import('../jest.config.js');
 
