@@ -233,6 +233,20 @@ describe('the checker', () => {
       expect(found(told('x'))).toEqual(['once: q#9 was told the value "x" of "job", which is "p"']);
     });
 
+    it('lets an earlier attempt begin late that has lost its lock', () => {
+      const [ask, attempt] = attemptOf('q', 500);
+      const failed = { type: 'failed', client: 'q', ask: 9, error: 'Error', at: 503 } as const;
+      const begunWith = (fencingToken: number): readonly HistoryEvent[] => [
+        ask!,
+        { ...attempt, fencingToken } as HistoryEvent,
+        failed,
+      ];
+      expect(found(begunWith(9))).toEqual([]);
+      expect(found(begunWith(11))).toEqual([
+        'once: q#9 is attempt 1 at "job", which p#9 has marked as done',
+      ]);
+    });
+
     it('lets it be done again where a server has forgotten it', () => {
       expect(found(attemptOf('q', 500), { ...PLAN, steps: [KILLED, STOPPED] })).toEqual([]);
     });
