@@ -8,6 +8,18 @@ const COMPLETED_AFTER_MS = 50;
 
 const SLACK_MS = 20;
 
+/** "Again every 2 to 4 s at the latest." */
+const COMPLETED_AT_LAST_MS = 4_500;
+
+/** Has a server forget what it granted, at once. A clock that is set forward does, too. */
+const FORGETTING: ReadonlySet<string> = new Set(['server-flushed', 'key-lost', 'server-clock-set']);
+
+/** Wherever it is known less closely: which leases every server has by then. */
+export const areComplete =
+  (atMs: number) =>
+  ({ grantedAt }: Grant): boolean =>
+    grantedAt + COMPLETED_AT_LAST_MS < atMs;
+
 /**
  * "A bare majority": which leases every server had when a minority lost its data, and so survive that. Known only where nobody waits, and
  * nothing else goes wrong.
@@ -19,7 +31,7 @@ export function survivorsOf(
 ): ((grant: Grant) => boolean) | undefined {
   const [loss, second] = done;
   if (loss === undefined || second !== undefined || !isPlain(scenario)) return undefined;
-  if (loss.fault.kind !== 'server-flushed' && loss.fault.kind !== 'key-lost') return undefined;
+  if (!FORGETTING.has(loss.fault.kind)) return undefined;
   const { latencyUs, jitterUs } = scenario.network;
   const roundTripMs = (2 * (latencyUs + jitterUs)) / 1_000;
   const calling = callsOf(calls, 2 * roundTripMs);

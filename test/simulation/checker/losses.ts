@@ -3,7 +3,7 @@ import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { Fault, Operation, Scenario } from '../scenario.js';
-import { survivorsOf } from './bare-majority.js';
+import { areComplete, survivorsOf } from './bare-majority.js';
 
 /** For answers on their way, and timers that are late. */
 const SLACK_MS = 50;
@@ -57,8 +57,10 @@ export function lossesOf(
   calls: readonly HistoryEvent[],
 ): readonly Loss[] {
   const ttlMs = longestTtlMs(scenario);
-  const survives = survivorsOf(scenario, done, calls);
+  const survivors = survivorsOf(scenario, done, calls);
   return done.flatMap(({ fault, at, healedAt }) => {
+    const survives =
+      survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined);
     // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
     if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
       return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
@@ -112,7 +114,7 @@ function hasFixedLeases({ processes }: Scenario): boolean {
 
 /** Whether a lock that is held may be granted to somebody else because of it. */
 function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): boolean {
-  const { service, servers } = scenario;
+  const { service } = scenario;
   switch (fault.kind) {
     case 'server-flushed':
       return !isGuarded(scenario, done);
@@ -123,8 +125,8 @@ function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): 
       // "With `ack` = all replicas there is no other": a fail-over keeps the lock.
       return service.replicas === undefined && service.restartGuard === undefined;
     case 'server-clock-set':
-      // "clock of Redis set forward: yes"; of a minority of several masters: no.
-      return fault.byMs > 0 && (servers.length === 1 || stepsForward(done) > minorityOf(scenario));
+      // "clock of Redis set forward: yes"; of a minority of several masters: of a bare majority.
+      return fault.byMs > 0;
     case 'key-lost':
     case 'force-released':
       return true;
@@ -139,5 +141,9 @@ const isGuarded = ({ service }: Scenario, done: readonly DoneFault[]): boolean =
 
 const stepsForward = (done: readonly DoneFault[]): number =>
   done.filter(({ fault }) => fault.kind === 'server-clock-set' && fault.byMs > 0).length;
+
+/** Whether it is a clock, and no more of them are set forward than may be. */
+const isOfMinority = (fault: Fault, scenario: Scenario, done: readonly DoneFault[]): boolean =>
+  fault.kind === 'server-clock-set' && stepsForward(done) <= minorityOf(scenario);
 
 const minorityOf = ({ servers }: Scenario): number => Math.ceil(servers.length / 2) - 1;
