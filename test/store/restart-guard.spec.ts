@@ -103,6 +103,21 @@ describe('a first deployment', () => {
     ]);
   });
 
+  it('is not refused by a server whose memory is full: locks are, until it has room', async () => {
+    const server = await start();
+    await server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const locks = await opened({ redis: server.url, restartGuard: { maxTtl: SHORT_MS } });
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /cannot tell whether it was restarted: .*OOM.*Locks are refused \(503\)/,
+      ),
+    ]);
+    await outage(locks);
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
+    expect((await outage(locks)).nodes).toEqual([inQuarantine(server)]);
+    await (await locks.acquire('key', { wait: '20s' })).release();
+  });
+
   it('does not wait where bootstrap says that the servers are new', async () => {
     const servers = await startThree();
     const locks = await opened({

@@ -142,13 +142,16 @@ async function lookAtGuard(
   const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
   if (typeof left === 'number') return left;
   const message = left.nodes[0]?.message ?? 'no answer';
-  if (left.transient)
+  if (left.transient || isOutOfMemory(message))
     return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
   throw new LockConfigurationError(
     `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
       'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
   );
 }
+
+/** Redis' own error code; before Redis 7 a script's comes inside a text. */
+const isOutOfMemory = (message: string): boolean => /\bOOM\b/.test(message);
 
 /** What is left of a server's quarantine, in ms, or why it cannot be told. */
 export async function quarantinedForMs(
