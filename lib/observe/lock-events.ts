@@ -35,24 +35,27 @@ export type LockEventListener<Name extends LockEventName> = (event: LockEvents[N
 /** Tells listeners what happens to locks. A listener that throws is logged and disturbs neither locks nor other listeners. */
 export class LockEventHub {
   readonly #log: Log;
-  readonly #listeners: ReadonlyMap<LockEventName, Set<(event: never) => void>> = new Map(
-    (['acquired', 'refused', 'lost', 'released'] as const).map((name) => [name, new Set()]),
-  );
+  readonly #listeners: { readonly [Name in LockEventName]: Set<LockEventListener<Name>> } = {
+    acquired: new Set(),
+    refused: new Set(),
+    lost: new Set(),
+    released: new Set(),
+  };
 
   constructor(log: Log) {
     this.#log = log;
   }
 
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
-    const listeners = this.#listeners.get(name);
-    if (listeners === undefined) {
-      const names = [...this.#listeners.keys()].join(', ');
+    if (!Object.hasOwn(this.#listeners, name)) {
+      const names = Object.keys(this.#listeners).join(', ');
       throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
     }
     // A function of its own for each call, so that the same listener can be added twice and taken away once.
     const entry: LockEventListener<Name> = (event) => {
       listener(event);
     };
+    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
     listeners.add(entry);
     return () => {
       listeners.delete(entry);
@@ -61,15 +64,14 @@ export class LockEventHub {
 
   /** Whether anybody listens. Where it takes a look at the clock to make an event, one that nobody hears is not made. */
   isHeard(name: LockEventName): boolean {
-    return this.#listeners.get(name)?.size !== 0;
+    return this.#listeners[name].size > 0;
   }
 
   emit<Name extends LockEventName>(name: Name, event: LockEvents[Name]): void {
-    const listeners = this.#listeners.get(name);
-    if (listeners === undefined || listeners.size === 0) return;
+    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
     for (const listener of listeners) {
       try {
-        (listener as LockEventListener<Name>)(event);
+        listener(event);
       } catch (error) {
         this.#log.error(`A listener of the "${name}" event threw`, error);
       }
