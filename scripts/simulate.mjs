@@ -1,9 +1,9 @@
 /**
  * `npm run simulate -- --minutes 5`: the real engine in worlds of simulated processes, networks and Redis servers, each from a seed of its
  * own, until the time is over or a lock breaks a promise (exit code 1). `--profile` is line, quorum, modes, once or all (default: each of
- * them in turn); `--seed N` is the first seed, `--worlds N` how many there are (and then `--minutes` counts for nothing), `--workers N` how many
- * threads play them (default: one for each core), `--keep-going` looks for more after the first failure. `--size small` plays worlds of few
- * callers and faults, many times as fast.
+ * them in turn); `--seed N` is the first seed, `--worlds N` how many seeds there are, each played in each profile (and then `--minutes`
+ * counts for nothing), `--workers N` how many threads play them (default: one for each core), `--keep-going` looks for more after the first
+ * failure. `--size small` plays worlds of few callers and faults, many times as fast.
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
