@@ -247,6 +247,15 @@ describe('the checker', () => {
       ]);
     });
 
+    it('finds that an attempt marked it that a later one had superseded', () => {
+      const [ask, attempt, outcome] = attemptOf('p', 10);
+      const [laterAsk, later] = attemptOf('q', 11);
+      const failed = { type: 'failed', client: 'q', ask: 9, error: 'Error', at: 30 } as const;
+      expect(
+        violationsOf([...STEP, ask!, attempt!, laterAsk!, later!, outcome!, failed], { plan }),
+      ).toEqual(['once: "job" was marked as done by p#9, which q#9 had superseded']);
+    });
+
     it('lets it be done again where a server has forgotten it', () => {
       expect(found(attemptOf('q', 500), { ...PLAN, steps: [KILLED, STOPPED] })).toEqual([]);
     });

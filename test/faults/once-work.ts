@@ -9,6 +9,8 @@ export function repeatedWork(events: readonly { readonly type: string }[]): read
   const keys = new Map<string, string>();
   const completed = new Map<string, Outcome>();
   const tokens = new Map<string, number>();
+  /** The last attempt at each key. */
+  const latest = new Map<string, string>();
   const violations: string[] = [];
   for (const event of events as readonly ClientEvent[]) {
     if (!('ask' in event)) continue;
@@ -18,6 +20,7 @@ export function repeatedWork(events: readonly { readonly type: string }[]): read
     const done = completed.get(key);
     if (event.type === 'attempt') {
       tokens.set(name, event.fencingToken);
+      if (event.fencingToken > (tokens.get(latest.get(key) ?? '') ?? 0)) latest.set(key, name);
       // An earlier attempt that has lost its lock, and does not know it yet, may come after a later one: "done at least once".
       if (done !== undefined && event.fencingToken > tokens.get(nameOf(done))!)
         violations.push(
@@ -26,6 +29,11 @@ export function repeatedWork(events: readonly { readonly type: string }[]): read
     }
     if (event.type !== 'once') continue;
     if (event.outcome === 'completed') {
+      const later = latest.get(key);
+      if (later !== undefined && tokens.get(later)! > tokens.get(name)!)
+        violations.push(
+          `once: "${key}" was marked as done by ${name}, which ${later} had superseded`,
+        );
       if (done !== undefined)
         violations.push(`once: "${key}" was marked as done by ${nameOf(done)} and by ${name}`);
       completed.set(key, event);
