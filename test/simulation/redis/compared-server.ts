@@ -37,11 +37,9 @@ export function shownReply(reply: unknown): unknown {
 
 /** Where a script of ours goes wrong by itself, Lua tells of lines and names, which the model does not know. */
 function comparable(message: string): string {
-  // What a script has caught and given back has no code.
-  const byLua = /^(ERR )?user_script:(\d+:)? ?/;
-  if (!byLua.test(message)) return message;
+  if (!message.startsWith('ERR user_script:')) return message;
   return message
-    .replace(byLua, '')
+    .replace(/^ERR user_script:\d+:/, 'ERR user_script:')
     .replace(/, on @user_script:\d+\.$/, '')
     .replace(/ (?:local|upvalue|field|global) '[^']*' \((.*?)\)/, ' $1')
     .replace(/bad argument #\d+ to/, 'bad argument to');

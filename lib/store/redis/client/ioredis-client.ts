@@ -16,8 +16,8 @@ import type {
 import { isReply } from './reply-errors.js';
 import { tlsHint } from './tls-hint.js';
 
-/** How many arguments of requests of one moment go out in one packet: those of about 16 requests. */
-const MOST_GATHERED = 160;
+/** How many requests of one moment go out in one packet. */
+const MOST_GATHERED = 16;
 
 /** What ioredis does alike for one server and for a Cluster. */
 abstract class IoredisClient<Client extends Redis | Cluster> {
@@ -48,17 +48,17 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
   }
 
   evalsha(sha: string, call: ScriptCall): Promise<unknown> {
-    this.gather(call.length);
+    this.gather();
     return this.client.evalsha(sha, ...call);
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {
-    this.gather(1 + args.length);
+    this.gather();
     return this.client.call(name, ...args);
   }
 
   async pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
-    this.gather(commands.flat().length);
+    this.gather();
     return (await this.client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
   }
 
@@ -66,19 +66,16 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     this.client.disconnect();
   }
 
-  /** Before anything is sent, with the number of its arguments. */
-  protected abstract gather(size: number): void;
+  /** Before anything is sent. */
+  protected abstract gather(): void;
 }
 
 /** One server, or one behind Sentinel. */
 export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
   readonly kind = 'single';
   readonly #makeSubscriber: () => Redis;
-  /** The arguments of requests of this moment that have not gone out, while they are held back. */
+  /** Requests of this moment that have not gone out. */
   #gathered = 0;
-  #isCorked = false;
-  /** What has not gone out goes at the end of this moment. */
-  #isPlanned = false;
 
   constructor(client: Redis, events: ClientEvents, makeSubscriber: () => Redis) {
     super(client, events);
@@ -115,20 +112,19 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
    * What is asked for in the same moment goes out together, but no more than the server can begin with while we go on: else the two take
    * turns, and each waits for the other.
    */
-  protected gather(size: number): void {
+  protected gather(): void {
+    this.#gathered += 1;
+    if (this.#gathered > 1 && this.#gathered <= MOST_GATHERED) return;
     const { stream } = this.client;
-    this.#gathered += size;
-    if (this.#isCorked && this.#gathered <= MOST_GATHERED) return;
-    if (this.#isCorked) stream.uncork();
-    this.#isCorked = size <= MOST_GATHERED;
-    if (!this.#isCorked) return;
-    this.#gathered = size;
+    if (this.#gathered > 1) {
+      this.#gathered = 1;
+      stream.uncork();
+      stream.cork();
+      return;
+    }
     stream.cork();
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
     process.nextTick(() => {
-      this.#isPlanned = false;
-      this.#isCorked = false;
+      this.#gathered = 0;
       stream.uncork();
     });
   }

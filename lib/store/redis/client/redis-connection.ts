@@ -186,14 +186,13 @@ export class RedisConnection {
         (error: unknown) => {
           limit.cancel();
           if (isReply(error)) this.#silentSince = undefined;
-          resolve(this.failed(error));
+          resolve(this.#failed(error));
         },
       );
     });
   }
 
-  /** What an error means. */
-  failed(error: unknown): Unavailable {
+  #failed(error: unknown): Unavailable {
     const message = messageOf(error);
     if (isReply(error))
       return this.failure('error', message, isPassing(error) ? 'for a moment' : 'for good');
