@@ -7,8 +7,11 @@ import { heapInUse } from './heap.js';
 
 const [where = '', count = ''] = process.argv.slice(2);
 const AT_ONCE = 500;
+/** A request that had no answer is kept for the clean-up: a busy machine may take its time. */
+const PATIENCE_MS = 20_000;
 
-const options = where === 'memory' ? { store: 'memory' as const } : { redis: where };
+const options =
+  where === 'memory' ? { store: 'memory' as const } : { redis: where, nodeTimeout: PATIENCE_MS };
 const locks = new Locks({ ...options, ttl: 30_000 });
 
 /** None of the ways to lock may leave anything behind; most keys take the short one, to be done in time. */
