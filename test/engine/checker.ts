@@ -2,7 +2,7 @@
 import { clientsThatDidNotEnd, lateAnswers } from '../faults/answers.js';
 import { type Grant, grantsOf } from '../faults/grants.js';
 import type { HistoryEvent } from '../faults/history.js';
-import { type Loss, overlaps, tokensAhead, tokensOfPhases, wrongTokens } from '../faults/safety.js';
+import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
 import { gaps, type Recovery, refusals } from './liveness.js';
 import type { EnginePlan, Fault, StoreKind } from './plan.js';
 
@@ -60,7 +60,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...overlaps(grants, losses),
     // "A shared lock that older data bring back" may have a smaller one.
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
-    ...tokensOfPhases(grants, losses),
+    ...tokensTogether(grants, losses),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
     ...gaps(events, grants, recoveries, LONGEST_GAP_MS),
     ...refusals(events),

@@ -105,40 +105,33 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
 }
 
 /**
- * Those who share one key at a time have one token. Who takes several keys, or joins after data were lost, may have a larger one: phases
- * with such a reader are left out.
+ * Those who hold one key together have one token. Who takes several keys may have a larger one, and so may everybody who joins after data
+ * were lost.
  */
-export function tokensOfPhases(
+export function tokensTogether(
   grants: readonly Grant[],
   losses: readonly Loss[],
 ): readonly string[] {
   const violations: string[] = [];
   for (const [key, ofKey] of byKey(grants)) {
-    const readers = ofKey.filter((grant) => grant.mode === 'shared' && wasSeen(grant));
-    for (const phase of phasesOf(readers)) {
-      const tokens = new Set(phase.map(({ fencingToken }) => fencingToken));
-      const [first, last] = [phase[0]!, phase.at(-1)!];
-      const isPlain = phase.every(({ keys }) => keys.length === 1);
-      const isHarmed = losses.some(({ from, until }) => from < last.to && until > first.from);
-      if (tokens.size === 1 || !isPlain || isHarmed) continue;
-      violations.push(
-        `fencing: readers of one phase of key "${key}", from ${first.name} to ${last.name}, have the tokens ${[...tokens].join(', ')}`,
-      );
+    const together = ofKey.filter(
+      (grant) => grant.mode !== 'exclusive' && grant.keys.length === 1 && wasSeen(grant),
+    );
+    let holding: Grant[] = [];
+    for (const grant of together.sort((a, b) => a.from - b.from)) {
+      holding = holding.filter(({ to }) => to >= grant.from);
+      for (const other of holding) {
+        const isHarmed = losses.some(({ from, until }) => from < grant.to && until > other.from);
+        if (other.mode !== grant.mode || other.fencingToken === grant.fencingToken || isHarmed)
+          continue;
+        violations.push(
+          `fencing: ${other.name} and ${grant.name} held key "${key}" together, with the tokens ${other.fencingToken} and ${grant.fencingToken}`,
+        );
+      }
+      holding.push(grant);
     }
   }
   return violations;
-}
-
-/** Groups of readers of whom each overlaps with another one before it. */
-function phasesOf(readers: readonly Grant[]): readonly (readonly Grant[])[] {
-  const phases: Grant[][] = [];
-  let until = -Infinity;
-  for (const reader of [...readers].sort((a, b) => a.from - b.from)) {
-    if (reader.from <= until) phases.at(-1)!.push(reader);
-    else phases.push([reader]);
-    until = Math.max(until, reader.to);
-  }
-  return phases;
 }
 
 /** Tokens are numbers of a clock: one that is far ahead of it would be larger than those after a loss of data. */

@@ -125,6 +125,28 @@ describe('the marker at the main key', () => {
     expect(await redis.exists(MAIN, HOLDERS)).toBe(0);
   });
 
+  it('names the token of who was first, also when somebody joins who takes another key', async () => {
+    const [one, two, three] = tokens(3) as [string, string, string];
+    const [, , phase] = await acquire(one);
+    const [, , larger] = await acquire(two, 60_000, ['key', 'b']);
+    expect(larger).toBeGreaterThan(phase!);
+    expect(await acquire(three)).toMatchObject({ 0: 1, 2: phase });
+  });
+
+  it('is raised only for one who is alone: whoever joined a smaller token holds in that one', async () => {
+    const [one, two] = tokens(2) as [string, string];
+    const [, , phase = 0] = await acquire(one);
+    await acquire(two);
+    const raise = { token: one, fencingToken: phase + 5, ttlMs: 30_000, fenceKeepMs: KEEP_MS };
+    const raising = raiseFenceScript.encode({ names: [namesOf('key')], ...raise });
+    expect(await run(raiseFenceScript, raising)).toEqual([1, 1]);
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase)}`);
+    expect(await redis.get('{lock:key}:fence')).toBe(String(phase + 5));
+    await release(two, phase);
+    expect(await run(raiseFenceScript, raising)).toEqual([1, 0]);
+    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase + 5)}`);
+  });
+
   it('keeps plain SET NX out, and as it was deleted the next renewal puts it back; nobody of ours gets in', async () => {
     const [reader, other] = tokens(2) as [string, string];
     await acquire(reader);
@@ -146,7 +168,7 @@ describe('the marker at the main key', () => {
     expect(await extend(reader)).toMatchObject({ 1: [-1] });
     const raise = { token: reader, fencingToken: phase + 5, ttlMs: 30_000, fenceKeepMs: KEEP_MS };
     const raising = raiseFenceScript.encode({ names: [namesOf('key')], ...raise });
-    expect(await run(raiseFenceScript, raising)).toBe(0);
+    expect(await run(raiseFenceScript, raising)).toEqual([0, 0]);
     expect(await release(reader, phase)).toBe(0);
     expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
     expect(await release(other, phase)).toBe(0);

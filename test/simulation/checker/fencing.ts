@@ -1,5 +1,5 @@
 import type { Grant } from '../../faults/grants.js';
-import { tokensAhead, tokensOfPhases, wrongTokens, type Loss } from '../../faults/safety.js';
+import { tokensAhead, tokensTogether, wrongTokens, type Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
 import type { DoneFault } from './losses.js';
@@ -27,7 +27,7 @@ export function fencingViolations(
     ...(exempt === 'all'
       ? []
       : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
-    ...(exempt === 'all' || scenario.servers.length > 1 ? [] : tokensOfPhases(grants, losses)),
+    ...(exempt === 'all' ? [] : tokensTogether(grants, losses)),
     ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
     ...nestedTokens(events),
   ];

@@ -55,9 +55,9 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'claim-not-confirmed',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'for i = 1, last, 4 do add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end',
+    find: '  add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
     replace:
-      'for i = 1, last, 4 do if not holds(KEYS[i], KEYS[i + 3], token) then add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end end',
+      '  if not holds(main, holders, token) then add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first) end',
     profile: 'line',
     explanation: 'Who is given a key in line keeps the short TTL of its claim.',
     breaks: EXCLUSION,

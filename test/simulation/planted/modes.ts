@@ -36,7 +36,7 @@ export const MODES: readonly PlantedBug[] = [
   {
     name: 'readers-starve-writers',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if not has_line or joins and phase_of(main, holders, mode) == joins then',
+    find: 'if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then',
     replace: 'if not has_line or mode and phase_of(main, holders, mode) then',
     profile: 'modes',
     explanation: 'A reader joins those who read, also when a writer waits.',
@@ -50,5 +50,14 @@ export const MODES: readonly PlantedBug[] = [
     profile: 'modes',
     explanation: 'Over several masters a reader joins those who read, also when a writer waits.',
     breaks: 'readers do not join those before them while a writer waits',
+  },
+  {
+    name: 'token-of-other-keys-passed-on',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
+    replace: 'add_holder(main, holders, token, ttl, first)',
+    profile: 'modes',
+    explanation: 'Who joins a reader of several keys has the token of that one.',
+    breaks: 'which is not passed on to those who join a single key later',
   },
 ];

@@ -4,7 +4,7 @@ import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { Group } from './key-groups.js';
 import { hashTagOf } from '../scripts/key-names.js';
-import type { Vote } from './node-answers.js';
+import type { Raised, Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
@@ -12,6 +12,8 @@ import type { NodeScripts } from './node-scripts.js';
 const UNTOLD_CHECK_MS = 1_000;
 
 type Granted = Vote & { readonly status: 'granted' };
+
+const RAISED: Raised = { status: 'raised' };
 
 /** What one script is asked for. */
 interface GroupRequest {
@@ -42,13 +44,17 @@ export class NodeAcquire {
       : this.#acquireGroups(groups, request, proposal);
   }
 
-  /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
-  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
+  /** Raises the fences of a lease that this node granted. */
+  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Raised> {
     const groups = this.#scripts.parts.slots.groups(lease.keys);
     const outcomes = await Promise.all(
       groups.map((group) => this.#raiseFence(group, lease, fencingToken)),
     );
-    return outcomes.find((outcome) => outcome !== undefined);
+    return (
+      outcomes.find(({ status }) => status === 'unavailable') ??
+      outcomes.find(({ status }) => status === 'joined') ??
+      RAISED
+    );
   }
 
   async acquireGroup({
@@ -136,7 +142,7 @@ export class NodeAcquire {
     const raised = await Promise.all(
       lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
     );
-    const failure = raised.find((outcome) => outcome !== undefined);
+    const failure = raised.find((outcome) => outcome.status === 'unavailable');
     if (failure === undefined) {
       void this.#leaveLines(groups, request);
       const othersWait = granted.some(({ vote }) => vote.othersWait);
@@ -191,7 +197,7 @@ export class NodeAcquire {
     { slot, names }: Group,
     lease: LeaseRequest,
     fencingToken: number,
-  ): Promise<Unavailable | undefined> {
+  ): Promise<Raised> {
     const scripts = this.#scripts;
     const { connection, options } = scripts.parts;
     const call = raiseFenceScript.encode({
@@ -207,8 +213,9 @@ export class NodeAcquire {
     if (reply.status === 'unavailable') return reply;
     const answer = raiseFenceScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);
-    if (answer.raised === names.length) return reply.shortfall;
-    return connection.failure('error', 'lost while the others were asked');
+    if (answer.raised < names.length)
+      return connection.failure('error', 'lost while the others were asked');
+    return reply.shortfall ?? (answer.joined > 0 ? { status: 'joined' } : RAISED);
   }
 
   #inQuarantine(us: number): Unavailable {

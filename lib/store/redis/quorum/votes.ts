@@ -94,7 +94,8 @@ export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'ref
   checkAgainMs: CONTENDED_MS,
 });
 
-const contended = (key: string): Held => ({
+/** The votes are split: nobody has it, or those who hold it together have no common token yet. */
+export const contended = (key = ''): Held => ({
   status: 'held',
   key,
   remainingMs: CONTENDED_MS,

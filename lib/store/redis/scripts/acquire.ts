@@ -215,7 +215,8 @@ local function holder_of(main, queue, holders, has_line)
   if holds(main, holders, token) then return nil end
   local holder = in_the_way(main, holders, token)
   if holder then return holder, left(main, holders, token) end
-  if not has_line or joins and phase_of(main, holders, mode) == joins then return nil end
+  -- Of one who took several keys it is larger than that of a phase that was there before, and smaller than that of any later one.
+  if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then return nil end
   local together = redis.call('GET', main)
   if not in_order then
     if must_queue(queue, holders) then return together or '', left(main, holders, token) end
@@ -275,7 +276,10 @@ local first = fencing_token(highest, joined)
 for i = 1, last, 4 do
   raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
-for i = 1, last, 4 do add_holder(KEYS[i], KEYS[i + 3], token, ttl, first) end
+for i = 1, last, 4 do
+  local main, holders = KEYS[i], KEYS[i + 3]
+  add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)
+end
 if record and not stays then redis.pcall('DEL', record) end
 -- Who was first in line until now may be followed by others who may hold the keys, too.
 if mode and others > 0 and in_order then

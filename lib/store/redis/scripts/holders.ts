@@ -7,7 +7,7 @@ import { LARGEST_FENCE } from './fence.js';
  * that everybody who wants the key for himself is refused, other software too. How a token holds is written in the token.
  *
  * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one, over several masters too. One
- * who took several keys may have a larger one.
+ * who took several keys may have a larger one, which changes nothing for those who come after.
  *
  * Gives a script
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
