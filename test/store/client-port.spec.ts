@@ -85,6 +85,34 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     expect(hasQuorum).toBe(true);
   });
 
+  it('tells each of several requests in one call that its connection broke', async () => {
+    redis.delayMs = 300;
+    const asking = ['alone', 'first', 'second'].map((key) => store.acquire(request(key)));
+    await runtime.advance(10);
+    expect(redis.received.map(([, script]) => script)).toEqual([
+      acquireScript.sha,
+      acquireScript.batch.sha,
+    ]);
+    redis.cut();
+    const broken = failure('connection', 'the connection closed');
+    expect(await during(Promise.all(asking), 0)).toEqual(
+      asking.map(() => expect.objectContaining(broken)),
+    );
+  });
+
+  it('takes what is no list of answers to several requests for none of them', async () => {
+    const known = redis.answerOf.bind(redis);
+    redis.answerOf = (name, args) =>
+      args[0] === acquireScript.batch.sha ? 'QUEUED' : known(name, args);
+    const asking = ['alone', 'first', 'second'].map((key) => store.acquire(request(key)));
+    const malformed = failure('error', "unexpected answer 'QUEUED'");
+    expect(await during(Promise.all(asking), 10)).toMatchObject([
+      { status: 'granted' },
+      malformed,
+      malformed,
+    ]);
+  });
+
   it('does not take a blocked event loop for silence: what has arrived is read first', async () => {
     redis.delayMs = 10;
     const asking = store.acquire(request('key'));

@@ -66,6 +66,14 @@ export class FakeRedis implements RedisSource {
       each === name || args[0] === name ? answer(...args) : before(each, args);
   }
 
+  /** Of several requests in one call, the answers to each. */
+  answerOf(name: string, args: readonly (string | number)[]): unknown {
+    const script = [acquireScript, releaseScript].find(({ batch }) => batch.sha === args[0]);
+    if (script === undefined) return this.answer(name, args);
+    const answers = requestsOf(args).map((call) => this.answer(name, [script.sha, ...call]));
+    return answers.includes(LOST) ? LOST : [0, ...answers];
+  }
+
   /** All connections break; whether new ones come about says `isUp`. */
   cut(): void {
     for (const client of this.#clients) client.cut();
@@ -80,6 +88,16 @@ export class FakeRedis implements RedisSource {
   countOf(script: Script): number {
     return this.received.filter(([, what]) => what === script.sha || what === script.lua).length;
   }
+}
+
+/** The calls that a batch was made of. */
+function requestsOf([, keyCount, ...rest]: readonly (string | number)[]): readonly ScriptCall[] {
+  const keys = rest.slice(0, Number(keyCount));
+  const [count, ...args] = rest.slice(Number(keyCount));
+  return Array.from({ length: Number(count) }, () => {
+    const [itsKeys = 0, itsArgs] = args.splice(0, 2).map(Number);
+    return [itsKeys, ...keys.splice(0, itsKeys), ...args.splice(0, itsArgs)];
+  });
 }
 
 /** Grants, renews and releases whatever it is asked for. */
@@ -126,7 +144,7 @@ class FakeClient implements RedisClient {
   command(...[name, ...args]: Command): Promise<unknown> {
     if (this.state !== 'ready') return Promise.reject(new Error('not connected'));
     this.#server.received.push([name, ...args]);
-    const answer = this.#server.answer(name, args);
+    const answer = this.#server.answerOf(name, args);
     return new Promise((resolve, reject) => {
       this.#pending.add(reject);
       if (answer === LOST) return;

@@ -57,6 +57,10 @@ const FUNCTIONS: Readonly<Record<string, LibraryFunction>> = {
   tostring: fixed('tostring', 1),
   pcall: { least: 1, most: Infinity, noticed: Infinity, emit: protectedCall },
   select: { least: 1, most: Infinity, noticed: Infinity, emit: selection },
+  unpack: {
+    ...fixed('unpack', 1, 1, 3),
+    emit: ({ each }) => ({ code: `unpack(${each.join(', ')})`, gives: 'many' }),
+  },
   'math.max': extreme('max'),
   'math.min': extreme('min'),
   'math.ceil': fixed('ceil', 1),

@@ -59,6 +59,12 @@ export function concat(table: LuaValue, separator?: LuaValue): string {
   return result;
 }
 
+/** All values of a list. */
+export function unpack(table: LuaValue): readonly LuaValue[] {
+  if (!(table instanceof LuaTable)) return bad('unpack', 'table', table);
+  return Array.from({ length: table.length }, (_, index) => table.get(index + 1));
+}
+
 export function sub(value: LuaValue, from: LuaValue, to: LuaValue = -1): string {
   const string = text(value, 'sub');
   const start = position(argument(from, 'sub'), string.length);

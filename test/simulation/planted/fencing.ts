@@ -5,7 +5,7 @@ const GROWS = 'For one key, a later grant has a larger token';
 export const FENCING: readonly PlantedBug[] = [
   {
     name: 'fence-not-looked-at',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/scripts/acquire-free.ts',
     find: 'local first = math.max(now, highest + 1)',
     replace: 'local first = now',
     profile: 'line',

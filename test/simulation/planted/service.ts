@@ -2,6 +2,15 @@ import type { PlantedBug } from './planted-bug.js';
 
 export const SERVICE: readonly PlantedBug[] = [
   {
+    name: 'answer-of-another-request',
+    file: 'lib/store/redis/scripts/batch.ts',
+    find: 'replies[index + 1]',
+    replace: 'replies[1]',
+    profile: 'line',
+    explanation: 'All requests of a call are given the answer to the first of them.',
+    breaks: 'Requests that share a call to Redis are answered each for itself',
+  },
+  {
     name: 'nested-call-locks-again',
     file: 'lib/sections/scope.ts',
     find: 'for (const section of inner?.enclosing(owner) ?? []) {',

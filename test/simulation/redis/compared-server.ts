@@ -37,9 +37,11 @@ export function shownReply(reply: unknown): unknown {
 
 /** Where a script of ours goes wrong by itself, Lua tells of lines and names, which the model does not know. */
 function comparable(message: string): string {
-  if (!message.startsWith('ERR user_script:')) return message;
+  // What a script has caught and given back has no code.
+  const byLua = /^(ERR )?user_script:(\d+:)? ?/;
+  if (!byLua.test(message)) return message;
   return message
-    .replace(/^ERR user_script:\d+:/, 'ERR user_script:')
+    .replace(byLua, '')
     .replace(/, on @user_script:\d+\.$/, '')
     .replace(/ (?:local|upvalue|field|global) '[^']*' \((.*?)\)/, ' $1')
     .replace(/bad argument #\d+ to/, 'bad argument to');

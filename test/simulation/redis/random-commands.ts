@@ -35,6 +35,7 @@ const maybe = (
 
 const MAKERS: readonly Maker[] = [
   (random, keys) => ['GET', random.pick(keys)],
+  (random, keys) => ['MGET', ...several(random, keys)],
   (random, keys) => ['SET', random.pick(keys), random.pick(MEMBERS)],
   (random, keys) => [
     ...(['SET', random.pick(keys), random.pick(SCORES)] as const),
@@ -113,7 +114,7 @@ local ok, reply = pcall(read)
 return { ok and 'yes' or 'no', reply }`,
 ];
 
-const NAMES = ['GET', 'ZCARD', 'HGETALL', 'TYPE', 'PTTL', 'EXISTS', 'ZRANGE', 'SET', 'DEL'];
+const NAMES = ['GET', 'MGET', 'ZCARD', 'HGETALL', 'TYPE', 'PTTL', 'EXISTS', 'ZRANGE', 'SET', 'DEL'];
 
 const byScript: Maker = (random, keys) => [
   ...(['EVAL', random.pick(LUA), 2, random.pick(NAMES), random.pick(keys)] as const),

@@ -1,14 +1,15 @@
 import { MARK } from '../../../lib/store/owner-token.js';
 import type { Random } from '../../faults/random.js';
 import { epochName } from '../../../lib/store/redis/scripts/key-names.js';
-import type { Script, ScriptCall } from '../../../lib/store/redis/scripts/script.js';
+import { batchCall, replyIn } from '../../../lib/store/redis/scripts/batch.js';
+import type { BatchedScript, Script, ScriptCall } from '../../../lib/store/redis/scripts/script.js';
 import type { ModelCommand } from './model.js';
-import { RandomAttempts } from './random-attempts.js';
+import { RandomAttempts, type Attempt } from './random-attempts.js';
 import { SCRIPTS } from './steps.js';
 
 /** Runs the library's scripts as its callers do, and as callers that are late, confused or dead do. */
 
-type Named = (typeof SCRIPTS)[keyof typeof SCRIPTS];
+type Ask = (script: Script, call: ScriptCall) => unknown;
 
 const TTLS_MS = [1, 20, 300, 5_000, 30_000];
 const KEEPS_MS = [0, 100, 600_000];
@@ -43,7 +44,7 @@ export class RandomScripts {
   step(nowUs: number, run: (command: ModelCommand) => unknown): void {
     const random = this.#random;
     const chosen = random.fraction();
-    const ask = (script: Script, call: ScriptCall): unknown => {
+    const ask: Ask = (script, call) => {
       const isBySha = random.chance(0.98); // texts are long
       return run(isBySha ? ['EVALSHA', script.sha, ...call] : ['EVAL', script.lua, ...call]);
     };
@@ -56,12 +57,41 @@ export class RandomScripts {
     else run(this.#byOthers());
   }
 
-  #acquire(nowUs: number, ask: (script: Named, call: ScriptCall) => unknown): void {
+  /** One request, or a few in one call. */
+  #acquire(nowUs: number, ask: Ask): void {
+    const requests = Array.from({ length: this.#together() }, () => this.#acquireCall(nowUs));
+    const calls = requests.map(({ call }) => call);
+    const replies = this.#ask(ask, SCRIPTS.acquire, calls);
+    requests.forEach(({ attempt }, index) => {
+      const answer = SCRIPTS.acquire.decode(replies[index]);
+      if (answer.status === 'granted') {
+        attempt.fencingToken = answer.fencingToken;
+        this.attempts.granted = attempt;
+      }
+      if (answer.status === 'refused') attempt.ticket = answer.ticket;
+    });
+  }
+
+  #together(): number {
+    return this.#random.chance(0.9) ? 1 : this.#random.between(2, 4);
+  }
+
+  #ask(
+    ask: Ask,
+    { batch, ...script }: BatchedScript,
+    calls: readonly ScriptCall[],
+  ): readonly unknown[] {
+    const [first = [0], second] = calls;
+    if (second === undefined) return [ask(script, first)];
+    const replies = ask(batch, batchCall(calls));
+    return calls.map((_, index) => replyIn(batch, replies, index));
+  }
+
+  #acquireCall(nowUs: number): { readonly attempt: Attempt; readonly call: ScriptCall } {
     const random = this.#random;
     const attempt = random.chance(0.5) ? this.attempts.any() : this.attempts.add();
-    const script = SCRIPTS.acquire;
     const others = this.attempts.fencingTokens;
-    const call = script.encode({
+    const call = SCRIPTS.acquire.encode({
       names: attempt.names,
       epoch: this.#epoch,
       token: attempt.token,
@@ -75,21 +105,21 @@ export class RandomScripts {
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       joins: random.chance(0.85) ? undefined : random.pick([...others, 5]),
     });
-    const answer = script.decode(ask(script, call));
-    if (answer.status === 'granted') {
-      attempt.fencingToken = answer.fencingToken;
-      this.attempts.granted = attempt;
-    }
-    if (answer.status === 'refused') attempt.ticket = answer.ticket;
+    return { attempt, call };
   }
 
-  #release(ask: (script: Named, call: ScriptCall) => unknown): void {
+  #release(ask: Ask): void {
+    const calls = Array.from({ length: this.#together() }, () => this.#releaseCall());
+    this.#ask(ask, SCRIPTS.release, calls);
+  }
+
+  #releaseCall(): ScriptCall {
     const random = this.#random;
     const attempt = this.attempts.holder();
     const { fencingToken = 7, names } = attempt;
     const lineMode = this.attempts.lineMode();
     const isUsual = random.chance(0.5);
-    const call = SCRIPTS.release.encode({
+    return SCRIPTS.release.encode({
       names: isUsual ? names : this.attempts.someNames(),
       token: random.chance(0.9) ? attempt.token : '',
       lineMode,
@@ -100,10 +130,9 @@ export class RandomScripts {
       leaves: random.chance(0.1) ? 'line' : undefined,
       holdMs: random.chance(0.8) ? 0 : random.pick([0.5, 20, 2_000]),
     });
-    ask(SCRIPTS.release, call);
   }
 
-  #extend(nowUs: number, ask: (script: Named, call: ScriptCall) => unknown): void {
+  #extend(nowUs: number, ask: Ask): void {
     const random = this.#random;
     const lineMode = this.attempts.lineMode();
     const chosen = Array.from({ length: random.between(1, 3) }, () => this.attempts.holder());
@@ -131,7 +160,7 @@ export class RandomScripts {
     });
   }
 
-  #raiseFence(nowUs: number, ask: (script: Named, call: ScriptCall) => unknown): void {
+  #raiseFence(nowUs: number, ask: Ask): void {
     const random = this.#random;
     const { names, token, fencingToken = nowUs } = this.attempts.holder();
     const call = SCRIPTS.raiseFence.encode({
@@ -144,7 +173,7 @@ export class RandomScripts {
     ask(SCRIPTS.raiseFence, call);
   }
 
-  #once(nowUs: number, ask: (script: Named, call: ScriptCall) => unknown): void {
+  #once(nowUs: number, ask: Ask): void {
     const random = this.#random;
     const { names, token, fencingToken = nowUs } = this.attempts.holder();
     const reference = {
@@ -183,7 +212,7 @@ export class RandomScripts {
     ]);
   }
 
-  #quarantine(ask: (script: Named, call: ScriptCall) => unknown): void {
+  #quarantine(ask: Ask): void {
     const call = SCRIPTS.quarantine.encode({
       epoch: this.#epoch ?? epochName('lock:'),
       maxTtlMs: MAX_TTL_MS,

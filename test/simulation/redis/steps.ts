@@ -21,6 +21,8 @@ export const SCRIPTS = {
   quarantine: quarantineScript,
   raiseFence: raiseFenceScript,
   release: releaseScript,
+  acquires: acquireScript.batch,
+  releases: releaseScript.batch,
 };
 
 /** For people: long texts and sums by the names of the scripts. */

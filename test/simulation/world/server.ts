@@ -1,5 +1,6 @@
 import type { Command } from '../../../lib/store/redis/client/redis-client.js';
-import { ModelError, RedisModel, type Surroundings } from '../redis/model.js';
+import { replyError } from '../../../lib/store/redis/client/reply-errors.js';
+import { ModelError, RedisModel, type Reply, type Surroundings } from '../redis/model.js';
 import type { Answer } from './connection.js';
 
 /** What a command may know of the world. */
@@ -15,7 +16,7 @@ export class Server {
 
   execute(command: Command, context: Context): Answer {
     const reply = this.#model.execute(command, context);
-    return reply instanceof ModelError ? { error: reply.message } : { value: reply };
+    return reply instanceof ModelError ? { error: reply.message } : { value: received(reply) };
   }
 
   /** Another process of it. */
@@ -55,6 +56,12 @@ export class Server {
       ttlMs: expiresAtMs === Infinity ? -1 : Math.round(expiresAtMs - nowUs / 1_000),
     }));
   }
+}
+
+/** Errors within an answer, as a client has them. */
+function received(reply: Reply): unknown {
+  if (reply instanceof ModelError) return replyError(reply.message);
+  return Array.isArray(reply) ? reply.map(received) : reply;
 }
 
 export const newServer = (name: string): Server => new Server(new RedisModel({ name }));

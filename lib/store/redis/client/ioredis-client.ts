@@ -16,8 +16,8 @@ import type {
 import { isReply } from './reply-errors.js';
 import { tlsHint } from './tls-hint.js';
 
-/** How many requests of one moment go out in one packet. */
-const MOST_GATHERED = 16;
+/** How many arguments of requests of one moment go out in one packet: those of about 16 requests. */
+const MOST_GATHERED = 160;
 
 /** What ioredis does alike for one server and for a Cluster. */
 abstract class IoredisClient<Client extends Redis | Cluster> {
@@ -48,17 +48,17 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
   }
 
   evalsha(sha: string, call: ScriptCall): Promise<unknown> {
-    this.gather();
+    this.gather(call.length);
     return this.client.evalsha(sha, ...call);
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {
-    this.gather();
+    this.gather(1 + args.length);
     return this.client.call(name, ...args);
   }
 
   async pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
-    this.gather();
+    this.gather(commands.flat().length);
     return (await this.client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
   }
 
@@ -66,16 +66,19 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     this.client.disconnect();
   }
 
-  /** Before anything is sent. */
-  protected abstract gather(): void;
+  /** Before anything is sent, with the number of its arguments. */
+  protected abstract gather(size: number): void;
 }
 
 /** One server, or one behind Sentinel. */
 export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
   readonly kind = 'single';
   readonly #makeSubscriber: () => Redis;
-  /** Requests of this moment that have not gone out. */
+  /** The arguments of requests of this moment that have not gone out, while they are held back. */
   #gathered = 0;
+  #isCorked = false;
+  /** What has not gone out goes at the end of this moment. */
+  #isPlanned = false;
 
   constructor(client: Redis, events: ClientEvents, makeSubscriber: () => Redis) {
     super(client, events);
@@ -112,19 +115,20 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
    * What is asked for in the same moment goes out together, but no more than the server can begin with while we go on: else the two take
    * turns, and each waits for the other.
    */
-  protected gather(): void {
-    this.#gathered += 1;
-    if (this.#gathered > 1 && this.#gathered <= MOST_GATHERED) return;
+  protected gather(size: number): void {
     const { stream } = this.client;
-    if (this.#gathered > 1) {
-      this.#gathered = 1;
-      stream.uncork();
-      stream.cork();
-      return;
-    }
+    this.#gathered += size;
+    if (this.#isCorked && this.#gathered <= MOST_GATHERED) return;
+    if (this.#isCorked) stream.uncork();
+    this.#isCorked = size <= MOST_GATHERED;
+    if (!this.#isCorked) return;
+    this.#gathered = size;
     stream.cork();
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
     process.nextTick(() => {
-      this.#gathered = 0;
+      this.#isPlanned = false;
+      this.#isCorked = false;
       stream.uncork();
     });
   }

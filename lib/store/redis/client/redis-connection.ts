@@ -186,13 +186,14 @@ export class RedisConnection {
         (error: unknown) => {
           limit.cancel();
           if (isReply(error)) this.#silentSince = undefined;
-          resolve(this.#failed(error));
+          resolve(this.failed(error));
         },
       );
     });
   }
 
-  #failed(error: unknown): Unavailable {
+  /** What an error means. */
+  failed(error: unknown): Unavailable {
     const message = messageOf(error);
     if (isReply(error))
       return this.failure('error', message, isPassing(error) ? 'for a moment' : 'for good');

@@ -9,6 +9,7 @@ import {
   type AcknowledgedReply,
   type WriteRequest,
 } from './acknowledged-writes.js';
+import { BatchedRuns } from './batched-runs.js';
 import type { Group, KeySlots } from './key-groups.js';
 import { epochName } from '../scripts/key-names.js';
 import type { NodeClock } from './node-clock.js';
@@ -38,13 +39,19 @@ export class NodeScripts {
   /** Whether keys that the node has lost may be put back by renewals. */
   readonly putsBack: boolean;
   readonly #acknowledged: AcknowledgedWrites | undefined;
+  /** None on a Cluster: keys of several slots cannot be given to one call. */
+  readonly #batched: BatchedRuns | undefined;
 
   constructor(parts: NodeParts) {
-    const { options, connection, prefix, lineMode } = parts;
+    const { options, connection, prefix, lineMode, runtime } = parts;
     const { replicas, restartGuard } = options;
     this.parts = parts;
     this.epoch = epochName(prefix);
     this.putsBack = lineMode === 'quorum' || restartGuard !== undefined;
+    this.#batched =
+      connection.client.kind === 'cluster'
+        ? undefined
+        : new BatchedRuns(connection, runtime, options.nodeTimeoutMs);
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
   }
 
@@ -54,7 +61,9 @@ export class NodeScripts {
   }
 
   /** Runs a script that need not stay: at once, ahead of whatever is asked for later. */
-  run({ script, call, timeLimitMs, whileDown }: WriteRequest): Promise<AcknowledgedReply> {
+  run(request: WriteRequest): Promise<AcknowledgedReply> {
+    if (this.#batched !== undefined) return this.#batched.run(request);
+    const { script, call, timeLimitMs, whileDown } = request;
     return this.parts.connection.run(script, call, timeLimitMs, whileDown);
   }
 

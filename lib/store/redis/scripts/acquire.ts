@@ -2,6 +2,8 @@
 import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
+import { ACQUIRE_FREE, TOKENS } from './acquire-free.js';
+import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument, PLACE_LIFE_MS, type LineMode } from './line.js';
 import { MOST_ASKED } from './places.js';
@@ -11,8 +13,8 @@ import {
   CLOCK,
   malformed,
   orEmpty,
-  PROPOSAL_BOUND_US,
   script,
+  type BatchedScript,
   trimmed,
   type LockKeys,
   type Malformed,
@@ -90,32 +92,7 @@ function decode(reply: unknown): AcquireReply | Malformed {
   };
 }
 
-/**
- * Takes all keys or none. It first grants what those who came before can have, then reads all keys, then takes them, because a script that
- * fails in the middle keeps what it wrote. Where nobody waits, the first write is the one that Redis refuses when memory is full.
- *
- * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
- * hands on what it was given: nobody holds one key while waiting for another.
- */
-export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> = {
-  encode(call) {
-    const encoded = callOn(call);
-    encoded.push(
-      call.token,
-      call.ttlMs,
-      call.fenceKeepMs,
-      call.turns,
-      lineArgument(call.lineMode),
-      call.member,
-      orEmpty(call.ticket),
-      call.proposal === 0 ? '' : call.proposal,
-      orEmpty(call.maxTtlMs),
-      orEmpty(call.joins),
-    );
-    return trimmed(encoded);
-  },
-  decode,
-  ...script(`--[[
+const ACQUIRE = `--[[
   KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
   ARGV    1 token
           2 ttl in ms; 0 takes nothing, and only stands in line
@@ -133,24 +110,17 @@ export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> = {
            us for so long, ticket when standing in line or ''}
           {-1, clock, us of quarantine}
 ]]
-${CLOCK}${FENCE}
+${CLOCK}${FENCE}${TOKENS}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
 local joins = tonumber(ARGV[10])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- Of those who hold a key together, the later ones join in the fencing token of the first.
-local function fencing_token(highest, joined)
-  if joined then return joined end
-  local first = math.max(now, highest + 1)
-  if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
-  return first
-end
+local function fencing_token(highest, joined) return joined or next_token(highest, proposal) end
 
 local function raise_fence(fence, last, least)
-  -- The fence must outlive the lease by as much as it is ahead of this server's clock; that of a phase may be far behind it.
-  local life = ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000))
-  redis.call('SET', fence, last, 'PX', math.max(life, least))
+  redis.call('SET', fence, last, 'PX', math.max(fence_ms(last, ttl, keep), least))
 end
 
 -- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
@@ -286,5 +256,33 @@ if mode and others > 0 and in_order then
   for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
 return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0 }
-`),
+`;
+
+/**
+ * Takes all keys or none. It first grants what those who came before can have, then reads all keys, then takes them, because a script that
+ * fails in the middle keeps what it wrote. Where nobody waits, the first write is the one that Redis refuses when memory is full.
+ *
+ * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
+ * hands on what it was given: nobody holds one key while waiting for another.
+ */
+export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & BatchedScript = {
+  encode(call) {
+    const encoded = callOn(call);
+    encoded.push(
+      call.token,
+      call.ttlMs,
+      call.fenceKeepMs,
+      call.turns,
+      lineArgument(call.lineMode),
+      call.member,
+      orEmpty(call.ticket),
+      call.proposal === 0 ? '' : call.proposal,
+      orEmpty(call.maxTtlMs),
+      orEmpty(call.joins),
+    );
+    return trimmed(encoded);
+  },
+  decode,
+  ...script(ACQUIRE),
+  batch: batchOf(ACQUIRE, ACQUIRE_FREE, (first, clockUs) => [GRANTED, clockUs, first, 0]),
 };

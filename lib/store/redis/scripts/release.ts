@@ -1,4 +1,5 @@
 import { RESERVED_TOKENS } from '../../owner-token.js';
+import { batchOf } from './batch.js';
 import { HOLDERS } from './holders.js';
 import { isCount } from './numbers.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
@@ -9,6 +10,7 @@ import {
   orEmpty,
   PROPOSAL_BOUND_US,
   script,
+  type BatchedScript,
   trimmed,
   type LockKeys,
   type ScriptWithCodec,
@@ -38,32 +40,7 @@ export interface ReleaseReply {
   readonly released: number;
 }
 
-/**
- * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line.
- *
- * Woken is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
- * several slots: the keys are kept for it. With 'line' the script gives no key back and only leaves the line.
- *
- * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
- * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
- * all of them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
- */
-export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> = {
-  encode(call) {
-    const encoded = callOn(call);
-    encoded.push(
-      call.token,
-      lineArgument(call.lineMode),
-      orEmpty(call.lastToken),
-      orEmpty(call.fenceKeepMs),
-      call.member,
-      call.leaves ?? call.wakes ?? '',
-      call.holdMs > 0 ? Math.ceil(call.holdMs) : '',
-    );
-    return trimmed(encoded);
-  },
-  decode: (reply) => (isCount(reply) ? { status: 'answered', released: reply } : malformed(reply)),
-  ...script(`--[[
+const RELEASE = `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    as far as there are any, each of them may be '':
           1 token ('' = any)
@@ -165,5 +142,63 @@ if line ~= 'quorum' then
   for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
 end
 return failed or released
-`),
+`;
+
+/**
+ * Of keys that are the caller's and nobody waits for: as above. The fence is lowered to the last token that was used only where the clock
+ * has not reached what was reserved: later tokens are larger either way.
+ */
+const RELEASE_OWN = `${CLOCK}
+local mains, queues, asked = {}, {}, {}
+for _, i in ipairs(easy) do
+  local key, arg, args = key_at[i], arg_at[i], arg_counts[i]
+  if args >= 3 and ARGV[arg + 3] ~= '' and (args < 4 or ARGV[arg + 4] == '') and (args < 7 or ARGV[arg + 7] == '') then
+    local n = #asked + 1
+    mains[n] = KEYS[key + 1]
+    queues[n] = KEYS[key + 3]
+    asked[n] = i
+  end
+end
+if asked[2] then
+  local nobody_waits, holders, ended = redis.call('EXISTS', unpack(queues)) == 0, redis.pcall('MGET', unpack(mains)), {}
+  for n, i in ipairs(asked) do
+    if holders[n] == ARGV[arg_at[i] + 1] and (nobody_waits or redis.call('EXISTS', queues[n]) == 0) then
+      ended[#ended + 1] = mains[n]
+      replies[i] = 1
+    end
+  end
+  if ended[1] then redis.call('DEL', unpack(ended)) end
+  for _, i in ipairs(asked) do
+    local used = tonumber(ARGV[arg_at[i] + 3])
+    if replies[i] and used + ${String(RESERVED_TOKENS)} > now then redis.pcall('SET', KEYS[key_at[i] + 2], text(used + 1), 'XX', 'KEEPTTL') end
+  end
+end`;
+
+/**
+ * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line.
+ *
+ * Woken is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
+ * several slots: the keys are kept for it. With 'line' the script gives no key back and only leaves the line.
+ *
+ * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
+ * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
+ * all of them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
+ */
+export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> & BatchedScript = {
+  encode(call) {
+    const encoded = callOn(call);
+    encoded.push(
+      call.token,
+      lineArgument(call.lineMode),
+      orEmpty(call.lastToken),
+      orEmpty(call.fenceKeepMs),
+      call.member,
+      call.leaves ?? call.wakes ?? '',
+      call.holdMs > 0 ? Math.ceil(call.holdMs) : '',
+    );
+    return trimmed(encoded);
+  },
+  decode: (reply) => (isCount(reply) ? { status: 'answered', released: reply } : malformed(reply)),
+  ...script(RELEASE),
+  batch: batchOf(RELEASE, RELEASE_OWN, (released) => released),
 };

@@ -5,7 +5,20 @@ import type { KeyNames } from './key-names.js';
 export interface Script {
   readonly lua: string;
   readonly sha: string;
+  /** The same for several requests in one call (`batch.ts`). */
+  readonly batch?: Batch;
 }
+
+export type UsualReply = (value: number, clockUs: unknown) => unknown;
+
+/** Runs another script for several requests. */
+export interface Batch extends Script {
+  /** The answer of the other script that a number stands for. */
+  readonly usualReply: UsualReply;
+}
+
+/** A script that several requests can be given to in one call. */
+export type BatchedScript = Script & { readonly batch: Batch };
 
 /** What one run of a script is given, as EVAL takes it: the number of keys, the keys, the arguments. */
 export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (string | number)[]];

@@ -17,6 +17,12 @@ export const STRING_COMMANDS: Readonly<Record<string, Command>> = {
     if (entry === undefined) return null;
     return typeof entry.value === 'string' ? entry.value : WRONG_TYPE;
   }),
+  MGET: reads(-2, ({ keyspace }, [, ...keys]) =>
+    keys.map((key) => {
+      const value = keyspace.get(key)?.value;
+      return typeof value === 'string' ? value : null;
+    }),
+  ),
   SET: grows(-3, ({ keyspace }, argv) => set(keyspace, argv)),
 };
 

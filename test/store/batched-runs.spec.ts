@@ -1,0 +1,236 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { AcquireOutcome } from '../../lib/store/lock-store.js';
+import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import { recordCommands } from '../support/command-recorder.js';
+import { watchHandles } from '../support/no-leaks.js';
+import { RedisServer } from '../support/redis-server.js';
+import { LINE, openStore, request } from './open-store.js';
+
+const handles = watchHandles();
+let server: RedisServer;
+let store: RedisLockStore;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+beforeEach(async () => {
+  await server.command('FLUSHALL');
+  ({ store } = await openStore({ redis: server.url }));
+});
+
+afterEach(() => store.close());
+
+afterAll(async () => {
+  await server.stop();
+  await handles.expectNoneOpen();
+});
+
+const NAMES = new Map([
+  [acquireScript.sha, 'acquire'],
+  [acquireScript.batch.sha, 'acquires'],
+  [releaseScript.sha, 'release'],
+  [releaseScript.batch.sha, 'releases'],
+]);
+
+/** Which scripts are run meanwhile, and for how many requests. */
+async function scriptsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const commands = await recordCommands(server.port, work);
+  return commands
+    .filter(([name]) => name === 'evalsha')
+    .map(([, sha = '', keyCount]) => `${NAMES.get(sha) ?? sha} ${Number(keyCount) / 4}`);
+}
+
+const acquireAll = (keys: readonly string[]): Promise<readonly AcquireOutcome[]> =>
+  Promise.all(keys.map((key) => store.acquire(request(key))));
+
+const keysFrom = (first: number, last: number): readonly string[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => `key:${first + index}`);
+
+describe('requests of one turn of the event loop', () => {
+  it('go out together, 16 in a call, when one is on its way', async () => {
+    const leases = keysFrom(1, 40).map((key) => request(key));
+    await acquireAll(['warm', 'up']);
+    const scripts = await scriptsOf(async () => {
+      const outcomes = await Promise.all(leases.map((lease) => store.acquire(lease)));
+      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
+      const released = await Promise.all(leases.map((lease) => store.release(lease)));
+      expect(released).toEqual(leases.map(() => ({ status: 'released' })));
+    });
+    expect(scripts).toEqual([
+      ...['acquire 1', 'acquires 16', 'acquires 16', 'acquires 7'],
+      ...['release 1', 'releases 16', 'releases 16', 'releases 7'],
+    ]);
+    expect(await server.command('KEYS', '*key:*')).toHaveLength(40); // their fences
+  });
+
+  it('go out four in a call after one whose keys were taken, until keys are free again', async () => {
+    const taken = keysFrom(1, 8);
+    await acquireAll(taken);
+    const scripts = await scriptsOf(async () => {
+      await acquireAll(taken);
+      await acquireAll(keysFrom(11, 19));
+      await acquireAll(keysFrom(21, 29));
+    });
+    expect(scripts).toEqual([
+      ...['acquire 1', 'acquires 7'],
+      ...['acquire 1', 'acquires 4', 'acquires 4'],
+      ...['acquire 1', 'acquires 8'],
+    ]);
+  });
+
+  it('have nothing to wait for when they come alone', async () => {
+    await acquireAll(['warm up']);
+    const scripts = await scriptsOf(async () => {
+      for (const key of keysFrom(1, 3)) await store.acquire(request(key));
+    });
+    expect(scripts).toEqual(['acquire 1', 'acquire 1', 'acquire 1']);
+  });
+
+  it('are answered each for itself: granted, refused, in line, or with an error', async () => {
+    await server.command('LPUSH', 'lock:list', 'no lock');
+    const held = request('held');
+    await store.acquire(held);
+    await store.listen(() => undefined);
+    const asked = [
+      request('first'),
+      request('list'),
+      request('held'),
+      request('held', { line: LINE }),
+      request('free'),
+    ];
+    const outcomes = await Promise.all(asked.map((each) => store.acquire(each)));
+    expect(outcomes).toMatchObject([
+      { status: 'granted' },
+      {
+        status: 'unavailable',
+        nodes: [
+          {
+            kind: 'error',
+            message: expect.stringMatching(/"lock:list", .* holds what Holdfast did not write/),
+          },
+        ],
+      },
+      { status: 'held', key: 'held', holder: held.token, ticket: undefined },
+      { status: 'held', key: 'held', holder: held.token, ticket: expect.any(Number) },
+      { status: 'granted' },
+    ]);
+  });
+
+  it('are run as a whole by a server that does not know the scripts', async () => {
+    await server.command('SCRIPT', 'FLUSH');
+    const outcomes = await acquireAll(keysFrom(1, 5));
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
+  });
+
+  it('are apart where they have less time, or several keys', async () => {
+    await acquireAll(['warm up']);
+    const scripts = await scriptsOf(() =>
+      Promise.all([
+        ...keysFrom(1, 3).map((key) => store.acquire(request(key))),
+        store.acquire(request('short', { ttlMs: 500 })),
+        store.acquire(request(['two', 'keys'])),
+      ]),
+    );
+    expect(scripts.sort()).toEqual(['acquire 1', 'acquire 1', 'acquire 2', 'acquires 2']);
+  });
+
+  it('keep their order: what is given back and asked for again at once is there', async () => {
+    const held = keysFrom(1, 3).map((key) => request(key));
+    await Promise.all(held.map((lease) => store.acquire(lease)));
+    const before = store.acquire(request('before'));
+    const outcomes = await Promise.all(
+      held.flatMap((lease) => [
+        store.acquire(request(`beside ${lease.keys[0] ?? ''}`)),
+        store.release(lease),
+        store.acquire(request(lease.keys)),
+      ]),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      held.flatMap(() => ['granted', 'released', 'granted']),
+    );
+    expect(await before).toMatchObject({ status: 'granted' });
+  });
+
+  it('of one token keep their order: what is given up at once is not left behind', async () => {
+    const leases = keysFrom(1, 6).map((key) => request(key));
+    const asking = leases.map((lease) => store.acquire(lease));
+    await Promise.all(leases.map((lease) => store.release(lease)));
+    await Promise.all(asking);
+    expect(await server.command('EXISTS', ...keysFrom(1, 6).map((key) => `lock:${key}`))).toBe(0);
+  });
+
+  it('of one key are asked for in their order: the first has it, and the others are refused', async () => {
+    await acquireAll(['warm up']);
+    const asked = ['other', 'key', 'key', 'key'].map((key) => request(key));
+    const outcomes = await Promise.all(asked.map((each) => store.acquire(each)));
+    expect(outcomes).toMatchObject([
+      { status: 'granted' },
+      { status: 'granted' },
+      { status: 'held', holder: asked[1]?.token },
+      { status: 'held', holder: asked[1]?.token },
+    ]);
+  });
+
+  it('have fencing tokens that go on from those before, whatever is stored of each', async () => {
+    const ahead = Date.now() * 1_000 + 60_000_000;
+    await server.command('SET', '{lock:ahead}:fence', ahead);
+    await server.command('SET', '{lock:damaged}:fence', 'not a token');
+    await server.command('LPUSH', '{lock:list}:fence', 'no token');
+    const outcomes = await acquireAll(['warm up', 'ahead', 'damaged', 'list', 'new']);
+    const problem = (key: string): unknown => ({
+      status: 'unavailable',
+      nodes: [{ message: expect.stringContaining(`{lock:${key}}:fence`) }],
+    });
+    expect(outcomes).toMatchObject([
+      { status: 'granted' },
+      { status: 'granted', fencingToken: ahead + 1 },
+      problem('damaged'),
+      problem('list'),
+      { status: 'granted' },
+    ]);
+    expect(await server.command('EXISTS', 'lock:damaged', 'lock:list')).toBe(0);
+  });
+
+  it('give back what was reserved of fencing tokens, unless the clock has passed it', async () => {
+    const ahead = Date.now() * 1_000 + 60_000_000;
+    const fences = (): Promise<unknown> =>
+      server.command('MGET', '{lock:ahead}:fence', '{lock:passed}:fence');
+    await server.command('SET', '{lock:ahead}:fence', ahead);
+    const leases = ['warm up', 'ahead', 'passed'].map((key) => request(key));
+    await Promise.all(leases.map((lease) => store.acquire(lease)));
+    const [, passed] = (await fences()) as string[];
+    const scripts = await scriptsOf(() =>
+      Promise.all(leases.map((lease, index) => store.release(lease, [1, ahead + 7, 1][index]))),
+    );
+    expect(scripts).toEqual(['release 1', 'releases 2']);
+    expect(await fences()).toEqual([String(ahead + 8), passed]);
+  });
+
+  it('are all refused by a server whose memory is full, which still takes locks back', async () => {
+    const held = keysFrom(1, 4).map((key) => request(key));
+    await Promise.all(held.map((lease) => store.acquire(lease)));
+    await server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const outcomes = await acquireAll(keysFrom(5, 8));
+    const released = await Promise.all(held.map((lease) => store.release(lease)));
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['unavailable']));
+    expect(released).toEqual(held.map(() => ({ status: 'released' })));
+    expect(await server.command('EXISTS', ...keysFrom(1, 8).map((key) => `lock:${key}`))).toBe(0);
+  });
+
+  it('need no MGET: a user who must not has every key read for itself', async () => {
+    await server.command('ACL', 'SETUSER', 'old', 'on', '>secret', '~*', '&*', '+@all', '-mget');
+    const { store: own } = await openStore({
+      redis: `redis://old:secret@127.0.0.1:${server.port}`,
+    });
+    const leases = keysFrom(1, 5).map((key) => request(key));
+    const outcomes = await Promise.all(leases.map((lease) => own.acquire(lease)));
+    const released = await Promise.all(leases.map((lease) => own.release(lease, 1)));
+    await own.close();
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
+    expect(released).toEqual(leases.map(() => ({ status: 'released' })));
+  });
+});
