@@ -168,6 +168,22 @@ export function describeModes(
         expect(await one2.release()).toBe(true);
       });
 
+      // Over several masters they may be about to agree on a larger one.
+      (limits ? it : it.skip)(
+        'of one key have one fencing token beside one of more keys',
+        async () => {
+          const [one, two, three] = await setUp();
+          const first = await one.acquire(key, SHARED);
+          const both = await two.acquire([key, `${key}-other`], SHARED);
+          expect(both.fencingToken).toBeGreaterThan(first.fencingToken);
+          const later = await three.acquire(key, SHARED);
+          expect(later.fencingToken).toBe(first.fencingToken);
+          for (const lock of [first, both, later]) expect(await lock.release()).toBe(true);
+          const writer = await one.acquire(key);
+          expect(writer.fencingToken).toBeGreaterThan(both.fencingToken);
+        },
+      );
+
       it('that come while a writer waits go behind it', async () => {
         const [one, two, three] = await setUp();
         const reader = await one.acquire(key, SHARED);

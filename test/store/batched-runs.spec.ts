@@ -3,6 +3,7 @@ import type { AcquireOutcome } from '../../lib/store/lock-store.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import { eventually } from '../support/eventually.js';
 import { recordCommands } from '../support/command-recorder.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -160,6 +161,15 @@ describe('requests of one turn of the event loop', () => {
     await Promise.all(leases.map((lease) => store.release(lease)));
     await Promise.all(asking);
     expect(await server.command('EXISTS', ...keysFrom(1, 6).map((key) => `lock:${key}`))).toBe(0);
+  });
+
+  it('go out before the connection is closed', async () => {
+    const leases = keysFrom(1, 3).map((key) => request(key));
+    await Promise.all(leases.map((lease) => store.acquire(lease)));
+    for (const lease of leases) void store.release(lease);
+    await store.close();
+    const names = leases.map(({ keys }) => `lock:${keys[0] ?? ''}`);
+    await eventually(async () => (await server.command('EXISTS', ...names)) === 0);
   });
 
   it('of one key are asked for in their order: the first has it, and the others are refused', async () => {

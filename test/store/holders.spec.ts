@@ -133,20 +133,6 @@ describe('the marker at the main key', () => {
     expect(await acquire(three)).toMatchObject({ 0: 1, 2: phase });
   });
 
-  it('is raised only for one who is alone: whoever joined a smaller token holds in that one', async () => {
-    const [one, two] = tokens(2) as [string, string];
-    const [, , phase = 0] = await acquire(one);
-    await acquire(two);
-    const raise = { token: one, fencingToken: phase + 5, ttlMs: 30_000, fenceKeepMs: KEEP_MS };
-    const raising = raiseFenceScript.encode({ names: [namesOf('key')], ...raise });
-    expect(await run(raiseFenceScript, raising)).toEqual([1, 1]);
-    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase)}`);
-    expect(await redis.get('{lock:key}:fence')).toBe(String(phase + 5));
-    await release(two, phase);
-    expect(await run(raiseFenceScript, raising)).toEqual([1, 0]);
-    expect(await redis.get(MAIN)).toBe(`holdfast::shared ${String(phase + 5)}`);
-  });
-
   it('keeps plain SET NX out, and as it was deleted the next renewal puts it back; nobody of ours gets in', async () => {
     const [reader, other] = tokens(2) as [string, string];
     await acquire(reader);
@@ -166,9 +152,11 @@ describe('the marker at the main key', () => {
     await acquire(other);
     await redis.set(MAIN, 'foreign', 'PX', 60_000);
     expect(await extend(reader)).toMatchObject({ 1: [-1] });
-    const raise = { token: reader, fencingToken: phase + 5, ttlMs: 30_000, fenceKeepMs: KEEP_MS };
-    const raising = raiseFenceScript.encode({ names: [namesOf('key')], ...raise });
-    expect(await run(raiseFenceScript, raising)).toEqual([0, 0]);
+    const raising = raiseFenceScript.encode({
+      ...{ names: [namesOf('key')], token: reader, fencingToken: phase + 5 },
+      ...{ ttlMs: 30_000, fenceKeepMs: KEEP_MS, lineMode },
+    });
+    expect(await run(raiseFenceScript, raising)).toBe(0);
     expect(await release(reader, phase)).toBe(0);
     expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
     expect(await release(other, phase)).toBe(0);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   LockConfigurationError,
@@ -8,7 +8,6 @@ import {
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOutcome } from '../../lib/store/lock-store.js';
-import { RedisNode } from '../../lib/store/redis/node/redis-node.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -255,45 +254,6 @@ describe('a lease of a quorum', () => {
     );
     expect(joined.fencingToken).toBe(first);
   }, 30_000);
-
-  it('readers have one fencing token when one joins while the first agrees on its own', async () => {
-    const [, second, third] = servers as [RedisServer, RedisServer, RedisServer];
-    const { store } = await open(servers.map(({ url }) => url));
-    // It names a larger token than the others.
-    await second.command('SET', '{lock:key}:fence', String((Date.now() + 1_000) * 1_000));
-    const reader = () =>
-      request('key', { ttlMs: 60_000, token: newOwnerToken(systemRuntime, { mode: 'shared' }) });
-    const first = reader();
-    const { acquire, raiseFence } = RedisNode.prototype;
-    const joined = new Promise<AcquireOutcome>((resolve, reject) => {
-      // The answer of the third one comes late, so the first reader takes the larger token, and has to bring it to the first node.
-      jest.spyOn(RedisNode.prototype, 'acquire').mockImplementation(async function (
-        this: RedisNode,
-        ...args
-      ) {
-        const vote = await acquire.apply(this, args);
-        if (args[0] === first && this.name === name(third)) await joined;
-        return vote;
-      });
-      jest.spyOn(RedisNode.prototype, 'raiseFence').mockImplementation(async function (
-        this: RedisNode,
-        ...args
-      ) {
-        await eventually(() => third.command('EXISTS', '{lock:key}:holders'));
-        store.acquire(reader()).then(resolve, reject);
-        await joined;
-        return raiseFence.apply(this, args);
-      });
-    });
-    ends.push(() => Promise.resolve(jest.restoreAllMocks()));
-    expect(await store.acquire(first)).toMatchObject({ status: 'held', contended: true });
-    const { fencingToken } = (await joined) as AcquireOutcome & { fencingToken: number };
-    const again = await eventually(async () => {
-      const outcome = await store.acquire(reader());
-      return outcome.status === 'granted' && outcome;
-    });
-    expect(again.fencingToken).toBe(fencingToken);
-  });
 
   it('that is kept by its release is kept by a node that was away at that moment, too', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];

@@ -114,6 +114,7 @@ const raiseFence = (token: string, keys: string[], fencingToken: number): Promis
       fencingToken,
       ttlMs: 30_000,
       fenceKeepMs: KEEP_MS,
+      lineMode: 'standalone',
     }),
   );
 
@@ -187,7 +188,7 @@ describe('a script that is sent twice', () => {
     const { fence: fenceKey } = namesOf('a');
     for (let time = 0; time < 2; time += 1) {
       expect(await extend('mine', 'a', fence)).toEqual([expect.any(Number), [1]]);
-      expect(await raiseFence('mine', ['a'], fence)).toEqual([1, 0]);
+      expect(await raiseFence('mine', ['a'], fence)).toBe(1);
       expect(await redis.get(fenceKey)).toBe(String(fence));
     }
     expect(await release('mine', 'a')).toBe(1);
@@ -489,7 +490,7 @@ describe('fencing tokens', () => {
     await acquire('mine', 'a');
     await redis.set('lock:b', 'somebody else');
     const fence = (Date.now() + 1_000) * 1_000;
-    expect(await raiseFence('mine', ['a', 'b'], fence)).toEqual([1, 0]);
+    expect(await raiseFence('mine', ['a', 'b'], fence)).toBe(1);
     expect(await redis.get('{lock:a}:fence')).toBe(String(fence));
     expect(await redis.exists('{lock:b}:fence')).toBe(0);
   });

@@ -82,7 +82,8 @@ export class MemoryHolds {
       return first.fencingToken;
     const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
-    for (const entry of entries) entry.fencingToken = this.#lastFencingToken;
+    // One who takes several keys has a larger one than those who hold one of them already.
+    for (const entry of entries) entry.fencingToken ??= this.#lastFencingToken;
     return this.#lastFencingToken;
   }
 

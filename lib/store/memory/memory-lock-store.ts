@@ -139,7 +139,7 @@ export class MemoryLockStore implements LockStore {
     if (entry?.holds.has(token) === true) return true;
     if (this.#holds.isInTheWay(key, token)) return false;
     return (
-      (joins !== undefined && entry?.fencingToken === joins) ||
+      (joins !== undefined && (entry?.fencingToken ?? Infinity) <= joins) ||
       this.#keptForMs(key, token, line?.ticket) === 0
     );
   }

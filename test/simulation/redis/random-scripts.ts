@@ -169,6 +169,7 @@ export class RandomScripts {
       fencingToken: fencingToken + random.pick([0, 1, -1, 5_000, 2_000_000]),
       ttlMs: random.pick(TTLS_MS),
       fenceKeepMs: random.pick(KEEPS_MS),
+      lineMode: this.attempts.lineMode(),
     });
     ask(SCRIPTS.raiseFence, call);
   }

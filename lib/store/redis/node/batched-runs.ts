@@ -47,7 +47,7 @@ export class BatchedRuns {
 
   run(request: WriteRequest): Promise<Reply> {
     if (!this.#mayWait(request)) {
-      this.#send(); // nothing overtakes what was asked for before it
+      this.flush(); // nothing overtakes what was asked for before it
       return this.#alone(request);
     }
     return new Promise((settle) => {
@@ -61,7 +61,7 @@ export class BatchedRuns {
     const last = this.#batches.at(-1);
     if (last === undefined || !areAlike(last[0].request, waiting.request))
       this.#batches.push([waiting]);
-    else if (last.push(waiting) >= this.#most) this.#send();
+    else if (last.push(waiting) >= this.#most) this.flush();
   }
 
   #sendAfterInput(): void {
@@ -69,7 +69,7 @@ export class BatchedRuns {
     this.#isPlanned = true;
     this.#runtime.afterInput(() => {
       this.#isPlanned = false;
-      this.#send();
+      this.flush();
     });
   }
 
@@ -82,7 +82,8 @@ export class BatchedRuns {
     );
   }
 
-  #send(): void {
+  /** Sends what waits. */
+  flush(): void {
     for (const batch of this.#batches.splice(0)) {
       const [{ request, settle }] = batch;
       if (batch.length > 1 && request.script.batch !== undefined)

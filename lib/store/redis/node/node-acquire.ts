@@ -4,7 +4,7 @@ import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { Group } from './key-groups.js';
 import { hashTagOf } from '../scripts/key-names.js';
-import type { Raised, Vote } from './node-answers.js';
+import type { Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
@@ -12,8 +12,6 @@ import type { NodeScripts } from './node-scripts.js';
 const UNTOLD_CHECK_MS = 1_000;
 
 type Granted = Vote & { readonly status: 'granted' };
-
-const RAISED: Raised = { status: 'raised' };
 
 /** What one script is asked for. */
 interface GroupRequest {
@@ -44,17 +42,13 @@ export class NodeAcquire {
       : this.#acquireGroups(groups, request, proposal);
   }
 
-  /** Raises the fences of a lease that this node granted. */
-  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Raised> {
+  /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
+  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
     const groups = this.#scripts.parts.slots.groups(lease.keys);
     const outcomes = await Promise.all(
       groups.map((group) => this.#raiseFence(group, lease, fencingToken)),
     );
-    return (
-      outcomes.find(({ status }) => status === 'unavailable') ??
-      outcomes.find(({ status }) => status === 'joined') ??
-      RAISED
-    );
+    return outcomes.find((outcome) => outcome !== undefined);
   }
 
   async acquireGroup({
@@ -142,7 +136,7 @@ export class NodeAcquire {
     const raised = await Promise.all(
       lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
     );
-    const failure = raised.find((outcome) => outcome.status === 'unavailable');
+    const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) {
       void this.#leaveLines(groups, request);
       const othersWait = granted.some(({ vote }) => vote.othersWait);
@@ -197,7 +191,7 @@ export class NodeAcquire {
     { slot, names }: Group,
     lease: LeaseRequest,
     fencingToken: number,
-  ): Promise<Raised> {
+  ): Promise<Unavailable | undefined> {
     const scripts = this.#scripts;
     const { connection, options } = scripts.parts;
     const call = raiseFenceScript.encode({
@@ -207,15 +201,15 @@ export class NodeAcquire {
       fencingToken: fencingToken + turnsOf(lease.token, options.turns) - 1,
       ttlMs: lease.ttlMs,
       fenceKeepMs: options.fenceKeepMs,
+      lineMode: scripts.parts.lineMode,
     });
     const timeLimitMs = scripts.timeLimitMs(lease.ttlMs);
     const reply = await scripts.write(slot, { script: raiseFenceScript, call, timeLimitMs });
     if (reply.status === 'unavailable') return reply;
     const answer = raiseFenceScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);
-    if (answer.raised < names.length)
-      return connection.failure('error', 'lost while the others were asked');
-    return reply.shortfall ?? (answer.joined > 0 ? { status: 'joined' } : RAISED);
+    if (answer.raised === names.length) return reply.shortfall;
+    return connection.failure('error', 'lost while the others were asked');
   }
 
   #inQuarantine(us: number): Unavailable {

@@ -12,13 +12,6 @@ export type Vote =
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
 
-/** What one node says to a fencing token that is larger than the one it granted. */
-export type Raised =
-  | { readonly status: 'raised' }
-  /** Others hold the key together in the smaller one, which stays theirs; its fence is raised. */
-  | { readonly status: 'joined' }
-  | Unavailable;
-
 /** What one node says to a renewal. */
 export type RenewalVote =
   | { readonly status: 'extended' }

@@ -39,7 +39,7 @@ export class NodeScripts {
   /** Whether keys that the node has lost may be put back by renewals. */
   readonly putsBack: boolean;
   readonly #acknowledged: AcknowledgedWrites | undefined;
-  /** None on a Cluster: keys of several slots cannot be given to one call. */
+  /** None on a Cluster: keys of several slots cannot be given to one call. None with `replicas`: those acquires have a way of their own. */
   readonly #batched: BatchedRuns | undefined;
 
   constructor(parts: NodeParts) {
@@ -49,7 +49,7 @@ export class NodeScripts {
     this.epoch = epochName(prefix);
     this.putsBack = lineMode === 'quorum' || restartGuard !== undefined;
     this.#batched =
-      connection.client.kind === 'cluster'
+      connection.client.kind === 'cluster' || replicas !== undefined
         ? undefined
         : new BatchedRuns(connection, runtime, options.nodeTimeoutMs);
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
@@ -58,6 +58,11 @@ export class NodeScripts {
   /** The key of the restart guard, if there is one. */
   get guardedBy(): string | undefined {
     return this.parts.options.restartGuard === undefined ? undefined : this.epoch;
+  }
+
+  /** Sends what waits for the end of this turn of the event loop: afterwards the connection may be closed. */
+  flush(): void {
+    this.#batched?.flush();
   }
 
   /** Runs a script that need not stay: at once, ahead of whatever is asked for later. */

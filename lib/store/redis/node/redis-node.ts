@@ -6,6 +6,7 @@ import type {
   NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  Unavailable,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
@@ -13,7 +14,7 @@ import type { LineMode } from '../scripts/line.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import { KeySlots } from './key-groups.js';
 import { NodeAcquire } from './node-acquire.js';
-import type { InspectVote, Raised, RenewalVote, Restoration, Vote } from './node-answers.js';
+import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
 import { extendAt } from './node-extend.js';
 import { inspectAt } from './node-inspect.js';
@@ -182,7 +183,7 @@ export class RedisNode {
   }
 
   /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
-  raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Raised> {
+  raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
     return this.#acquire.raiseFence(lease, fencingToken);
   }
 
@@ -232,6 +233,7 @@ export class RedisNode {
   close(): void {
     this.#watch.close();
     this.#inbox.close();
+    this.#scripts.flush();
     this.#connection.close();
   }
 }

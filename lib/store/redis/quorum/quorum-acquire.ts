@@ -1,13 +1,13 @@
 import type { Runtime } from '../../../time/runtime.js';
-import type { AcquireOutcome, AcquireRequest, Granted } from '../../lock-store.js';
+import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
 import { holdModeOf, turnsOf } from '../../owner-token.js';
-import type { Raised, Vote } from '../node/node-answers.js';
+import type { Vote } from '../node/node-answers.js';
 import type { ReleaseManner } from '../node/node-options.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
 import type { Standing, StandingLeases } from './standing-leases.js';
-import { acquireOutcome, contended, heldAtFirst, unavailable } from './votes.js';
+import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
 
 /**
  * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
@@ -77,7 +77,6 @@ export class QuorumAcquire {
       void complete.then((votes) => leases.complete(request, standing, votes));
       const agreed = await this.#agree(request, granted, answers);
       if (agreed.status !== 'granted') leases.end(request.token);
-      if (agreed.status === 'held') await this.#withdraw(request, answers);
       return agreed;
     }
     // After an outage the caller removes what may be left on any of the nodes.
@@ -111,8 +110,7 @@ export class QuorumAcquire {
 
   /**
    * Every majority has a node in common with this one: the largest token counts once a majority has it, because none of those nodes
-   * will ever give a smaller one. A reader of one key needs it as the token of the phase there: where others have joined in the smaller
-   * one, they may hold the key by now.
+   * will ever give a smaller one.
    */
   async #agree(
     request: AcquireRequest,
@@ -126,22 +124,17 @@ export class QuorumAcquire {
     const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
     if (missing <= 0) return granted;
     const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
-    const isPhase = request.keys.length === 1;
-    const { outcome } = await poll<RedisNode, Raised, AcquireOutcome>(
+    const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      (node) => node.raiseFence(request, fencingToken),
+      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
-        const has = (answer?: Raised): boolean =>
-          answer?.status === 'raised' || (answer?.status === 'joined' && !isPhase);
-        const raised = answers.filter(has).length;
+        const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;
         if (raised + awaited >= missing) return undefined;
-        if (answers.some((answer) => answer?.status === 'joined'))
-          return contended(request.keys[0]);
         const failures = this.#nodes.map((node) => {
           const answer = answers[lower.indexOf(node)];
-          return answer?.status === 'unavailable' ? answer : undefined;
+          return answer === 'raised' ? undefined : answer;
         });
         // It was granted before: there is something to remove.
         const { sent: _, ...outage } = unavailable(failures, this.#nodes);

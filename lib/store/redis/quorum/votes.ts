@@ -94,8 +94,7 @@ export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'ref
   checkAgainMs: CONTENDED_MS,
 });
 
-/** The votes are split: nobody has it, or those who hold it together have no common token yet. */
-export const contended = (key = ''): Held => ({
+const contended = (key: string): Held => ({
   status: 'held',
   key,
   remainingMs: CONTENDED_MS,

@@ -173,8 +173,7 @@ local function renew(i)
       local lasted = redis.pcall('PTTL', main)
       -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
-      if mine > 0 and line == 'quorum' and live(holders) == 1 then phase = mine
-      elseif mine > 0 then phase = math.min(phase or mine, mine) end
+      if mine > 0 then phase = math.min(phase or mine, mine) end
       add_holder(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
       if line == 'quorum' then
@@ -192,7 +191,9 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
-    add_holder(main, holders, token, ttl, math.min(phase_of(main, holders, mode) or mine, mine))
+    -- The token of the phase is that of who came first, also where who holds other keys too is put back before.
+    local phase = line ~= 'quorum' and phase_of(main, holders, mode) or mine
+    add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }
   elseif may_join and line ~= 'quorum' then
     pcall(grant_next, main, queue, holders, '', line == '')

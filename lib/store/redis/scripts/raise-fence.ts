@@ -1,6 +1,7 @@
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import type { KeyNames } from './key-names.js';
+import { lineArgument, type LineMode } from './line.js';
 import { isCount } from './numbers.js';
 import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 
@@ -9,6 +10,7 @@ export interface RaiseFenceCall {
   readonly token: string;
   readonly fencingToken: number;
   readonly ttlMs: number;
+  readonly lineMode: LineMode;
   /** For so long a fence outlives its lease. */
   readonly fenceKeepMs: number;
 }
@@ -17,8 +19,6 @@ export interface RaiseFenceReply {
   readonly status: 'answered';
   /** How many keys have the fence; fewer than asked for mean that the grant did not hold. */
   readonly raised: number;
-  /** Of how many keys others hold it together in a smaller token, which stays theirs, and that of who joins them. */
-  readonly joined: number;
 }
 
 /**
@@ -26,31 +26,26 @@ export interface RaiseFenceReply {
  * lease is still ours.
  */
 export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
-  encode({ names, token, fencingToken, ttlMs, fenceKeepMs }) {
+  encode({ names, token, fencingToken, ttlMs, fenceKeepMs, lineMode }) {
     const encoded: [number, ...(string | number)[]] = [names.length * 3];
     for (const { main, fence, holders } of names) encoded.push(main, fence, holders);
-    encoded.push(token, fencingToken, ttlMs, fenceKeepMs);
+    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode));
     return encoded;
   },
-  decode(reply) {
-    const [raised, joined] = Array.isArray(reply) ? (reply as unknown[]) : [];
-    return isCount(raised) && isCount(joined)
-      ? { status: 'answered', raised, joined }
-      : malformed(reply);
-  },
+  decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
   ...script(`--[[
   KEYS    main, fence, holders of each key
   ARGV    1 token
           2 fencing token
           3 ttl in ms
           4 ms for which a fence outlives its lease
-  Reply   {number of keys raised; a smaller one than asked for means that the grant did not hold,
-           number of keys that others hold together in a smaller fencing token}
+          5 how the line is decided: 'quorum' has the keys' phases take the token, too, which masters have to name alike
+  Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
 ]]
 ${CLOCK}${FENCE}${HOLDERS}
 local token, fence = ARGV[1], tonumber(ARGV[2])
 local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
-local raised, joined = 0, 0
+local raised = 0
 for i = 1, #KEYS, 3 do
   local main, holders = KEYS[i], KEYS[i + 2]
   if holds(main, holders, token) then
@@ -59,13 +54,10 @@ for i = 1, #KEYS, 3 do
     if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
-    local mode = mode_of(token)
-    local phase = mode and phase_of(main, holders, mode)
-    if phase and phase < fence and live(holders) > 1 then joined = joined + 1
-    elseif mode and (phase or 0) < fence then put_marker(main, holders, mode, fence) end
+    if ARGV[5] == 'quorum' and mode_of(token) and (phase_of(main, holders, mode_of(token)) or 0) < fence then put_marker(main, holders, mode_of(token), fence) end
     raised = raised + 1
   end
 end
-return { raised, joined }
+return raised
 `),
 };
