@@ -1,11 +1,11 @@
 /**
  * Locks and releases many keys and prints how large the heap was before and after, in bytes, as JSON:
- * `node --expose-gc locks-and-releases.ts <redis url, or "memory"> <keys>`.
+ * `node --expose-gc locks-and-releases.ts <redis url, or "memory"> <keys> <ms for which most keys stay taken>`.
  */
 import { Locks } from '../support/locks.js';
 import { heapInUse } from './heap.js';
 
-const [where = '', count = ''] = process.argv.slice(2);
+const [where = '', count = '', minHoldMs = '0'] = process.argv.slice(2);
 const AT_ONCE = 500;
 /** A request that had no answer is kept for the clean-up: a busy machine may take its time. */
 const PATIENCE_MS = 20_000;
@@ -17,11 +17,12 @@ const locks = new Locks({ ...options, ttl: 30_000 });
 /** None of the ways to lock may leave anything behind; most keys take the short one, to be done in time. */
 async function lockAndRelease(index: number): Promise<void> {
   const key = `key:${index}`;
-  const lock = await locks.acquire(key);
   if (index % 10 > 0) {
+    const lock = await locks.acquire(key, { minHold: Number(minHoldMs) });
     await lock.release();
     return;
   }
+  const lock = await locks.acquire(key);
   const waiting = locks.run(key, () => locks.run(key, () => undefined));
   const refused = await locks.tryAcquire(key);
   if (refused !== null) throw new Error(`"${key}" was granted twice`);
