@@ -169,9 +169,8 @@ export function describeModes(
       });
 
       // Over several masters they may be about to agree on a larger one.
-      (limits ? it : it.skip)(
-        'of one key have one fencing token beside one of more keys',
-        async () => {
+      if (limits) {
+        it('of one key have one fencing token beside one of more keys', async () => {
           const [one, two, three] = await setUp();
           const first = await one.acquire(key, SHARED);
           const both = await two.acquire([key, `${key}-other`], SHARED);
@@ -181,8 +180,8 @@ export function describeModes(
           for (const lock of [first, both, later]) expect(await lock.release()).toBe(true);
           const writer = await one.acquire(key);
           expect(writer.fencingToken).toBeGreaterThan(both.fencingToken);
-        },
-      );
+        });
+      }
 
       it('that come while a writer waits go behind it', async () => {
         const [one, two, three] = await setUp();

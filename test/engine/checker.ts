@@ -60,8 +60,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...overlaps(grants, losses),
     // "A shared lock that older data bring back" may have a smaller one.
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
-    // "Over several masters … may have a smaller one."
-    ...(plan.store === 'three-masters' ? [] : tokensTogether(grants, losses)),
+    ...tokensTogether(grants, losses, plan.store === 'three-masters' ? wasBeingWritten : undefined),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
     ...gaps(events, grants, recoveries, LONGEST_GAP_MS),
     ...refusals(events),
@@ -73,6 +72,17 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...vacuities(plan, grants, faults),
   ];
 }
+
+/**
+ * "Where they do not agree at first, the larger token is written to a majority": by a reader of several keys, or by one that asked while
+ * the one with the smaller token did.
+ */
+const wasBeingWritten = (smaller: Grant, larger: Grant, ofKey: readonly Grant[]): boolean =>
+  ofKey.some(
+    ({ fencingToken, keys, askedAt, grantedAt }) =>
+      fencingToken === larger.fencingToken &&
+      (keys.length > 1 || (askedAt <= smaller.grantedAt && smaller.askedAt <= grantedAt)),
+  );
 
 function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
   // Replication is asynchronous: a fail-over may forget what was granted last.

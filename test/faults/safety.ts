@@ -104,13 +104,16 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
   return violations;
 }
 
+/** Whether two that hold a key together may have different tokens, given all grants of that key. */
+type MayDiffer = (smaller: Grant, larger: Grant, ofKey: readonly Grant[]) => boolean;
+
 /**
- * Those who hold one key together have one token. Who takes several keys may have a larger one, and so may everybody who joins after data
- * were lost.
+ * Holders of one key have one token. A holder of several keys may have a larger one, and so may every one that joins after data were lost.
  */
 export function tokensTogether(
   grants: readonly Grant[],
   losses: readonly Loss[],
+  mayDiffer: MayDiffer = () => false,
 ): readonly string[] {
   const violations: string[] = [];
   for (const [key, ofKey] of byKey(grants)) {
@@ -124,6 +127,8 @@ export function tokensTogether(
         const isHarmed = losses.some(({ from, until }) => from < grant.to && until > other.from);
         if (other.mode !== grant.mode || other.fencingToken === grant.fencingToken || isHarmed)
           continue;
+        const [smaller, larger] = [grant, other].sort((a, b) => a.fencingToken - b.fencingToken);
+        if (mayDiffer(smaller!, larger!, ofKey)) continue;
         violations.push(
           `fencing: ${other.name} and ${grant.name} held key "${key}" together, with the tokens ${other.fencingToken} and ${grant.fencingToken}`,
         );

@@ -145,7 +145,7 @@ describe('the arguments of a call', () => {
       );
   });
 
-  it('are told from what the call does not know, but for those of runOnce', () => {
+  it('that the call does not know are refused, but for those of runOnce', () => {
     expect(() => optionsOf('run', { colour: 'red' })).toThrow('run() has no option "colour".');
     expect(optionsOf('runOnce', { colour: 'red' })).toEqual({ colour: 'red' });
     expect(optionsOf('tryRun', { wait: undefined })).toEqual({ wait: undefined });

@@ -21,7 +21,7 @@ describe('where Redis is', () => {
     ['sentinels', { sentinels: [{ host: 'a', port: 26379 }], name: 'main' }],
     ['options without a prototype', withoutPrototype],
     ['a client of any copy of ioredis', { duplicate: () => undefined, isCluster: false }],
-  ])('is told by %s', (_what, redis) => {
+  ])('is given by %s', (_what, redis) => {
     const [node, ...others] = at(redis);
     expect(node).toBe(redis);
     expect(others).toEqual([]);

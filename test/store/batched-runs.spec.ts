@@ -82,6 +82,22 @@ describe('requests of one turn of the event loop', () => {
     ]);
   });
 
+  it('go out so many together as others of their script would, whatever another script did', async () => {
+    const [taken, own] = [keysFrom(1, 8), keysFrom(11, 19).map((key) => request(key))];
+    await acquireAll(taken);
+    await Promise.all(own.map((lease) => store.acquire(lease)));
+    const scripts = await scriptsOf(async () => {
+      await acquireAll(taken);
+      await Promise.all(own.map((lease) => store.release(lease)));
+      await acquireAll(keysFrom(21, 29));
+    });
+    expect(scripts).toEqual([
+      ...['acquire 1', 'acquires 7'],
+      ...['release 1', 'releases 8'],
+      ...['acquire 1', 'acquires 4', 'acquires 4'],
+    ]);
+  });
+
   it('have nothing to wait for when they come alone', async () => {
     await acquireAll(['warm up']);
     const scripts = await scriptsOf(async () => {

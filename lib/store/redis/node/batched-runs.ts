@@ -32,8 +32,8 @@ export class BatchedRuns {
   /** The time limit that requests have who wait together. */
   readonly #timeLimitMs: number;
   readonly #batches: Waitings[] = [];
-  /** How many are sent together: as many as the requests of the last call suggest. */
-  #most = MOST_TOGETHER;
+  /** How many requests of a script are sent together: as many as those of its last call suggest. */
+  readonly #most = new Map<Batch, number>();
   /** Calls that are on their way. */
   #onTheirWay = 0;
   /** What waits is sent at the end of this turn of the event loop. */
@@ -61,7 +61,11 @@ export class BatchedRuns {
     const last = this.#batches.at(-1);
     if (last === undefined || !areAlike(last[0].request, waiting.request))
       this.#batches.push([waiting]);
-    else if (last.push(waiting) >= this.#most) this.flush();
+    else if (last.push(waiting) >= this.#mostOf(waiting.request)) this.flush();
+  }
+
+  #mostOf({ script: { batch } }: WriteRequest): number {
+    return (batch && this.#most.get(batch)) ?? MOST_TOGETHER;
   }
 
   #sendAfterInput(): void {
@@ -106,7 +110,7 @@ export class BatchedRuns {
     const call = batchCall(batch.map(({ request }) => request.call));
     const reply = await this.#alone({ ...first, script, call });
     if (reply.status !== 'unavailable')
-      this.#most = unusualIn(reply.value) > MOST_UNUSUAL ? MOST_UNUSUAL : MOST_TOGETHER;
+      this.#most.set(script, unusualIn(reply.value) > MOST_UNUSUAL ? MOST_UNUSUAL : MOST_TOGETHER);
     for (const [index, { request, settle }] of batch.entries()) {
       if (reply.status === 'unavailable') settle(reply);
       else settle(this.#answer(replyIn(script, reply.value, index), request));

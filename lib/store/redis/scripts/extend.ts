@@ -191,7 +191,7 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
-    -- The token of the phase is that of who came first, also where who holds other keys too is put back before.
+    -- The phase keeps its smallest token, whichever holder is put back first: one of several keys may have a larger one.
     local phase = line ~= 'quorum' and phase_of(main, holders, mode) or mine
     add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }

@@ -4,7 +4,8 @@ import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
 /**
  * Gives a script `quarantine(epoch, max_ttl)`: the µs for which this server must not vote yet. It remembers everything that it has
  * granted as long as the epoch key is there and names the server's present run; from the first look at one that does not, it may have
- * forgotten leases of up to `max_ttl` ms. Beside the run stands when that is over, and 0 once it is. (Redis' page on distributed locks calls it "delayed restarts".)
+ * forgotten leases of up to `max_ttl` ms. Beside the run stands when that is over, and 0 once it is. (Redis' page on distributed locks
+ * calls it "delayed restarts".)
  *
  * Asked inside the scripts that vote, so that nothing can happen between the question and the vote. Needs `CLOCK`.
  */

@@ -54,7 +54,10 @@ for i = 1, #KEYS, 3 do
     if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
-    if ARGV[5] == 'quorum' and mode_of(token) and (phase_of(main, holders, mode_of(token)) or 0) < fence then put_marker(main, holders, mode_of(token), fence) end
+    local mode = ARGV[5] == 'quorum' and mode_of(token)
+    if mode and (phase_of(main, holders, mode) or 0) < fence then
+      put_marker(main, holders, mode, fence)
+    end
     raised = raised + 1
   end
 end
