@@ -6,51 +6,13 @@ import {
   LockStoreUnavailableError,
 } from '../../lib/errors.js';
 import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
-import type {
-  BeginOutcome,
-  BeginRequest,
-  FinishOutcome,
-  FinishRequest,
-  KeepRequest,
-  OnceStore,
-} from '../../lib/store/once-store.js';
+import type { BeginOutcome } from '../../lib/store/once-store.js';
 import { scriptedEngine } from '../engine/scripted-engine.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
+import { scriptedOnce } from './scripted-once.js';
 
 const HOUR_MS = 3_600_000;
-
-/** Records what it is asked, and says yes to everything unless the test says otherwise. */
-class ScriptedOnce implements OnceStore {
-  readonly begun: BeginRequest[] = [];
-  readonly kept: KeepRequest[] = [];
-  readonly finished: FinishRequest[] = [];
-  onBegin: () => BeginOutcome | Promise<BeginOutcome> = () => ({ status: 'begun', attempt: 1 });
-  onKeep: () => FinishOutcome = () => ({ status: 'accepted' });
-  onFinish: () => FinishOutcome | Promise<FinishOutcome> = () => ({ status: 'accepted' });
-
-  async begin(request: BeginRequest): Promise<BeginOutcome> {
-    this.begun.push(request);
-    return this.onBegin();
-  }
-
-  async keep(request: KeepRequest): Promise<FinishOutcome> {
-    this.kept.push(request);
-    return this.onKeep();
-  }
-
-  async finish(request: FinishRequest): Promise<FinishOutcome> {
-    this.finished.push(request);
-    return this.onFinish();
-  }
-}
-
-function setUp(options: Parameters<typeof scriptedEngine>[0] = {}) {
-  const engine = scriptedEngine(options);
-  const once = new ScriptedOnce();
-  Object.assign(engine.store, { once });
-  return { ...engine, once };
-}
 
 const noWork = (): never => {
   throw new Error('The work ran');
@@ -64,7 +26,7 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
 
 describe('runOnce', () => {
   it('does the work under its lock, marks it done, and gives the lock back after that', async () => {
-    const { store, once, locks } = setUp();
+    const { store, once, locks } = scriptedOnce();
     const result = await locks.runOnce('work', ({ attempt, isLastAttempt, lock, signal }) => {
       expect({ attempt, isLastAttempt, keys: lock.keys }).toEqual({
         attempt: 1,
@@ -89,7 +51,7 @@ describe('runOnce', () => {
   });
 
   it('takes the options of the work and of its lock', async () => {
-    const { store, once, locks } = setUp();
+    const { store, once, locks } = scriptedOnce();
     const options = { attempts: 1, keepDone: '10m', keepValue: true, ttl: '2s' } as const;
     await locks.runOnce('work', options, ({ isLastAttempt }) => {
       expect(isLastAttempt).toBe(true);
@@ -101,7 +63,7 @@ describe('runOnce', () => {
   });
 
   it('warns of a value that cannot be kept, and marks the work all the same', async () => {
-    const { once, locks, warnings } = setUp();
+    const { once, locks, warnings } = scriptedOnce();
     const result = await locks.runOnce('work', { keepValue: true }, () => 'x'.repeat(5_000));
     expect(result.outcome).toBe('completed');
     expect(once.finished).toMatchObject([{ end: 'done', text: undefined }]);
@@ -111,14 +73,14 @@ describe('runOnce', () => {
   });
 
   it('says nothing of a value that is not to be kept, or is', async () => {
-    const { locks, warnings } = setUp();
+    const { locks, warnings } = scriptedOnce();
     await locks.runOnce('work', () => 'x'.repeat(5_000));
     await locks.runOnce('work', { keepValue: true }, () => 'short');
     expect(warnings).toEqual([]);
   });
 
   it('does not do what was done, or failed too often', async () => {
-    const { once, locks, store } = setUp();
+    const { once, locks, store } = scriptedOnce();
     once.onBegin = () => ({ status: 'done', attempts: 2, value: '7' });
     expect(await locks.runOnce('work', noWork)).toEqual({
       outcome: 'done-elsewhere',
@@ -136,7 +98,7 @@ describe('runOnce', () => {
   });
 
   it('tells that it failed, with the text of the error, and throws that', async () => {
-    const { once, locks, store } = setUp();
+    const { once, locks, store } = scriptedOnce();
     const error = new Error('mine');
     expect(await failureOf(locks.runOnce('work', () => Promise.reject(error)))).toBe(error);
     const final = new NonRetryableError('for good');
@@ -150,7 +112,7 @@ describe('runOnce', () => {
   });
 
   it('says that another attempt has begun since', async () => {
-    const { once, locks } = setUp();
+    const { once, locks } = scriptedOnce();
     once.onBegin = () => ({ status: 'begun', attempt: 2 });
     once.onFinish = () => ({ status: 'superseded' });
     expect(await locks.runOnce('work', () => 'late')).toEqual({
@@ -160,7 +122,7 @@ describe('runOnce', () => {
   });
 
   it('says what is known of the work when somebody else is at it', async () => {
-    const { store, once, locks } = setUp();
+    const { store, once, locks } = scriptedOnce();
     store.onAcquire = () => heldFor(500, 'work');
     const ask = (): Promise<unknown> => locks.runOnce('work', { wait: 0 }, noWork);
     once.onBegin = () => ({ status: 'lost', attempts: 1 });
@@ -178,7 +140,7 @@ describe('runOnce', () => {
   });
 
   it('throws what keeps it from the lock, but for a refusal', async () => {
-    const { store, locks } = setUp();
+    const { store, locks } = scriptedOnce();
     store.onAcquire = () => OUTAGE;
     const call = locks.runOnce('work', { wait: 0 }, noWork);
     await expect(call).rejects.toBeInstanceOf(LockStoreUnavailableError);
@@ -190,7 +152,7 @@ describe('runOnce', () => {
     await expect(call).rejects.toBeInstanceOf(LockConfigurationError);
     await expect(call).rejects.toThrow('This store keeps no account of work that is to be done');
     expect(store.acquired).toEqual([]);
-    const { locks: others, once, store: otherStore } = setUp();
+    const { locks: others, once, store: otherStore } = scriptedOnce();
     const two = others.runOnce(['a', 'b'] as unknown as string, noWork);
     await expect(two).rejects.toThrow(
       'Work that is to be done once has one key, not 2: it is what the work is called by.',
@@ -208,7 +170,7 @@ describe('runOnce', () => {
 
 describe('the signal of an attempt', () => {
   it('aborts when the lock is lost', async () => {
-    const { locks } = setUp();
+    const { locks } = scriptedOnce();
     let signal: AbortSignal | undefined;
     const result = await locks.runOnce('work', (attempt) => {
       ({ signal } = attempt);
@@ -221,7 +183,7 @@ describe('the signal of an attempt', () => {
   });
 
   it('aborts with that of the call, until the work is over', async () => {
-    const { locks } = setUp();
+    const { locks } = scriptedOnce();
     const caller = new AbortController();
     let inner: AbortSignal | undefined;
     const left = deferred<undefined>();
@@ -243,7 +205,7 @@ describe('the signal of an attempt', () => {
   });
 
   it('belongs to what the work has left running, too', async () => {
-    const { clock, locks, store } = setUp();
+    const { clock, locks, store } = scriptedOnce();
     let isOver = false;
     const running = locks.runOnce('work', () => {
       void locks.run('work', async () => {
@@ -264,7 +226,7 @@ describe('the signal of an attempt', () => {
 
 describe('an account without an answer', () => {
   it('to the begin is asked for once more, and then given back', async () => {
-    const { clock, once, locks, store } = setUp();
+    const { clock, once, locks, store } = scriptedOnce();
     once.onBegin = () => OUTAGE;
     const failure = failureOf(locks.runOnce('work', noWork));
     await clock.advance(0);
@@ -282,7 +244,7 @@ describe('an account without an answer', () => {
   });
 
   it('to the begin, and with an answer the second time, runs the work', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     once.onBegin = () => (once.begun.length === 1 ? OUTAGE : { status: 'begun', attempt: 1 });
     const running = locks.runOnce('work', () => 'done');
     await clock.advance(100);
@@ -290,7 +252,7 @@ describe('an account without an answer', () => {
   });
 
   it('to the mark is asked for again while the lease lasts, or twice the time limit of a node', async () => {
-    const { clock, once, locks } = setUp({ nodeTimeout: 2_000 });
+    const { clock, once, locks } = scriptedOnce({ nodeTimeout: 2_000 });
     once.onFinish = () => OUTAGE;
     let settledAtMs = 0;
     const failure = failureOf(locks.runOnce('work', () => 'done')).then((error) => {
@@ -312,7 +274,7 @@ describe('an account without an answer', () => {
   });
 
   it('to the mark is asked for again for the rest of a long lease', async () => {
-    const { clock, once, locks } = setUp({ ttl: '10s', nodeTimeout: 100 });
+    const { clock, once, locks } = scriptedOnce({ ttl: '10s', nodeTimeout: 100 });
     once.onFinish = () => OUTAGE;
     let isOver = false;
     void failureOf(locks.runOnce('work', () => 'done')).then(() => {
@@ -325,7 +287,7 @@ describe('an account without an answer', () => {
   });
 
   it('to the end of work that failed is not asked for again: the next one sees it; for good, it is', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     once.onFinish = () => OUTAGE;
     const failed = failureOf(locks.runOnce('work', () => Promise.reject(new Error('mine'))));
     await clock.advance(0);
@@ -342,7 +304,7 @@ describe('an account without an answer', () => {
 
 describe('an attempt whose lock is lost before it begins', () => {
   it('is given back when it has begun all the same', async () => {
-    const { once, locks } = setUp();
+    const { once, locks } = scriptedOnce();
     once.onBegin = () => {
       locks.lose('work');
       return { status: 'begun', attempt: 1 };
@@ -352,7 +314,7 @@ describe('an attempt whose lock is lost before it begins', () => {
   });
 
   it('has not begun when the store says so', async () => {
-    const { once, locks } = setUp();
+    const { once, locks } = scriptedOnce();
     once.onBegin = () => ({ status: 'lost', attempts: 1 });
     await expect(locks.runOnce('work', noWork)).rejects.toMatchObject({
       code: 'LOCK_LOST',
@@ -364,7 +326,7 @@ describe('an attempt whose lock is lost before it begins', () => {
   });
 
   it('is asked for once, however the answer was', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     once.onBegin = () => {
       locks.lose('work');
       return OUTAGE;
@@ -378,7 +340,7 @@ describe('an attempt whose lock is lost before it begins', () => {
 
 describe('long work', () => {
   it('is remembered for another while before it would be forgotten', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     const end = deferred<undefined>();
     const running = locks.runOnce('work', { keepDone: '10s' }, () => end.promise);
     await clock.advance(5_990);
@@ -399,7 +361,7 @@ describe('long work', () => {
 
 describe('a shutdown', () => {
   it('gives attempts back, which do not count; what they return then counts no more', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     const end = deferred<undefined>();
     const running = locks.runOnce('work', () => end.promise);
     const failing = failureOf(
@@ -424,7 +386,7 @@ describe('a shutdown', () => {
   });
 
   it('asks no more for what had no answer', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     once.onFinish = () => OUTAGE;
     const failure = failureOf(locks.runOnce('work', () => 'done'));
     await clock.advance(60);
@@ -438,7 +400,7 @@ describe('a shutdown', () => {
   });
 
   it('gives back an attempt whose begin is on its way, and does not run it', async () => {
-    const { clock, once, locks } = setUp();
+    const { clock, once, locks } = scriptedOnce();
     const answer = deferred<BeginOutcome>();
     once.onBegin = () => answer.promise;
     const failure = failureOf(locks.runOnce('work', noWork));
