@@ -68,6 +68,21 @@ class Keys {
     return id;
   }
 
+  @Get('keyless/:id')
+  @WithLock((id: string) => {
+    if (id === 'broken') throw new TypeError('mine');
+    return '';
+  })
+  async keyless(@Param('id') id: string): Promise<string> {
+    await gate.pass();
+    return id;
+  }
+
+  @Get('inner-keyless')
+  async innerKeyless(): Promise<unknown> {
+    return this.keyless('1');
+  }
+
   @Get('inner')
   async inner(): Promise<unknown> {
     return this.raw(1);
@@ -154,6 +169,22 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect((await locks.inspect('north:42')).held).toBe(true);
     gate.open();
     expect((await first).status).toBe(201);
+  });
+
+  it('of a function is checked, and is the fault of the request where there is one', async () => {
+    const { get, warnings } = await start();
+    const ofRequest = await get('/keyless/1');
+    expect(ofRequest.status).toBe(400);
+    expect(ofRequest.body.code).toBe('LOCK_KEY_INVALID');
+    const ofCode = await get('/inner-keyless');
+    expect(ofCode.status).toBe(500);
+    expect(ofCode.body.code).toBe('LOCK_KEY_INVALID');
+    expect((await get('/keyless/broken')).body).toEqual({
+      statusCode: 500,
+      message: 'Internal server error',
+    });
+    expect(gate.visits).toBe(0);
+    expect(warnings.join()).toContain('@WithLock on Keys.keyless: ');
   });
 
   it('is an error where it needs the request and there is none', async () => {

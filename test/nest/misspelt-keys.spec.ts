@@ -71,6 +71,12 @@ describe('a key that names a parameter which the route does not have', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('is not looked for in a path with a wildcard that has no name', async () => {
+    const orders = controllerOf('order:<params.idd>', { path: 'orders/:id/*' });
+    const { warnings } = await startHttpApp({ controllers: [orders] });
+    expect(warnings.filter((warning) => warning.includes('@WithLock'))).toEqual([]);
+  });
+
   it('is not seen in the prefixes of the application and of its modules, nor in versions', async () => {
     @Controller({ path: 'orders', version: '2' })
     class Orders {
