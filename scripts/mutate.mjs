@@ -38,6 +38,7 @@ const LONGEST_S = 20;
 
 /** What is tested through another folder, and by which of its specs. Few: each is loaded for every change. */
 const ALSO_TESTED_IN = {
+  engine: ['once/run-once'],
   errors: ['nest/errors'],
   observe: ['lease/lease', 'queue/waiting'],
   options: ['module/options'],

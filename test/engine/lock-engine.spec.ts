@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
 import {
   LockConfigurationError,
@@ -14,6 +15,9 @@ import { systemRuntime } from '../../lib/time/runtime.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
 import { scriptedEngine } from './scripted-engine.js';
+
+/** Calls back outside all sections: the async context is that of this file. */
+const outside = AsyncLocalStorage.snapshot();
 
 const noWork = (): never => {
   throw new Error('The work ran without its lock');
@@ -169,9 +173,10 @@ describe('run', () => {
   });
 
   it('gives back what the work returned when the release had no answer', async () => {
-    const { store, locks } = scriptedEngine();
+    const { store, locks, warnings } = scriptedEngine();
     store.onRelease = () => OUTAGE;
     expect(await locks.run('key', () => 'done')).toBe('done');
+    expect(warnings).toEqual([expect.stringContaining('Could not release "key"')]);
   });
 
   it('rejects when the store says at the release that the lock was lost', async () => {
@@ -251,19 +256,59 @@ describe('run', () => {
     expect(errors.every((error) => error instanceof Error)).toBe(true);
   });
 
-  it('may ask for it without waiting, or once the other has gone', async () => {
+  it('may ask for it without waiting', async () => {
     const { clock, store, locks } = scriptedEngine();
+    const taken = new Set<string>();
+    store.onAcquire = ({ keys: [key = ''] }) => {
+      if (taken.has(key)) return heldFor(1_000, key);
+      taken.add(key);
+      return { status: 'granted', fencingToken: 1 };
+    };
+    const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+      call.catch((error: unknown) => error);
+    const bHeld = deferred<undefined>();
+    const waiting = failureOf(
+      locks.run('b', () => {
+        bHeld.resolve(undefined);
+        return locks.run('a', { wait: 500 }, noWork);
+      }),
+    );
+    const asking = failureOf(
+      locks.run('a', async () => {
+        await bHeld.promise;
+        return locks.run('b', { wait: 0 }, noWork);
+      }),
+    );
+    await clock.advance(10);
+    expect(await asking).toBeInstanceOf(LockNotAcquiredError);
+    await clock.advance(600);
+    expect(await waiting).toBeInstanceOf(LockNotAcquiredError);
+  });
+
+  it('may wait for it once the other waits no more', async () => {
+    const { clock, store, locks } = scriptedEngine();
+    let free = false;
     store.onAcquire = ({ keys: [key = ''] }) =>
-      key === 'taken' ? heldFor(1_000, key) : { status: 'granted', fencingToken: 1 };
-    const refused = locks
-      .run('a', () => locks.run('taken', { wait: 0 }, noWork))
+      key === 'a' || free ? { status: 'granted', fencingToken: 1 } : heldFor(1_000, key);
+    const gaveUp = deferred<undefined>();
+    const end = deferred<undefined>();
+    const first = locks.run('a', async () => {
+      await locks.run('b', { wait: 50 }, noWork).catch(() => undefined);
+      gaveUp.resolve(undefined);
+      await end.promise;
+    });
+    await clock.advance(100);
+    await gaveUp.promise;
+    free = true;
+    store.onAcquire = ({ keys: [key = ''] }) =>
+      key === 'b' ? { status: 'granted', fencingToken: 2 } : heldFor(1_000, key);
+    const second = locks
+      .run('b', () => locks.run('a', { wait: 50 }, noWork))
       .catch((error: unknown) => error);
-    expect(await refused).toBeInstanceOf(LockNotAcquiredError);
-    const waited = locks
-      .run('b', () => locks.run('taken', { wait: 50 }, noWork).catch((error: unknown) => error))
-      .then((error) => locks.run('taken', { wait: 0 }, noWork).catch(() => error));
-    await clock.advance(60);
-    expect(await waited).toBeInstanceOf(LockNotAcquiredError);
+    await clock.advance(100);
+    expect(await second).toBeInstanceOf(LockNotAcquiredError);
+    end.resolve(undefined);
+    await first;
   });
 });
 
@@ -303,19 +348,39 @@ describe('tryRun', () => {
 describe('a lock by hand inside a section that holds its key', () => {
   it('is refused with a word about the section', async () => {
     const { store, locks } = scriptedEngine();
-    const asked: Promise<unknown>[] = [];
-    await locks.run('key', async () => {
-      store.onAcquire = () => heldFor(500);
-      const error = await locks.acquire('key', { wait: 0 }).catch((reason: unknown) => reason);
-      asked.push(Promise.resolve(error));
+    const ask = async (): Promise<string> => {
+      const holder = store.acquired[0]?.token;
+      store.onAcquire = () => ({ ...heldFor(500), holder });
+      const call = locks.acquire('key', { wait: 0 });
+      return call.then(
+        () => '',
+        (error: unknown) => (error as Error).message,
+      );
+    };
+    const [inside, beside] = await locks.run('key', async () => {
+      const elsewhere = await outside(ask);
+      return [await ask(), elsewhere];
     });
-    const inside = (await asked[0]) as LockNotAcquiredError;
-    const outside = (await locks
-      .acquire('key', { wait: 0 })
-      .catch((reason: unknown) => reason)) as LockNotAcquiredError;
-    expect(inside).toBeInstanceOf(LockNotAcquiredError);
-    expect(inside.message).not.toBe(outside.message);
-    expect(inside.message.length).toBeGreaterThan(outside.message.length);
+    expect(inside).toContain('by the run(), @WithLock or @RunOnce around this very call');
+    expect(beside).toContain('in this same process');
+    expect(beside).not.toContain('around');
+  });
+
+  it('of another key is refused without one', async () => {
+    const { store, locks } = scriptedEngine();
+    const { locks: others } = scriptedEngine();
+    const message = await locks.run('other', () =>
+      others.run('key', async () => {
+        const lock = await outside(() => locks.acquire('key'));
+        store.onAcquire = () => ({ ...heldFor(500), holder: store.acquired[1]?.token });
+        const call = locks.acquire('key', { wait: 0 });
+        const said = await call.catch((error: unknown) => (error as Error).message);
+        await lock.release();
+        return said;
+      }),
+    );
+    expect(message).toContain('in this same process');
+    expect(message).not.toContain('around');
   });
 });
 
@@ -406,7 +471,42 @@ describe('the code under a lock', () => {
   });
 });
 
+describe('a store', () => {
+  it('is opened when the engine is', async () => {
+    const { store, locks } = scriptedEngine();
+    let opened = 0;
+    Object.assign(store, {
+      open: async () => {
+        opened += 1;
+      },
+    });
+    await locks.open();
+    expect(opened).toBe(1);
+  });
+});
+
 describe('options', () => {
+  it('that a call does not have are refused by its name', async () => {
+    const { locks } = scriptedEngine();
+    const wrong = { colour: 'red' } as object;
+    for (const [name, call] of [
+      ['acquire', () => locks.acquire('key', wrong)],
+      ['tryAcquire', () => locks.tryAcquire('key', wrong)],
+      ['run', () => locks.run('key', wrong, noWork)],
+      ['tryRun', () => locks.tryRun('key', wrong, noWork)],
+    ] as const)
+      await expect(call()).rejects.toThrow(`${name}() has no option "colour".`);
+  });
+
+  it('of an extension are those of a TTL', async () => {
+    const { store, locks } = scriptedEngine();
+    const lock = await locks.acquire('key');
+    await lock.extend('2s');
+    expect(store.extended).toMatchObject([[{ ttlMs: 2_000 }]]);
+    await expect(lock.extend('soon' as never)).rejects.toBeInstanceOf(LockConfigurationError);
+    await lock.release();
+  });
+
   it('of a call are checked against those of the service', () => {
     const { locks } = scriptedEngine();
     locks.assertFits({ ttl: '2s' });

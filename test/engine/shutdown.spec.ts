@@ -129,6 +129,66 @@ describe('a shutdown', () => {
     expect(engine.clock.timers).toBe(0);
   });
 
+  it.each([
+    [8, 4_800],
+    [40, 10_000],
+  ])(
+    'waits longer for one that answers: for %i locks to give back %i ms',
+    async (count, expectedMs) => {
+      const engine = scriptedEngine({ ttl: '1m' });
+      const { clock, store } = engine;
+      await acquireAll(
+        engine.locks,
+        Array.from({ length: count }, (_, index) => `key:${index}`),
+      );
+      let asked = 0;
+      store.onRelease = () => {
+        asked += 1;
+        return new Promise((resolve) => {
+          clock.setTimer(() => {
+            resolve({ status: 'released' });
+          }, 600 * asked);
+        });
+      };
+      const shutdown = shutDown(engine, 0);
+      expect(await shutdown.after(expectedMs - 10)).toBeUndefined();
+      expect(await shutdown.after(expectedMs + 10)).toBe(expectedMs);
+    },
+  );
+
+  it('does not wait for one that has stopped answering', async () => {
+    const engine = scriptedEngine({ ttl: '1m' });
+    await acquireAll(engine.locks, ['a', 'b', 'c']);
+    const answers = [(): unknown => ({ status: 'released' })];
+    engine.store.onRelease = () => (answers.shift()?.() ?? silence()) as Promise<never>;
+    const shutdown = shutDown(engine, 0);
+    expect(await shutdown.after(990)).toBeUndefined();
+    expect(await shutdown.after(2_010)).toBeLessThanOrEqual(2_000);
+  });
+
+  it('says nothing of where a lock was acquired when that is not known', async () => {
+    const engine = scriptedEngine();
+    const many = Array.from({ length: 50 }, (_, index) => `key:${index}`);
+    for (const lock of await acquireAll(engine.locks, many)) await lock.release();
+    await acquireAll(engine.locks, ['one more']);
+    await shutDown(engine, 0).after(1);
+    expect(engine.warnings[0]).toContain('"one more" (held for 0 ms). A lock of acquire()');
+  });
+
+  it('says nothing of work that has ended, and waits for its release', async () => {
+    const engine = scriptedEngine();
+    const [lock] = await acquireAll(engine.locks, ['key']);
+    const answer = deferred<{ status: 'released' }>();
+    engine.store.onRelease = () => answer.promise;
+    const released = lock?.release();
+    const shutdown = shutDown(engine, 5_000);
+    expect(await shutdown.after(1_500)).toBeUndefined();
+    expect(engine.warnings).toEqual([]);
+    answer.resolve({ status: 'released' });
+    expect(await shutdown.after(1_501)).toBe(1_500);
+    expect(await released).toBe(true);
+  });
+
   it('counts the time that holders took in', async () => {
     const engine = scriptedEngine();
     const [first] = await acquireAll(engine.locks, ['key', 'other']);
