@@ -14,7 +14,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { WithLock } from 'nestjs-holdfast';
 import { defer, Observable, Subject } from 'rxjs';
-import { deferred, until, type Deferred } from '../support/eventually.js';
+import { deferred, eventually, until, type Deferred } from '../support/eventually.js';
 import { Gate } from './gate.js';
 import {
   ADAPTERS,
@@ -82,6 +82,13 @@ class Responses {
   @WithLock('a:<id>')
   async res(@Param('id') id: string, @Res() response: AnyResponse): Promise<void> {
     void gate.pass().then(() => response.send(`first last${id}`));
+  }
+
+  @Get('returned-res/:id')
+  @WithLock('a:<id>')
+  async returnedRes(@Param('id') id: string, @Res() response: AnyResponse): Promise<AnyResponse> {
+    void gate.pass().then(() => response.send(`first last${id}`));
+    return response;
   }
 
   @Get('passthrough/:id')
@@ -164,8 +171,11 @@ afterEach(closeHttpApps);
 describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
   /** Every response, as it begins. */
   let responses: ServerResponse[];
+  /** What has ended, in its order: locks, and responses. */
+  let order: string[];
   const start = async (): Promise<HttpApp> => {
     responses = [];
+    order = [];
     return (app = await startHttpApp(
       { controllers: [Responses] },
       {
@@ -173,6 +183,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
         configure: (nest) =>
           nest.use((_request: unknown, response: ServerResponse, next: () => void) => {
             responses.push(response);
+            response.once('finish', () => void order.push('answered'));
             next();
           }),
       },
@@ -181,7 +192,7 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
   const releasedOf = ({ locks }: HttpApp): Promise<unknown> =>
     new Promise((resolve) => locks.on('released', resolve));
 
-  it.each(['file', 'raw-file', ...GENERATORS, 'res'])(
+  it.each(['file', 'raw-file', ...GENERATORS, 'res', 'returned-res'])(
     'stays to the end of a response that is streamed or sent by hand (%s)',
     async (route) => {
       const { get, locks } = await start();
@@ -338,11 +349,16 @@ describe.each(ADAPTERS)('the lock of a handler, on %s', (adapter) => {
   });
 
   it('ends before the answer of a handler that only touched the response', async () => {
-    const { get } = await start();
+    const { get, locks } = await start();
+    locks.on('released', () => void order.push('released'));
     for (let turn = 0; turn < 20; turn += 1) {
       const { status, headers } = await get('/passthrough/1');
       expect([status, headers.get('x-id')]).toEqual([200, '1']);
     }
+    await eventually(() => order.length === 40);
+    expect(new Set(order.filter((_event, index) => index % 2 === 0))).toEqual(
+      new Set(['released']),
+    );
   });
 
   it('stays to the end of server-sent events', async () => {

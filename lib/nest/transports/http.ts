@@ -55,12 +55,13 @@ export const httpTransport: Transport = {
     new BaseExceptionFilter(adapterHost.httpAdapter).catch(error, host);
   },
 
-  // It answered with a stream, or it took the response into its own hands (`@Res()`) and has not ended it yet.
+  // It answered with a stream (Express' response is one, Fastify's is a promise of its end), or it took the response into its own hands
+  // (`@Res()`) and has not ended it yet.
   responseEnd: (context, { value, args, propertyKey }) => {
     const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
     const raw = response.raw ?? response;
     const tookOver =
-      (value === undefined || value === response) &&
+      value === undefined &&
       args.some((arg) => arg === response || arg === raw) &&
       Reflect.getMetadata(PASSTHROUGH, context.getClass(), propertyKey) !== true;
     if ((!tookOver && !isStream(value)) || raw.writableEnded) return undefined;
