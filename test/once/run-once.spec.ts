@@ -168,6 +168,20 @@ describe('runOnce', () => {
   });
 });
 
+describe('a call of runOnce', () => {
+  it('that is wrong is refused by its name', async () => {
+    const { locks } = scriptedOnce();
+    await expect(locks.runOnce('work', 'no work' as never)).rejects.toThrow(/runOnce\(/);
+  });
+
+  it('is in the stack of its error', async () => {
+    const { locks, store } = scriptedOnce();
+    store.onAcquire = () => OUTAGE;
+    const error = await failureOf(locks.runOnce('work', { wait: 0 }, noWork));
+    expect((error as Error).stack).toMatch(/^\s+at .*run-once\.spec/m);
+  });
+});
+
 describe('the signal of an attempt', () => {
   it('aborts when the lock is lost', async () => {
     const { locks } = scriptedOnce();
@@ -355,6 +369,25 @@ describe('long work', () => {
     end.resolve(undefined);
     await clock.advance(0);
     expect(await running).toMatchObject({ outcome: 'completed' });
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe('work that ends while it is being kept', () => {
+  it('is not kept again', async () => {
+    const { clock, once, locks } = scriptedOnce();
+    const kept = deferred<{ status: 'accepted' }>();
+    once.onKeep = () => kept.promise as never;
+    const end = deferred<undefined>();
+    const running = locks.runOnce('work', { keepDone: '10s' }, () => end.promise);
+    await clock.advance(6_000);
+    expect(once.kept).toHaveLength(1);
+    end.resolve(undefined);
+    await clock.advance(0);
+    await running;
+    kept.resolve({ status: 'accepted' });
+    await clock.advance(20_000);
+    expect(once.kept).toHaveLength(1);
     expect(clock.timers).toBe(0);
   });
 });
