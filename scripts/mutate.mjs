@@ -45,7 +45,7 @@ const ALSO_TESTED_IN = {
   sections: ['lease/sections'],
 };
 
-/** Their specs that need a server are left out: the others notice the same, in a thousandth of the time. */
+/** Their specs that need a server are left out: they would be run for hundreds of changes. */
 const WITHOUT_SERVERS = new Set(['engine', 'lease', 'once', 'queue']);
 
 const TABLE = 'docs/testing.md';

@@ -13,7 +13,7 @@ import { LockEngine } from '../../lib/engine/lock-engine.js';
 import type { LockEvents } from '../../lib/observe/lock-events.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { deferred } from '../support/eventually.js';
-import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
+import { heldFor, OUTAGE, silence, type ScriptedStore } from '../support/scripted-store.js';
 import { scriptedEngine } from './scripted-engine.js';
 
 /** Calls back outside all sections: the async context is that of this file. */
@@ -22,6 +22,20 @@ const outside = AsyncLocalStorage.snapshot();
 const noWork = (): never => {
   throw new Error('The work ran without its lock');
 };
+
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.catch((error: unknown) => error);
+
+/** Each key is granted to the first who asks for it. Returns those that are taken. */
+function grantEachOnce(store: ScriptedStore): ReadonlySet<string> {
+  const taken = new Set<string>();
+  store.onAcquire = ({ keys: [key = ''] }) => {
+    if (taken.has(key)) return heldFor(1_000, key);
+    taken.add(key);
+    return { status: 'granted', fencingToken: 1 };
+  };
+  return taken;
+}
 
 const unavailable = (operation: string): object => ({
   code: 'LOCK_STORE_UNAVAILABLE',
@@ -234,12 +248,7 @@ describe('run', () => {
 
   it('refuses to wait for a lock whose holder waits for its own', async () => {
     const { clock, store, locks } = scriptedEngine();
-    const taken = new Set<string>();
-    store.onAcquire = ({ keys: [key = ''] }) => {
-      if (taken.has(key)) return heldFor(1_000, key);
-      taken.add(key);
-      return { status: 'granted', fencingToken: 1 };
-    };
+    const taken = grantEachOnce(store);
     const bothHold = deferred<undefined>();
     const inOrder = (first: string, second: string): Promise<unknown> =>
       locks
@@ -258,14 +267,7 @@ describe('run', () => {
 
   it('may ask for it without waiting', async () => {
     const { clock, store, locks } = scriptedEngine();
-    const taken = new Set<string>();
-    store.onAcquire = ({ keys: [key = ''] }) => {
-      if (taken.has(key)) return heldFor(1_000, key);
-      taken.add(key);
-      return { status: 'granted', fencingToken: 1 };
-    };
-    const failureOf = (call: Promise<unknown>): Promise<unknown> =>
-      call.catch((error: unknown) => error);
+    grantEachOnce(store);
     const bHeld = deferred<undefined>();
     const waiting = failureOf(
       locks.run('b', () => {
@@ -350,7 +352,8 @@ describe('a lock by hand inside a section that holds its key', () => {
     const { store, locks } = scriptedEngine();
     const ask = async (): Promise<string> => {
       const holder = store.acquired[0]?.token;
-      store.onAcquire = () => ({ ...heldFor(500), holder });
+      store.onAcquire = ({ keys: [key] }) =>
+        key === 'key' ? { ...heldFor(500), holder } : { status: 'granted', fencingToken: 2 };
       const call = locks.acquire('key', { wait: 0 });
       return call.then(
         () => '',
@@ -359,7 +362,7 @@ describe('a lock by hand inside a section that holds its key', () => {
     };
     const [inside, beside] = await locks.run('key', async () => {
       const elsewhere = await outside(ask);
-      return [await ask(), elsewhere];
+      return [await locks.run('other', ask), elsewhere];
     });
     expect(inside).toContain('by the run(), @WithLock or @RunOnce around this very call');
     expect(beside).toContain('in this same process');

@@ -189,7 +189,7 @@ describe('a shutdown', () => {
     expect(await released).toBe(true);
   });
 
-  it('counts the time that holders took in', async () => {
+  it('gives a silent store no more time where holders took some of it', async () => {
     const engine = scriptedEngine();
     const [first] = await acquireAll(engine.locks, ['key', 'other']);
     engine.store.onRelease = () => silence();

@@ -127,8 +127,9 @@ export function tokensTogether(
         const isHarmed = losses.some(({ from, until }) => from < grant.to && until > other.from);
         if (other.mode !== grant.mode || other.fencingToken === grant.fencingToken || isHarmed)
           continue;
-        const [smaller, larger] = [grant, other].sort((a, b) => a.fencingToken - b.fencingToken);
-        if (mayDiffer(smaller!, larger!, ofKey)) continue;
+        const isSmaller = grant.fencingToken < other.fencingToken;
+        const [smaller, larger] = isSmaller ? [grant, other] : [other, grant];
+        if (mayDiffer(smaller, larger, ofKey)) continue;
         violations.push(
           `fencing: ${other.name} and ${grant.name} held key "${key}" together, with the tokens ${other.fencingToken} and ${grant.fencingToken}`,
         );

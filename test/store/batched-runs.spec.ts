@@ -82,7 +82,7 @@ describe('requests of one turn of the event loop', () => {
     ]);
   });
 
-  it('go out so many together as others of their script would, whatever another script did', async () => {
+  it('go out four in a call only where those of the same script found taken keys', async () => {
     const [taken, own] = [keysFrom(1, 8), keysFrom(11, 19).map((key) => request(key))];
     await acquireAll(taken);
     await Promise.all(own.map((lease) => store.acquire(lease)));
