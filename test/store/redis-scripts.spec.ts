@@ -217,10 +217,6 @@ describe('a script that is sent twice', () => {
 });
 
 describe('a script that fails', () => {
-  /** Without those of a trial, by which the store finds out whether the server grants locks after such an error. */
-  const namesInUse = async (): Promise<string[]> =>
-    (await redis.keys('*')).filter((name) => !name.includes('<trial:'));
-
   it.each([
     ['the lock itself', 'lock:b', 'WRONGTYPE'],
     ['the fence', '{lock:b}:fence', 'does not hold a fencing token'],
@@ -229,13 +225,13 @@ describe('a script that fails', () => {
     const outcome = await store.acquire(request(['a', 'b', 'c']));
     expect(outcome).toMatchObject({ status: 'unavailable', transient: false });
     expect(JSON.stringify(outcome)).toContain(problem);
-    expect(await namesInUse()).toEqual([wrong]);
+    expect(await server.namesInUse()).toEqual([wrong]);
   });
 
   it('because the fence is no number acquires nothing', async () => {
     await redis.set('{lock:b}:fence', 'not a number');
     expect(await store.acquire(request(['a', 'b']))).toMatchObject({ status: 'unavailable' });
-    expect(await namesInUse()).toEqual(['{lock:b}:fence']);
+    expect(await server.namesInUse()).toEqual(['{lock:b}:fence']);
   });
 
   it.each([
