@@ -57,7 +57,7 @@ const mustNotImport = (folders, ...patterns) => ({
 });
 
 export default defineConfig(
-  globalIgnores(['.stryker', '**/dist/', '**/coverage/', 'test/apps/templates/']),
+  globalIgnores(['.stryker', 'build/', '**/dist/', '**/coverage/', 'test/apps/templates/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   { rules: { eqeqeq: ['error', 'always', { null: 'ignore' }] } },

@@ -27,6 +27,7 @@ export default {
   transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^\\./acorn\\.cjs$': '<rootDir>/lib/key/acorn.cts',
     '^\\./this-file\\.cjs$': '<rootDir>/lib/nest/methods/this-file.cts',
     '^\\./ioredis\\.cjs$': '<rootDir>/lib/store/redis/client/ioredis.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',

@@ -22,7 +22,7 @@ import jestConfig from '../jest.config.js';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const ROOMS = ['lib', 'test', 'sample', 'scripts'];
-const LEFT_OUT = /(^|\/)(node_modules|dist|templates)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
+const LEFT_OUT = /(^|\/)(node_modules|build|dist|templates)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 /** Within `node_modules`, so that packages are found from there. */

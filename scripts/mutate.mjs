@@ -142,7 +142,7 @@ function mutationTestOf(folder, workers, sample) {
     incremental: true,
     incrementalFile: `.stryker/${folder}-${sample}.json`,
     tempDirName: '.stryker/tmp',
-    ignorePatterns: ['/.stryker', '/dist', '/bench', '/coverage', '/test/apps/templates'],
+    ignorePatterns: ['/.stryker', '/build', '/dist', '/bench', '/coverage', '/test/apps/templates'],
     concurrency: workers,
     timeoutMS: 5_000,
     maxTestRunnerReuse: 100,

@@ -22,6 +22,7 @@ import { holderKilled } from './scenarios/holder-killed.mjs';
 import { idleWaiters } from './scenarios/idle-waiters.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
+import { startUp } from './scenarios/start-up.mjs';
 import { transfers } from './scenarios/transfers.mjs';
 import { manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
@@ -49,6 +50,7 @@ const scenarios = [
   shared,
   once,
   transfers,
+  startUp,
 ];
 const resultsFolder = new URL('../results/', import.meta.url);
 

@@ -152,7 +152,8 @@ export class LockEngine {
   /**
    * Has work done once by all who ask for it under this key: one does it, under the lock of the key, the others stand by, in line. When
    * it fails or dies the next one tries, up to `attempts` in all; when it is done the others stop. Done at least once: an attempt that
-   * died, or lost its lock, may have got far. Read docs/once.md.
+   * died, or lost its lock, may have got far. How to live with that:
+   * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/once.md
    *
    * @throws what the work throws, after the next one was let in; `NonRetryableError` lets nobody in. What `acquire` throws, but no
    * `LockNotAcquiredError`: that is the outcome `'busy'`. LockReentrancyError inside a `run` or `@WithLock` that holds the key;

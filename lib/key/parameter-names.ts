@@ -1,4 +1,5 @@
-import { parseExpressionAt, type Expression, type Options, type Pattern } from 'acorn';
+import type { Expression, Options, Pattern } from 'acorn';
+import acorn from './acorn.cjs';
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- only its source is read, it is never called
 export type SourceFunction = Function;
@@ -25,7 +26,7 @@ const OPTIONS = {
 const parseExpression = (source: string): Expression | undefined => {
   for (const sourceType of ['module', 'script'] as const) {
     try {
-      return parseExpressionAt(source, 0, { ...OPTIONS, sourceType });
+      return acorn().parseExpressionAt(source, 0, { ...OPTIONS, sourceType });
     } catch {
       // Not in this language: `function () { [native code] }` is in none.
     }

@@ -12,7 +12,8 @@ export interface Lock extends AsyncDisposable {
    * (Kleppmann 2016, "How to do distributed locking").
    *
    * Locks that hold a key together (`mode: 'shared'`, `limit`) have one fencing token, larger than those of all exclusive locks before
-   * them. One that also holds other keys may have a larger one. The limits are in docs/guarantees.md.
+   * them. One that also holds other keys may have a larger one. The limits:
+   * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/guarantees.md#shared-and-limited-locks
    */
   readonly fencingToken: number;
   /** Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, also when Redis is silent. */

@@ -49,7 +49,7 @@ export class CompiledOptions {
    * @param code a module in the folder of the declarations
    */
   hover(code: string, places: readonly string[]): readonly OptionDoc[] {
-    const module = `${project}dist/hovered.ts`;
+    const module = `${project}build/hovered.ts`;
     const files = new Map([[module, code]]);
     for (const file of this.#files) {
       for (const { name, text } of this.#service.getEmitOutput(file, true, true).outputFiles)

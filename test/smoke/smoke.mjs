@@ -1,14 +1,14 @@
 /**
  * `npm run smoke`: packs the built library as npm would publish it and installs the tarball into two
  * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself.
- * What the README and the declarations refer to has to be in the tarball.
+ * The declarations name pages by their URL, and the package is as light as it says.
  */
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runToTheEnd } from '../../scripts/demo/processes.mjs';
 import { install, pack, projectRoot, run, temporaryFolder } from '../support/consumer.mjs';
-import { missingFiles } from './named-files.mjs';
+import { pagesWithoutUrl } from './named-files.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 /** Of this project. */
@@ -19,6 +19,9 @@ const APPLICATIONS = [
   { folder: 'commonjs', type: 'commonjs', nest: '^11.0.0', ioredis: '^5.4.0' },
 ];
 const NEWEST_TYPESCRIPT = '7';
+
+/** Packed: what an installation has to fetch. */
+const MOST_KB = 150;
 
 const RUN_LIMIT_MS = 30_000;
 
@@ -56,7 +59,7 @@ async function writeApplication(root, tarball, { type, nest, ioredis }) {
   await mkdir(root);
   await writeFile(join(root, 'package.json'), JSON.stringify(manifest));
   await writeFile(join(root, 'tsconfig.json'), JSON.stringify(tsconfig));
-  await copyFile(join(here, 'app.ts'), join(root, 'app.ts'));
+  for (const file of ['app.ts', 'light.mjs']) await copyFile(join(here, file), join(root, file));
 }
 
 /** As the README states it: `5.8`. */
@@ -82,9 +85,9 @@ async function tryApplication(parent, tarball, compilers, application) {
   const root = join(parent, folder);
   await writeApplication(root, tarball, application);
   await install(root);
-  const missing = await missingFiles(join(root, 'node_modules', 'nestjs-holdfast'));
-  if (missing.length > 0) {
-    throw new Error(`the package does not have files that it names:\n${missing.join('\n')}`);
+  const named = await pagesWithoutUrl(join(root, 'node_modules', 'nestjs-holdfast'));
+  if (named.length > 0) {
+    throw new Error(`pages that are not in the package, without a URL:\n${named.join('\n')}`);
   }
   for (const check of compilers) await run(check, ['-p', 'tsconfig.json', '--noEmit'], root);
   await run(compiler, ['-p', 'tsconfig.json'], root);
@@ -92,6 +95,7 @@ async function tryApplication(parent, tarball, compilers, application) {
   if (!output.includes('app: closed')) {
     throw new Error(`the ${type} application ended before its end:\n${output}`);
   }
+  await run(process.execPath, ['light.mjs'], root, RUN_LIMIT_MS);
   await expectHintWithoutIoredis(root);
   console.log(`smoke: ${type} application, Nest ${nest}, ioredis ${ioredis}: ok`);
 }
@@ -112,6 +116,11 @@ const parent = temporaryFolder('smoke');
 
 await runToTheEnd('smoke', async () => {
   const tarball = await pack(parent);
+  const kB = (await stat(tarball)).size / 1_000;
+  if (kB > MOST_KB) {
+    throw new Error(`the package has ${kB.toFixed(0)} kB, and ${String(MOST_KB)} are allowed`);
+  }
+  console.log(`smoke: the package has ${kB.toFixed(0)} kB`);
   const versions = [await oldestTypeScript(), NEWEST_TYPESCRIPT];
   const compilers = await Promise.all(
     versions.map((version) => installTypeScript(parent, version)),
