@@ -2,7 +2,7 @@
  * Holdfast beside other lock libraries. `npm run bench` in the project's root; behind `--`:
  *
  *   --quick             fewer and shorter repetitions, each peer with one choice of settings
- *   --only a,b          only these scenarios
+ *   --only a,b          only these scenarios; `scale` names all that begin with `scale-`
  *   --check             exit code 1 when a "must" is missed
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -21,6 +21,7 @@ import { decorator } from './scenarios/decorator.mjs';
 import { holderKilled } from './scenarios/holder-killed.mjs';
 import { idleWaiters } from './scenarios/idle-waiters.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
+import { scaleKeys, scaleLine, scaleProcesses } from './scenarios/scale.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
 import { startUp } from './scenarios/start-up.mjs';
 import { transfers } from './scenarios/transfers.mjs';
@@ -51,6 +52,9 @@ const scenarios = [
   once,
   transfers,
   startUp,
+  scaleLine,
+  scaleKeys,
+  scaleProcesses,
 ];
 const resultsFolder = new URL('../results/', import.meta.url);
 
@@ -97,13 +101,15 @@ console.log(missed.length === 0 ? '\nEvery must is met.' : `\n${missed.join('\n'
 if (flags.check && missed.length > 0) process.exitCode = 1;
 
 function choose(names) {
-  const unknown = names.filter((name) => !scenarios.some(({ id }) => id === name));
+  const isNamed = (name, id) => id === name || id.startsWith(`${name}-`);
+  const unknown = names.filter((name) => !scenarios.some(({ id }) => isNamed(name, id)));
   if (unknown.length > 0) {
     const all = scenarios.map(({ id }) => id).join(', ');
     console.error(`There is no scenario ${unknown.join(', ')}. There are ${all}.`);
     process.exit(2);
   }
-  return names.length === 0 ? scenarios : scenarios.filter(({ id }) => names.includes(id));
+  if (names.length === 0) return scenarios;
+  return scenarios.filter(({ id }) => names.some((name) => isNamed(name, id)));
 }
 
 function describe({ date, cpu, cores, node, redis: version, quick }) {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEntrant } from './libraries/index.mjs';
 import { holdLeases } from './support/leases.mjs';
+import * as services from './support/services.mjs';
 
 const opened = new Map();
 const holding = new Map();
@@ -149,6 +150,7 @@ const offers = {
   },
 
   holdLeases,
+  ...services,
 };
 
 async function clientOf(entrant, urls) {

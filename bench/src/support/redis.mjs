@@ -10,10 +10,10 @@ const STARTS_WITHIN_MS = 15_000;
 
 let program;
 
-/** A Redis of our own, on a free port, that writes nothing to the disk. */
-export async function startRedis() {
+/** A Redis of our own that writes nothing to the disk, on a free port unless one is named. */
+export async function startRedis(port) {
   program ??= ensureRedisServer(() => undefined);
-  const port = await freePort();
+  port ??= await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   const settings = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir: folder };
   const child = spawn(

@@ -6,13 +6,13 @@ import type { Runtime } from '../../../time/runtime.js';
 /** Between two tries to connect. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 500 };
 
-/** Processes that lost one server together do not all come back in one moment. */
-const RETRY_SPREAD_MS = 25;
+/** So much longer by chance: processes that lost one server together do not all come back in one moment, however many they are. */
+const RETRY_SPREAD = 0.5;
 
 export const retryDelay =
   (runtime: Runtime) =>
   (times: number): number =>
-    backOffMs(RETRY, times - 1) + runtime.random() * RETRY_SPREAD_MS;
+    backOffMs(RETRY, times - 1) * (1 + runtime.random() * RETRY_SPREAD);
 
 /** ioredis ends a connection for good when its strategy answers with anything but a number. */
 const noRetry = (): null => null;

@@ -1,0 +1,62 @@
+import { Logger } from '@nestjs/common';
+import { LockService } from '../../../dist/index.js';
+
+/** Services of this process: each has connections and an inbox of its own, as if it were a process. */
+let services = [];
+
+/** Resolves with the bytes of heap that each of them takes. Needs `--expose-gc`. */
+export async function openServices({ url, count }) {
+  Logger.overrideLogger(false); // each would say that its server has gone
+  const before = heapUsed();
+  services = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const locks = new LockService({ redis: url });
+      await locks.open();
+      return locks;
+    }),
+  );
+  return (heapUsed() - before) / count;
+}
+
+export async function closeServices() {
+  await Promise.all(services.map((locks) => locks.shutdown(0)));
+  services = [];
+}
+
+/** Each service acquires and releases the key, all at once; the longest wait in ms. */
+export async function waitAll({ key }) {
+  const start = performance.now();
+  await Promise.all(services.map((locks) => locks.run(key, { wait: '5m' }, () => undefined)));
+  return performance.now() - start;
+}
+
+/** Each service holds a key of its own until `release` or its loss. */
+export async function holdAll({ prefix }) {
+  const held = services.map((locks, index) => locks.acquire(`${prefix}:${index}`, { ttl: '30s' }));
+  await Promise.all(held);
+}
+
+/** Each service asks for another key until it is granted: how many ms that took, each. */
+export async function grantedAgain({ prefix }) {
+  const start = performance.now();
+  return Promise.all(
+    services.map(async (locks, index) => {
+      for (;;) {
+        try {
+          const lock = await locks.acquire(`${prefix}:${index}`, { wait: '1m' });
+          const ms = performance.now() - start;
+          await lock.release();
+          return ms;
+        } catch {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+    }),
+  );
+}
+
+function heapUsed() {
+  globalThis.gc();
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}
