@@ -2,13 +2,14 @@
  * Holdfast beside other lock libraries. `npm run bench` in the project's root; behind `--`:
  *
  *   --quick             fewer and shorter repetitions, each peer with one choice of settings
- *   --only a,b          only these scenarios; `scale` names all that begin with `scale-`
+ *   --only a,b          only these scenarios; `scale` is all that begin with `scale-`, `far` those through a network
  *   --check             exit code 1 when a "must" is missed
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
+  farContended,
   fourProcesses,
   limited,
   limitedSection,
@@ -25,7 +26,7 @@ import { scaleKeys, scaleLine, scaleProcesses } from './scenarios/scale.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
 import { startUp } from './scenarios/start-up.mjs';
 import { transfers } from './scenarios/transfers.mjs';
-import { manyCallers, oneCaller } from './scenarios/uncontended.mjs';
+import { farUncontended, manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';
 import { sentence } from './support/must.mjs';
@@ -51,6 +52,8 @@ const scenarios = [
   shared,
   once,
   transfers,
+  ...farUncontended,
+  ...farContended,
   startUp,
   scaleLine,
   scaleKeys,

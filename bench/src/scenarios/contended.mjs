@@ -1,6 +1,7 @@
 import { entrants, holdfast, onePerLibrary, waiting } from '../libraries/index.mjs';
 import { atLeast, atMost } from '../support/must.mjs';
 import { inRounds } from '../support/rounds.mjs';
+import { far, FAR_MS, through } from '../support/slow-wire.mjs';
 import { highest, jain, median, quantile, ratio, sum } from '../support/stats.mjs';
 import { withWorkers } from '../support/workers.mjs';
 
@@ -14,6 +15,7 @@ const START_IN_MS = 30;
  * @param keys one for all callers, or one for each
  * @param ask what the worker is asked to do
  * @param among who takes part, if not all
+ * @param awayMs how much longer each answer takes
  */
 const contended = ({
   id,
@@ -25,17 +27,18 @@ const contended = ({
   keys = ['one key'],
   ask = 'loop',
   among,
+  awayMs = 0,
   musts,
 }) => ({
   id,
-  title,
+  title: title + far(awayMs),
 
   async run({ redis, quick }) {
     const all = among ?? (quick ? onePerLibrary : waiting);
     const ms = quick ? 600 : 1_500;
-    const results = await withWorkers(processes, async (workers) => {
+    const withAll = (url) => async (workers) => {
       const measure = async ({ id: entrant }, time) => {
-        const asked = { entrant, urls: [redis.url], keys, callers, sectionMs, held };
+        const asked = { entrant, urls: [url], keys, callers, sectionMs, held };
         await Promise.all(workers.map((worker) => worker.ask('open', asked)));
         const startAt = Date.now() + START_IN_MS;
         const parts = await Promise.all(
@@ -55,7 +58,8 @@ const contended = ({
       };
       for (const one of all) await measure(one, quick ? 100 : WARM_UP_MS);
       return inRounds(all, quick ? 1 : 3, (one) => measure(one, ms));
-    });
+    };
+    const results = await through(redis, awayMs, (url) => withWorkers(processes, withAll(url)));
     await redis.flush();
 
     const of = (one, name) => results.get(one).map((result) => result[name]);
@@ -106,7 +110,7 @@ const contended = ({
   },
 });
 
-export const oneProcess = contended({
+const ONE_PROCESS = {
   id: 'one-process',
   title: 'One process, 32 callers on one key, nothing to do under the lock',
   processes: 1,
@@ -115,9 +119,10 @@ export const oneProcess = contended({
     atLeast('throughput / best peer', toBestPeer, 20),
     atMost('p99 wait / shortest p99 wait of a peer', p99ToBestPeer, 0.1),
   ],
-});
+};
+export const oneProcess = contended(ONE_PROCESS);
 
-export const fourProcesses = contended({
+const FOUR_PROCESSES = {
   id: 'four-processes',
   title: '4 processes × 8 callers on one key, nothing to do under the lock',
   processes: 4,
@@ -127,9 +132,10 @@ export const fourProcesses = contended({
     atLeast("Jain's fairness index over the callers", fairness, 0.95),
     atMost('longest wait, ms', longest, 250),
   ],
-});
+};
+export const fourProcesses = contended(FOUR_PROCESSES);
 
-export const section = contended({
+const SECTION = {
   id: 'section-5ms',
   title: '4 processes × 8 callers on one key, 5 ms of work under the lock',
   processes: 4,
@@ -140,7 +146,14 @@ export const section = contended({
     atMost('p99 wait / 32 sections', p99 / (32 * sectionMs), 1.25),
     atLeast("Jain's fairness index over the callers", fairness, 0.99),
   ],
-});
+};
+export const section = contended(SECTION);
+
+export const farContended = FAR_MS.flatMap((awayMs) =>
+  [ONE_PROCESS, FOUR_PROCESSES, SECTION].map((scenario) =>
+    contended({ ...scenario, id: `far-${scenario.id}-${awayMs}`, among: onePerLibrary, awayMs }),
+  ),
+);
 
 /** The only peer that has it. */
 const semaphores = [holdfast, ...entrants.filter(({ module }) => module === 'redis-semaphore')];
