@@ -76,6 +76,8 @@ export class Lease implements LeaseReference {
 
   /** The keeper's: when it looks at this lease again. */
   task: Task | undefined;
+  /** The keeper's: what that look is. One for all of them, for they outlive most of the garbage. */
+  onDue: (() => void) | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;
   /** The keeper's: the release that was asked for, if any. */
@@ -201,7 +203,7 @@ export class Lease implements LeaseReference {
   /** A renewal is sent; the store may obey although no answer comes. A shorter TTL counts at once, a longer one for the clean-up. */
   renewalSent(sentAt: Instant, ttlMs: number): void {
     this.#longestTtlMs = Math.max(this.#longestTtlMs, ttlMs);
-    if (validityMs(ttlMs, this.#clockDrift) >= this.validForMs) return;
+    if (validityMs(ttlMs, this.#clockDrift) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
   }

@@ -44,26 +44,29 @@ export class Renewals {
   }
 
   #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
-    const isRenewed = lease.options.autoExtend && lease.renewing === undefined;
-    // A timer counts the time of the monotonic clock, which stands still while the machine sleeps: the end may come before it.
-    const dueMs = Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
     lease.task?.cancel();
-    const onDue = (): void => {
+    lease.onDue ??= () => {
       this.#onDue(lease);
     };
-    lease.task = this.#deps.scheduler.schedule(dueMs, onDue, now);
+    lease.task = this.#deps.scheduler.schedule(this.#dueMs(lease, delayMs, now), lease.onDue, now);
+  }
+
+  #dueMs(lease: Lease, delayMs: number, now: Instant): number {
+    const isRenewed = lease.options.autoExtend && lease.renewing === undefined;
+    // A timer counts the time of the monotonic clock, which stands still while the machine sleeps: the end may come before it.
+    return Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
   }
 
   #onDue(lease: Lease): void {
     lease.task = undefined;
     const { lose, scheduler } = this.#deps;
-    if (lease.options.maxHoldMs - lease.heldForMs(scheduler.runtime.now()) <= SLOT_MS)
-      lose(lease, 'max-hold');
-    else if (lease.validForMs <= SLOT_MS) {
+    const now = scheduler.runtime.now();
+    if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
+    else if (lease.validForMsAt(now) <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
       lose(lease, silent ? 'store-unavailable' : 'expired');
     } else if (!lease.options.autoExtend || lease.renewing !== undefined)
-      this.#plan(lease, Infinity);
+      this.#plan(lease, Infinity, now);
     else {
       // No queueMicrotask: the fake timers of a test hold that back.
       if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());
@@ -86,37 +89,56 @@ export class Renewals {
       token: lease.token,
       ttlMs: ttlMs ?? lease.ttlMs,
       fencingToken: lease.tenure.lastToken,
-      validForMs: lease.validForMs,
+      validForMs: lease.validForMsAt(sentAt),
     }));
     const renewal = this.#deps.store.extend(requests).then((outcomes) => {
+      const now = this.#deps.scheduler.runtime.now();
       batch.forEach(({ tenure }, index) => {
         // It may have been passed on meanwhile.
         const lease = tenure.current;
         lease.renewing = undefined;
         const [request, outcome] = [requests[index], outcomes[index]];
-        if (request && outcome) this.#settle(lease, outcome, { sentAt, ttlMs: request.ttlMs });
+        if (request && outcome) this.#settle(lease, outcome, { sentAt, ttlMs: request.ttlMs, now });
       });
       return outcomes;
     });
+    let answerMs = Infinity;
     for (const lease of batch) {
       lease.renewing = renewal;
       lease.renewalSent(sentAt, ttlMs ?? lease.ttlMs);
-      this.#plan(lease, Infinity);
+      lease.task?.cancel();
+      lease.task = undefined;
+      answerMs = Math.min(answerMs, this.#dueMs(lease, Infinity, sentAt));
     }
+    this.#watch(batch, renewal, answerMs);
     return renewal;
+  }
+
+  /** One entry for the whole batch: nearly always the answer is there long before. */
+  #watch(batch: readonly Lease[], renewal: Promise<unknown>, answerMs: number): void {
+    const late = this.#deps.scheduler.schedule(answerMs, () => {
+      for (const { tenure } of batch) {
+        const lease = tenure.current;
+        if (!lease.isOver && lease.renewing === renewal && lease.task === undefined)
+          this.#onDue(lease);
+      }
+    });
+    void renewal.then(() => {
+      late.cancel();
+    });
   }
 
   #settle(lease: Lease, outcome: ExtendOutcome, sent: Sent): void {
     if (lease.isOver) return;
     // An answer that comes after the old deadline revives nothing: somebody else may have held the lock in between.
-    if (lease.validForMs <= 0) this.#deps.lose(lease, 'store-unavailable');
+    if (lease.validForMsAt(sent.now) <= 0) this.#deps.lose(lease, 'store-unavailable');
     else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
-      this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime));
+      this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime), sent.now);
     } else {
       lease.endanger();
-      this.#plan(lease, retryDelayMs(lease.ttlMs));
+      this.#plan(lease, retryDelayMs(lease.ttlMs), sent.now);
     }
   }
 }
@@ -125,4 +147,6 @@ export class Renewals {
 interface Sent {
   readonly sentAt: Instant;
   readonly ttlMs: number;
+  /** When it was answered. */
+  readonly now: Instant;
 }

@@ -7,6 +7,29 @@ export interface Task {
   cancel(): void;
 }
 
+/** What comes up together. */
+interface Slot {
+  readonly number: number;
+  readonly entries: Set<Entry>;
+}
+
+/** One callback in a slot. */
+class Entry implements Task {
+  readonly slot: Slot;
+  readonly callback: () => void;
+  readonly #drop: (entry: Entry) => void;
+
+  constructor(slot: Slot, callback: () => void, drop: (entry: Entry) => void) {
+    this.slot = slot;
+    this.callback = callback;
+    this.#drop = drop;
+  }
+
+  cancel(): void {
+    this.#drop(this);
+  }
+}
+
 /** Entries of one slot come up together, so that renewals can be sent as a batch. */
 export const SLOT_MS = 5;
 
@@ -18,7 +41,7 @@ export class Scheduler {
   readonly runtime: Runtime;
   /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
   readonly #context = new AsyncResource('HoldfastScheduler');
-  readonly #slots = new Map<number, Set<() => void>>();
+  readonly #slots = new Map<number, Slot>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
 
   constructor(runtime: Runtime) {
@@ -27,19 +50,16 @@ export class Scheduler {
 
   /** Calls back in `delayMs`, or up to 5 ms before. */
   schedule(delayMs: number, callback: () => void, now = this.runtime.now()): Task {
-    const slot = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
-    const entries = this.#slots.get(slot) ?? new Set();
-    entries.add(callback);
-    this.#slots.set(slot, entries);
-    if (this.#timer === undefined || slot < this.#timer.slot) this.#arm(slot);
-    return {
-      cancel: () => {
-        entries.delete(callback);
-        if (entries.size > 0 || this.#slots.get(slot) !== entries) return;
-        this.#slots.delete(slot);
-        if (this.#slots.size === 0) this.clear();
-      },
-    };
+    const number = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
+    let slot = this.#slots.get(number);
+    if (slot === undefined) {
+      slot = { number, entries: new Set() };
+      this.#slots.set(number, slot);
+    }
+    const entry = new Entry(slot, callback, this.#drop);
+    slot.entries.add(entry);
+    if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
+    return entry;
   }
 
   /** Forgets every entry and stops the timer. */
@@ -48,6 +68,15 @@ export class Scheduler {
     this.#timer?.cancel();
     this.#timer = undefined;
   }
+
+  /** Also of a slot that is being run. */
+  readonly #drop = (entry: Entry): void => {
+    const { number, entries } = entry.slot;
+    entries.delete(entry);
+    if (entries.size > 0 || this.#slots.get(number) !== entry.slot) return;
+    this.#slots.delete(number);
+    if (this.#slots.size === 0) this.clear();
+  };
 
   #arm(slot: number): void {
     this.#timer?.cancel();
@@ -63,15 +92,15 @@ export class Scheduler {
 
   #runDue(): void {
     const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
-    const due: Set<() => void>[] = [];
+    const due: Slot[] = [];
     let next = Infinity;
-    for (const [slot, entries] of this.#slots) {
-      if (slot <= current) {
-        due.push(entries);
-        this.#slots.delete(slot);
-      } else next = Math.min(next, slot);
+    for (const [number, slot] of this.#slots) {
+      if (number <= current) {
+        due.push(slot);
+        this.#slots.delete(number);
+      } else next = Math.min(next, number);
     }
     if (next < Infinity) this.#arm(next);
-    for (const entries of due) for (const callback of entries) callback();
+    for (const { entries } of due) for (const { callback } of entries) callback();
   }
 }

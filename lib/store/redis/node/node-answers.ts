@@ -38,13 +38,15 @@ export type KeyAnswer =
   | { readonly status: 'stolen' }
   | Unavailable;
 
+const EXTENDED: RenewalVote = { status: 'extended' };
+
 /** A lease is all or nothing over its keys: what became of the worst of them became of it. */
 export function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
   const worst =
     answers.find(({ status }) => status === 'stolen') ??
     answers.find(({ status }) => status === 'gone') ??
     answers.find(({ status }) => status === 'unavailable');
-  if (worst?.status !== 'gone') return worst ?? { status: 'extended' };
+  if (worst?.status !== 'gone') return worst ?? EXTENDED;
   return {
     status: 'gone',
     fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),

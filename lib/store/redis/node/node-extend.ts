@@ -11,28 +11,39 @@ export async function extendAt(
 ): Promise<readonly RenewalVote[]> {
   const { slots, clock } = scripts.parts;
   const serverUs = scripts.putsBack ? clock.atLeastUs() : undefined;
-  const entries = leases.flatMap((lease) =>
-    lease.keys.map((key, position) => ({ lease, position, slot: slots.slot(key), key })),
-  );
-  const answers = new Map<Restoration, KeyAnswer[]>(leases.map((lease) => [lease, []]));
+  const entries: Entry[] = [];
+  const answers: KeyAnswer[][] = [];
+  for (const lease of leases) {
+    const { token, ttlMs, fencingToken } = lease;
+    const sureUntilUs =
+      serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000);
+    const ofLease: KeyAnswer[] = [];
+    answers.push(ofLease);
+    lease.keys.forEach((key, position) => {
+      const expectedFence = lease.expectedFences?.[position];
+      const names = slots.names(key);
+      const renewal = { names, token, ttlMs, fencingToken, sureUntilUs, expectedFence };
+      entries.push({ slot: slots.slot(key), renewal, position, ofLease });
+    });
+  }
   await Promise.all(
     batches(entries).map(async (batch) => {
-      const renewals = batch.map(({ lease, position, key }) => ({
-        names: slots.names(key),
-        token: lease.token,
-        ttlMs: lease.ttlMs,
-        fencingToken: lease.fencingToken,
-        sureUntilUs: serverUs === undefined ? 0 : Math.floor(serverUs + lease.validForMs * 1_000),
-        expectedFence: lease.expectedFences?.[position],
-      }));
+      const renewals = batch.map(({ renewal }) => renewal);
       const answerAt = await extendBatch(scripts, batch[0].slot, renewals);
-      batch.forEach(({ lease, position }, index) => {
-        const ofLease = answers.get(lease);
-        if (ofLease !== undefined) ofLease[position] = answerAt(index);
+      batch.forEach(({ ofLease, position }, index) => {
+        ofLease[position] = answerAt(index);
       });
     }),
   );
-  return leases.map((lease) => renewalVote(answers.get(lease) ?? []));
+  return answers.map(renewalVote);
+}
+
+/** One key of one lease, and where its answer belongs. */
+interface Entry {
+  readonly slot: number;
+  readonly renewal: KeyRenewal;
+  readonly position: number;
+  readonly ofLease: KeyAnswer[];
 }
 
 /** Says of each renewal, by its position, what became of it. */
