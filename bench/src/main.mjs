@@ -30,6 +30,7 @@ import { farUncontended, manyCallers, oneCaller } from './scenarios/uncontended.
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';
 import { sentence } from './support/must.mjs';
+import { overview } from './support/overview.mjs';
 import { startRedis } from './support/redis.mjs';
 import { plot } from './support/svg.mjs';
 import { number, table } from './support/table.mjs';
@@ -91,10 +92,16 @@ try {
   await redis.stop();
 }
 
+const tables = results.map(
+  ({ title, columns, rows }) => `### ${title}\n\n${table(columns, rows)}\n`,
+);
+console.log(`\n${overview(results)}\n`);
+
 // A part of the scenarios does not replace the figures of all of them.
 const name = chosen.length === scenarios.length && !flags.quick ? 'latest' : 'part';
 mkdirSync(resultsFolder, { recursive: true });
 write(`${name}.json`, `${JSON.stringify({ machine: about, scenarios: results }, null, 2)}\n`);
+write(`${name}.md`, [`${describe(about)}\n`, `${overview(results)}\n`, ...tables].join('\n'));
 write(`${name}.svg`, plot(panelsOf(results), describe(about)));
 
 const missed = results.flatMap(({ id, musts }) =>

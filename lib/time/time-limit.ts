@@ -40,14 +40,15 @@ export class TimeLimit {
   #begin(): void {
     const { runtime } = this.#scheduler;
     const partMs = Math.min(this.#partMs, this.#leftMs);
-    const since = runtime.now().monotonicMs;
-    // Tasks of the scheduler are due in their slot or before, never after.
-    const task = this.#scheduler.schedule(partMs + SLOT_MS, () => {
-      const elapsedMs = runtime.now().monotonicMs - since;
+    const since = runtime.now();
+    const onDue = (): void => {
+      const elapsedMs = runtime.now().monotonicMs - since.monotonicMs;
       this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
       if (this.#leftMs > 0) this.#begin();
       else this.#end();
-    });
+    };
+    // Tasks of the scheduler are due in their slot or before, never after.
+    const task = this.#scheduler.schedule(partMs + SLOT_MS, onDue, since);
     this.#cancel = () => {
       task.cancel();
     };

@@ -68,6 +68,7 @@ const contended = ({
       label: one.label,
       kind: one.kind,
       perSecond: median(of(one, 'perSecond')),
+      best: highest(of(one, 'perSecond')),
       ours: one === holdfast ? NaN : ratio(ours, of(one, 'perSecond')),
       p50: median(of(one, 'p50')),
       p99: median(of(one, 'p99')),
@@ -98,9 +99,9 @@ const contended = ({
       ],
       rows,
       musts: musts({
-        toBestPeer: Math.min(...peers.map((row) => row.ours)),
+        // Its luckiest run counts.
+        toBestPeer: first.perSecond / highest(peers.map((row) => row.best)),
         p99: first.p99,
-        p99ToBestPeer: first.p99 / Math.min(...peers.map((row) => row.p99)),
         longest: first.longest,
         jain: first.jain,
         sectionMs: median(of(holdfast, 'sectionMs')),
@@ -115,9 +116,9 @@ const ONE_PROCESS = {
   title: 'One process, 32 callers on one key, nothing to do under the lock',
   processes: 1,
   callers: 32,
-  musts: ({ toBestPeer, p99ToBestPeer }) => [
-    atLeast('throughput / best peer', toBestPeer, 20),
-    atMost('p99 wait / shortest p99 wait of a peer', p99ToBestPeer, 0.1),
+  musts: ({ toBestPeer, longest }) => [
+    atLeast('throughput / best peer', toBestPeer, 15),
+    atMost('longest wait, ms', longest, 20),
   ],
 };
 export const oneProcess = contended(ONE_PROCESS);
@@ -127,10 +128,11 @@ const FOUR_PROCESSES = {
   title: '4 processes × 8 callers on one key, nothing to do under the lock',
   processes: 4,
   callers: 8,
-  musts: ({ toBestPeer, jain: fairness, longest }) => [
+  musts: ({ toBestPeer, jain: fairness, p99, longest }) => [
     atLeast('throughput / best peer', toBestPeer, 5),
-    atLeast("Jain's fairness index over the callers", fairness, 0.95),
-    atMost('longest wait, ms', longest, 250),
+    atLeast("Jain's fairness index over the callers", fairness, 0.99),
+    atMost('p99 wait, ms', p99, 10),
+    atMost('longest wait, ms', longest, 60),
   ],
 };
 export const fourProcesses = contended(FOUR_PROCESSES);
@@ -142,16 +144,25 @@ const SECTION = {
   callers: 8,
   sectionMs: 5,
   musts: ({ toBestPeer, jain: fairness, p99, sectionMs }) => [
-    atLeast('throughput / best peer', toBestPeer, 1),
-    atMost('p99 wait / 32 sections', p99 / (32 * sectionMs), 1.25),
+    atLeast('throughput / best peer', toBestPeer, 0.98),
+    atMost('p99 wait / 32 sections', p99 / (32 * sectionMs), 1.2),
     atLeast("Jain's fairness index over the callers", fairness, 0.99),
   ],
 };
 export const section = contended(SECTION);
 
+/** A way to the server takes what it takes: throughput is what can be compared. */
+const farMusts = ({ toBestPeer }) => [atLeast('throughput / best peer', toBestPeer, 1)];
+
 export const farContended = FAR_MS.flatMap((awayMs) =>
   [ONE_PROCESS, FOUR_PROCESSES, SECTION].map((scenario) =>
-    contended({ ...scenario, id: `far-${scenario.id}-${awayMs}`, among: onePerLibrary, awayMs }),
+    contended({
+      ...scenario,
+      id: `far-${scenario.id}-${awayMs}`,
+      among: onePerLibrary,
+      awayMs,
+      musts: scenario === SECTION ? SECTION.musts : farMusts,
+    }),
   ),
 );
 

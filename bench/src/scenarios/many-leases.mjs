@@ -37,8 +37,8 @@ export const manyLeases = {
       ],
       rows: [row],
       musts: [
-        atMost('% of a core', row.percent, 10),
-        atMost('KiB of heap for each lease', kib, 2.5),
+        atMost('% of a core', row.percent, 8),
+        atMost('KiB of heap for each lease', kib, 1.2),
         atMost('leases lost', count - stillHeld, 0),
       ],
     };

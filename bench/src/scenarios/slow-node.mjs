@@ -56,7 +56,7 @@ export const slowNode = {
         { name: 'ratio', head: '×', digits: 2 },
       ],
       rows,
-      musts: [atMost('with one slow node / with three near ones', rows[0].ratio, 1.5)],
+      musts: [atMost('with one slow node / with three near ones', rows[0].ratio, 1.3)],
       plot: { name: 'far', unit: 'ms', digits: 2 },
     };
   },

@@ -1,8 +1,8 @@
 import { bare, entrants, holdfast, onePerLibrary } from '../libraries/index.mjs';
-import { atLeast } from '../support/must.mjs';
+import { atLeast, atMost } from '../support/must.mjs';
 import { inRounds } from '../support/rounds.mjs';
 import { far, FAR_MS, through } from '../support/slow-wire.mjs';
-import { median, quantile, ratio, sum } from '../support/stats.mjs';
+import { highest, median, quantile, ratio, sum } from '../support/stats.mjs';
 import { withWorkers } from '../support/workers.mjs';
 
 const WARM_UP_MS = 500;
@@ -12,6 +12,11 @@ const all = entrants.filter((one) => one.kind !== 'peer' || onePerLibrary.includ
 
 /** Of so many locks the time of one is taken. */
 const TIMED = 8;
+
+const leastOf = (callers, awayMs) => {
+  if (awayMs > 0) return 0.98;
+  return callers === 1 ? 0.9 : 1;
+};
 
 /** @param awayMs how much longer each answer takes */
 const uncontended = (id, callers, awayMs = 0) => ({
@@ -32,6 +37,7 @@ const uncontended = (id, callers, awayMs = 0) => ({
           const perCall = 1_000 / count;
           return {
             perSecond: (count / ms) * 1_000,
+            p50: quantile(waits, 0.5),
             p99: quantile(waits, 0.99),
             clientUs: cpuMs * perCall,
             serverUs: server * 1_000 * perCall,
@@ -50,7 +56,9 @@ const uncontended = (id, callers, awayMs = 0) => ({
       label: one.library,
       kind: one.kind,
       perSecond: median(of(one, 'perSecond')),
+      best: highest(of(one, 'perSecond')),
       toBare: ratio(of(one, 'perSecond'), least),
+      p50: median(of(one, 'p50')),
       p99: median(of(one, 'p99')),
       clientUs: median(of(one, 'clientUs')),
       serverUs: median(of(one, 'serverUs')),
@@ -71,7 +79,12 @@ const uncontended = (id, callers, awayMs = 0) => ({
       ],
       rows,
       musts: [
-        atLeast('throughput / the bare commands', ratio(ours, least), awayMs > 0 ? 0.98 : 0.9),
+        atLeast('throughput / the bare commands', ratio(ours, least), leastOf(callers, awayMs)),
+        atMost(
+          'client CPU / that of the bare commands',
+          ratio(of(holdfast, 'clientUs'), of(bare, 'clientUs')),
+          callers === 1 ? 2 : 1.5,
+        ),
         atLeast('throughput / best peer', Math.min(...toPeers), 1),
       ],
       plot: { name: 'perSecond', unit: 'per second', digits: 0 },
