@@ -68,7 +68,7 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   const version = field(server, 'redis_version');
   if (version !== undefined && Number.parseInt(version) < OLDEST_REDIS) {
     throw new LockConfigurationError(
-      `Holdfast needs Redis ${String(OLDEST_REDIS)}.0 or later, or Valkey; ${name} runs ${version}. See https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/compatibility.md.`,
+      `Holdfast needs Redis ${String(OLDEST_REDIS)}.0 or later, or Valkey; ${name} runs ${version}. See https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/compatibility.md`,
     );
   }
   const policy = field(memory, 'maxmemory_policy');
