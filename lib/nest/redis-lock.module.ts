@@ -5,12 +5,14 @@ import {
   ApplicationConfig,
   DiscoveryModule,
   DiscoveryService,
+  ModuleRef,
 } from '@nestjs/core';
 import { LockErrorFilter } from './handlers/lock-error.filter.js';
 import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
+import { ScopeCheck } from './scope-check.js';
 import {
   REGISTRATION,
   type LockModuleOptions,
@@ -36,7 +38,8 @@ type Registration<Method extends 'forRoot' | 'forRootAsync'> = Parameters<
  * Distributed locks for a Nest application: provides a `LockService`, and makes `@WithLock` work.
  *
  * `forRoot({ redis: 'redis://localhost:6379' })`, `forRoot({ store: 'memory' })`, or `forRootAsync({ imports, inject, useFactory })`
- * (also `useClass`, `useExisting` with a `LockOptionsFactory`). Wrong options end the start of the application.
+ * (also `useClass`, `useExisting` with a `LockOptionsFactory`). Wrong options end the start of the application. So do options that depend
+ * on the request: each request would have connections of its own.
  */
 @Module({ imports: [DiscoveryModule] })
 export class RedisLockModule extends ConfigurableModuleClass {
@@ -75,6 +78,11 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
             ? new LockLifecycle(service, token, discovery, config)
             : null,
         inject: [token, DiscoveryService, ApplicationConfig],
+      },
+      {
+        provide: ScopeCheck,
+        useFactory: (modules: ModuleRef) => new ScopeCheck(modules, token),
+        inject: [ModuleRef],
       },
       LockHandlerRunner,
       { provide: APP_INTERCEPTOR, useClass: LockErrorInterceptor },

@@ -1,8 +1,10 @@
-import { Controller, Inject, Injectable, Module, type Type } from '@nestjs/common';
+import { Controller, Inject, Injectable, Module, Scope, type Type } from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   getLockServiceToken,
   InjectLockService,
+  LockConfigurationError,
   LockModule,
   LockNotAcquiredError,
   LockService,
@@ -218,6 +220,55 @@ describe('RedisLockModule.forRootAsync', () => {
     await expect(startApp({ imports: [wrong] })).rejects.toThrow(
       'LockModule has no option "name". It goes beside "useFactory" in forRootAsync, not into what that returns.',
     );
+  });
+
+  it('ends the start when the options depend on the request: each request would have a service of its own', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {}
+
+    @Injectable()
+    class OptionsOfTenant implements LockOptionsFactory {
+      constructor(readonly tenant: Tenant) {}
+
+      createLockOptions(): LockModuleOptions {
+        return { store: 'memory' };
+      }
+    }
+
+    @Module({ providers: [Tenant], exports: [Tenant] })
+    class Tenants {}
+
+    const useFactory = (): LockModuleOptions => ({ store: 'memory' });
+    for (const options of [
+      { inject: [REQUEST], useFactory },
+      { imports: [Tenants], inject: [Tenant], useFactory, name: 'jobs' },
+      { imports: [Tenants], useClass: OptionsOfTenant },
+    ]) {
+      const start = startApp({ imports: [LockModule.forRootAsync(options)] });
+      await expect(start).rejects.toThrow(LockConfigurationError);
+      await expect(start).rejects.toThrow(/depend on the request.*put the tenant into the key/s);
+    }
+  });
+
+  it('takes options that depend on a transient provider', async () => {
+    @Injectable({ scope: Scope.TRANSIENT })
+    class Settings {
+      readonly store = 'memory';
+    }
+
+    @Module({ providers: [Settings], exports: [Settings] })
+    class Configuration {}
+
+    const { app } = await startApp({
+      imports: [
+        LockModule.forRootAsync({
+          imports: [Configuration],
+          inject: [Settings],
+          useFactory: ({ store }: Settings) => ({ store }),
+        }),
+      ],
+    });
+    expect(await app.get(LockService).run('key', () => 'ran')).toBe('ran');
   });
 
   it('ends the start with the reason when the factory throws, or gives no options', async () => {
