@@ -39,7 +39,7 @@ const withoutComments = {
 
 const EXPECTED = [
   /'this' keyword is equivalent to 'undefined'/, // the compiler's helper for decorators asks for it
-  /still references private shared type exports/, // the interfaces of the options are made of their schema, which is nobody's to name
+  /still references private shared type exports/, // the interfaces of the options are derived from schemas that are not exported
 ];
 
 async function bundle(ending, ...plugins) {

@@ -1,8 +1,8 @@
 import type * as Acorn from 'acorn';
 
-/** The parser, read when the first source is: most processes import the library long before, or never lock by a parameter's name. */
+/** Loads acorn when a source is parsed for the first time, so that an import of the library does not take that time. An `import()` would be asynchronous. */
 const load = (): typeof Acorn =>
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import cannot wait
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import loads it at once, or asynchronously
   require('acorn') as typeof Acorn;
 
 export = load;

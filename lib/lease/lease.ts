@@ -76,7 +76,7 @@ export class Lease implements LeaseReference {
 
   /** The keeper's: when it looks at this lease again. */
   task: Task | undefined;
-  /** The keeper's: what that look is. One for all of them, for they outlive most of the garbage. */
+  /** The keeper's: what `task` calls. Made once for all looks at this lease, because each is kept for seconds. */
   onDue: (() => void) | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;

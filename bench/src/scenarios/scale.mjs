@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockService } from '../../../dist/index.js';
 import { atLeast, atMost } from '../support/must.mjs';
 import { startRedis } from '../support/redis.mjs';
+import { opened } from '../support/services.mjs';
 import { highest, median, sum } from '../support/stats.mjs';
 import { withWorkers } from '../support/workers.mjs';
 
@@ -14,12 +14,6 @@ async function scriptsUs(admin) {
 }
 
 const resetScripts = (admin) => admin.config('RESETSTAT');
-
-async function opened(count, url) {
-  const services = Array.from({ length: count }, () => new LockService({ redis: url }));
-  await Promise.all(services.map((locks) => locks.open()));
-  return services;
-}
 
 /** The place of a process in line, as the library writes it. */
 async function placeInLine(redis, [holder, waiter], key) {
@@ -254,9 +248,10 @@ async function processes(count) {
       async (workers) => {
         const each = (method, options = {}) =>
           Promise.all(
-            workers.map((worker, at) => worker.ask(method, { ...options, ...named(at) })),
+            workers.map((worker, at) =>
+              worker.ask(method, { ...options, prefix: `process:${at}` }),
+            ),
           );
-        const named = (at) => ({ prefix: `process:${at}` });
         const before = await redis.admin.info();
         const heaps = await each('openServices', { url: redis.url, count: count / 2 });
         const clientsOf = async () => field(await redis.admin.info(), 'connected_clients');

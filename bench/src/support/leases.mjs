@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService } from '../../../dist/index.js';
+import { heapUsed } from './heap.mjs';
 
 /** At once, so that acquiring many takes seconds and not minutes. */
 const AT_ONCE = 500;
@@ -29,10 +30,4 @@ export async function holdLeases({ url, count, ttl, ms }) {
   const cores = (user + system) / 1_000 / (performance.now() - since);
   const stillHeld = held.filter((lock) => lock.isHeld).length;
   return { heapPerLease, cores, stillHeld };
-}
-
-function heapUsed() {
-  globalThis.gc();
-  globalThis.gc();
-  return process.memoryUsage().heapUsed;
 }

@@ -6,19 +6,20 @@ export function overview(results) {
     const [holdfast] = all;
     if (holdfast?.best === undefined) return [];
     const peers = all.filter(({ kind }) => kind === 'peer').sort((a, b) => b.best - a.best);
-    const bare = all.find(({ kind }) => kind === 'bare');
     return [
       {
         title,
         perSecond: holdfast.perSecond,
-        peer: peers[0] === undefined ? NaN : holdfast.perSecond / peers[0].best,
+        peer: peers[0] && holdfast.perSecond / peers[0].best,
         name: peers[0]?.label ?? '–',
-        bare: bare === undefined ? NaN : holdfast.perSecond / bare.perSecond,
+        bare: holdfast.toBare,
         p50: holdfast.p50,
         p99: holdfast.p99,
-        peerP99: peers[0]?.p99 ?? NaN,
-        longest: holdfast.longest ?? NaN,
-        jain: holdfast.jain ?? NaN,
+        longest: holdfast.longest,
+        jain: holdfast.jain,
+        peerP99: peers[0]?.p99,
+        peerLongest: peers[0]?.longest,
+        peerJain: peers[0]?.jain,
       },
     ];
   });
@@ -31,9 +32,11 @@ export function overview(results) {
       { name: 'name', head: 'which is' },
       { name: 'p50', head: 'median wait, ms', digits: 2 },
       { name: 'p99', head: 'p99, ms', digits: 1 },
-      { name: 'peerP99', head: 'p99 of that peer, ms', digits: 1 },
       { name: 'longest', head: 'longest, ms', digits: 0 },
       { name: 'jain', head: "Jain's index", digits: 3 },
+      { name: 'peerP99', head: 'that peer: p99, ms', digits: 1 },
+      { name: 'peerLongest', head: 'longest, ms', digits: 0 },
+      { name: 'peerJain', head: "Jain's index", digits: 3 },
     ],
     rows,
   );

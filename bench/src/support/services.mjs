@@ -1,20 +1,21 @@
 import { Logger } from '@nestjs/common';
 import { LockService } from '../../../dist/index.js';
+import { heapUsed } from './heap.mjs';
 
 /** Services of this process: each has connections and an inbox of its own, as if it were a process. */
 let services = [];
+
+export async function opened(count, url) {
+  const all = Array.from({ length: count }, () => new LockService({ redis: url }));
+  await Promise.all(all.map((locks) => locks.open()));
+  return all;
+}
 
 /** Resolves with the bytes of heap that each of them takes. Needs `--expose-gc`. */
 export async function openServices({ url, count }) {
   Logger.overrideLogger(false); // each would say that its server has gone
   const before = heapUsed();
-  services = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const locks = new LockService({ redis: url });
-      await locks.open();
-      return locks;
-    }),
-  );
+  services = await opened(count, url);
   return (heapUsed() - before) / count;
 }
 
@@ -53,10 +54,4 @@ export async function grantedAgain({ prefix }) {
       }
     }),
   );
-}
-
-function heapUsed() {
-  globalThis.gc();
-  globalThis.gc();
-  return process.memoryUsage().heapUsed;
 }
