@@ -1,4 +1,5 @@
 import { LockNotAcquiredError } from '../errors.js';
+import { canonicalKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import { HeldLock } from '../lease/held-lock.js';
 import {
@@ -17,10 +18,14 @@ const waitsFor = new WaitsFor();
 
 const nothingIsHeld = (): boolean => false;
 
+type Keys = string | readonly string[];
+
 /** Where a section is opened from. */
 export interface ScopeOrigin {
   readonly parent?: Section | undefined;
   readonly site?: CallSite | undefined;
+  /** Ends the wait for the lock, in place of that of the options. */
+  readonly signal?: AbortSignal | undefined;
   /** What a nested call does when a sibling has its turn. */
   readonly whenBusy?: 'wait' | 'refuse';
 }
@@ -36,8 +41,16 @@ export class Granting {
     this.#parts = parts;
   }
 
-  /** @param keys canonical */
-  async acquire(
+  /** @throws LockKeyError, before it returns a promise, for a key that must not be locked */
+  acquire(
+    given: Keys,
+    options: ResolvedAcquireOptions,
+    site: CallSite | undefined,
+  ): Promise<HeldLock> {
+    return this.#take(this.#canonical(given), options, site);
+  }
+
+  async #take(
     keys: readonly string[],
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
@@ -63,10 +76,11 @@ export class Granting {
     }
   }
 
-  /** @param keys canonical */
-  async open(keys: readonly string[], options: RunOptions, origin: ScopeOrigin): Promise<Scope> {
-    const { parent, site } = origin;
-    const resolved = resolveAcquireOptions(options, this.#parts.options);
+  async open(given: Keys, options: RunOptions, origin: ScopeOrigin): Promise<Scope> {
+    const keys = this.#canonical(given);
+    const { parent, site, signal } = origin;
+    const known = resolveAcquireOptions(options, this.#parts.options);
+    const resolved = signal === undefined ? known : { ...known, signal };
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
@@ -83,10 +97,18 @@ export class Granting {
       }
     }
     try {
-      const lock = await this.acquire(keys, resolved, site);
+      const lock = await this.#take(keys, resolved, site);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();
+    }
+  }
+
+  #canonical(keys: Keys): readonly string[] {
+    try {
+      return canonicalKeys(keys);
+    } catch (error) {
+      throw this.#parts.present(error);
     }
   }
 
@@ -116,6 +138,11 @@ export class Granting {
 
 /** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */
 async function releaseOf(lock: HeldLock): Promise<void> {
-  const released = await lock.release().catch(() => true);
+  let released: boolean;
+  try {
+    released = await lock.release();
+  } catch {
+    return;
+  }
   if (!released) lock.assertHeld();
 }

@@ -6,7 +6,7 @@ import {
   LockStoreUnavailableError,
 } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
-import { canonicalKeys, checkKey } from '../key/index.js';
+import { checkKey } from '../key/index.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
@@ -14,6 +14,8 @@ import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { OnceRunner } from '../once/once-runner.js';
 import {
+  NO_OPTIONS,
+  NO_WAIT,
   resolveAcquireOptions,
   type AcquireOptions,
   type RunOptions,
@@ -84,7 +86,7 @@ export class LockEngine {
    */
   async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
-    return this.#granting.acquire(this.#keys(keys), resolved, this.sites.here(1));
+    return this.#granting.acquire(keys, resolved, this.sites.here(1));
   }
 
   /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
@@ -93,10 +95,9 @@ export class LockEngine {
     options?: TryAcquireOptions,
   ): Promise<Lock | null> {
     const given = optionsOf('tryAcquire', options);
-    const resolved = resolveAcquireOptions({ ...given, wait: 0 }, this.#parts.options);
-    const canonical = this.#keys(keys);
+    const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
-      return await this.#granting.acquire(canonical, resolved, this.sites.here(1));
+      return await this.#granting.acquire(keys, resolved, this.sites.here(1));
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -120,7 +121,7 @@ export class LockEngine {
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
-    return scope.run((lock) => this.#whole(work, lock));
+    return scope.run(work, this.#refuseStream);
   }
 
   /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
@@ -141,12 +142,12 @@ export class LockEngine {
     let scope: Scope;
     try {
       const site = this.sites.here(1);
-      scope = await this.openScope(keys, { ...options, wait: 0 }, { site, whenBusy: 'refuse' });
+      scope = await this.openScope(keys, notWaiting(options), { site, whenBusy: 'refuse' });
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
     }
-    return { acquired: true, value: await scope.run((lock) => this.#whole(work, lock)) };
+    return { acquired: true, value: await scope.run(work, this.#refuseStream) };
   }
 
   /**
@@ -175,7 +176,11 @@ export class LockEngine {
     return this.once.runOnce(
       key,
       options,
-      (attempt) => this.#whole(() => work(attempt), attempt.lock),
+      async (attempt) => {
+        const value = await work(attempt);
+        this.#refuseStream(value, attempt.lock);
+        return value;
+      },
       (keys, lockOptions) => this.openScope(keys, lockOptions, { site }),
     );
   }
@@ -266,13 +271,13 @@ export class LockEngine {
    * @internal A lock and the section it opens, for those who cannot put their work into one function: streams and handlers.
    * @param origin the section to be nested in, where the async context does not tell, and where the lock is asked for
    */
-  async openScope(
+  openScope(
     keys: string | readonly string[],
     options: RunOptions,
     origin: ScopeOrigin = {},
   ): Promise<Scope> {
     const parent = origin.parent ?? Section.current();
-    return this.#granting.open(this.#keys(keys), options, { ...origin, parent });
+    return this.#granting.open(keys, options, { ...origin, parent });
   }
 
   /**
@@ -294,9 +299,8 @@ export class LockEngine {
   }
 
   /** A stream that the work returns would go on after the lock was given back. */
-  async #whole<T>(work: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
-    const value = await work(lock);
-    if (streamKindOf(value) === undefined) return value;
+  readonly #refuseStream = (value: unknown, lock: Lock): void => {
+    if (streamKindOf(value) === undefined) return;
     throw this.present(
       new LockReturnKindError(
         `The work under ${quoteKeys(lock.keys)} returned a stream, which would go on without the lock. ` +
@@ -304,11 +308,7 @@ export class LockEngine {
         lock.keys,
       ),
     );
-  }
-
-  #keys(keys: string | readonly string[]): readonly string[] {
-    return this.checked(() => canonicalKeys(keys));
-  }
+  };
 
   #unavailable(
     operation: string,
@@ -320,6 +320,10 @@ export class LockEngine {
     );
   }
 }
+
+/** `tryAcquire` and `tryRun`. */
+const notWaiting = (options: RunOptions): RunOptions =>
+  options === NO_OPTIONS ? NO_WAIT : { ...options, wait: 0 };
 
 type RunArguments<T> =
   | [work: (lock: Lock) => T | PromiseLike<T>]

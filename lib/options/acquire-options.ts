@@ -133,20 +133,32 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly mode: HoldMode;
 }
 
-/** The same object for every call without options: what follows from them is worked out once for a service. */
-export const NO_OPTIONS: Readonly<Record<string, never>> = Object.freeze({});
+/** Of constant options: what they come to with the defaults of a service. */
+const ofConstants = new WeakMap<RunOptions, WeakMap<ResolvedOptions, ResolvedAcquireOptions>>();
 
-const ofNoOptions = new WeakMap<ResolvedOptions, ResolvedAcquireOptions>();
+/** Options that are given for many calls: what they come to is worked out once for each service. */
+export function constantOptions(options: RunOptions): RunOptions {
+  const constant = Object.freeze({ ...options });
+  ofConstants.set(constant, new WeakMap());
+  return constant;
+}
+
+export const NO_OPTIONS = constantOptions({});
+export const NO_WAIT = constantOptions({ wait: 0 });
 
 /** @throws LockConfigurationError */
 export function resolveAcquireOptions(
   options: RunOptions,
   defaults: ResolvedOptions,
 ): ResolvedAcquireOptions {
-  if (options !== NO_OPTIONS) return checkedAcquireOptions(options, defaults);
-  const known = ofNoOptions.get(defaults) ?? checkedAcquireOptions(options, defaults);
-  ofNoOptions.set(defaults, known);
-  return known;
+  const known = ofConstants.get(options);
+  if (known === undefined) return checkedAcquireOptions(options, defaults);
+  let resolved = known.get(defaults);
+  if (resolved === undefined) {
+    resolved = checkedAcquireOptions(options, defaults);
+    known.set(defaults, resolved);
+  }
+  return resolved;
 }
 
 function checkedAcquireOptions(

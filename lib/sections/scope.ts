@@ -22,11 +22,19 @@ export class Scope {
     return this.section.lock;
   }
 
-  /** Runs work to its end and finishes; the work's own error goes before the loss of the lock, which it then carries as its cause. */
-  async run<T>(work: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+  /**
+   * Runs work to its end and finishes; the work's own error goes before the loss of the lock, which it then carries as its cause.
+   *
+   * @param check throws for a value that the work must not return
+   */
+  async run<T>(
+    work: (lock: Lock) => T | PromiseLike<T>,
+    check: (value: T, lock: Lock) => void,
+  ): Promise<T> {
     let value: T;
     try {
       value = await this.section.inside(() => work(this.lock));
+      check(value, this.lock);
     } catch (error) {
       throw await this.fail(error);
     }
@@ -36,8 +44,14 @@ export class Scope {
 
   /** Waits for nested sections and ends this one. Idempotent. Rejects with a `LockLostError` when the lock was lost. */
   finish(): Promise<void> {
-    this.#finished ??= this.section.close().then(() => this.#end());
+    this.#finished ??= this.#finish();
     return this.#finished;
+  }
+
+  async #finish(): Promise<void> {
+    const inside = this.section.close();
+    if (inside !== undefined) await inside;
+    await this.#end();
   }
 
   /** Finishes after an error, and gives that error back. */

@@ -94,10 +94,10 @@ export class Section {
     return leave;
   }
 
-  /** Lets no call in any more, and resolves when those inside have left. */
-  async close(): Promise<void> {
+  /** Lets no call in any more. Where some are inside, resolves when they have left. */
+  close(): Promise<void> | undefined {
     this.#open = false;
-    await this.#lastTurn;
+    return this.isBusy ? this.#lastTurn : undefined;
   }
 }
 

@@ -153,11 +153,8 @@ export class HandlerFrame {
           this.#abandoned.abort(reason);
         });
       }
-      const scope = await service.openScope(
-        keys,
-        { ...locked.runOptions, signal },
-        { site: { place: locked.name } },
-      );
+      const site = { place: locked.name };
+      const scope = await service.openScope(keys, locked.runOptions, { site, signal });
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -173,7 +170,7 @@ export class HandlerFrame {
     const { section, lock } = await this.acquire(call);
     this.#abandoned.signal.throwIfAborted();
     const keys = locked.needsArguments ? service.keysOf(locked, call, request) : lock.keys;
-    return service.openScope(keys, { ...locked.runOptions, reentrant: true }, { parent: section });
+    return service.openScope(keys, locked.nestedOptions, { parent: section });
   }
 
   async #end(): Promise<Scope | undefined> {

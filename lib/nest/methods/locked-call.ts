@@ -93,8 +93,8 @@ export class LockedCall {
 
   #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
     const keys = service.keysOf(this.#locked, this.#call, this.#frame?.request);
-    const options = { ...this.#locked.runOptions, signal };
-    return service.openScope(keys, options, { parent: this.#section, site: this.#site });
+    const origin = { parent: this.#section, site: this.#site, signal };
+    return service.openScope(keys, this.#locked.runOptions, origin);
   }
 }
 

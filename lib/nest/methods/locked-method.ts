@@ -5,7 +5,12 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
+import {
+  constantOptions,
+  holdModeFrom,
+  refuseLongMinHold,
+  type RunOptions,
+} from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve, type Resolved, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
@@ -67,6 +72,8 @@ export class LockedMethod {
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
   /** Without what the service's options decide about. */
   readonly runOptions: RunOptions;
+  /** Inside the lock of its handler's frame. */
+  readonly nestedOptions: RunOptions;
   /** Whether its calls stand in line. */
   readonly waits: boolean;
   readonly slot: ServiceSlot;
@@ -91,7 +98,8 @@ export class LockedMethod {
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = options.onLocked ?? 'throw';
     this.waits = options.waitMs !== 0;
-    this.runOptions = { ...runOptionsFrom(options), ...decorator.always };
+    this.runOptions = constantOptions({ ...runOptionsFrom(options), ...decorator.always });
+    this.nestedOptions = constantOptions({ ...this.runOptions, reentrant: true });
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
