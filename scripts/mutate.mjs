@@ -33,8 +33,8 @@ const LEFT_OUT = new Set([
 /** A change may have a test wait for what never comes: those without a server take milliseconds. */
 const TEST_TIMEOUT_MS = { unit: 3_000, servers: 15_000 };
 
-/** Specs that take longer are left out: they would be run for hundreds of changes. */
-const LONGEST_S = 20;
+/** Specs that take longer are left out: they would be run for hundreds of changes. Most of those of the store do. */
+const longestS = (folder) => (folder === 'store' ? 60 : 20);
 
 /** What is tested through another folder, and by which of its specs. Few: each is loaded for every change. */
 const ALSO_TESTED_IN = {
@@ -43,6 +43,10 @@ const ALSO_TESTED_IN = {
   observe: ['lease/lease', 'queue/waiting'],
   options: ['module/options'],
   sections: ['lease/sections'],
+  store: [
+    ...['conformance/memory', 'conformance/redis', 'conformance/quorum', 'conformance/once'],
+    ...['once/quorum', 'track-record/quorum', 'track-record/line', 'track-record/redis'],
+  ],
 };
 
 /** Their specs that need a server are left out: they would be run for hundreds of changes. */
@@ -109,7 +113,7 @@ function testsOf(folder) {
   const specs = specsOf('main').filter(
     (spec) =>
       homes.some((home) => spec.startsWith(home)) &&
-      (WITHOUT_SERVERS.has(folder) ? unit.has(spec) : (seconds[spec] ?? 0) <= LONGEST_S),
+      (WITHOUT_SERVERS.has(folder) ? unit.has(spec) : (seconds[spec] ?? 0) <= longestS(folder)),
   );
   const timeoutMs = specs.every((spec) => unit.has(spec))
     ? TEST_TIMEOUT_MS.unit

@@ -8,6 +8,7 @@
  * @property {number} [retryMs] how long a library that polls pauses between two tries
  * @property {number} [jitterMs] by how much that varies, where it can
  * @property {boolean} [waits] Holdfast only: `acquire`, or else `tryAcquire`
+ * @property {boolean} [fencing] the bare commands only: whether a script makes a fencing token
  *
  * @typedef {(urls: readonly string[], settings?: Settings) => Promise<Client>} Open
  *
@@ -69,6 +70,14 @@ export const entrants = [
     module: 'bare',
     settings: {},
   },
+  {
+    id: 'fenced',
+    label: 'the same, with a fencing token',
+    library: 'the same, with a fencing token',
+    kind: 'bare',
+    module: 'bare',
+    settings: { fencing: true },
+  },
   ...peers.flatMap(([module, library, choices]) =>
     choices.map((settings) => ({
       id: `${module}-${settings.retryMs}`,
@@ -87,7 +96,7 @@ export const holdfast = byId('holdfast');
 export const bare = byId('bare');
 
 /** All settings, for those who wait. */
-export const waiting = entrants.filter(({ id }) => id !== 'bare' && id !== 'holdfast-try');
+export const waiting = entrants.filter(({ kind, id }) => kind !== 'bare' && id !== 'holdfast-try');
 
 /** One for each library, with the shortest pauses. */
 export const onePerLibrary = waiting.filter(({ module }, at) => waiting[at + 1]?.module !== module);
