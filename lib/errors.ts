@@ -1,7 +1,12 @@
 export { LockConfigurationError } from './errors/configuration.js';
 export { LockDeadlockError } from './errors/deadlock.js';
 export { LockKeyError } from './errors/key.js';
-export { LockError, type LockErrorBody, type LockErrorCode } from './errors/lock-error.js';
+export {
+  LockError,
+  type LockErrorBody,
+  type LockErrorCode,
+  type LockErrorExtensions,
+} from './errors/lock-error.js';
 export { LockLostError, type LockLossReason, type LockLostReason } from './errors/lost.js';
 export { LockNotBoundError, LockReturnKindError } from './errors/misuse.js';
 export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';

@@ -149,6 +149,7 @@ function mutationTestOf(folder, workers, sample) {
     ignorePatterns: ['/.stryker', '/build', '/dist', '/bench', '/coverage', '/test/apps/templates'],
     concurrency: workers,
     timeoutMS: 5_000,
+    dryRunTimeoutMinutes: 30,
     maxTestRunnerReuse: 100,
     reporters: ['clear-text', 'json'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },

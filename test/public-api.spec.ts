@@ -73,7 +73,9 @@ const LOST_END =
 interface Case {
   readonly error: LockError;
   readonly body: LockErrorBody;
-  readonly message: string;
+  /** Where it is not that of the body. */
+  readonly message?: string;
+  readonly detail: string;
   readonly facts?: object;
 }
 
@@ -86,7 +88,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'LOCK_NOT_ACQUIRED',
     },
-    message:
+    detail:
       'Lock "order:42" could not be acquired: held by another owner for up to 1235 ms more. ' +
       'Try again later, or pass "wait" to stand in line.',
     facts: { keys: ['order:42'], retryAfterMs: 1234.5, waitedMs: 0 },
@@ -99,7 +101,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'LOCK_NOT_ACQUIRED',
     },
-    message:
+    detail:
       'Locks "a", "b" could not be acquired after waiting 5000 ms: held by another owner for up to 10 ms more. ' +
       'Try again later, or wait longer.',
     facts: { keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 },
@@ -113,7 +115,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'LOCK_LOST' as const,
     },
-    message: `Lock "order:42" was lost: ${sentence}. ${LOST_END}`,
+    detail: `Lock "order:42" was lost: ${sentence}. ${LOST_END}`,
     facts: { keys: ['order:42'], reason, fencingToken: 7 },
   })),
   {
@@ -125,7 +127,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'LOCK_LOST',
     },
-    message: `Locks "a", "b" were lost: another owner holds it now. ${LOST_END}`,
+    detail: `Locks "a", "b" were lost: another owner holds it now. ${LOST_END}`,
     facts: { keys: ['a', 'b'], fencingToken: undefined },
   },
   {
@@ -143,7 +145,7 @@ const cases: readonly Case[] = [
       error: 'Service Unavailable',
       code: 'LOCK_STORE_UNAVAILABLE',
     },
-    message:
+    detail:
       'Could not acquire "order:42": the lock store is not available ' +
       '(a:6379 (timeout): no answer within 50 ms; b:6379 (error): LOADING). ' +
       'Nothing ran without a lock. Check that Redis is reachable and try again.',
@@ -157,7 +159,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'WORK_EXHAUSTED',
     },
-    message:
+    detail:
       'The work "email:42" is not tried any more, after 3 attempts. The last one ended with: no route',
     facts: { keys: ['email:42'], attempts: 3, lastError: 'no route' },
   },
@@ -169,7 +171,7 @@ const cases: readonly Case[] = [
       error: 'Service Unavailable',
       code: 'LOCK_SERVICE_CLOSED',
     },
-    message:
+    detail:
       'Lock "order:42" was not acquired: this LockService is shutting down and grants no more locks.',
     facts: { keys: ['order:42'] },
   },
@@ -181,19 +183,21 @@ const cases: readonly Case[] = [
       error: 'Bad Request',
       code: 'LOCK_KEY_INVALID',
     },
-    message: '<body.id> is missing',
-    facts: { fromRequest: true, problem: '<body.id> is missing', keys: [] },
+    detail: '<body.id> is missing',
+    facts: { fromRequest: true, keys: [] },
   },
   {
     error: new LockKeyError({ problem: '<orderId> is undefined' }),
     body: { ...INTERNAL, code: 'LOCK_KEY_INVALID' },
-    message: '<orderId> is undefined',
-    facts: { fromRequest: false, problem: '<orderId> is undefined' },
+    message: 'A key that was to be locked is not valid.',
+    detail: '<orderId> is undefined',
+    facts: { fromRequest: false },
   },
   {
     error: new LockReentrancyError({ keys: ['a', 'b'], problem: 'holds only "a"' }),
     body: { ...INTERNAL, code: 'LOCK_REENTRANCY' },
-    message: 'holds only "a"',
+    message: 'A lock was asked for inside a section that holds it, or a part of it.',
+    detail: 'holds only "a"',
     facts: { keys: ['a', 'b'] },
   },
   {
@@ -204,7 +208,7 @@ const cases: readonly Case[] = [
       error: 'Conflict',
       code: 'LOCK_DEADLOCK',
     },
-    message:
+    detail:
       'Locks "b", "d" were not waited for, because that would never end: "b" is held by a call which waits for "a", held by this call. ' +
       'Take all of the keys in one call, or in the same order everywhere.',
     facts: { keys: ['b', 'd'], circle: ['b', 'a'] },
@@ -213,18 +217,21 @@ const cases: readonly Case[] = [
     error: new LockNotBoundError('no LockService'),
     body: { ...INTERNAL, code: 'LOCK_NOT_BOUND' },
     message: 'no LockService',
+    detail: 'no LockService',
   },
   {
     error: new LockReturnKindError('returned an Observable'),
     body: { ...INTERNAL, code: 'LOCK_RETURN_KIND' },
-    message: 'returned an Observable',
+    message:
+      'What ran under a lock did not return what it has to: a promise, or the kind of stream that it declares.',
+    detail: 'returned an Observable',
   },
 ];
 
 describe.each(cases.map((each) => [each.error.name, each] as const))('%s', (name, each) => {
-  const { error, body, message, facts = {} } = each;
+  const { error, body, message = body.message, detail, facts = {} } = each;
 
-  it(`answers ${String(body.statusCode)} ${body.code}, and tells logs: ${message}`, () => {
+  it(`answers ${String(body.statusCode)} ${body.code}, and tells logs: ${detail}`, () => {
     expect(error).toBeInstanceOf(HttpException);
     expect(error).toBeInstanceOf(LockError);
     expect(error.constructor.name).toBe(name);
@@ -232,6 +239,8 @@ describe.each(cases.map((each) => [each.error.name, each] as const))('%s', (name
     expect(error.getResponse()).toEqual(body);
     expect(error.code).toBe(body.code);
     expect(error.message).toBe(message);
+    expect(error.detail).toBe(detail);
+    expect(JSON.parse(JSON.stringify(error))).toEqual(body);
     expect(error.stack).toContain(name);
     expect(error).toMatchObject(facts);
   });

@@ -50,15 +50,15 @@ export function compose(given: LockModuleOptions, { runtime, log }: Surroundings
     events,
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
-    onReleaseFailed: ({ message }) => {
-      warn(message);
+    onReleaseFailed: ({ detail }) => {
+      warn(detail);
     },
   });
   const queue = new LockQueue({ store, scheduler, clockDrift, handoff, keeper });
   const once = new OnceRunner({ store, scheduler, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
-    warn(new LockLostError(event).message);
+    warn(new LockLostError(event).detail);
   });
   return { options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present };
 }

@@ -33,7 +33,8 @@ export class LockDeadlockError extends LockError {
         message: 'This operation and another one waited for each other. Try again later.',
         error: 'Conflict',
       },
-      message:
+      retryAfterMs: Infinity,
+      detail:
         `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} not waited for, because that would never end: ${quoteKeys([first])} is held by ` +
         `${way.join('')}this call. ` +
         'Take all of the keys in one call, or in the same order everywhere.',

@@ -5,7 +5,6 @@ import { INTERNAL } from './phrases.js';
 export class LockKeyError extends LockError {
   /** Whether the value came from the request, so that its sender is to blame. */
   readonly fromRequest: boolean;
-  readonly problem: string;
   /** @internal The value that is at fault, as its template names it. */
   readonly what: string | undefined;
 
@@ -24,10 +23,10 @@ export class LockKeyError extends LockError {
             error: 'Bad Request',
           }
         : INTERNAL,
-      message: facts.problem,
+      message: fromRequest ? undefined : 'A key that was to be locked is not valid.',
+      detail: facts.problem,
     });
     this.fromRequest = fromRequest;
-    this.problem = facts.problem;
     this.what = facts.what;
   }
 }

@@ -60,7 +60,7 @@ export class LockLostError extends LockError {
           'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
         error: 'Conflict',
       },
-      message:
+      detail:
         facts.reason === 'not-held'
           ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}`
           : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +

@@ -4,13 +4,20 @@ import { INTERNAL } from './phrases.js';
 /** A `@WithLock` method was called on an object that no `LockService` was bound to. The method did not run. */
 export class LockNotBoundError extends LockError {
   constructor(problem: string) {
-    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem });
+    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem, detail: problem });
   }
 }
 
 /** A `@WithLock` method returned something other than its `returns` option says. */
 export class LockReturnKindError extends LockError {
   constructor(problem: string, keys: readonly string[] = []) {
-    super({ code: 'LOCK_RETURN_KIND', keys, body: INTERNAL, message: problem });
+    super({
+      code: 'LOCK_RETURN_KIND',
+      keys,
+      body: INTERNAL,
+      message:
+        'What ran under a lock did not return what it has to: a promise, or the kind of stream that it declares.',
+      detail: problem,
+    });
   }
 }

@@ -57,7 +57,8 @@ export class LockNotAcquiredError extends LockError {
         message: 'Somebody else is working on this right now. Try again later.',
         error: 'Conflict',
       },
-      message:
+      retryAfterMs: facts.retryAfterMs,
+      detail:
         `${keysPhrase(facts.keys)} could not be acquired${waited}: ` +
         holderPhrase(facts.retryAfterMs, facts.waitedMs, facts.heldHere),
     });

@@ -4,6 +4,12 @@ import { INTERNAL } from './phrases.js';
 /** A section asks for a lock that it holds itself in a way that would wait indefinitely, or that it said it would not. */
 export class LockReentrancyError extends LockError {
   constructor(facts: { readonly keys: readonly string[]; readonly problem: string }) {
-    super({ code: 'LOCK_REENTRANCY', keys: facts.keys, body: INTERNAL, message: facts.problem });
+    super({
+      code: 'LOCK_REENTRANCY',
+      keys: facts.keys,
+      body: INTERNAL,
+      message: 'A lock was asked for inside a section that holds it, or a part of it.',
+      detail: facts.problem,
+    });
   }
 }

@@ -12,7 +12,8 @@ export class LockServiceClosedError extends LockError {
         message: 'The service is shutting down. Try again later.',
         error: 'Service Unavailable',
       },
-      message: `${keysPhrase(keys)} ${wasOrWere(keys)} not acquired: this LockService is shutting down and grants no more locks.`,
+      retryAfterMs: Infinity,
+      detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not acquired: this LockService is shutting down and grants no more locks.`,
     });
   }
 }

@@ -45,7 +45,8 @@ export class LockStoreUnavailableError extends LockError {
         message: 'The lock store is not available. Try again later.',
         error: 'Service Unavailable',
       },
-      message:
+      retryAfterMs: Infinity,
+      detail:
         `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +
         `${nothingRan}${remedy}`,
     });

@@ -23,7 +23,7 @@ export class WorkExhaustedError extends LockError {
         message: 'This has been tried without success, and is not tried again.',
         error: 'Conflict',
       },
-      message: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
+      detail: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
     });
     this.attempts = attempts;
     this.lastError = lastError;

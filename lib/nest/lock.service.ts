@@ -72,14 +72,14 @@ export class LockService extends LockEngine {
   }
 
   /** The client is told that its request is at fault. Where every request is, it is the key, and nobody else would say so. */
-  #warnOfKey(locked: LockedMethod, { what = '', problem }: LockKeyError): void {
+  #warnOfKey(locked: LockedMethod, { what = '', detail }: LockKeyError): void {
     const warned = this.#warnedOf.get(locked) ?? new Set();
     if (warned.has(what)) return;
     this.#warnedOf.set(locked, warned.add(what));
     const templates = locked.templates.map(({ source }) => JSON.stringify(source));
     const key = templates.length > 0 ? templates.join(', ') : 'a function';
     this.#logger.warn(
-      `${problem} The request was answered with 400, and this is logged once. If all requests are, the key of this handler (${key}) is ` +
+      `${detail} The request was answered with 400, and this is logged once. If all requests are, the key of this handler (${key}) is ` +
         'wrong: is a name misspelt, or set by a guard that this route does not have?',
     );
   }

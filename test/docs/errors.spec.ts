@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  LockError,
   LockModule,
   LockService,
   MemoryLockStore,
@@ -27,7 +28,7 @@ type Anything = (...args: unknown[]) => unknown;
 
 interface Mistake {
   readonly mistake: string;
-  /** What is printed: of an error that is thrown, its message. */
+  /** What is shown: of a lock error that is thrown, its detail; of any other error, its message. */
   readonly make: () => unknown;
 }
 
@@ -321,7 +322,7 @@ async function printed({ make }: Mistake): Promise<string> {
   try {
     return steady(String(await make()));
   } catch (error) {
-    return steady((error as Error).message);
+    return steady(error instanceof LockError ? error.detail : (error as Error).message);
   }
 }
 
@@ -345,11 +346,11 @@ describe('docs/errors.md', () => {
     const page = [
       '# Errors',
       '',
-      'Mistakes, and what each of them prints. This page is written by `test/docs/errors.spec.ts`, which makes them. Clients see none of ' +
-        'these messages: what they get is in the [README](../README.md).',
+      'Mistakes, and what is said of each of them. This page is written by `test/docs/errors.spec.ts`, which makes them. Of a lock error it ' +
+        'shows the `detail`, of any other error the `message`. Clients see none of it: what they get is in the [README](../README.md).',
     ];
     for (const [topic, mistakes] of Object.entries(MISTAKES)) {
-      page.push('', `## ${topic}`, '', '| mistake | message |', '| --- | --- |');
+      page.push('', `## ${topic}`, '', '| mistake | text |', '| --- | --- |');
       for (const mistake of mistakes)
         page.push(`| ${code(mistake.mistake)} | ${code(await printed(mistake))} |`);
     }

@@ -12,6 +12,7 @@ import {
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import type { LockEvents } from '../../lib/observe/lock-events.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
+import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE, silence, type ScriptedStore } from '../support/scripted-store.js';
 import { scriptedEngine } from './scripted-engine.js';
@@ -41,7 +42,7 @@ const unavailable = (operation: string): object => ({
   code: 'LOCK_STORE_UNAVAILABLE',
   nodes: OUTAGE.nodes,
   keys: ['key'],
-  message: expect.stringContaining(`Could not ${operation} "key"`),
+  detail: expect.stringContaining(`Could not ${operation} "key"`),
 });
 
 describe('acquire', () => {
@@ -178,7 +179,7 @@ describe('run', () => {
       await expect(running).rejects.toBeInstanceOf(LockReturnKindError);
       await expect(running).rejects.toMatchObject({
         keys: ['key'],
-        message: expect.stringMatching(
+        detail: expect.stringMatching(
           /^The work under "key" returned a stream, which would go on without the lock\. Consume it inside the work, or return it from a method with @WithLock/,
         ),
       });
@@ -357,7 +358,7 @@ describe('a lock by hand inside a section that holds its key', () => {
       const call = locks.acquire('key', { wait: 0 });
       return call.then(
         () => '',
-        (error: unknown) => (error as Error).message,
+        (error: unknown) => detailOf(error),
       );
     };
     const [inside, beside] = await locks.run('key', async () => {
@@ -372,18 +373,18 @@ describe('a lock by hand inside a section that holds its key', () => {
   it('of another key is refused without one', async () => {
     const { store, locks } = scriptedEngine();
     const { locks: others } = scriptedEngine();
-    const message = await locks.run('other', () =>
+    const detail = await locks.run('other', () =>
       others.run('key', async () => {
         const lock = await outside(() => locks.acquire('key'));
         store.onAcquire = () => ({ ...heldFor(500), holder: store.acquired[1]?.token });
         const call = locks.acquire('key', { wait: 0 });
-        const said = await call.catch((error: unknown) => (error as Error).message);
+        const said = await call.catch((error: unknown) => detailOf(error));
         await lock.release();
         return said;
       }),
     );
-    expect(message).toContain('in this same process');
-    expect(message).not.toContain('around');
+    expect(detail).toContain('in this same process');
+    expect(detail).not.toContain('around');
   });
 });
 
@@ -462,7 +463,7 @@ describe('the code under a lock', () => {
     const lock = await locks.acquire('key');
     expect(locks.lose('key')).toBe(true);
     expect(lock.signal.reason).toMatchObject({ reason: 'stolen' });
-    expect(warnings).toEqual([(lock.signal.reason as Error).message]);
+    expect(warnings).toEqual([detailOf(lock.signal.reason)]);
   });
 
   it('is no attempt at work that is done once', async () => {

@@ -43,6 +43,26 @@ describe('the body of an error', () => {
     expect(status).toBe(423);
   });
 
+  it('gives the error its message, and leaves the detail alone', () => {
+    const present = (options: LockErrorOptions): LockNotAcquiredError => {
+      const log = { warn: () => undefined, error: () => undefined };
+      const error = new LockNotAcquiredError({ keys: ['key'], retryAfterMs: 5, waitedMs: 0 });
+      return errorPresenter(options, log)(error);
+    };
+    const usual = present({});
+    expect(usual.message).toBe(usual.getResponse().message);
+    const error = present({
+      body: ({ keys }, given) => ({ ...given, message: `${keys.join()} is busy` }),
+    });
+    expect(error.message).toBe('key is busy');
+    expect(error.detail).toBe(usual.detail);
+    expect(JSON.parse(JSON.stringify(error))).toEqual(error.getResponse());
+    expect(present({ exposeKeys: true }).message).toBe(usual.message);
+    expect(present({ body: () => ({ message: 'no status' }) as never }).message).toBe(
+      usual.message,
+    );
+  });
+
   it('is the usual one where the application throws, which is logged', () => {
     const fault = new Error('mine');
     const { body, usual, logged } = bodyOf({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import * as errors from '../../lib/errors.js';
 import {
   LockConfigurationError,
   LockDeadlockError,
@@ -150,7 +151,7 @@ describe('a lock error', () => {
     expect(stack).toMatch(`LockServiceClosedError: ${message}\n`);
   });
 
-  it('keeps its message out of JSON, where clients would see the key', () => {
+  it('keeps its detail out of JSON, where clients would see the key', () => {
     expect(JSON.stringify(new LockNotBoundError('order:42 is wrong'))).not.toContain('order:42');
   });
 
@@ -171,6 +172,119 @@ describe('a lock error', () => {
     expect(error.getStatus()).toBe(504);
     expect(error.getResponse().statusCode).toBe(504);
   });
+
+  it('has the message of its body, also when the application changes that', () => {
+    const error = new LockServiceClosedError(ONE);
+    const { detail } = error;
+    expect(error.message).toBe(error.getResponse().message);
+    error.presentAs((body) => ({ ...body, message: 'Closed for today.' }));
+    expect(error.message).toBe('Closed for today.');
+    expect(String(error)).toBe('LockServiceClosedError: Closed for today.');
+    expect(error.stack).toMatch(/^LockServiceClosedError: Closed for today\.\n/);
+    expect(JSON.parse(JSON.stringify(error))).toEqual(error.getResponse());
+    expect(error.getResponse().message).toBe('Closed for today.');
+    expect(error.detail).toBe(detail);
+  });
+
+  it('keeps its message where the application changes something else, or leaves none in the body', () => {
+    const { message: usual } = new LockServiceClosedError(ONE);
+    for (const change of [{ statusCode: 423 }, { message: undefined }, { message: ['closed'] }]) {
+      const error = new LockServiceClosedError(ONE);
+      error.presentAs((body) => ({ ...body, ...change }) as LockErrorBody);
+      expect(error.getResponse()).toMatchObject(change);
+      expect(error.message).toBe(usual);
+    }
+  });
+
+  it('keeps the message that says what is wrong in the application, whatever the body says', () => {
+    const error = new LockReentrancyError({ keys: ONE, problem: 'It is wrong.' });
+    const { message } = error;
+    expect(message).not.toBe(INTERNAL.message);
+    error.presentAs((body) => ({ ...body, message: 'Oh no.' }));
+    expect(error.getResponse().message).toBe('Oh no.');
+    expect(error.message).toBe(message);
+  });
+});
+
+const [KEY, NODE] = ['order:s3cret', '10.0.0.7:6379'];
+const PROBLEM = `The key "${KEY}" is wrong, says ${NODE}.`;
+
+const TELLING: readonly (readonly [string, () => LockError])[] = [
+  [
+    'LockNotAcquiredError',
+    () => new LockNotAcquiredError({ keys: [KEY, 'other'], retryAfterMs: 1_500, waitedMs: 20 }),
+  ],
+  [
+    'LockLostError',
+    () =>
+      new LockLostError({
+        keys: [KEY],
+        reason: 'store-unavailable',
+        cause: new Error(PROBLEM),
+      }),
+  ],
+  [
+    'LockStoreUnavailableError',
+    () =>
+      new LockStoreUnavailableError({
+        operation: 'acquire',
+        keys: [KEY],
+        nodes: [{ node: NODE, kind: 'error', message: PROBLEM }],
+      }),
+  ],
+  ['LockServiceClosedError', () => new LockServiceClosedError([KEY])],
+  ['LockDeadlockError', () => new LockDeadlockError({ keys: [KEY], circle: [KEY, 'other'] })],
+  [
+    'WorkExhaustedError',
+    () => new WorkExhaustedError({ keys: [KEY], attempts: 3, lastError: PROBLEM }),
+  ],
+  ['LockKeyError', () => new LockKeyError({ problem: PROBLEM, fromRequest: true })],
+  ['LockKeyError', () => new LockKeyError({ problem: PROBLEM, what: KEY })],
+  ['LockReentrancyError', () => new LockReentrancyError({ keys: [KEY], problem: PROBLEM })],
+  ['LockReturnKindError', () => new LockReturnKindError(PROBLEM, [KEY])],
+];
+
+describe('what clients may see of a lock error', () => {
+  const noKeyNorNode = (error: LockError): void => {
+    const [header] = String(error.stack).split('\n');
+    expect(header).toBe(`${error.name}: ${error.message}`);
+    for (const text of [error.message, String(error), header, JSON.stringify(error)]) {
+      expect(text).not.toContain(KEY);
+      expect(text).not.toContain(NODE);
+    }
+  };
+
+  it.each(TELLING)('names no key and no server, and its detail does (%s)', (name, make) => {
+    const error = make();
+    expect(error.name).toBe(name);
+    noKeyNorNode(error);
+    expect(error.detail).toContain(KEY);
+  });
+
+  it('names no key where an object has no LockService, for that is given none', () => {
+    const problem = 'OrdersService.pay has @WithLock, but this object has no LockService.';
+    const error = new LockNotBoundError(problem);
+    noKeyNorNode(error);
+    expect(error).toMatchObject({ message: problem, detail: problem, keys: [] });
+  });
+
+  it('is tried with every lock error', () => {
+    const all = Object.entries(errors).filter(([, each]) => each.prototype instanceof LockError);
+    const tried = new Set([...TELLING.map(([name]) => name), 'LockNotBoundError']);
+    expect([...tried].sort()).toEqual(all.map(([name]) => name).sort());
+  });
+
+  it('is its body as JSON, also as part of something else', () => {
+    const error = new LockServiceClosedError([KEY]);
+    expect(JSON.parse(JSON.stringify({ error }))).toEqual({ error: error.getResponse() });
+  });
+
+  it('names servers in the detail only', () => {
+    const nodes = [{ node: NODE, kind: 'timeout', message: 'no answer' }] as const;
+    const error = new LockStoreUnavailableError({ operation: 'acquire', keys: [KEY], nodes });
+    noKeyNorNode(error);
+    expect(error.detail).toContain(NODE);
+  });
 });
 
 describe('LockConfigurationError', () => {
@@ -182,20 +296,20 @@ describe('LockConfigurationError', () => {
 });
 
 describe('LockNotAcquiredError', () => {
-  const messageOf = (
+  const detailOf = (
     facts: { retryAfterMs?: number; waitedMs?: number; heldHere?: HeldHere },
     keys = ONE,
-  ) => new LockNotAcquiredError({ keys, retryAfterMs: 1_500.2, waitedMs: 0, ...facts }).message;
+  ) => new LockNotAcquiredError({ keys, retryAfterMs: 1_500.2, waitedMs: 0, ...facts }).detail;
 
   it('says how long the holder may keep the lock, and to stand in line', () => {
-    expect(messageOf({})).toBe(
+    expect(detailOf({})).toBe(
       'Lock "order:1" could not be acquired: held by another owner for up to 1501 ms more. ' +
         'Try again later, or pass "wait" to stand in line.',
     );
   });
 
   it('says how long it waited', () => {
-    expect(messageOf({ waitedMs: 20.4 }, TWO)).toBe(
+    expect(detailOf({ waitedMs: 20.4 }, TWO)).toBe(
       'Locks "order:1", "order:2" could not be acquired after waiting 20 ms: held by another owner for up to 1501 ms more. ' +
         'Try again later, or wait longer.',
     );
@@ -208,7 +322,7 @@ describe('LockNotAcquiredError', () => {
   });
 
   it('names a lock without a TTL as what it is: asking again is of no use', () => {
-    expect(messageOf({ retryAfterMs: Infinity })).toBe(
+    expect(detailOf({ retryAfterMs: Infinity })).toBe(
       'Lock "order:1" could not be acquired: other software holds it with a lock that has no TTL, until it releases that or somebody ' +
         'deletes it ("forceRelease").',
     );
@@ -217,16 +331,16 @@ describe('LockNotAcquiredError', () => {
   it('says where this process took the lock, as far as that is known', () => {
     const ending =
       'and for up to 1501 ms more unless it is renewed. Try again later, or pass "wait" to stand in line.';
-    expect(messageOf({ heldHere: {} })).toBe(
+    expect(detailOf({ heldHere: {} })).toBe(
       `Lock "order:1" could not be acquired: held in this same process, ${ending}`,
     );
-    expect(messageOf({ heldHere: { heldMs: 7.6, place: 'pay (orders.ts:12:9)' } })).toBe(
+    expect(detailOf({ heldHere: { heldMs: 7.6, place: 'pay (orders.ts:12:9)' } })).toBe(
       `Lock "order:1" could not be acquired: held for 8 ms in this same process, acquired at pay (orders.ts:12:9), ${ending}`,
     );
   });
 
   it('tells of a section around the call how not to ask for its lock again', () => {
-    expect(messageOf({ heldHere: { heldMs: 7, place: 'a.ts:1', isAround: true } })).toBe(
+    expect(detailOf({ heldHere: { heldMs: 7, place: 'a.ts:1', isAround: true } })).toBe(
       'Lock "order:1" could not be acquired: held for 7 ms by the run(), @WithLock or @RunOnce around this very call, ' +
         'acquired at a.ts:1: use run(), which shares the lock of the outer call, or leave this acquire() out.',
     );
@@ -241,8 +355,8 @@ describe('LockNotAcquiredError', () => {
   ])('asks whether a lock was forgotten only if it can be: it %s', (_, waitedMs, heldMs, asks) => {
     const hint = ' If acquire() took it and it was forgotten, release it in a finally block.';
     const way = waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line';
-    const message = messageOf({ waitedMs, heldHere: { heldMs } });
-    const ending = message.slice(message.indexOf('Try again'));
+    const detail = detailOf({ waitedMs, heldHere: { heldMs } });
+    const ending = detail.slice(detail.indexOf('Try again'));
     expect(ending).toBe(`Try again later, or ${way}.${asks ? hint : ''}`);
   });
 });
@@ -253,14 +367,14 @@ describe('LockLostError', () => {
     (reason, happened) => {
       const advice =
         'The work done under it may have taken effect; check before you repeat it, and let the resource refuse old fencing tokens.';
-      const messageOf = (keys: readonly string[]) => new LockLostError({ keys, reason }).message;
-      expect(messageOf(ONE)).toBe(`Lock "order:1" was lost: ${happened}. ${advice}`);
-      expect(messageOf(TWO)).toBe(`Locks "order:1", "order:2" were lost: ${happened}. ${advice}`);
+      const detailOf = (keys: readonly string[]) => new LockLostError({ keys, reason }).detail;
+      expect(detailOf(ONE)).toBe(`Lock "order:1" was lost: ${happened}. ${advice}`);
+      expect(detailOf(TWO)).toBe(`Locks "order:1", "order:2" were lost: ${happened}. ${advice}`);
     },
   );
 
   it('does not speak of a loss where the lock was never held', () => {
-    expect(new LockLostError({ keys: ONE, reason: 'not-held' }).message).toBe(
+    expect(new LockLostError({ keys: ONE, reason: 'not-held' }).detail).toBe(
       'Lock "order:1" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
         'is an await missing in its work?',
     );
@@ -286,8 +400,8 @@ describe('LockDeadlockError', () => {
   const ADVICE = 'this call. Take all of the keys in one call, or in the same order everywhere.';
 
   it('tells of each call in the circle, and of what it waits for', () => {
-    expect(circleOf(1).message).toBe(`${BEGINNING}a call ${waits('key:0')}${ADVICE}`);
-    expect(circleOf(2).message).toBe(
+    expect(circleOf(1).detail).toBe(`${BEGINNING}a call ${waits('key:0')}${ADVICE}`);
+    expect(circleOf(2).detail).toBe(
       `${BEGINNING}a call ${waits('key:0')}another one, ${waits('key:1')}${ADVICE}`,
     );
     expect(circleOf(2).circle).toEqual(['order:1', 'key:0', 'key:1']);
@@ -299,14 +413,14 @@ describe('LockDeadlockError', () => {
       (_, call) => `another one, ${waits(`key:${call + 1}`)}`,
     ).join('');
     const ten = `${BEGINNING}a call ${waits('key:0')}${named}`;
-    expect(circleOf(10).message).toBe(ten + ADVICE);
-    expect(circleOf(12).message).toBe(
+    expect(circleOf(10).detail).toBe(ten + ADVICE);
+    expect(circleOf(12).detail).toBe(
       `${ten}2 more calls that wait one for the other, the last one for ${ADVICE}`,
     );
   });
 
   it('speaks of several keys in the plural', () => {
-    expect(new LockDeadlockError({ keys: TWO, circle: ['order:2'] }).message).toMatch(
+    expect(new LockDeadlockError({ keys: TWO, circle: ['order:2'] }).detail).toMatch(
       'Locks "order:1", "order:2" were not waited for, because that would never end: "order:2" is held by this call. ',
     );
   });
@@ -325,7 +439,7 @@ describe('LockStoreUnavailableError', () => {
     const nodes = [failure('timeout'), failure('error', 'r2:6379')];
     const error = errorOf('acquire', TWO, ...nodes);
     expect(error.nodes).toEqual(nodes);
-    expect(error.message).toBe(
+    expect(error.detail).toBe(
       'Could not acquire "order:1", "order:2": the lock store is not available ' +
         '(r1:6379 (timeout): what happened; r2:6379 (error): what happened). ' +
         'Nothing ran without a lock. Check that Redis is reachable and try again.',
@@ -333,11 +447,11 @@ describe('LockStoreUnavailableError', () => {
   });
 
   it('does not say that nothing ran where something was under way, or where no key was asked for', () => {
-    expect(errorOf('release', ONE, failure('timeout')).message).toBe(
+    expect(errorOf('release', ONE, failure('timeout')).detail).toBe(
       'Could not release "order:1": the lock store is not available (r1:6379 (timeout): what happened). ' +
         'Check that Redis is reachable and try again.',
     );
-    expect(errorOf('ping', [], failure('timeout')).message).toMatch(
+    expect(errorOf('ping', [], failure('timeout')).detail).toMatch(
       'Could not ping the lock store: the lock store is not available',
     );
   });
@@ -350,19 +464,19 @@ describe('LockStoreUnavailableError', () => {
     [['refused'], 'Try again later.'],
     [['error', 'refused'], 'Try again later.'],
   ])('advises what can help: %j', (kinds, advice) => {
-    const { message } = errorOf('renew', ONE, ...kinds.map((kind) => failure(kind)));
-    expect(message).toMatch(new RegExp(`what happened\\)\\. ${advice}$`));
+    const { detail } = errorOf('renew', ONE, ...kinds.map((kind) => failure(kind)));
+    expect(detail).toMatch(new RegExp(`what happened\\)\\. ${advice}$`));
   });
 });
 
 describe('WorkExhaustedError', () => {
   it('says how often the work was tried, and how the last attempt ended', () => {
-    expect(new WorkExhaustedError({ keys: ONE, attempts: 1 }).message).toBe(
+    expect(new WorkExhaustedError({ keys: ONE, attempts: 1 }).detail).toBe(
       'The work "order:1" is not tried any more, after 1 attempt.',
     );
     const error = new WorkExhaustedError({ keys: ONE, attempts: 3, lastError: 'No paper.' });
     expect(error).toMatchObject({ attempts: 3, lastError: 'No paper.' });
-    expect(error.message).toBe(
+    expect(error.detail).toBe(
       'The work "order:1" is not tried any more, after 3 attempts. The last one ended with: No paper.',
     );
   });
@@ -371,21 +485,21 @@ describe('WorkExhaustedError', () => {
 describe('LockServiceClosedError', () => {
   it('says that no lock is to be had any more', () => {
     const ending = 'not acquired: this LockService is shutting down and grants no more locks.';
-    expect(new LockServiceClosedError(ONE).message).toBe(`Lock "order:1" was ${ending}`);
-    expect(new LockServiceClosedError(TWO).message).toBe(
+    expect(new LockServiceClosedError(ONE).detail).toBe(`Lock "order:1" was ${ending}`);
+    expect(new LockServiceClosedError(TWO).detail).toBe(
       `Locks "order:1", "order:2" were ${ending}`,
     );
   });
 });
 
 describe('an error whose thrower words the problem', () => {
-  it('has these words for its message', () => {
+  it('has these words for its detail', () => {
     const problem = 'It is wrong.';
     const key = new LockKeyError({ problem, fromRequest: true, what: '<id>' });
-    expect(key).toMatchObject({ message: problem, problem, fromRequest: true, what: '<id>' });
+    expect(key).toMatchObject({ detail: problem, fromRequest: true, what: '<id>' });
     expect(new LockKeyError({ problem }).fromRequest).toBe(false);
-    expect(new LockReentrancyError({ keys: ONE, problem }).message).toBe(problem);
-    expect(new LockNotBoundError(problem).message).toBe(problem);
-    expect(new LockReturnKindError(problem)).toMatchObject({ message: problem, keys: [] });
+    expect(new LockReentrancyError({ keys: ONE, problem }).detail).toBe(problem);
+    expect(new LockNotBoundError(problem).detail).toBe(problem);
+    expect(new LockReturnKindError(problem)).toMatchObject({ detail: problem, keys: [] });
   });
 });

@@ -50,8 +50,11 @@ function expectRefusal(error: unknown): void {
   // The reason of a signal is the caller's own.
   if (error instanceof DOMException && error.name === 'AbortError') return;
   if (!(error instanceof LockConfigurationError || error instanceof LockError)) throw error;
-  expect(error.message.length).toBeLessThan(LONGEST_MESSAGE);
-  expect(error.message).not.toContain(SECRET);
+  const texts = error instanceof LockError ? [error.message, error.detail] : [error.message];
+  for (const text of texts) {
+    expect(text.length).toBeLessThan(LONGEST_MESSAGE);
+    expect(text).not.toContain(SECRET);
+  }
 }
 
 function refuses(make: () => unknown): void {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockKeyError } from '../../lib/errors.js';
 import { canonicalKeys, checkKey } from '../../lib/key/check-key.js';
+import { detailed } from '../support/detail.js';
 
 describe('checkKey', () => {
   it.each(['order:42', 'a', 'two words', 'order:42%3Aitems', 'Zürich💶', 'x'.repeat(1024)])(
@@ -29,24 +30,30 @@ describe('checkKey', () => {
   ])('refuses %p and names lockKey', (key, problem) => {
     const check = () => checkKey(key);
     expect(check).toThrow(LockKeyError);
-    expect(check).toThrow(problem);
-    expect(check).toThrow('lockKey`order:${id}`');
+    expect(check).toThrow(detailed(problem));
+    expect(check).toThrow(detailed('lockKey`order:${id}`'));
   });
 
   it('says what to do instead', () => {
     expect(() => checkKey(42)).toThrow(
-      'A lock key must be a non-empty string, and this one is a number. Make it with lockKey`order:${id}`.',
+      detailed(
+        'A lock key must be a non-empty string, and this one is a number. Make it with lockKey`order:${id}`.',
+      ),
     );
     expect(() => checkKey('x'.repeat(1_025))).toThrow(
-      'A lock key has at most 1024 characters, and this one has 1025. Make it with lockKey`order:${id}`, which hashes long values.',
+      detailed(
+        'A lock key has at most 1024 characters, and this one has 1025. Make it with lockKey`order:${id}`, which hashes long values.',
+      ),
     );
     expect(() => checkKey('{a}')).toThrow(
-      'The lock key "{a}" contains a brace. Make it with lockKey`order:${id}`, which encodes values.',
+      detailed(
+        'The lock key "{a}" contains a brace. Make it with lockKey`order:${id}`, which encodes values.',
+      ),
     );
   });
 
   it('shows a key with control characters on one line', () => {
-    expect(() => checkKey('a\nFORGED')).toThrow(String.raw`"a\nFORGED"`);
+    expect(() => checkKey('a\nFORGED')).toThrow(detailed(String.raw`"a\nFORGED"`));
   });
 });
 
@@ -69,7 +76,9 @@ describe('canonicalKeys', () => {
   it('refuses an empty list, which would run unlocked', () => {
     expect(() => canonicalKeys([])).toThrow(LockKeyError);
     expect(() => canonicalKeys([])).toThrow(
-      'The list of lock keys is empty, and nothing would be locked. Name at least one key.',
+      detailed(
+        'The list of lock keys is empty, and nothing would be locked. Name at least one key.',
+      ),
     );
   });
 
@@ -79,8 +88,10 @@ describe('canonicalKeys', () => {
     expect(canonicalKeys([...most, ...most])).toHaveLength(1_000);
     expect(() => canonicalKeys(keys)).toThrow(LockKeyError);
     expect(() => canonicalKeys(keys)).toThrow(
-      'A call locks at most 1000 keys, and this one names 1001. Redis takes all keys of a call in one step and serves nobody else meanwhile. ' +
-        'Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under a lock of its own.',
+      detailed(
+        'A call locks at most 1000 keys, and this one names 1001. Redis takes all keys of a call in one step and serves nobody else meanwhile. ' +
+          'Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under a lock of its own.',
+      ),
     );
   });
 

@@ -43,7 +43,7 @@ const problemWith = (value: unknown): string => {
   try {
     encodeKeyValue(value, '<order.id>');
   } catch (error) {
-    if (error instanceof LockKeyError) return error.problem;
+    if (error instanceof LockKeyError) return error.detail;
     throw error;
   }
   throw new Error('it was encoded');

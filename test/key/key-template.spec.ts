@@ -157,7 +157,7 @@ describe('the key of a call', () => {
     ['<order.toString>', ['7', {}], '<order.toString> is a function'],
   ])('is refused for %s of %p', (template, args, problem) => {
     const error = keyError(() => parse(template).resolve(args, undefined));
-    expect(error.problem).toContain(`@WithLock on OrdersService.pay: ${problem}`);
+    expect(error.detail).toContain(`@WithLock on OrdersService.pay: ${problem}`);
     expect(error.getStatus()).toBe(500);
   });
 
@@ -173,7 +173,7 @@ describe('the key of a call', () => {
   it('is refused, and not with 400, when it reads a request and there is none', () => {
     const error = keyError(() => parse('<params.id>').resolve([], undefined));
     expect(error.getStatus()).toBe(500);
-    expect(error.problem).toBe(
+    expect(error.detail).toBe(
       '@WithLock on OrdersService.pay: <params.id> is read from the request, but the method was called without one. ' +
         'Take it from a parameter instead, or lock where the request is handled.',
     );
@@ -183,7 +183,7 @@ describe('the key of a call', () => {
     const template = parse('<0>:<1>:<2>:<3>:<4>', 'many');
     const long = Array.from({ length: 5 }, () => 'x'.repeat(250));
     const error = keyError(() => template.resolve(long, undefined));
-    expect(error.problem).toBe(
+    expect(error.detail).toBe(
       '@WithLock on OrdersService.many: the key has 1254 characters, more than 1024. Put fewer values into it.',
     );
     expect(error.getStatus()).toBe(500);

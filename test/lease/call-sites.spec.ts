@@ -7,6 +7,7 @@ import {
   WithLock,
   type Lock,
 } from 'nestjs-holdfast';
+import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';
@@ -83,8 +84,10 @@ describe('the stack of a call that did not get its lock', () => {
     const locks = service();
     const orders = locks.bind(new OrdersService(locks));
     await orders.hold();
-    const { stack = '' } = await rejection(orders.payTwice());
-    expect(stack).toMatch(/^LockNotAcquiredError: Lock "order:42" could not be acquired/);
+    const error = await rejection(orders.payTwice());
+    const { stack = '' } = error;
+    expect(stack).toMatch(/^LockNotAcquiredError: Somebody else is working on this right now/);
+    expect(detailOf(error)).toMatch(/^Lock "order:42" could not be acquired/);
     expect(stack).toMatch(/OrdersService\..*payTwice.*call-sites\.spec\.ts/);
   });
 
@@ -105,7 +108,7 @@ describe('a refusal', () => {
     await orders.hold();
     const error = await rejection(orders.run());
     expect(error).toBeInstanceOf(LockNotAcquiredError);
-    expect(error.message).toMatch(
+    expect(detailOf(error)).toMatch(
       new RegExp(
         'could not be acquired after waiting \\d+ ms: held for \\d+ ms in this same process, acquired at OrdersService\\..*hold.* ' +
           '\\(.*call-sites\\.spec\\.ts:\\d+:\\d+\\), and for up to \\d+ ms more unless it is renewed\\. Try again later, or wait longer\\. ' +
@@ -121,7 +124,7 @@ describe('a refusal', () => {
       const locks = service();
       const error = await locks.run('key', () => rejection(locks.acquire('key', { wait })));
       expect(error).toBeInstanceOf(LockNotAcquiredError);
-      expect(error.message).toMatch(
+      expect(detailOf(error)).toMatch(
         /: held for \d+ ms by the run\(\), @WithLock or @RunOnce around this very call, acquired at .*call-sites\.spec\.ts:\d+:\d+\)?: use run\(\), which shares the lock of the outer call, or leave this acquire\(\) out\.$/,
       );
     },
@@ -136,7 +139,7 @@ describe('a refusal', () => {
     });
     await locks.acquire('key');
     over.resolve();
-    expect((await late)?.message).toContain('in this same process');
+    expect(detailOf(await late)).toContain('in this same process');
   });
 
   it('says so of a call inside the section that holds the key, whose turn did not come', async () => {
@@ -149,7 +152,7 @@ describe('a refusal', () => {
       await first;
       return second;
     });
-    expect(error.message).toContain('held in this same process, and for up to');
+    expect(detailOf(error)).toContain('held in this same process, and for up to');
   });
 
   it('says that another owner holds it when that is another service', async () => {
@@ -157,7 +160,7 @@ describe('a refusal', () => {
     const [mine, other] = [service(store), service(store)];
     await other.acquire('order:42');
     const error = await rejection(new OrdersService(mine).run());
-    expect(error.message).toContain('held by another owner for up to');
+    expect(detailOf(error)).toContain('held by another owner for up to');
   });
 
   it('says that another owner holds it when the store knows that the holder is not ours', async () => {
@@ -165,7 +168,7 @@ describe('a refusal', () => {
     await locks.acquire('key');
     store.onAcquire = () => ({ ...heldFor(Infinity), holder: 'somebody-else' });
     const error = await rejection(locks.acquire('key', { wait: 0 }));
-    expect(error.message).toContain('other software holds it with a lock that has no TTL');
+    expect(detailOf(error)).toContain('other software holds it with a lock that has no TTL');
     await ended(locks, clock);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, type AcquireOutcome, type ExtendOutcome } from 'nestjs-holdfast';
+import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
@@ -85,7 +86,7 @@ describe('a release', () => {
     const { store, locks } = scriptedService();
     const lock = await locks.acquire('key');
     store.onRelease = () => ({ ...OUTAGE, sent: false });
-    await expect(lock.release()).rejects.toThrow('Could not release "key"');
+    await expect(lock.release()).rejects.toThrow(detailed('Could not release "key"'));
     // The release, and the first round of the clean-up.
     expect(store.released).toHaveLength(2);
   });
@@ -97,7 +98,7 @@ describe('a release', () => {
       clock.block(VALID_MS);
       return OUTAGE;
     };
-    await expect(lock.release()).rejects.toThrow('not available');
+    await expect(lock.release()).rejects.toThrow(detailed('not available'));
     expect(store.released).toHaveLength(2);
   });
 
@@ -118,7 +119,7 @@ describe('a release', () => {
     const next = locks.acquire('key', { ttl: '2m' });
     await clock.advance(100);
     store.onRelease = () => OUTAGE;
-    await expect(lock.release()).rejects.toThrow('not available');
+    await expect(lock.release()).rejects.toThrow(detailed('not available'));
     await clock.advance(10);
     store.onRelease = () => {
       store.onAcquire = () => ({ status: 'granted', fencingToken: 2 });
@@ -167,7 +168,7 @@ describe('after a shutdown', () => {
     const { clock, store, locks } = scriptedService();
     const answer = deferred<AcquireOutcome>();
     store.onAcquire = () => answer.promise;
-    const acquiring = expect(locks.tryAcquire('key')).rejects.toThrow('not available');
+    const acquiring = expect(locks.tryAcquire('key')).rejects.toThrow(detailed('not available'));
     await settled();
     const down = locks.shutdown(0);
     await clock.advance(1_000);

@@ -7,6 +7,7 @@ import {
   MemoryLockStore,
   WithLock,
 } from 'nestjs-holdfast';
+import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
@@ -58,7 +59,7 @@ describe('calls that wait for each other inside their sections', () => {
     const error = await second.outcome;
     expect(error).toBeInstanceOf(LockDeadlockError);
     expect(error).toMatchObject({ keys: ['a'], circle: ['a', 'b'], code: 'LOCK_DEADLOCK' });
-    expect((error as Error).message).toBe(
+    expect(detailOf(error)).toBe(
       'Lock "a" was not waited for, because that would never end: "a" is held by a call which waits for "b", held by this call. ' +
         'Take all of the keys in one call, or in the same order everywhere.',
     );
@@ -74,7 +75,7 @@ describe('calls that wait for each other inside their sections', () => {
 
     const error = await calls[2].outcome;
     expect(error).toMatchObject({ keys: ['a'], circle: ['a', 'b', 'c'] });
-    expect((error as Error).message).toContain(
+    expect(detailOf(error)).toContain(
       '"a" is held by a call which waits for "b", held by another one, which waits for "c", held by this call.',
     );
     expect(await Promise.all([calls[0].outcome, calls[1].outcome])).toEqual(['done', 'done']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockNotAcquiredError } from 'nestjs-holdfast';
+import { detailOf } from '../support/detail.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
@@ -101,7 +101,7 @@ describe('a refusal', () => {
     const error: unknown = await locks
       .acquire('key', { wait: 0, ...(mode && { mode }) })
       .catch((thrown: unknown) => thrown);
-    return (error as LockNotAcquiredError).message;
+    return detailOf(error);
   }
 
   it('does not take a lock for the holder that was given back', async () => {

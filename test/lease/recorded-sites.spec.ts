@@ -19,13 +19,13 @@ describe('places that locks are asked for at', () => {
     expect(recorded(new CallSites(clock), 60)).toBe(50);
   });
 
-  it('are recorded 200 times a second after that', async () => {
+  it('are recorded 20 times a second after that', async () => {
     const clock = new VirtualRuntime();
     const sites = new CallSites(clock);
     recorded(sites, 60);
-    await clock.advance(5);
+    await clock.advance(50);
     expect(recorded(sites, 10)).toBe(1);
-    await clock.advance(100);
+    await clock.advance(1_000);
     expect(recorded(sites, 60)).toBe(20);
   });
 

@@ -9,6 +9,7 @@ import {
   type RunOptions,
   type TryRunResult,
 } from 'nestjs-holdfast';
+import { detailed } from '../support/detail.js';
 import { deferred, type Deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
@@ -369,7 +370,7 @@ describe('a call from inside a section that asks for the same keys', () => {
     await locks.run('a', async () => {
       const nested = locks.run(['a', 'b'], { wait: 60_000 }, () => 'never');
       await expect(nested).rejects.toThrow(LockReentrancyError);
-      await expect(nested).rejects.toThrow(/"a", "b".*holds only "a".*outer call/);
+      await expect(nested).rejects.toThrow(detailed(/"a", "b".*holds only "a".*outer call/));
     });
     expect(service.store.acquired).toHaveLength(1);
     expect(clock.now().monotonicMs).toBe(0);
@@ -599,8 +600,10 @@ describe('current and assertHeld', () => {
     });
     over.resolve();
     await expect(left).rejects.toThrow(
-      'Lock "a" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
-        'is an await missing in its work?',
+      detailed(
+        'Lock "a" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
+          'is an await missing in its work?',
+      ),
     );
   });
 

@@ -518,6 +518,7 @@ describe('errors', () => {
       body: ({ keys }, body) => ({ ...body, statusCode: 423, message: `locked: ${keys.join()}` }),
     });
     expect(error.getStatus()).toBe(423);
+    expect(error.message).toBe('locked: order:42');
     expect(error.getResponse()).toEqual({
       statusCode: 423,
       message: 'locked: order:42',

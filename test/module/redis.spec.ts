@@ -11,6 +11,7 @@ import {
   WithLock,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { detailed } from '../support/detail.js';
 import { eventually, until } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { expectNoOpenHandles } from '../support/no-leaks.js';
@@ -188,7 +189,7 @@ describe('the nodeTimeout option', () => {
     proxy.pause();
     const since = performance.now();
     const refusals = [patient, impatient].map((locks) => locks.acquire('order:42', { wait: 0 }));
-    await expect(Promise.race(refusals)).rejects.toThrow('no answer within 50 ms');
+    await expect(Promise.race(refusals)).rejects.toThrow(detailed('no answer within 50 ms'));
     expect(performance.now() - since).toBeGreaterThanOrEqual(49);
     await Promise.allSettled(refusals);
     proxy.resume();
@@ -306,7 +307,7 @@ describe('a start while Redis is down', () => {
     await expectNoOpenHandles(async () => {
       const { app } = await startWith({ redis: `redis://127.0.0.1:${String(port)}` });
       const waiting = app.get(LockService).acquire('key', { wait: '20s' });
-      const refused = expect(waiting).rejects.toThrow('shutting down');
+      const refused = expect(waiting).rejects.toThrow(detailed('shutting down'));
       const since = performance.now();
       await closeApps();
       await refused;

@@ -17,6 +17,7 @@ import {
 } from 'nestjs-holdfast';
 import { LockLifecycle } from '../../lib/nest/lock-lifecycle.js';
 import { Program } from '../sample/program.js';
+import { detailed } from '../support/detail.js';
 import { deferred, eventually, until } from '../support/eventually.js';
 import { expectNoOpenHandles } from '../support/no-leaks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -106,7 +107,7 @@ describe('app.close()', () => {
       expect((lock.signal.reason as LockLostError).reason).toBe('shutdown');
       expect(() => {
         lock.assertHeld();
-      }).toThrow('the application shut down before the work ended');
+      }).toThrow(detailed('the application shut down before the work ended'));
       expect(await isHeld('order:42')).toBe(false);
       expect(warnings).toEqual([
         expect.stringContaining('The shutdown ends 1 lock not released yet: "order:42" (held for'),

@@ -3,14 +3,24 @@ import { HttpException } from '@nestjs/common';
 import { LockKeyError } from 'nestjs-holdfast';
 import { ChildScript } from '../support/child-script.js';
 
+const BODY = {
+  statusCode: 409,
+  message: 'Somebody else is working on this right now. Try again later.',
+  error: 'Conflict',
+  code: 'LOCK_NOT_ACQUIRED',
+};
+
 describe('the engine', () => {
   it('locks, refuses and shuts down where Nest cannot be loaded', async () => {
     const script = new ChildScript(new URL('./without-nest-process.ts', import.meta.url), []);
     expect(JSON.parse(await script.output)).toEqual({
       status: 409,
-      code: 'LOCK_NOT_ACQUIRED',
+      code: BODY.code,
       name: 'LockNotAcquiredError',
+      message: BODY.message,
       hasMessage: true,
+      hasDetail: true,
+      json: BODY,
       hasQuorum: true,
       isHeld: false,
       // The lock that the shutdown ended: what it waited for, and that it was lost.
@@ -27,7 +37,8 @@ describe('an error of the engine', () => {
     expect(error).toBeInstanceOf(LockKeyError);
     expect(error.getStatus()).toBe(400);
     expect(error.name).toBe('LockKeyError');
-    expect(error.message).toBe('no key');
+    expect(error.message).toBe('A value that identifies what to lock is missing or not valid.');
+    expect(error.detail).toBe('no key');
     error.cause = cause;
     expect(error.cause).toBe(cause);
   });

@@ -8,6 +8,7 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { firstValueFrom, from, lastValueFrom, Observable, of, Subject, toArray } from 'rxjs';
+import { detailed } from '../support/detail.js';
 import { deferred, type Deferred } from '../support/eventually.js';
 import { Gate } from './gate.js';
 
@@ -226,9 +227,11 @@ describe('a method that returns a Promise', () => {
     const observable = surprises.observable();
     await expect(observable).rejects.toThrow(LockReturnKindError);
     await expect(observable).rejects.toThrow(
-      "Surprises.observable did not return a Promise of a value. It gave an Observable: add returns: 'observable' to its @WithLock and return it as it is.",
+      detailed(
+        "Surprises.observable did not return a Promise of a value. It gave an Observable: add returns: 'observable' to its @WithLock and return it as it is.",
+      ),
     );
-    await expect(surprises.iterable()).rejects.toThrow("add returns: 'iterable'");
+    await expect(surprises.iterable()).rejects.toThrow(detailed("add returns: 'iterable'"));
   });
 });
 
@@ -299,7 +302,9 @@ describe('a method that returns an Observable', () => {
     expect(await isHeld()).toBe(true);
     gate.open();
     await expect(refused).rejects.toThrow(
-      "Surprises.promise did not return an Observable. Remove returns: 'observable' from its @WithLock, or return an Observable.",
+      detailed(
+        "Surprises.promise did not return an Observable. Remove returns: 'observable' from its @WithLock, or return an Observable.",
+      ),
     );
   });
 });
@@ -343,7 +348,9 @@ describe('an async generator', () => {
     expect(log).toEqual(['a', 'a', 'a']);
     const surprises = locks.bind(new Surprises());
     await expect(all(surprises.value() as AsyncIterable<unknown>)).rejects.toThrow(
-      "Surprises.value did not return an async iterable. Remove returns: 'iterable' from its @WithLock, or return an async iterable.",
+      detailed(
+        "Surprises.value did not return an async iterable. Remove returns: 'iterable' from its @WithLock, or return an async iterable.",
+      ),
     );
   });
 

@@ -20,6 +20,7 @@ import {
 } from 'nestjs-holdfast';
 import { of } from 'rxjs';
 import { closeApps, startApp } from '../module/start-app.js';
+import { detailed, detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 import { Gate } from './gate.js';
@@ -128,7 +129,7 @@ describe('@RunOnce', () => {
       keys: ['email:42'],
       attempts: 2,
       lastError: 'smtp is down',
-      message:
+      detail:
         'The work "email:42" is not tried any more, after 2 attempts. The last one ended with: smtp is down',
     });
   });
@@ -171,7 +172,9 @@ describe('@RunOnce', () => {
     const mailer = await newMailer();
     await expect(mailer.stream()).rejects.toBeInstanceOf(LockReturnKindError);
     await expect(mailer.stream()).rejects.toThrow(
-      'Mailer.stream did not return a Promise of a value. It gave an Observable: consume it inside the method.',
+      detailed(
+        'Mailer.stream did not return a Promise of a value. It gave an Observable: consume it inside the method.',
+      ),
     );
   });
 
@@ -179,7 +182,7 @@ describe('@RunOnce', () => {
     const mailer = new Mailer(undefined as never);
     const refusal: unknown = await mailer.send(42).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(LockNotBoundError);
-    expect((refusal as Error).message).toMatch(/^Mailer\.send has @RunOnce, but/);
+    expect(detailOf(refusal)).toMatch(/^Mailer\.send has @RunOnce, but/);
     expect(mailer.sent).toEqual([]);
   });
 

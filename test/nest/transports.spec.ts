@@ -21,7 +21,9 @@ import {
 import { defer, lastValueFrom, type Observable } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { freePort } from '../support/free-port.js';
-import { CONFLICT } from './http-app.js';
+import { CONFLICT as BODY } from './http-app.js';
+
+const CONFLICT = { ...BODY, retryAfterMs: expect.any(Number) };
 
 const refusal = (): LockNotAcquiredError =>
   new LockNotAcquiredError({ keys: ['secret:1'], retryAfterMs: 1_000, waitedMs: 0 });

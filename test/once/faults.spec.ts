@@ -4,6 +4,7 @@ import { LockService, LockStoreUnavailableError, type LockModuleOptions } from '
 import { setTimeout as sleep } from 'node:timers/promises';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { ChildScript } from '../support/child-script.js';
+import { detailed } from '../support/detail.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -174,7 +175,7 @@ describe('an answer that is lost', () => {
       proxy.pause();
     });
     await expect(failure).rejects.toBeInstanceOf(LockStoreUnavailableError);
-    await expect(failure).rejects.toThrow('Could not finish "work"');
+    await expect(failure).rejects.toThrow(detailed('Could not finish "work"'));
     expect(await other.runOnce('work', { wait: '20s' }, ({ attempt }) => attempt)).toMatchObject({
       outcome: 'completed',
       value: 2,
@@ -190,7 +191,7 @@ describe('an answer that is lost', () => {
     });
     await begins;
     proxy.pause('to-client');
-    await expect(failure).rejects.toThrow('Could not begin "work"');
+    await expect(failure).rejects.toThrow(detailed('Could not begin "work"'));
     expect(ran).toBe(false);
     // What may have begun was given back.
     expect(await state('work')).toMatchObject({ state: 'failed', attempt: '0' });

@@ -249,7 +249,7 @@ describe('an account without an answer', () => {
     expect(await failure).toMatchObject({
       code: 'LOCK_STORE_UNAVAILABLE',
       keys: ['work'],
-      message: expect.stringContaining('Could not begin "work"'),
+      detail: expect.stringContaining('Could not begin "work"'),
     });
     expect(once.begun).toHaveLength(2);
     expect(new Set(once.begun.map(({ owner }) => owner)).size).toBe(1);
@@ -278,7 +278,7 @@ describe('an account without an answer', () => {
     await clock.advance(3_000);
     expect(await failure).toMatchObject({
       code: 'LOCK_STORE_UNAVAILABLE',
-      message: expect.stringContaining('Could not finish "work"'),
+      detail: expect.stringContaining('Could not finish "work"'),
     });
     expect(settledAtMs).toBeGreaterThanOrEqual(4_000);
     // After 50, 100, 200, 400, 800 ms, and then each second.

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import { LockServiceClosedError, type Held, type LockNotAcquiredError } from 'nestjs-holdfast';
+import { LockServiceClosedError, type Held } from 'nestjs-holdfast';
+import { detailed, detailOf } from '../support/detail.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 
@@ -170,7 +171,7 @@ describe('a refusal', () => {
     store.onAcquire = () => ({ ...heldFor(60_000), holder });
     const error: unknown = await locks.acquire('key', { wait: 0, mode }).catch((e: unknown) => e);
     await lock.release();
-    return (error as LockNotAcquiredError).message;
+    return detailOf(error);
   }
 
   const HERE = /held for 30 ms in this same process, acquired at .*contended\.spec/;
@@ -196,7 +197,7 @@ describe('a refusal', () => {
     store.onAcquire = (request) =>
       request.keys[0] === 'key:59' ? heldFor(60_000, 'key:59') : grant(request);
     await expect(locks.acquire('key:59', { wait: 0 })).rejects.toThrow(
-      /held for 0 ms in this same process, and/,
+      detailed(/held for 0 ms in this same process, and/),
     );
   });
 
@@ -204,7 +205,7 @@ describe('a refusal', () => {
     const { clock, locks } = scriptedService();
     const first = locks.acquire('key');
     const behind = locks.acquire('key', { wait: 100 });
-    const refused = expect(behind).rejects.toThrow('in this same process');
+    const refused = expect(behind).rejects.toThrow(detailed('in this same process'));
     await clock.advance(200);
     await refused;
     await (await first).release();

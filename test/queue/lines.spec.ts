@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { AcquireOutcome, Held, LinePlace, ReleaseListener } from 'nestjs-holdfast';
+import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE } from '../support/scripted-store.js';
@@ -300,8 +301,10 @@ describe('a lock that was granted too late', () => {
     };
     const refused = expect(locks.tryAcquire('key')).rejects;
     await refused.toThrow(
-      'Could not acquire "key": the lock store is not available (store (timeout): answered after 998 ms, when a TTL of 1000 ms was over ' +
-        'already). Nothing ran without a lock.',
+      detailed(
+        'Could not acquire "key": the lock store is not available (store (timeout): answered after 998 ms, when a TTL of 1000 ms was over ' +
+          'already). Nothing ran without a lock.',
+      ),
     );
     expect(store.released).toMatchObject([{ token: store.acquired[0]?.token }]);
   });

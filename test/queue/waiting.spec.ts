@@ -10,6 +10,7 @@ import {
   type LinePlace,
   type Lock,
 } from 'nestjs-holdfast';
+import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE, silence } from '../support/scripted-store.js';
@@ -473,7 +474,7 @@ describe('an outage', () => {
     // The first look subscribes, the second stands in line.
     store.onAcquire = ({ line }) =>
       line !== undefined && left.length === 0 ? OUTAGE : heldFor(60_000);
-    const waiting = expect(locks.acquire('key', { wait: 5_000 })).rejects.toThrow('held');
+    const waiting = expect(locks.acquire('key', { wait: 5_000 })).rejects.toThrow(detailed('held'));
     await clock.advance(1_000);
     const [asked] = store.acquired.filter(({ line }) => line !== undefined);
     expect(left).toEqual([{ token: asked?.token, line: asked?.line }]);

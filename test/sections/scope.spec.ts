@@ -4,6 +4,7 @@ import { LockNotAcquiredError, LockReentrancyError } from '../../lib/errors.js';
 import { enterNested, type Scope } from '../../lib/sections/scope.js';
 import { Section } from '../../lib/sections/section.js';
 import { Scheduler } from '../../lib/time/scheduler.js';
+import { detailOf } from '../support/detail.js';
 import { Locks } from '../support/locks.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 import { stubLock, type StubFacts } from './stub-lock.js';
@@ -62,7 +63,7 @@ describe('a call for keys', () => {
     const error = await outcomeOf(call);
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ code: 'LOCK_REENTRANCY', keys: ['a', 'b'] });
-    expect((error as Error).message).toBe(
+    expect(detailOf(error)).toBe(
       '"a", "b" is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.',
     );
   });
@@ -71,7 +72,7 @@ describe('a call for keys', () => {
     const error = await outcomeOf(enter(sectionOf({ keys: ['a', 'c'] }), ['a', 'b']));
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ keys: ['a', 'b'] });
-    expect((error as Error).message).toBe(
+    expect(detailOf(error)).toBe(
       '"a", "b" is asked for inside a section that holds only "a", "c". ' +
         'Locks taken one after the other can wait for each other indefinitely: take all of them in the outer call.',
     );
@@ -100,7 +101,7 @@ describe('a call for a key that its section holds in some mode', () => {
     const error = await outcomeOf(enter(section, ['a'], { mode: modes.wanted }));
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ keys: ['a'] });
-    expect((error as Error).message).toBe(
+    expect(detailOf(error)).toBe(
       `"a" is asked for as '${modes.wanted}' inside a section that holds it as '${modes.held}', together with others: ` +
         'waiting for them would never end, for one of them may do the same. Take it as it is needed in the outer call.',
     );

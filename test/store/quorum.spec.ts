@@ -8,6 +8,7 @@ import {
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOutcome } from '../../lib/store/lock-store.js';
+import { detailOf } from '../support/detail.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -127,7 +128,7 @@ describe('locks without TTL that other software left on two of three masters, ea
     const refusal = await locks.acquire('left', { wait: 0 }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(LockNotAcquiredError);
     expect(refusal).toMatchObject({ retryAfterMs: Infinity });
-    expect(String(refusal)).toContain('other software holds it with a lock that has no TTL');
+    expect(detailOf(refusal)).toContain('other software holds it with a lock that has no TTL');
     const waiting = locks.acquire('left', { wait: '20s' });
     expect(await locks.forceRelease('left')).toBe(true);
     expect(await (await waiting).release()).toBe(true);
@@ -165,7 +166,7 @@ describe('a wrong password', () => {
       keys: ['key'],
       nodes: outcome.nodes,
     });
-    expect(error.message).toContain('must be fixed first');
+    expect(error.detail).toContain('must be fixed first');
   });
 });
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
+import { detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 
 Logger.overrideLogger(false);
@@ -14,7 +15,7 @@ async function refusal(redis: string): Promise<string> {
     await locks.acquire('key', { wait: 0 });
     return 'acquired';
   } catch (error) {
-    return (error as Error).message;
+    return detailOf(error);
   } finally {
     await locks.shutdown(0);
   }
@@ -54,10 +55,10 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
     ['answers with an alert', (socket) => void socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 10]))],
   ])('says that a port which %s may expect TLS', async (_what, answer) => {
     const server = await tlsPort(answer);
-    const message = await refusal(`redis://127.0.0.1:${portOf(server)}`);
+    const detail = await refusal(`redis://127.0.0.1:${portOf(server)}`);
     server.close();
     await once(server, 'close');
-    expect(message).toContain(
+    expect(detail).toContain(
       '(a port that expects TLS closes plain connections: if it is one, write rediss:// and not redis://)',
     );
   });
@@ -67,8 +68,8 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
     const url = `redis://127.0.0.1:${portOf(server)}`;
     server.close();
     await once(server, 'close');
-    const message = await refusal(url);
-    expect(message).toContain('ECONNREFUSED');
-    expect(message).not.toContain('TLS');
+    const detail = await refusal(url);
+    expect(detail).toContain('ECONNREFUSED');
+    expect(detail).not.toContain('TLS');
   });
 });

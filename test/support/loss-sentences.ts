@@ -1,6 +1,6 @@
 import type { LockLostReason } from '../../lib/index.js';
 
-/** What the message of a `LockLostError` says for each reason. */
+/** What the detail of a `LockLostError` says for each reason. */
 export const LOSS_SENTENCES: readonly (readonly [LockLostReason, string])[] = [
   ['expired', 'its validity ran out before it was renewed'],
   ['stolen', 'another owner holds it now'],

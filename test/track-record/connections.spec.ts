@@ -150,7 +150,7 @@ describe('track record: the database that was asked for', () => {
           const error = await outageOf(attempt);
           expect(error.getStatus()).toBe(503);
           expect(error.nodes).toMatchObject([{ kind: 'error' }]);
-          expect(error.message).toMatch(reason);
+          expect(error.detail).toMatch(reason);
         }
         const { hasQuorum, nodes } = await locks.health();
         expect(hasQuorum).toBe(false);

@@ -64,11 +64,11 @@ describe('many keys in one call', () => {
       ]) {
         const error: unknown = await call().catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(LockKeyError);
-        const { message } = error as LockKeyError;
-        expect(message).toMatch(
+        const { detail } = error as LockKeyError;
+        expect(detail).toMatch(
           /locks at most 1000 keys, and this one names \d+\. Redis .* in one step/,
         );
-        expect(message).toMatch(/do the work in batches/);
+        expect(detail).toMatch(/do the work in batches/);
       }
       // One key in a list is one key, however often it stands there.
       await expect(locks.run([...keysOf(1_000), 'key:1'], work)).resolves.toBe('done');

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { LockService, LockStoreUnavailableError, type Lock } from 'nestjs-holdfast';
 import { openStore, request } from '../store/open-store.js';
+import { detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 
 let server: RedisServer;
@@ -48,7 +49,7 @@ describe('numbers that no fencing token and no expiry can have', () => {
       ]) {
         const error = await failureOf(refused());
         expect(error).toBeInstanceOf(LockStoreUnavailableError);
-        expect((error as Error).message).toContain('"{lock:key}:fence"');
+        expect(detailOf(error)).toContain('"{lock:key}:fence"');
       }
       expect(await server.namesInUse()).toEqual(['{lock:key}:fence', '{lock:other}:fence']);
       await server.command('DEL', '{lock:key}:fence');
@@ -60,7 +61,7 @@ describe('numbers that no fencing token and no expiry can have', () => {
   it('HF-20 a fence of another type is refused as well', async () => {
     await server.command('LPUSH', '{lock:key}:fence', 'x');
     const error = await failureOf(locks.tryAcquire('key'));
-    expect((error as Error).message).toContain('"{lock:key}:fence"');
+    expect(detailOf(error)).toContain('"{lock:key}:fence"');
   });
 
   it('HF-20 a damaged fence ends no lock that is held: it is renewed and released', async () => {

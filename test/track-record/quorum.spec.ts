@@ -415,10 +415,11 @@ describe('a quorum: nodes that are silent, slow or down', () => {
         [nameOf(at(nodes, 3))]: 'refused',
       });
       for (const { message } of error.nodes) expect(message).not.toBe('');
-      for (const { node } of error.nodes) expect(error.message).toContain(node);
+      for (const { node } of error.nodes) expect(error.detail).toContain(node);
       for (const text of [
         inspect(error, { depth: 10, showHidden: true }),
         error.message,
+        error.detail,
         JSON.stringify(error),
       ]) {
         expect(text).not.toContain(SECRET);

@@ -322,9 +322,14 @@ describe('track record: Redis, TR-55 a password', () => {
       ]);
       for (const outcome of outcomes) {
         if (outcome.status === 'fulfilled') continue;
-        const error = outcome.reason as Error;
+        const error = outcome.reason as LockStoreUnavailableError;
         expect(error).toBeInstanceOf(LockStoreUnavailableError);
-        for (const text of [error.message, String(error.stack), JSON.stringify(error)])
+        for (const text of [
+          error.message,
+          error.detail,
+          String(error.stack),
+          JSON.stringify(error),
+        ])
           expectNoSecret(text);
         expectNoSecret(inspect(error, { depth: 10, showHidden: true }));
         expectNoSecret(inspect(error.cause, { depth: 10 }));

@@ -133,11 +133,11 @@ describe('circles of calls', () => {
       error = thrown;
     }
     expect(error).toBeInstanceOf(LockDeadlockError);
-    const { circle, message } = error as LockDeadlockError;
+    const { circle, detail } = error as LockDeadlockError;
     expect(circle).toHaveLength(length);
     expect(circle.slice(0, 2)).toEqual(['key:0', 'key:1']);
     expect(circle.at(-1)).toBe(nameOf(length - 1));
-    expect(message.length).toBeLessThan(2_000);
+    expect(detail.length).toBeLessThan(2_000);
   });
 
   it('HF-20 sections may stand in each other 50,000 deep', () => {

@@ -1,18 +1,41 @@
+import { onAbort } from '../../queue/on-abort.js';
 import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { iterableOf } from './return-kind.js';
 
-/** An async iterable: locked from its first step to its end. Every step runs in the section of the call, whoever asks for it. */
-export async function* lockedIterable(call: LockedCall): AsyncGenerator {
-  const entry = await call.enter();
-  if (entry.status === 'locked') {
-    if (!entry.skip) yield* entry.answer as AsyncIterable<unknown>;
-    return;
+/**
+ * An async iterable: locked from its first step to its end. Every step runs in the section of the call, whoever asks for it. A consumer
+ * that leaves ends a wait for the lock, and is passed on to the method's own iterator at once: a generator would first end the step that it
+ * is at, which may be to wait for an event that never comes.
+ */
+export function lockedIterable(call: LockedCall): AsyncGenerator {
+  const gone = new AbortController();
+  const steps = locked(call, gone.signal);
+  const endSteps = steps.return.bind(steps);
+  steps.return = (value) => {
+    gone.abort();
+    return endSteps(value);
+  };
+  return steps;
+}
+
+async function* locked(call: LockedCall, gone: AbortSignal): AsyncGenerator {
+  let holding: Holding;
+  try {
+    const entry = await call.enter(gone);
+    if (entry.status === 'locked') {
+      if (!entry.skip) yield* entry.answer as AsyncIterable<unknown>;
+      return;
+    }
+    ({ holding } = entry);
+  } catch (error) {
+    if (gone.aborted && error === gone.reason) return; // nobody is there to be told
+    throw error;
   }
-  const { holding } = entry;
   let result: unknown;
   try {
-    result = yield* stepwise(call, holding);
+    if (gone.aborted) return;
+    result = yield* stepwise(call, holding, gone);
   } catch (error) {
     throw await holding.fail(error);
   } finally {
@@ -23,7 +46,9 @@ export async function* lockedIterable(call: LockedCall): AsyncGenerator {
   return result;
 }
 
-async function* stepwise(call: LockedCall, holding: Holding): AsyncGenerator {
+async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal): AsyncGenerator {
+  const { lock } = holding.section;
+  lock.assertHeld();
   const iterable = await iterableOf(call, call.invoke(holding));
   const iterator = call.inside(holding, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
@@ -41,6 +66,14 @@ async function* stepwise(call: LockedCall, holding: Holding): AsyncGenerator {
       throw error;
     }
   };
+  let ending: Promise<IteratorResult<unknown>> | undefined;
+  const end = (): Promise<IteratorResult<unknown>> => {
+    ending ??= step(async () => (await iterator.return?.()) ?? { done: true, value: undefined });
+    ending.catch(() => undefined); // whoever leaves waits for it below
+    return ending;
+  };
+  // Also while a step is under way.
+  const ignore = [gone, lock.signal].map((signal) => onAbort(signal, () => void end()));
   try {
     let taken = await step(() => iterator.next());
     while (taken.done !== true) {
@@ -54,12 +87,12 @@ async function* stepwise(call: LockedCall, holding: Holding): AsyncGenerator {
         continue;
       }
       // Between two steps the lock may have been lost: then no further one is made.
-      holding.section.lock.assertHeld();
+      lock.assertHeld();
       taken = await step(() => iterator.next(sent));
     }
     return taken.value as unknown;
   } finally {
-    if (!state.hasEnded)
-      await step(async () => (await iterator.return?.()) ?? { done: true, value: undefined });
+    for (const each of ignore) each();
+    if (ending !== undefined || !state.hasEnded) await end();
   }
 }

@@ -159,7 +159,7 @@ export class LockedMethod {
       return canonicalKeys(this.#keys.call(self as never, ...(args as never[])));
     } catch (error) {
       if (!(error instanceof LockKeyError)) throw error;
-      const problem = `${this.decorator} on ${this.name}: ${error.problem}`;
+      const problem = `${this.decorator} on ${this.name}: ${error.detail}`;
       throw new LockKeyError({ problem, fromRequest: request !== undefined });
     }
   }

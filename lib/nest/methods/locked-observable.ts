@@ -22,15 +22,19 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     const inner = new Subscription();
     let holding: Holding | undefined;
     let hasEnded = false;
+    let ignoreLoss: (() => void) | undefined;
     const isGone = (): boolean => subscriber.closed;
 
     const fail = async (error: unknown): Promise<void> => {
+      if (hasEnded) return;
       hasEnded = true;
       const own = holding === undefined ? error : await holding.fail(error);
       subscriber.error(own);
     };
     const complete = async (): Promise<void> => {
+      if (hasEnded) return;
       hasEnded = true;
+      ignoreLoss?.();
       await holding?.finish();
       subscriber.complete();
     };
@@ -47,7 +51,9 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await held.finish();
         return;
       }
+      const { lock } = held.section;
       const source = await observableOf(call, call.invoke(held));
+      lock.assertHeld();
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
       if (isGone() && !call.outlivesSubscriber) return;
       const subscribe = (): Subscription =>
@@ -61,8 +67,14 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
           },
         });
       inner.add(call.inside(held, subscribe));
+      // Events may never end by themselves, and the next holder's have begun.
+      ignoreLoss = onAbort(lock.signal, () => {
+        inner.unsubscribe();
+        void fail(lock.signal.reason);
+      });
     };
     const end = (): void => {
+      ignoreLoss?.();
       inner.unsubscribe();
       // Nobody listens any more; a loss was told by signal and event.
       holding?.finish().catch(() => undefined);

@@ -5,7 +5,8 @@ const logger = new Logger('Holdfast');
 
 /** Logs what is wrong in the application itself: the client is told nothing of it, and Nest logs no `HttpException`. */
 export function reportFault(error: LockError): void {
-  if (error.getStatus() === 500 || error instanceof LockDeadlockError) logger.error(error);
+  if (error.getStatus() === 500 || error instanceof LockDeadlockError)
+    logger.error(error.detail, error.stack);
 }
 
 /**
@@ -19,7 +20,7 @@ export async function convert(
 ): Promise<Error> {
   reportFault(error);
   const Exception = await load();
-  const converted = new Exception(error.getResponse());
+  const converted = new Exception(error.reply);
   converted.cause = error;
   return converted;
 }

@@ -5,7 +5,6 @@ import { HttpException, StreamableFile, type ArgumentsHost } from '@nestjs/commo
 import { BaseExceptionFilter } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
-import { retryAfterSeconds } from './retry-after.js';
 import type { Transport } from './transport.js';
 
 /** Express' objects are Node's own, Fastify's have them as `raw`. */
@@ -30,13 +29,14 @@ interface Responseish {
 
 /** Sets `Retry-After` on an HTTP response that has not begun. Call it from an exception filter of your own that handles lock errors. */
 export function setRetryAfter(error: LockError, host: ArgumentsHost): void {
-  const seconds = retryAfterSeconds(error);
+  const { retryHintMs } = error;
   const response = host.switchToHttp().getResponse<Responseish>();
   const sent = response.headersSent ?? response.raw?.headersSent ?? response.sent;
-  if (seconds === undefined || sent === true) return;
+  if (retryHintMs === undefined || sent === true) return;
+  const seconds = String(Math.ceil(retryHintMs / 1_000));
   // Express has both, Fastify's reply the first, the raw response that its middleware gets the second.
-  if (response.header !== undefined) response.header('Retry-After', String(seconds));
-  else response.setHeader?.('Retry-After', String(seconds));
+  if (response.header !== undefined) response.header('Retry-After', seconds);
+  else response.setHeader?.('Retry-After', seconds);
 }
 
 export const httpTransport: Transport = {

@@ -13,5 +13,5 @@ export const rpcTransport: Transport = {
     convert(error, async () => (await import('@nestjs/microservices')).RpcException),
 
   // A microservice sends what its filter's stream fails with.
-  respond: (error) => throwError(() => error.getResponse()),
+  respond: (error) => throwError(() => error.reply),
 };

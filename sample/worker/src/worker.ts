@@ -21,7 +21,7 @@ for (let id = await database.nextJob(); id !== null; id = await database.nextJob
   try {
     await payouts.payOut(id); // resolves when the job is done, by whomever
   } catch (error) {
-    console.error(`job ${id}: ${String(error)}`);
+    console.error(`job ${id}:`, error);
     if (!(error instanceof WorkExhaustedError)) continue; // it is in the queue still
   }
   await database.removeJob(id);

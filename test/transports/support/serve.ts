@@ -1,0 +1,37 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { LockService, type Lock } from 'nestjs-holdfast';
+import type { Order } from './child-application.js';
+
+interface Asked {
+  readonly id: number;
+  readonly order: Order;
+  readonly key: string;
+}
+
+/** What the application's own code has noted, for the test. */
+export const notes: string[] = [];
+
+/** Tells the test that started this process where the application listens, and does what it asks. */
+export function serve(app: INestApplicationContext, url: string): void {
+  const locks = app.get(LockService);
+  const held = new Map<string, Lock>();
+  const orders: Record<Order, (key: string) => unknown> = {
+    hold: async (key) => void held.set(key, await locks.acquire(key, { ttl: '20s' })),
+    release: (key) => held.get(key)?.release(),
+    lose: (key) => locks.forceRelease(key),
+    'is-held': async (key) => (await locks.inspect(key)).held,
+    notes: () => notes,
+    close: () => app.close(),
+  };
+  process.on('message', ({ id, order, key }: Asked) => {
+    void Promise.resolve()
+      .then(() => orders[order](key))
+      .then((value) => ({ id, value }))
+      .catch((error: unknown) => ({ id, error: String(error) }))
+      .then((reply) => {
+        process.send?.(reply);
+        if (order === 'close') process.disconnect();
+      });
+  });
+  process.send?.({ url });
+}
