@@ -12,15 +12,21 @@ export function reportFault(error: LockError): void {
 /**
  * A lock error as the exception of another transport.
  *
+ * @param answer what the client gets
  * @param load the class of its package: these packages are optional, and loaded when a call of theirs has failed
  */
 export async function convert(
   error: LockError,
-  load: () => Promise<new (body: object) => Error>,
+  answer: object,
+  load: () => Promise<new (answer: object) => Error>,
 ): Promise<Error> {
   reportFault(error);
   const Exception = await load();
-  const converted = new Exception(error.reply);
+  const converted = new Exception(answer);
   converted.cause = error;
   return converted;
 }
+
+/** A lock error as microservices throw it. */
+export const rpcException = (error: LockError, answer: object): Promise<Error> =>
+  convert(error, answer, async () => (await import('@nestjs/microservices')).RpcException);

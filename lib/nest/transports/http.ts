@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
-import { HttpException, StreamableFile, type ArgumentsHost } from '@nestjs/common';
+import { StreamableFile, type ArgumentsHost } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
+import { clientGone } from './client-gone.js';
 import type { Transport } from './transport.js';
 
 /** Express' objects are Node's own, Fastify's have them as `raw`. */
@@ -15,9 +16,6 @@ const SSE = '__sse__';
 
 /** What `@Res({ passthrough: true })` notes on the class, by method: Nest still sends the answer. */
 const PASSTHROUGH = '__responsePassthrough__';
-
-/** Nobody reads the answer; but Nest logs errors that are no `HttpException`. */
-const CLIENT_CLOSED_REQUEST = 499;
 
 interface Responseish {
   readonly headersSent?: boolean;
@@ -74,7 +72,7 @@ export const httpTransport: Transport = {
     const raw = response.raw ?? response;
     const onClose = (): void => {
       if (raw.writableFinished) return;
-      gone(new HttpException('The client went away while it waited.', CLIENT_CLOSED_REQUEST));
+      gone(clientGone());
     };
     if (raw.destroyed) onClose();
     else raw.once('close', onClose);

@@ -1,16 +1,15 @@
 import { throwError } from 'rxjs';
-import { convert } from './faults.js';
+import { rpcException } from './faults.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
 
-/** Microservices. */
+/** Microservices; those over gRPC have a file of their own. */
 export const rpcTransport: Transport = {
   ...otherTransport,
 
   requestValues: (context) => ({ body: context.switchToRpc().getData<unknown>() }),
 
-  failureOf: (error) =>
-    convert(error, async () => (await import('@nestjs/microservices')).RpcException),
+  failureOf: (error) => rpcException(error, error.reply),
 
   // A microservice sends what its filter's stream fails with.
   respond: (error) => throwError(() => error.reply),

@@ -1,5 +1,6 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import { graphqlTransport } from './graphql.js';
+import { grpcTransport, isGrpc } from './grpc.js';
 import { httpTransport } from './http.js';
 import { otherTransport } from './other.js';
 import { rpcTransport } from './rpc.js';
@@ -14,5 +15,7 @@ const TRANSPORTS: ReadonlyMap<string, Transport> = new Map([
 ]);
 
 /** The transport of a call. */
-export const transportOf = (host: ArgumentsHost): Transport =>
-  TRANSPORTS.get(host.getType<string>()) ?? otherTransport;
+export function transportOf(host: ArgumentsHost): Transport {
+  const transport = TRANSPORTS.get(host.getType<string>()) ?? otherTransport;
+  return transport === rpcTransport && isGrpc(host) ? grpcTransport : transport;
+}

@@ -24,5 +24,5 @@ export const wsTransport: Transport = {
   },
 
   failureOf: (error) =>
-    convert(error, async () => (await import('@nestjs/websockets')).WsException),
+    convert(error, error.reply, async () => (await import('@nestjs/websockets')).WsException),
 };

@@ -1,0 +1,8 @@
+import { HttpException } from '@nestjs/common';
+
+/** Nobody reads the answer; but Nest logs errors that are no `HttpException`. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** What ends a wait whose client has gone. */
+export const clientGone = (): Error =>
+  new HttpException('The client went away while it waited.', CLIENT_CLOSED_REQUEST);

@@ -1,0 +1,175 @@
+import { fileURLToPath } from 'node:url';
+import {
+  credentials,
+  loadPackageDefinition,
+  status,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  type ClientUnaryCall,
+  type ClientWritableStream,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, until } from '../../support/eventually.js';
+import { freePort } from '../../support/free-port.js';
+import { ChildApplication } from '../support/child-application.js';
+
+const SECRET = 's3cret';
+const PROTO = fileURLToPath(new URL('./orders.proto', import.meta.url));
+
+interface Order {
+  readonly id: string;
+}
+
+interface Answer {
+  readonly text: string;
+}
+
+type Callback = (error: ServiceError | null, answer?: Answer) => void;
+type Unary = (order: Order, options: { deadline?: number }, callback: Callback) => ClientUnaryCall;
+
+interface OrdersClient {
+  readonly pay: Unary;
+  readonly payInLine: Unary;
+  readonly mistaken: Unary;
+  readonly down: Unary;
+  watch(order: Order): ClientReadableStream<Answer>;
+  collect(callback: Callback): ClientWritableStream<Order>;
+  chat(): ClientDuplexStream<Order, Answer>;
+  close(): void;
+}
+
+interface Outcome {
+  readonly error?: ServiceError | undefined;
+  readonly answer?: Answer | undefined;
+}
+
+describe('gRPC', () => {
+  let app: ChildApplication;
+  let client: OrdersClient;
+
+  const orderOf = (id: string): Order => ({ id });
+
+  const ask = (
+    method: 'pay' | 'payInLine' | 'mistaken' | 'down',
+    id: string,
+    options = {},
+  ): { readonly call: ClientUnaryCall; readonly outcome: Promise<Outcome> } => {
+    let call!: ClientUnaryCall;
+    const outcome = new Promise<Outcome>((resolve) => {
+      call = client[method](orderOf(id), options, (error, answer) => {
+        resolve({ error: error ?? undefined, answer });
+      });
+    });
+    return { call, outcome };
+  };
+
+  const failureOf = async (stream: ClientReadableStream<Answer>): Promise<ServiceError> => {
+    const failed = until(stream, 'error');
+    stream.resume();
+    return (await failed)[0] as ServiceError;
+  };
+
+  const expectRefusal = (error: ServiceError | undefined): void => {
+    expect(error).toMatchObject({
+      code: status.ABORTED,
+      details: 'Somebody else is working on this right now. Try again later.',
+    });
+    expect(error?.metadata.get('lock-error-code')).toEqual(['LOCK_NOT_ACQUIRED']);
+    const [retryAfterMs] = error?.metadata.get('retry-after-ms') ?? [];
+    expect(Number(retryAfterMs)).toBeGreaterThan(10_000);
+    expect(JSON.stringify(error)).not.toContain(SECRET);
+  };
+
+  const notes = async (id: string): Promise<readonly string[]> =>
+    ((await app.ask('notes')) as readonly string[]).filter((note) => note.endsWith(` ${id}`));
+  const isFree = async (id: string): Promise<boolean> =>
+    (await app.ask('is-held', `order:${id}`)) === false;
+
+  beforeAll(async () => {
+    const url = `127.0.0.1:${String(await freePort())}`;
+    app = await ChildApplication.start(new URL('./application.ts', import.meta.url), [PROTO, url]);
+    const { orders } = loadPackageDefinition(loadSync(PROTO)) as unknown as {
+      orders: { Orders: new (url: string, credentials: unknown) => OrdersClient };
+    };
+    client = new orders.Orders(url, credentials.createInsecure());
+  });
+  afterAll(async () => {
+    client.close();
+    await app.close();
+  });
+
+  it('answers a refused unary call with ABORTED, the code and when to ask again', async () => {
+    expect(await ask('pay', SECRET).outcome).toMatchObject({ answer: { text: 'paid 6' } });
+    await app.ask('hold', `order:${SECRET}`);
+    const { error } = await ask('pay', SECRET).outcome;
+    await app.ask('release', `order:${SECRET}`);
+    expectRefusal(error);
+  });
+
+  it('answers refused streams of the server, of the client and of both in the same way', async () => {
+    await app.ask('hold', `order:${SECRET}`);
+    expectRefusal(await failureOf(client.watch(orderOf(SECRET))));
+    const collected = await new Promise<ServiceError | null>((resolve) => {
+      client.collect((error) => resolve(error)).end(orderOf(SECRET));
+    });
+    expectRefusal(collected ?? undefined);
+    const chat = client.chat();
+    chat.end(orderOf(SECRET));
+    expectRefusal(await failureOf(chat));
+    await app.ask('release', `order:${SECRET}`);
+  });
+
+  it('answers an outage with UNAVAILABLE, and a fault of the application with INTERNAL', async () => {
+    const down = (await ask('down', SECRET).outcome).error;
+    expect(down).toMatchObject({
+      code: status.UNAVAILABLE,
+      details: 'The lock store is not available. Try again later.',
+    });
+    expect(down?.metadata.get('retry-after-ms')).toEqual(['1000']);
+    expect(JSON.stringify(down)).not.toContain('10.0.0.7');
+    const mistaken = (await ask('mistaken', SECRET).outcome).error;
+    expect(mistaken).toMatchObject({ code: status.INTERNAL, details: 'Internal server error' });
+    expect(mistaken?.metadata.get('retry-after-ms')).toEqual([]);
+    expect(app.log).toContain(`"order:${SECRET}", "other" is asked for inside a section`);
+  });
+
+  it('answers a bad value of the request with INVALID_ARGUMENT', async () => {
+    const { error } = await ask('pay', '').outcome;
+    expect(error).toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(error?.metadata.get('lock-error-code')).toEqual(['LOCK_KEY_INVALID']);
+  });
+
+  it.each([
+    ['is cancelled', '1', (call: ClientUnaryCall) => call.cancel(), {}],
+    ['reaches its deadline', '2', () => undefined, { deadline: 500 }],
+  ])(
+    'a call that %s leaves the line',
+    async (_how, id, end, { deadline }: { deadline?: number }) => {
+      await app.ask('hold', `order:${id}`);
+      const options = deadline === undefined ? {} : { deadline: Date.now() + deadline };
+      const { call, outcome } = ask('payInLine', id, options);
+      // What was asked for earlier on the same connection has begun.
+      await ask('pay', 'another').outcome;
+      end(call);
+      expect((await outcome).error?.code).toBe(
+        deadline === undefined ? status.CANCELLED : status.DEADLINE_EXCEEDED,
+      );
+      await ask('pay', 'another').outcome;
+      await app.ask('release', `order:${id}`);
+      expect(await ask('pay', id).outcome).toMatchObject({ answer: { text: 'paid 1' } });
+      expect(await notes(id)).toEqual([]);
+    },
+  );
+
+  it('a stream of the server ends, and its lock with it, when its client cancels it', async () => {
+    const stream = client.watch(orderOf('3'));
+    stream.on('error', () => undefined);
+    await until(stream, 'data');
+    expect(await isFree('3')).toBe(false);
+    stream.cancel();
+    await eventually(() => isFree('3'));
+    expect(await notes('3')).toEqual(['left 3']);
+  });
+});
