@@ -28,6 +28,8 @@ export {
   type NodeFailure,
 } from './errors.js';
 export { LockHandlerRunner } from './nest/handlers/lock-handler.runner.js';
+export { LockErrorFilter } from './nest/handlers/lock-error.filter.js';
+export { LockErrorInterceptor } from './nest/handlers/lock-error.interceptor.js';
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
 export type { Clock, Instant } from './time/clock.js';

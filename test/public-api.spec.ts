@@ -26,6 +26,8 @@ describe('the exports', () => {
       'LockConfigurationError',
       'LockDeadlockError',
       'LockError',
+      'LockErrorFilter',
+      'LockErrorInterceptor',
       'LockHandlerRunner',
       'LockInterceptor',
       'LockKeyError',

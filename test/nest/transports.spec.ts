@@ -184,7 +184,7 @@ describe('in the execution context of', () => {
     await expect(refused).rejects.toBeInstanceOf(WsException);
     await expect(refused).rejects.toMatchObject({ cause: { keys: taken[0] } });
     const error = await refused.catch((thrown: unknown) => thrown as WsException);
-    expect((error as WsException).getError()).toEqual(CONFLICT);
+    expect((error as WsException).getError()).toEqual({ ...CONFLICT, cause: { pattern: 'pay' } });
     await lock.release();
   });
 

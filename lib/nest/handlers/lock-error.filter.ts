@@ -6,7 +6,7 @@ import {
   type ExceptionFilter,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import { DiscoveryService, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { LockError } from '../../errors.js';
 import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
@@ -17,20 +17,17 @@ const CATCHES = '__filterCatchExceptions__';
 /**
  * Sets `Retry-After` on lock errors that no interceptor sees, those of guards, middleware and streamed bodies, and leaves the answer to
  * whoever would have given it: a filter that the application provides as `APP_FILTER`, or Nest. Filters of `useGlobalFilters`,
- * controllers and methods go before this one.
+ * controllers and methods go before this one. `LockModule` provides it for the whole application; where Nest applies nothing global
+ * (gateways, hybrid applications without `inheritAppConfig`), say `@UseFilters(LockErrorFilter)`.
  */
 @Catch(LockError)
 @Injectable()
 export class LockErrorFilter implements ExceptionFilter<LockError> {
-  readonly #discovery: DiscoveryService;
-  readonly #adapterHost: HttpAdapterHost;
+  readonly #moduleRef: ModuleRef;
 
-  constructor(
-    @Inject(DiscoveryService) discovery: DiscoveryService,
-    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
-  ) {
-    this.#discovery = discovery;
-    this.#adapterHost = adapterHost;
+  /** Of whichever module it is used in. */
+  constructor(@Inject(ModuleRef) moduleRef: ModuleRef) {
+    this.#moduleRef = moduleRef;
   }
 
   catch(error: LockError, host: ArgumentsHost): unknown {
@@ -39,12 +36,13 @@ export class LockErrorFilter implements ExceptionFilter<LockError> {
     const filter = this.#applicationsFor(error);
     if (filter !== undefined) return filter.catch(error, host) as unknown;
     reportFault(error);
-    return transport.respond(error, host, this.#adapterHost);
+    return transport.respond(error, host, this.#moduleRef.get(HttpAdapterHost, { strict: false }));
   }
 
   /** The filter that the application provides for it; the later one goes first, as in Nest. */
   #applicationsFor(error: LockError): ExceptionFilter | undefined {
-    return this.#discovery
+    return this.#moduleRef
+      .get(DiscoveryService, { strict: false })
       .getProviders()
       .filter(({ subtype }) => subtype === 'filter')
       .map(({ instance }) => instance as ExceptionFilter)

@@ -1,3 +1,5 @@
+import { Logger, type ArgumentsHost } from '@nestjs/common';
+import type { LockError } from '../../errors.js';
 import { convert } from './faults.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
@@ -7,6 +9,22 @@ interface Client {
   readonly user?: unknown;
   readonly data?: { readonly user?: unknown };
   readonly handshake?: { readonly headers?: unknown; readonly query?: unknown };
+}
+
+const logger = new Logger('Holdfast');
+
+/** Optional, and loaded when a call of theirs has failed. */
+const websockets = async () => import('@nestjs/websockets');
+
+/**
+ * What a client gets: the body, and which message it answers. Who asked socket.io for an acknowledgement would wait for it indefinitely,
+ * because Nest acknowledges results only: it gets the same.
+ */
+function answerTo(error: LockError, host: ArgumentsHost): object {
+  const answer = { ...error.reply, cause: { pattern: host.switchToWs().getPattern() } };
+  const acknowledge = host.getArgByIndex<string | undefined | ((answer: object) => void)>(2);
+  if (typeof acknowledge === 'function') acknowledge(answer);
+  return answer;
 }
 
 /** Gateways of WebSockets. */
@@ -23,6 +41,16 @@ export const wsTransport: Transport = {
     };
   },
 
-  failureOf: (error) =>
-    convert(error, error.reply, async () => (await import('@nestjs/websockets')).WsException),
+  failureOf: (error, host) =>
+    convert(error, answerTo(error, host), async () => (await websockets()).WsException),
+
+  // Nest does not wait for it.
+  respond: (error, host) =>
+    websockets()
+      .then(({ BaseWsExceptionFilter, WsException }) => {
+        new BaseWsExceptionFilter().catch(new WsException(answerTo(error, host)), host);
+      })
+      .catch((fault: unknown) => {
+        logger.error('A client could not be told of a lock error', fault);
+      }),
 };

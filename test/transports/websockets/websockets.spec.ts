@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { io, type Socket } from 'socket.io-client';
+import { until } from '../../support/eventually.js';
+import { ChildApplication } from '../support/child-application.js';
+
+const ORDER = { id: 's3cret' };
+
+describe('a gateway of socket.io', () => {
+  let app: ChildApplication;
+  let socket: Socket;
+
+  beforeAll(async () => {
+    app = await ChildApplication.start(new URL('./application.ts', import.meta.url));
+    socket = io(app.url, { transports: ['websocket'] });
+    await until(socket, 'connect');
+  });
+  afterAll(async () => {
+    socket.disconnect();
+    await app.close();
+  });
+
+  it.each(['pay', 'service', 'guarded'])(
+    'tells a client that %s was refused: by an exception, and as the acknowledgement',
+    async (pattern) => {
+      expect(await socket.emitWithAck(pattern, ORDER)).toMatch(/paid|done/);
+      await app.ask('hold', `order:${ORDER.id}`);
+      const exception = until(socket, 'exception');
+      const acknowledgement: unknown = await socket.emitWithAck(pattern, ORDER);
+      await app.ask('release', `order:${ORDER.id}`);
+      expect(acknowledgement).toEqual({
+        statusCode: 409,
+        message: 'Somebody else is working on this right now. Try again later.',
+        error: 'Conflict',
+        code: 'LOCK_NOT_ACQUIRED',
+        retryAfterMs: expect.any(Number),
+        cause: { pattern },
+      });
+      expect(await exception).toEqual([acknowledgement]);
+    },
+  );
+});
