@@ -18,6 +18,8 @@ export interface KeyTemplateContext {
   /** The class that declares it. */
   readonly owner: SourceFunction | undefined;
   readonly name: PropertyKey;
+  /** Whether it is known to be called with a request. */
+  readonly isHandler?: boolean;
   readonly fireTime?: FireTimeSource;
 }
 
@@ -70,13 +72,14 @@ export interface KeyTemplate {
  * Parses the template of a key, once, when the class is defined. Two calls whose values differ never get the same key.
  *
  * A placeholder is a path: `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its
- * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request. In a method with
- * `@Cron`, `<fireTime>` is the time that its run was scheduled for. A parameter that is called like one of these wins.
+ * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request, as does
+ * `<request.body.id>`. In a method with `@Cron`, `<fireTime>` is the time that its run was scheduled for. A parameter that is called like
+ * a part of the request is refused in a handler, and wins elsewhere.
  *
  * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values with nothing between them
  */
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
-  const { where, method, owner, name, fireTime } = context;
+  const { where, method, owner, name, isHandler = false, fireTime } = context;
   const wrong = (problem: string) =>
     new LockConfigurationError(
       `${where}: the key ${JSON.stringify(shortened(template, MAX_KEY_LENGTH))} ${problem}`,
@@ -114,7 +117,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   const values = paths.map((inside, index) => {
     const path = parseKeyPath(inside);
     if ('problem' in path) throw wrong(path.problem);
-    const location = locate(path, sources, `${String(name)}()`);
+    const location = locate(path, sources, { called: `${String(name)}()`, isHandler });
     if ('problem' in location) throw wrong(location.problem);
     const what = `${where}: ${placeholder(path)}`;
     const textAfter = texts[index + 1] ?? '';

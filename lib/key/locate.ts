@@ -1,5 +1,13 @@
 import { closest, distance } from 'fastest-levenshtein';
-import { isIndex, placeholder, REQUEST_ROOTS, type KeyPath, type RequestRoot } from './key-path.js';
+import {
+  isIndex,
+  isRequestRoot,
+  placeholder,
+  REQUEST,
+  REQUEST_ROOTS,
+  type KeyPath,
+  type RequestRoot,
+} from './key-path.js';
 import type { Parameter } from './parameter-names.js';
 
 /** Where a call keeps the value that a path begins with. */
@@ -23,9 +31,6 @@ type Sources = readonly (readonly Parameter[])[];
 const OTHER_WAYS =
   'Other ways: a position (<0>, <0.id>), a request path (<params.id>, <body.id>, <query.id>, <headers.x-id>, <user.id>) or a ' +
   'key function.';
-
-const isRequestRoot = (head: string): head is RequestRoot =>
-  (REQUEST_ROOTS as readonly string[]).includes(head);
 
 const atIndex = (index: number, sources: Sources, method: string): Location | Problem => {
   const fits = sources.some((source) => index < source.length || source.some(({ rest }) => rest));
@@ -75,21 +80,50 @@ const notFound = (path: KeyPath, sources: Sources, method: string): Problem => {
   };
 };
 
+/** The ways to write what could be a parameter or a part of the request. */
+function ambiguous(path: KeyPath, parameter: Parameter, method: string): Problem {
+  const { head, segments, isOfRequest = false } = path;
+  const name = isOfRequest ? REQUEST : head;
+  const after = isOfRequest ? [head, ...segments] : segments;
+  const position = placeholder({ head: String(parameter.index), segments: after });
+  const other = isOfRequest
+    ? 'or rename the parameter'
+    : `or ${placeholder({ ...path, isOfRequest: true })} for the request as it came`;
+  return {
+    problem:
+      `has ${placeholder(path)}, which is the parameter "${name}" of ${method} and a part of the request. Where a minifier renames the ` +
+      `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`,
+  };
+}
+
+/** What a method is. */
+interface Method {
+  /** As errors call it: `pay()`. */
+  readonly called: string;
+  /** Whether it is called with a request. */
+  readonly isHandler: boolean;
+}
+
 /**
- * Finds where the head of a path is read from. Parameters win over request roots of the same name. Never guesses: where the
- * sources of a wrapped method disagree about a name, it is refused.
+ * Finds where the head of a path is read from. Never guesses: where the sources of a wrapped method disagree about a name, or a handler's
+ * parameter is called like a part of the request, it is refused.
  *
  * @param sources what is known about the parameters, the method's own source first
- * @param method how to call the method in an error: `pay()`
  */
-export function locate(path: KeyPath, sources: Sources, method: string): Location | Problem {
-  const { head, segments } = path;
+export function locate(
+  path: KeyPath,
+  sources: Sources,
+  { called: method, isHandler }: Method,
+): Location | Problem {
+  const { head, segments, isOfRequest = false } = path;
   if (isIndex(head)) return atIndex(Number(head), sources, method);
 
   const [found, ...others] = sources.flatMap((source) =>
-    source.filter(({ name }) => name === head),
+    source.filter(({ name }) => name === (isOfRequest ? REQUEST : head)),
   );
   if (found !== undefined) {
+    if (isOfRequest || (isHandler && isRequestRoot(head) && segments.length > 0))
+      return ambiguous(path, found, method);
     if (others.some(({ index, rest }) => index !== found.index || rest !== found.rest))
       return {
         problem:

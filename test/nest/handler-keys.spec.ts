@@ -35,9 +35,8 @@ class Keys {
     return order.id;
   }
 
-  /** A parameter that is called like a part of the request wins over it. */
   @Post('named')
-  @WithLock('order:<body.id>')
+  @WithLock(['order:<0.id>', 'raw:<request.body.id>'])
   async named(@Body('inner') body: { id: string }): Promise<string> {
     await gate.pass();
     return body.id;
@@ -134,12 +133,13 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect((await post('/dto', { order: { id: '7' } })).body).toBe(7);
   });
 
-  it('reads a parameter rather than a part of the request of that name', async () => {
+  it('tells a parameter from a part of the request of that name', async () => {
     const { post, locks } = await start();
     const first = post('/named', { id: 'outer', inner: { id: 'inner' } });
     await gate.reached;
     expect((await locks.inspect('order:inner')).held).toBe(true);
     expect((await locks.inspect('order:outer')).held).toBe(false);
+    expect((await locks.inspect('raw:outer')).held).toBe(true);
     gate.open();
     expect((await first).status).toBe(201);
   });
@@ -211,5 +211,31 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect((await get('/sources?id=4')).body).toEqual(expected);
     expect((await get('/sources?id=4&id=5', { headers: { 'x-shop': 'n' } })).status).toBe(400);
     expect(gate.visits).toBe(0);
+  });
+
+  it('may not leave open whether a parameter is meant or the request', () => {
+    const define = (key: string): void => {
+      class Orders {
+        @Post()
+        @WithLock(key)
+        async pay(@Body('inner') body: { id: string }, @Query() request: object): Promise<void> {
+          await Promise.resolve([body, request]);
+        }
+      }
+      expect(Orders).toBeDefined();
+    };
+    expect(() => {
+      define('order:<body.id>');
+    }).toThrow(
+      '@WithLock on Orders.pay: the key "order:<body.id>" has <body.id>, which is the parameter "body" of pay() and a part of the request. ' +
+        'Where a minifier renames the parameter, it would be the request. Write <0.id> for the parameter, after its pipes, or ' +
+        '<request.body.id> for the request as it came.',
+    );
+    expect(() => {
+      define('order:<request.query.id>');
+    }).toThrow('Write <1.query.id> for the parameter, after its pipes, or rename the parameter.');
+    expect(() => {
+      define('order:<0.id>:<request.id>:<query.id>');
+    }).not.toThrow();
   });
 });

@@ -109,7 +109,14 @@ export class LockedMethod {
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     this.#keys = templates.map((template) =>
-      parseKeyTemplate(template, { where, method, owner, name: propertyKey, fireTime }),
+      parseKeyTemplate(template, {
+        where,
+        method,
+        owner,
+        name: propertyKey,
+        isHandler: hasParameterDecorators(owner, propertyKey),
+        fireTime,
+      }),
     );
     this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
   }
@@ -164,6 +171,13 @@ export class LockedMethod {
     }
   }
 }
+
+/** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
+const PARAMETERS = '__routeArguments__';
+
+/** They have run by now: those of parameters come before those of methods. */
+const hasParameterDecorators = (owner: object, propertyKey: string | symbol): boolean =>
+  Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
 
 /** Also through the Proxy of another decorator. */
 const isAsyncGenerator = (method: Method): boolean =>
