@@ -9,6 +9,7 @@ import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { bindLockedMethods } from './methods/bind.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
+import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
 import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
@@ -48,7 +49,7 @@ export class LockLifecycle
         ({ token, instance }) => token === this.#token && instance instanceof LockService,
       ).length,
     );
-    this.#checkKeys(wrappers);
+    this.#checkMethods(wrappers);
     const reported = new Map<string, string>();
     for (const { instance } of wrappers as { instance: unknown }[]) {
       if (typeof instance !== 'object' || instance === null) continue;
@@ -66,8 +67,8 @@ export class LockLifecycle
     await this.#service.open();
   }
 
-  /** Compares the keys of decorated methods with what is known of their parameters and routes. */
-  #checkKeys(wrappers: readonly { readonly instance: unknown }[]): void {
+  /** Looks how decorated methods are called, and compares their keys with what is known of their parameters and routes. */
+  #checkMethods(wrappers: readonly { readonly instance: unknown }[]): void {
     const controllers = new Set<unknown>(
       this.#discovery.getControllers().map(({ instance }) => instance as unknown),
     );
@@ -77,6 +78,7 @@ export class LockLifecycle
       if (typeof instance !== 'object' || instance === null) continue;
       for (const locked of lockedMethodsOf(instance)) {
         if (locked.slot.serviceName !== this.#service.name) continue;
+        refuseUnheard(instance, locked);
         for (const doubt of locked.doubts) doubts.add(doubt);
         if (!controllers.has(instance)) continue;
         for (const doubt of checkRoute(instance, locked, prefixes)) doubts.add(doubt);

@@ -1,7 +1,27 @@
+import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError } from 'rxjs';
+import type { LockError } from '../../errors.js';
 import { rpcException } from './faults.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
+
+/** What `@EventPattern` notes on a handler. */
+const [HANDLER_TYPE, EVENT, PATTERN] = ['microservices:handler_type', 2, 'microservices:pattern'];
+
+const logger = new Logger('Holdfast');
+
+/** Nobody is told what becomes of an event, and Nest 11 says nothing of it. Guards have no handler to tell of. */
+function reportEvent(error: LockError, host: ArgumentsHost | ExecutionContext): void {
+  if (!('getHandler' in host)) return;
+  const handler = host.getHandler();
+  if (Reflect.getMetadata(HANDLER_TYPE, handler) !== EVENT) return;
+  const patterns = [Reflect.getMetadata(PATTERN, handler) as unknown].flat();
+  const pattern = patterns.map((each) => JSON.stringify(each)).join(', ');
+  logger.warn(
+    `${host.getClass().name}.${handler.name} did not handle an event ${pattern}, and is not given it again unless the broker does so: ` +
+      error.detail,
+  );
+}
 
 /** Microservices; those over gRPC have a file of their own. */
 export const rpcTransport: Transport = {
@@ -9,7 +29,10 @@ export const rpcTransport: Transport = {
 
   requestValues: (context) => ({ body: context.switchToRpc().getData<unknown>() }),
 
-  failureOf: (error) => rpcException(error, error.reply),
+  failureOf: (error, host) => {
+    reportEvent(error, host);
+    return rpcException(error, error.reply);
+  },
 
   // A microservice sends what its filter's stream fails with.
   respond: (error) => throwError(() => error.reply),

@@ -1,0 +1,41 @@
+import 'reflect-metadata';
+import { LockConfigurationError } from '../../errors.js';
+import type { LockedMethod } from '../methods/locked-method.js';
+
+/** Where Nest notes that a class is a gateway, and what messages a handler is for. */
+const GATEWAY = 'websockets:is_gateway';
+const PATTERN = 'microservices:pattern';
+
+const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
+
+/**
+ * Refuses locks on methods that Nest calls without looking what becomes of them: a refusal would be a rejection that nobody handles, and
+ * end the process.
+ *
+ * @throws LockConfigurationError
+ */
+export function refuseUnheard(instance: object, locked: LockedMethod): void {
+  const { where, propertyKey } = locked;
+  const calls = callsOf(instance, propertyKey);
+  if (calls === undefined) return;
+  throw new LockConfigurationError(
+    `${where}: Nest calls ${calls} without looking what becomes of it, so a refused lock would end the process. Lock inside of it, with ` +
+      'tryRun() or run() in a try block.',
+  );
+}
+
+function callsOf(instance: object, propertyKey: string | symbol): string | undefined {
+  if (OF_GATEWAYS.includes(propertyKey) && Reflect.hasMetadata(GATEWAY, instance.constructor))
+    return `${String(propertyKey)}() of a gateway`;
+  const handler: unknown = Reflect.get(instance, propertyKey);
+  if (typeof handler !== 'function') return undefined;
+  const patterns = [Reflect.getMetadata(PATTERN, handler) as unknown].flat();
+  return patterns.some(isOfCall) ? 'a method with @GrpcStreamCall()' : undefined;
+}
+
+/** Of a handler that is given the call of gRPC itself. */
+const isOfCall = (pattern: unknown): boolean =>
+  typeof pattern === 'object' &&
+  pattern !== null &&
+  'streaming' in pattern &&
+  pattern.streaming === 'pt_stream';
