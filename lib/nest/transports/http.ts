@@ -11,6 +11,11 @@ import type { Transport } from './transport.js';
 /** Express' objects are Node's own, Fastify's have them as `raw`. */
 type OrRaw<T> = T & { readonly raw?: T };
 
+/** What a response of HTTP/2 has in addition: it has no `destroyed`. */
+interface OfHttp2 {
+  readonly stream?: { readonly destroyed: boolean };
+}
+
 /** What `@Sse` notes on a handler. */
 const SSE = '__sse__';
 
@@ -68,13 +73,14 @@ export const httpTransport: Transport = {
   },
 
   watchClient: (context, gone) => {
-    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
+    const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
     const raw = response.raw ?? response;
     const onClose = (): void => {
-      if (raw.writableFinished) return;
+      // That of HTTP/2 says that it has finished also when its stream was cancelled.
+      if (raw.writableEnded && raw.writableFinished) return;
       gone(clientGone());
     };
-    if (raw.destroyed) onClose();
+    if (raw.destroyed || raw.stream?.destroyed === true) onClose();
     else raw.once('close', onClose);
     return () => {
       raw.off('close', onClose);
