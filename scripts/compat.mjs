@@ -19,10 +19,21 @@ import { fileURLToPath } from 'node:url';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
+const graphql = (major) => ({
+  '@nestjs/graphql': major,
+  '@nestjs/apollo': major,
+  '@nestjs/mercurius': major,
+});
+
 /** Packages of Nest that did not share its major version from the start; the CLI is only a tool of ours. */
 const OTHER_MAJORS = {
-  11: { '@nestjs/cli': undefined, '@nestjs/event-emitter': 3, '@nestjs/schedule': 6 },
-  12: { '@nestjs/cli': undefined },
+  11: {
+    '@nestjs/cli': undefined,
+    '@nestjs/event-emitter': 3,
+    '@nestjs/schedule': 6,
+    ...graphql(13),
+  },
+  12: { '@nestjs/cli': undefined, ...graphql(14) },
 };
 
 function readArguments(args) {

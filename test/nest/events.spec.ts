@@ -95,7 +95,6 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     const starting = module.init();
     await expect(starting).rejects.toThrow(LockConfigurationError);
     await expect(starting).rejects.toThrow(problem);
-    await module.close();
   });
 
   it('is none where the class is no gateway', async () => {
