@@ -11,7 +11,7 @@ const LONE_SURROGATE = /\p{Cs}/u;
  * What a value must not contain raw: the separator of keys, the braces of Redis hash tags (a value could pick its own Cluster
  * slot), the escape character itself, the brackets of placeholders, and everything that breaks a line of a log.
  */
-export const ALWAYS_RESERVED = String.raw`:{}%<>\p{Cc}\u2028\u2029`;
+export const ALWAYS_RESERVED = ':{}%<>\\p{Cc}\\u2028\\u2029';
 
 const RESERVED = new RegExp(`[${ALWAYS_RESERVED}]`, 'gu');
 

@@ -4,7 +4,7 @@ import { ALWAYS_RESERVED } from './encode.js';
 const MARK = /[^0-9A-Za-z%~]/u;
 
 const escapeForClass = (character: string): string =>
-  String.raw`\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
+  `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
 
 /** Either what values must not contain raw, or why no such rule can keep them apart. */
 export type Separation = { readonly reserved: RegExp } | { readonly problem: string };

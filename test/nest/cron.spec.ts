@@ -32,6 +32,13 @@ describe('the fire time', () => {
     return new FireTime(() => [descriptor.value]).text(Date.parse(now));
   };
 
+  it('is looked for when the application starts: a schedule that cannot be read is not found out by the first run', () => {
+    const job = (): void => undefined;
+    Reflect.defineMetadata('SCHEDULE_CRON_OPTIONS', { cronTime: 'at noon' }, job);
+    const fireTime = new FireTime(() => [job]);
+    expect(() => fireTime.problem).toThrow('Unknown alias');
+  });
+
   it('is the latest time of the schedule that is not after now, however late the run is', () => {
     for (const now of ['12:00:00.000', '12:00:00.001', '12:00:04.999', '12:59:59.999']) {
       expect(at(`2030-01-01T${now}Z`, CronExpression.EVERY_HOUR)).toBe('20300101T120000Z');

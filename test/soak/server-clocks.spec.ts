@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { LockLostError } from '../../lib/errors.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { ClockShim } from '../simulation/redis/clock-shim.js';
+import { detailed } from '../support/detail.js';
 import { eventually } from '../support/eventually.js';
 import { Locks } from '../support/locks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -99,7 +100,7 @@ describe('a server with a restart guard whose clock is set back', () => {
       async (one) => {
         await one.open();
         await servers[0]!.command('FLUSHALL');
-        await expect(one.tryAcquire('key')).rejects.toThrow('restartGuard');
+        await expect(one.tryAcquire('key')).rejects.toThrow(detailed('restartGuard'));
         await setClock(servers[0]!, TTL_MS);
         expect(await (await one.acquire('key')).release()).toBe(true);
         await setClock(servers[0]!, -HOUR_MS / 60);

@@ -41,9 +41,17 @@ export class FireTime {
     this.#methods = methods;
   }
 
-  /** Why there is none; `undefined` when there is. */
+  /**
+   * Why there is none; `undefined` when there is.
+   *
+   * @throws LockConfigurationError when the schedule cannot be read: in a bundle of the application, where no package can be found
+   */
   get problem(): string | undefined {
-    if (this.#noted([CRON]) !== undefined) return undefined;
+    const options = this.#noted([CRON]) as CronOptions | undefined;
+    if (options !== undefined) {
+      if (typeof options.cronTime === 'string') this.#nextOf(options, options.cronTime);
+      return undefined;
+    }
     return this.#noted(TIMER_OPTIONS) === undefined
       ? 'Or put @Cron on the method: then <fireTime> is the time that its run was scheduled for.'
       : '@Interval and @Timeout count from the start of each process, so their runs have no fire time in common: use @Cron.';
@@ -59,7 +67,7 @@ export class FireTime {
     const { cronTime } = options;
     if (typeof cronTime !== 'string')
       return cronTime instanceof Date ? cronTime.getTime() : cronTime.toMillis();
-    const next = (this.#next ??= nextOf(options, cronTime));
+    const next = this.#nextOf(options, cronTime);
     // The last second after which the next time is not in the future: back in growing steps, then halving the last of them.
     let after = Math.floor(now / SECOND_MS) - 1;
     let tooLate = after + 1;
@@ -74,6 +82,11 @@ export class FireTime {
       else after = middle;
     }
     return next(after * SECOND_MS);
+  }
+
+  #nextOf(options: CronOptions, expression: string): (afterMs: number) => number {
+    this.#next ??= nextOf(options, expression);
+    return this.#next;
   }
 
   #noted(keys: readonly string[]): unknown {
