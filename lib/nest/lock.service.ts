@@ -74,7 +74,10 @@ export class LockService extends LockEngine {
   /** The client is told that its request is at fault. Where every request is, it is the key, and nobody else would say so. */
   #warnOfKey(locked: LockedMethod, { what = '', detail }: LockKeyError): void {
     const warned = this.#warnedOf.get(locked) ?? new Set();
-    if (warned.has(what)) return;
+    if (warned.has(what)) {
+      this.#logger.debug(detail);
+      return;
+    }
     this.#warnedOf.set(locked, warned.add(what));
     const templates = locked.templates.map(({ source }) => JSON.stringify(source));
     const key = templates.length > 0 ? templates.join(', ') : 'a function';

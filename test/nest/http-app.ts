@@ -31,6 +31,8 @@ export interface HttpApp {
   readonly locks: LockService;
   /** What was logged as a warning or an error. */
   readonly warnings: readonly string[];
+  /** What was logged for debugging. */
+  readonly debugged: readonly string[];
   get(path: string, init?: RequestInit): Promise<Answer>;
   post(path: string, body?: unknown, init?: RequestInit): Promise<Answer>;
 }
@@ -62,7 +64,13 @@ export async function startHttpApp(
   const record = (message: unknown): void => {
     warnings.push(String(message));
   };
-  const logger: LoggerService = { log: () => undefined, warn: record, error: record };
+  const debugged: string[] = [];
+  const logger: LoggerService = {
+    log: () => undefined,
+    warn: record,
+    error: record,
+    debug: (message) => debugged.push(String(message)),
+  };
   // Whoever still holds a lock when the test ends is not waited for.
   const lockModule = LockModule.forRoot({ shutdownTimeout: '100ms', ...options });
   const imports = [...(metadata.imports ?? []), lockModule];
@@ -95,7 +103,7 @@ export async function startHttpApp(
       ...init,
       headers: { 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
     });
-  return { app, url, locks: app.get(LockService), warnings, get, post };
+  return { app, url, locks: app.get(LockService), warnings, debugged, get, post };
 }
 
 /** For `afterEach`: closes whatever `startHttpApp` has started. */

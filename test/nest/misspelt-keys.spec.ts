@@ -133,7 +133,7 @@ describe('a key that names a parameter which the route does not have', () => {
 });
 
 describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapter) => {
-  it('is logged once, with the key, while clients get 400', async () => {
+  it('is logged once, with the key, and then for debugging, while clients get 400', async () => {
     @Controller('orders')
     class Orders {
       @Post()
@@ -142,7 +142,8 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
         return 'paid';
       }
     }
-    const { post, warnings } = await startHttpApp({ controllers: [Orders] }, { adapter });
+    const started = await startHttpApp({ controllers: [Orders] }, { adapter });
+    const { post, warnings, debugged } = started;
     const bodies = [await post('/orders', { id: 1 }), await post('/orders', { id: 'geheim' })];
     for (const { status, body } of bodies) {
       expect(status).toBe(400);
@@ -157,6 +158,9 @@ describe.each(ADAPTERS)('a value of the key that no request has, on %s', (adapte
       '@WithLock on Orders.pay: <user.id> is undefined, because <user> is undefined. Make sure that it is set before the call. The request ' +
         'was answered with 400, and this is logged once. If all requests are, the key of this handler ("order:<user.id>:<body.id>") is ' +
         'wrong: is a name misspelt, or set by a guard that this route does not have?',
+    ]);
+    expect(debugged.filter((message) => message.includes('Orders.pay'))).toEqual([
+      '@WithLock on Orders.pay: <user.id> is undefined, because <user> is undefined. Make sure that it is set before the call.',
     ]);
   });
 });
