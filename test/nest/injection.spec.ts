@@ -14,6 +14,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef, NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   getLockServiceToken,
@@ -53,6 +54,27 @@ const start = (providers: Provider[], controllers: Type[] = []): Promise<HttpApp
   startHttpApp({ providers, controllers });
 
 afterEach(closeHttpApps);
+
+describe('a mock in the place of the LockService', () => {
+  it('is refused by decorated methods, which do not run, and the error says what to give', async () => {
+    const module = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store: 'memory' })],
+      providers: [Orders],
+    })
+      .overrideProvider(LockService)
+      .useValue({ run: (_key: string, work: () => unknown) => work() })
+      .compile();
+    const orders = module.get(Orders);
+    const call = orders.pay();
+    await expect(call).rejects.toThrow(LockNotBoundError);
+    await expect(call).rejects.toThrow(
+      'Orders.pay has @WithLock, and something else stands in the place of its LockService, so the method did not run. In a test import ' +
+        'LockTestingModule.forRoot() from nestjs-holdfast/testing, or give createTestLocks().locks in place of the mock.',
+    );
+    expect(orders.ran).toBe(0);
+    await module.close();
+  });
+});
 
 describe('the LockService of a decorated object', () => {
   it('is injected into singletons, request-scoped and transient providers', async () => {

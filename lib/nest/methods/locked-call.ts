@@ -47,7 +47,7 @@ export class LockedCall {
   /** @throws LockNotBoundError */
   get service(): LockService {
     const service = this.#frame?.service ?? this.#locked.slot.get(this.#call.self);
-    if (service === undefined) throw notBound(this.#locked);
+    if (service === undefined) throw notBound(this.#locked, this.#call);
     return service;
   }
 
@@ -111,8 +111,13 @@ export async function onLocked(
   return { status: 'locked', skip: false, answer };
 }
 
-function notBound(locked: LockedMethod): LockNotBoundError {
+function notBound(locked: LockedMethod, { self }: Invocation): LockNotBoundError {
   const { serviceName } = locked.slot;
+  if (locked.slot.hasStandIn(self))
+    return new LockNotBoundError(
+      `${locked.name} has ${locked.decorator}, and something else stands in the place of its LockService, so the method did not run. In a test ` +
+        'import LockTestingModule.forRoot() from nestjs-holdfast/testing, or give createTestLocks().locks in place of the mock.',
+    );
   return new LockNotBoundError(
     `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
       `controllers that it makes in an application with ${forRootOf(serviceName)}; for any other object call locks.bind(object) first.`,

@@ -1,4 +1,5 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
+import { LockEngine } from '../../engine/lock-engine.js';
 import type { LockService } from '../lock.service.js';
 
 /** The call that registers a service. */
@@ -50,6 +51,16 @@ export class ServiceSlot {
   }
 
   get(instance: unknown): LockService | undefined {
+    const service = this.#injectedInto(instance);
+    return service instanceof LockEngine ? service : undefined;
+  }
+
+  /** Whether something else was injected in the place of the service: a mock of a test. */
+  hasStandIn(instance: unknown): boolean {
+    return this.get(instance) === undefined && this.#injectedInto(instance) !== undefined;
+  }
+
+  #injectedInto(instance: unknown): LockService | undefined {
     return typeof instance === 'object' && instance !== null
       ? this.#services.get(instance)
       : undefined;
