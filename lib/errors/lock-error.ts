@@ -91,6 +91,11 @@ export abstract class LockError extends Base {
     return { ...others, status };
   }
 
+  /** Filters put their own in its place. */
+  set extensions(value: LockErrorExtensions) {
+    Object.defineProperty(this, 'extensions', { value, writable: true, configurable: true });
+  }
+
   /** @internal The body, for transports that have no header to say when asking again may help. */
   get reply(): LockErrorBody & { readonly retryAfterMs?: number } {
     const { retryHintMs: retryAfterMs } = this;

@@ -6,15 +6,29 @@ export type RequestRoot = (typeof REQUEST_ROOTS)[number];
 export interface KeyPath {
   readonly head: string;
   readonly segments: readonly string[];
-  /** Written as `<request.body.id>`: a part of the request, whatever the parameters are called. */
-  readonly isOfRequest?: boolean;
 }
 
 export const isRequestRoot = (head: string): head is RequestRoot =>
   (REQUEST_ROOTS as readonly string[]).includes(head);
 
-/** What may stand before a part of the request. */
+/** What may stand before a part of the request: `<request.body.id>`. */
 export const REQUEST = 'request';
+
+/** `<body.id>` of that and of `<request.body.id>`; `undefined` of what is not read from the request. */
+export function requestPathOf({ head, segments }: KeyPath): RequestPath | undefined {
+  const [root = '', ...others] = head === REQUEST ? segments : [head, ...segments];
+  return isRequestRoot(root) && others.length > 0 ? { head: root, segments: others } : undefined;
+}
+
+export interface RequestPath extends KeyPath {
+  readonly head: RequestRoot;
+}
+
+/** The same, whatever the parameters are called. */
+export const ofRequest = ({ head, segments }: RequestPath): KeyPath => ({
+  head: REQUEST,
+  segments: [head, ...segments],
+});
 
 const INDEX = /^(?:0|[1-9]\d*)$/u;
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
@@ -27,11 +41,8 @@ const FORBIDDEN_SEGMENTS: readonly string[] = ['__proto__', 'constructor', 'prot
 export const isIndex = (head: string): boolean => INDEX.test(head);
 
 /** The placeholder as its author wrote it, or the part of it up to some depth. */
-export const placeholder = (
-  { head, segments, isOfRequest = false }: KeyPath,
-  depth = segments.length,
-): string =>
-  `<${[...(isOfRequest ? [REQUEST] : []), head, ...segments.slice(0, depth)].join('.')}>`;
+export const placeholder = ({ head, segments }: KeyPath, depth = segments.length): string =>
+  `<${[head, ...segments.slice(0, depth)].join('.')}>`;
 
 /** Takes the inside of a placeholder apart, or says what is wrong with it. */
 export function parseKeyPath(path: string): KeyPath | { readonly problem: string } {
@@ -51,8 +62,5 @@ export function parseKeyPath(path: string): KeyPath | { readonly problem: string
     return {
       problem: `reads "${forbidden}" in <${path}>, which is never data. Use a key function.`,
     };
-  const [root = '', ...others] = segments;
-  return head === REQUEST && isRequestRoot(root) && others.length > 0
-    ? { head: root, segments: others, isOfRequest: true }
-    : { head, segments };
+  return { head, segments };
 }

@@ -161,9 +161,9 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   return {
     source: template,
     usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
-    requestPaths: values
-      .filter(({ location: { from } }) => from === 'request')
-      .map(({ path }) => path),
+    requestPaths: values.flatMap(({ location }) =>
+      location.from === 'request' ? [location.path] : [],
+    ),
     literals,
     check,
     resolve(args, request, clock = systemClock) {

@@ -3,10 +3,12 @@ import {
   isIndex,
   isRequestRoot,
   placeholder,
+  ofRequest,
   REQUEST,
   REQUEST_ROOTS,
+  requestPathOf,
   type KeyPath,
-  type RequestRoot,
+  type RequestPath,
 } from './key-path.js';
 import type { Parameter } from './parameter-names.js';
 
@@ -15,7 +17,7 @@ export type Location =
   | { readonly from: 'argument'; readonly index: number }
   /** All arguments from `index` on. */
   | { readonly from: 'rest'; readonly index: number }
-  | { readonly from: 'request'; readonly root: RequestRoot }
+  | { readonly from: 'request'; readonly path: RequestPath }
   /** Of a method with `@Cron`, which may be said later; `otherwise` is the problem where it is not. */
   | { readonly from: 'fire-time'; readonly otherwise: string };
 
@@ -81,17 +83,21 @@ const notFound = (path: KeyPath, sources: Sources, method: string): Problem => {
 };
 
 /** The ways to write what could be a parameter or a part of the request. */
-function ambiguous(path: KeyPath, parameter: Parameter, method: string): Problem {
-  const { head, segments, isOfRequest = false } = path;
-  const name = isOfRequest ? REQUEST : head;
-  const after = isOfRequest ? [head, ...segments] : segments;
-  const position = placeholder({ head: String(parameter.index), segments: after });
-  const other = isOfRequest
-    ? 'or rename the parameter'
-    : `or ${placeholder({ ...path, isOfRequest: true })} for the request as it came`;
+function ambiguous(
+  path: KeyPath,
+  requested: RequestPath,
+  parameter: Parameter,
+  method: string,
+): Problem {
+  const { head, segments } = path;
+  const position = placeholder({ head: String(parameter.index), segments });
+  const other =
+    head === REQUEST
+      ? 'or rename the parameter'
+      : `or ${placeholder(ofRequest(requested))} for the request as it came`;
   return {
     problem:
-      `has ${placeholder(path)}, which is the parameter "${name}" of ${method} and a part of the request. Where a minifier renames the ` +
+      `has ${placeholder(path)}, which is the parameter "${head}" of ${method} and a part of the request. Where a minifier renames the ` +
       `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`,
   };
 }
@@ -115,15 +121,15 @@ export function locate(
   sources: Sources,
   { called: method, isHandler }: Method,
 ): Location | Problem {
-  const { head, segments, isOfRequest = false } = path;
+  const { head, segments } = path;
   if (isIndex(head)) return atIndex(Number(head), sources, method);
 
+  const requested = requestPathOf(path);
   const [found, ...others] = sources.flatMap((source) =>
-    source.filter(({ name }) => name === (isOfRequest ? REQUEST : head)),
+    source.filter(({ name }) => name === head),
   );
   if (found !== undefined) {
-    if (isOfRequest || (isHandler && isRequestRoot(head) && segments.length > 0))
-      return ambiguous(path, found, method);
+    if (isHandler && requested !== undefined) return ambiguous(path, requested, found, method);
     if (others.some(({ index, rest }) => index !== found.index || rest !== found.rest))
       return {
         problem:
@@ -140,10 +146,10 @@ export function locate(
   if (head === FIRE_TIME && segments.length === 0) {
     return { from: 'fire-time', otherwise: notFound(path, sources, method).problem };
   }
-  if (!isRequestRoot(head)) return notFound(path, sources, method);
-  return segments.length > 0
-    ? { from: 'request', root: head }
-    : {
+  if (requested !== undefined) return { from: 'request', path: requested };
+  return isRequestRoot(head)
+    ? {
         problem: `has <${head}>, which is a part of the request. Name a property of it: <${head}.id>.`,
-      };
+      }
+    : notFound(path, sources, method);
 }

@@ -20,7 +20,7 @@ const start = (
     case 'rest':
       return args.slice(location.index);
     case 'request':
-      return request?.[location.root];
+      return request?.[location.path.head];
   }
 };
 
@@ -31,11 +31,12 @@ const start = (
  * @param what the name of the placeholder in errors
  */
 export function pathReader(path: KeyPath, location: Start, what: string) {
+  const own = location.from === 'request' ? location.path : path;
   // Node's HTTP parser lower-cases the names of headers.
   const segments =
-    location.from === 'request' && location.root === 'headers'
-      ? path.segments.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
-      : path.segments;
+    location.from === 'request' && own.head === 'headers'
+      ? own.segments.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
+      : own.segments;
 
   return (args: readonly unknown[], request: RequestValues | undefined): unknown => {
     if (location.from === 'request' && request === undefined)
@@ -49,7 +50,7 @@ export function pathReader(path: KeyPath, location: Start, what: string) {
       // Not into strings: for ?ids=42 the path <query.ids.0> would find the letter "4".
       if (typeof value !== 'object' || value === null)
         throw new LockKeyError({
-          problem: `${what} is undefined, because ${placeholder(path, depth)} is ${describeValue(value)}. Make sure that it is set before the call.`,
+          problem: `${what} is undefined, because ${placeholder(own, depth)} is ${describeValue(value)}. Make sure that it is set before the call.`,
           fromRequest: request !== undefined,
           what,
         });

@@ -503,3 +503,16 @@ describe('an error whose thrower words the problem', () => {
     expect(new LockReturnKindError(problem)).toMatchObject({ detail: problem, keys: [] });
   });
 });
+
+describe('what GraphQL shows of an error', () => {
+  it('is its code, its status and when to ask again; a filter may put its own in the place', () => {
+    const error = new LockServiceClosedError(ONE);
+    expect(error.extensions).toEqual({
+      code: 'LOCK_SERVICE_CLOSED',
+      status: 503,
+      retryAfterMs: 1_000,
+    });
+    Object.assign(error, { extensions: { code: 'LATER', status: 503 } });
+    expect(error.extensions).toEqual({ code: 'LATER', status: 503 });
+  });
+});

@@ -237,5 +237,15 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
     expect(() => {
       define('order:<0.id>:<request.id>:<query.id>');
     }).not.toThrow();
+    // What is no handler has no request.
+    expect(() => {
+      class Payments {
+        @WithLock('user:<request.user.id>:<user.id>')
+        async pay(request: { user: { id: string } }, user: { id: string }): Promise<void> {
+          await Promise.resolve([request, user]);
+        }
+      }
+      expect(Payments).toBeDefined();
+    }).not.toThrow();
   });
 });

@@ -1,6 +1,8 @@
+import { getEventListeners } from 'node:events';
+import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockLostError, LockService, WithLock } from 'nestjs-holdfast';
-import { Observable } from 'rxjs';
+import { concat, firstValueFrom, from, lastValueFrom, map, NEVER, Observable, of } from 'rxjs';
 import { deferred } from '../support/eventually.js';
 
 let log: string[] = [];
@@ -34,6 +36,49 @@ class Feeds {
     return new Feed();
   }
 
+  /** Tells that it was called before its first step is asked for. */
+  @WithLock('early', { returns: 'iterable' })
+  early(): AsyncIterableIterator<number> {
+    reached.resolve();
+    return new Feed();
+  }
+
+  /** Its steps cannot be ended. */
+  @WithLock('stuck')
+  async *stuck(): AsyncGenerator<number> {
+    reached.resolve();
+    await new Promise(() => undefined);
+    yield 1;
+  }
+
+  @WithLock('stolen', { returns: 'observable' })
+  stolen(): Observable<number> {
+    return from(locks.forceRelease('stolen')).pipe(map(() => 1));
+  }
+
+  @WithLock('lost-at-once', { returns: 'observable' })
+  lostAtOnce(): Observable<number> {
+    return new Observable(() => {
+      locks.lose('lost-at-once');
+      return () => void log.push('unsubscribed');
+    });
+  }
+
+  @WithLock('outer', { returns: 'observable' })
+  inner(): Observable<number> {
+    return concat(of(1), NEVER);
+  }
+
+  @WithLock('rude', { returns: 'observable' })
+  rude(): Observable<number> {
+    return new Observable((subscriber) => {
+      subscriber.next(1);
+      return () => {
+        throw new Error('it does not let itself be left');
+      };
+    });
+  }
+
   @WithLock('events', { returns: 'observable' })
   events(): Observable<number> {
     return new Observable((subscriber) => {
@@ -53,6 +98,7 @@ beforeAll(async () => {
 });
 afterAll(() => locks.shutdown(0));
 afterEach(() => {
+  Logger.overrideLogger(false);
   log = [];
   reached = deferred();
 });
@@ -82,6 +128,23 @@ describe('an async iterable', () => {
     expect(log).toEqual([]);
   });
 
+  it('is told also between the call of the method and its first step', async () => {
+    const iterator = feeds.early()[Symbol.asyncIterator]();
+    const step = iterator.next();
+    await reached.promise;
+    expect(await iterator.return?.(7)).toEqual({ done: true, value: 7 });
+    expect((await step).done).toBe(true);
+    expect(log).toContain('left');
+    expect((await locks.inspect('early')).held).toBe(false);
+  });
+
+  it('whose step never ends tells its consumer of the loss', async () => {
+    const step = feeds.stuck().next();
+    await reached.promise;
+    locks.lose('stuck');
+    await expect(step).rejects.toThrow(LockLostError);
+  });
+
   it('ends in the step at which its lock is lost', async () => {
     const iterator = feeds.broker()[Symbol.asyncIterator]();
     const step = iterator.next();
@@ -106,5 +169,58 @@ describe('an Observable', () => {
     locks.lose('events');
     expect(await lost.promise).toBeInstanceOf(LockLostError);
     expect(log).toEqual(['unsubscribed']);
+  });
+
+  it('fails when its lock is found lost at its end', async () => {
+    await expect(lastValueFrom(feeds.stolen())).rejects.toThrow(LockLostError);
+  });
+
+  it('fails when its lock is lost while it is subscribed to', async () => {
+    await expect(lastValueFrom(feeds.lostAtOnce())).rejects.toThrow(LockLostError);
+    expect(log).toEqual(['unsubscribed']);
+  });
+
+  it('tells of the loss also where its source throws when it is left, and that is logged', async () => {
+    const errors: unknown[] = [];
+    Logger.overrideLogger({
+      log: () => undefined,
+      warn: () => undefined,
+      error: (message: unknown) => errors.push(message),
+    });
+    const lost = deferred<unknown>();
+    feeds.rude().subscribe({
+      next: () => {
+        reached.resolve();
+      },
+      error: lost.resolve,
+    });
+    await reached.promise;
+    locks.lose('rude');
+    expect(await lost.promise).toBeInstanceOf(LockLostError);
+    expect(errors).toEqual(['The Observable of Feeds.rude threw when its lock was lost']);
+  });
+
+  it('gives its lock back also where its source throws when it is unsubscribed from', async () => {
+    const locks2 = new LockService({ store: 'memory' });
+    await locks2.open();
+    const own = locks2.bind(new Feeds());
+    const released = new Promise((resolve) => locks2.on('released', resolve));
+    const subscription = own.rude().subscribe(() => {
+      reached.resolve();
+    });
+    await reached.promise;
+    expect(() => {
+      subscription.unsubscribe();
+    }).toThrow('it does not let itself be left');
+    await released;
+    await locks2.shutdown(0);
+  });
+
+  it('leaves nothing at the signal of an outer lock when it ends while it is subscribed to', async () => {
+    await locks.run('outer', async (lock) => {
+      const before = getEventListeners(lock.signal, 'abort').length;
+      for (let calls = 0; calls < 5; calls += 1) await firstValueFrom(feeds.inner());
+      expect(getEventListeners(lock.signal, 'abort')).toHaveLength(before);
+    });
   });
 });

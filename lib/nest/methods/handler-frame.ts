@@ -38,8 +38,8 @@ export class HandlerFrame {
   #section: Section | undefined;
   /** The calls that have not ended: more than one when an interceptor calls again (`retry()`) while the call before still works. */
   readonly #calls = new Set<Promise<Scope>>();
-  /** The step of an iteration that is at work. */
-  #step: Promise<unknown> | undefined;
+  /** The steps of iterations that are at work: two where the consumer leaves in the middle of one. */
+  readonly #steps = new Set<Promise<unknown>>();
   readonly #abandoned = new AbortController();
   #over = false;
   #left = false;
@@ -185,16 +185,16 @@ export class HandlerFrame {
     do {
       // Who does ask has done it by then.
       await new Promise<void>((resolve) => this.service.runtime.afterInput(resolve));
-      await this.#step;
-    } while (this.#step !== undefined);
+      await Promise.all(this.#steps);
+    } while (this.#steps.size > 0);
     for (const opening of this.#calls)
       await opening.then((scope) => scope.finish()).catch(() => undefined);
   }
 
   #track(step: Promise<unknown>): void {
     const settled = Promise.allSettled([step]).then(() => {
-      if (this.#step === settled) this.#step = undefined;
+      this.#steps.delete(settled);
     });
-    this.#step = settled;
+    this.#steps.add(settled);
   }
 }

@@ -48,17 +48,21 @@ async function* locked(call: LockedCall, gone: AbortSignal): AsyncGenerator {
 
 async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal): AsyncGenerator {
   const { lock } = holding.section;
-  lock.assertHeld();
   const iterable = await iterableOf(call, call.invoke(holding));
   const iterator = call.inside(holding, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
+  /** Ends the wait for the step that is under way. */
+  let giveUp: ((reason: unknown) => void) | undefined;
   const step = async (
     take: () => Promise<IteratorResult<unknown>>,
   ): Promise<IteratorResult<unknown>> => {
     try {
       const taking = call.inside(holding, take);
       holding.step?.(taking);
-      const taken = await taking;
+      const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
+        giveUp = reject;
+        taking.then(resolve, reject);
+      });
       state.hasEnded = taken.done === true;
       return taken;
     } catch (error) {
@@ -72,9 +76,17 @@ async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal):
     ending.catch(() => undefined); // whoever leaves waits for it below
     return ending;
   };
-  // Also while a step is under way.
-  const ignore = [gone, lock.signal].map((signal) => onAbort(signal, () => void end()));
+  // Also while a step is under way, which may never end.
+  const ignore = [
+    onAbort(gone, () => void end()),
+    onAbort(lock.signal, () => {
+      giveUp?.(lock.signal.reason);
+      void end();
+    }),
+  ];
   try {
+    lock.assertHeld();
+    if (gone.aborted) return undefined;
     let taken = await step(() => iterator.next());
     while (taken.done !== true) {
       let sent: unknown;
@@ -93,6 +105,7 @@ async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal):
     return taken.value as unknown;
   } finally {
     for (const each of ignore) each();
-    if (ending !== undefined || !state.hasEnded) await end();
+    // Of a lost lock there is nothing left that the source's end would have to be waited for.
+    if (ending !== undefined || !state.hasEnded) await (lock.isHeld ? end() : void end());
   }
 }

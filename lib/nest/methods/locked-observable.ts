@@ -7,10 +7,13 @@ import {
   Subscription,
   type ObservableInput,
 } from 'rxjs';
+import { Logger } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { observableOf } from './return-kind.js';
+
+const logger = new Logger('Holdfast');
 
 /**
  * An Observable: locked from its subscription to its end, for each subscriber. Unsubscribing ends it, except in a handler: a timeout,
@@ -26,13 +29,12 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     const isGone = (): boolean => subscriber.closed;
 
     const fail = async (error: unknown): Promise<void> => {
-      if (hasEnded) return;
       hasEnded = true;
+      ignoreLoss?.();
       const own = holding === undefined ? error : await holding.fail(error);
       subscriber.error(own);
     };
     const complete = async (): Promise<void> => {
-      if (hasEnded) return;
       hasEnded = true;
       ignoreLoss?.();
       await holding?.finish();
@@ -51,9 +53,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await held.finish();
         return;
       }
-      const { lock } = held.section;
       const source = await observableOf(call, call.invoke(held));
-      lock.assertHeld();
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
       if (isGone() && !call.outlivesSubscriber) return;
       const subscribe = (): Subscription =>
@@ -66,18 +66,31 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
             complete().catch(fail);
           },
         });
-      inner.add(call.inside(held, subscribe));
-      // Events may never end by themselves, and the next holder's have begun.
+      const { lock } = held.section;
+      lock.assertHeld();
+      // Events may never end by themselves, and those of the next holder have begun. Before the source begins: it may end at once.
       ignoreLoss = onAbort(lock.signal, () => {
-        inner.unsubscribe();
+        leave();
         void fail(lock.signal.reason);
       });
+      inner.add(call.inside(held, subscribe));
+    };
+    /** Whoever leaves because of a loss has nobody to tell that the source did not let itself be left. */
+    const leave = (): void => {
+      try {
+        inner.unsubscribe();
+      } catch (fault) {
+        logger.error(`The Observable of ${call.name} threw when its lock was lost`, fault);
+      }
     };
     const end = (): void => {
       ignoreLoss?.();
-      inner.unsubscribe();
-      // Nobody listens any more; a loss was told by signal and event.
-      holding?.finish().catch(() => undefined);
+      try {
+        inner.unsubscribe();
+      } finally {
+        // Nobody listens any more; a loss was told by signal and event.
+        holding?.finish().catch(() => undefined);
+      }
     };
 
     start().catch(fail);
@@ -87,10 +100,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         end();
         return;
       }
-      // Without its lock (after `maxHold`, say) nothing is to go on.
-      const { signal } = holding.section.lock;
-      if (signal.aborted) end();
-      else onAbort(signal, end);
+      // Without its lock (after `maxHold`, say) nothing is to go on: that is seen to since its source began.
     };
   });
 }

@@ -40,10 +40,10 @@ const [INTERNAL, FAILED_PRECONDITION] = [13, 9];
 
 /** What `@grpc/grpc-js` answers with. */
 function statusOf(error: LockError, host: ArgumentsHost): object {
-  const { statusCode, message, code, retryAfterMs } = error.reply;
+  const { statusCode, message, retryAfterMs } = error.reply;
   // Of the application's own `@grpc/grpc-js`, which Nest loads where it is asked for.
   const metadata = new (callOf(host).metadata.constructor as new () => Metadata)();
-  metadata.set('lock-error-code', code);
+  metadata.set('lock-error-code', error.code);
   if (retryAfterMs !== undefined) metadata.set('retry-after-ms', String(retryAfterMs));
   const other = statusCode < 500 ? FAILED_PRECONDITION : INTERNAL;
   return { code: CODES[statusCode] ?? other, message, details: message, metadata };

@@ -1,6 +1,6 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError } from 'rxjs';
-import type { LockError } from '../../errors.js';
+import { LockLostError, type LockError } from '../../errors.js';
 import { rpcException } from './faults.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
@@ -12,7 +12,8 @@ const logger = new Logger('Holdfast');
 
 /** Nobody is told what becomes of an event, and Nest 11 says nothing of it. Guards have no handler to tell of. */
 function reportEvent(error: LockError, host: ArgumentsHost | ExecutionContext): void {
-  if (!('getHandler' in host)) return;
+  // A loss is logged as such, and its work ran.
+  if (!('getHandler' in host) || error instanceof LockLostError) return;
   const handler = host.getHandler();
   if (Reflect.getMetadata(HANDLER_TYPE, handler) !== EVENT) return;
   const patterns = [Reflect.getMetadata(PATTERN, handler) as unknown].flat();

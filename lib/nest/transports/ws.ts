@@ -16,15 +16,18 @@ const logger = new Logger('Holdfast');
 /** Optional, and loaded when a call of theirs has failed. */
 const websockets = async () => import('@nestjs/websockets');
 
+/** What a client gets: the body, and which message it answers. */
+const answerTo = (error: LockError, host: ArgumentsHost): object => ({
+  ...error.reply,
+  cause: { pattern: host.switchToWs().getPattern() },
+});
+
 /**
- * What a client gets: the body, and which message it answers. Who asked socket.io for an acknowledgement would wait for it indefinitely,
- * because Nest acknowledges results only: it gets the same.
+ * Who asked socket.io for an acknowledgement would wait for it indefinitely, because Nest acknowledges results only: it gets the answer.
  */
-function answerTo(error: LockError, host: ArgumentsHost): object {
-  const answer = { ...error.reply, cause: { pattern: host.switchToWs().getPattern() } };
-  const acknowledge = host.getArgByIndex<string | undefined | ((answer: object) => void)>(2);
-  if (typeof acknowledge === 'function') acknowledge(answer);
-  return answer;
+function acknowledge(answer: object, host: ArgumentsHost): void {
+  const callback = host.getArgByIndex<string | undefined | ((answer: object) => void)>(2);
+  if (typeof callback === 'function') callback(answer);
 }
 
 /** Gateways of WebSockets. */
@@ -41,14 +44,25 @@ export const wsTransport: Transport = {
     };
   },
 
-  failureOf: (error, host) =>
-    convert(error, answerTo(error, host), async () => (await websockets()).WsException),
+  failureOf: async (error, host) => {
+    const answer = answerTo(error, host);
+    const exception = await convert(error, answer, async () => (await websockets()).WsException);
+    // When a filter asks what to answer: until then an interceptor may try again, or have another answer.
+    return Object.assign(exception, {
+      getError: () => {
+        acknowledge(answer, host);
+        return answer;
+      },
+    });
+  },
 
   // Nest does not wait for it.
   respond: (error, host) =>
     websockets()
       .then(({ BaseWsExceptionFilter, WsException }) => {
-        new BaseWsExceptionFilter().catch(new WsException(answerTo(error, host)), host);
+        const answer = answerTo(error, host);
+        acknowledge(answer, host);
+        new BaseWsExceptionFilter().catch(new WsException(answer), host);
       })
       .catch((fault: unknown) => {
         logger.error('A client could not be told of a lock error', fault);

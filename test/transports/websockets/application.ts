@@ -4,7 +4,10 @@ import {
   UseFilters,
   UseGuards,
   UseInterceptors,
+  type CallHandler,
   type CanActivate,
+  type ExecutionContext,
+  type NestInterceptor,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
@@ -15,7 +18,8 @@ import {
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
-import { serve } from '../support/serve.js';
+import { retry, timer, type Observable } from 'rxjs';
+import { notes, serve } from '../support/serve.js';
 
 @Injectable()
 class Locking implements CanActivate {
@@ -54,9 +58,30 @@ class OrdersGateway {
   }
 }
 
+@Injectable()
+class Retrying implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const delay = (): Observable<unknown> => {
+      notes.push('refused');
+      return timer(20);
+    };
+    return next.handle().pipe(retry({ delay }));
+  }
+}
+
+@WebSocketGateway()
+@UseInterceptors(Retrying)
+class RetryingGateway {
+  @SubscribeMessage('retried')
+  @WithLock('order:<order.id>')
+  async pay(@MessageBody() order: Order): Promise<string> {
+    return `paid ${order.id.length.toString()}`;
+  }
+}
+
 @Module({
   imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
-  providers: [OrdersGateway],
+  providers: [OrdersGateway, RetryingGateway],
 })
 class AppModule {}
 

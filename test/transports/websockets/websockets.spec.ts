@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { io, type Socket } from 'socket.io-client';
-import { until } from '../../support/eventually.js';
+import { eventually, until } from '../../support/eventually.js';
 import { ChildApplication } from '../support/child-application.js';
 
 const ORDER = { id: 's3cret' };
@@ -38,4 +38,12 @@ describe('a gateway of socket.io', () => {
       expect(await exception).toEqual([acknowledgement]);
     },
   );
+
+  it('acknowledges nothing before an interceptor has given up', async () => {
+    await app.ask('hold', `order:${ORDER.id}`);
+    const acknowledgement: Promise<unknown> = socket.emitWithAck('retried', ORDER);
+    await eventually(async () => ((await app.ask('notes')) as readonly string[]).length > 0);
+    await app.ask('release', `order:${ORDER.id}`);
+    expect(await acknowledgement).toBe('paid 6');
+  });
 });

@@ -1,0 +1,84 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Readable } from 'node:stream';
+import { Controller, Get, StreamableFile } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { WithLock } from 'nestjs-holdfast';
+import { deferred } from '../support/eventually.js';
+import { ADAPTERS, closeHttpApps, startHttpApp, STREAMS_ITERABLES } from './http-app.js';
+
+let step = deferred();
+let left = deferred();
+
+class Rows implements AsyncIterableIterator<Buffer> {
+  #steps = 0;
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Buffer>> {
+    this.#steps += 1;
+    if (this.#steps > 1) await step.promise;
+    return { done: this.#steps > 2, value: Buffer.from('row') };
+  }
+
+  async return(): Promise<IteratorResult<Buffer>> {
+    left.resolve();
+    return { done: true, value: undefined };
+  }
+}
+
+class Source {
+  @WithLock('rows', { returns: 'iterable' })
+  rows(): AsyncIterableIterator<Buffer> {
+    return new Rows();
+  }
+}
+
+@Controller()
+class Tables {
+  constructor(private readonly source: Source) {}
+
+  @Get('handler')
+  @WithLock('rows', { returns: 'iterable' })
+  handler(): AsyncIterableIterator<Buffer> {
+    return new Rows();
+  }
+
+  @Get('service')
+  service(): StreamableFile {
+    return new StreamableFile(Readable.from(this.source.rows()));
+  }
+}
+
+beforeEach(() => {
+  step = deferred();
+  left = deferred();
+});
+afterEach(closeHttpApps);
+
+const HANDLERS = STREAMS_ITERABLES ? ['service', 'handler'] : ['service'];
+
+describe.each(ADAPTERS)('an iterable that feeds an answer on %s', (adapter) => {
+  it.each(HANDLERS)(
+    'keeps its lock while a step works, also when its client has gone: of a %s',
+    async (path) => {
+      const { url, locks } = await startHttpApp(
+        { controllers: [Tables], providers: [Source] },
+        { adapter },
+      );
+      const released = new Promise((resolve) => locks.on('released', resolve));
+      const client = new AbortController();
+      const { body } = await fetch(`${url}/${path}`, { signal: client.signal });
+      const reader = body?.getReader();
+      await reader?.read();
+      client.abort();
+      await left.promise;
+      for (let turns = 0; turns < 5; turns += 1) await turn();
+      expect((await locks.inspect('rows')).held).toBe(true);
+      step.resolve();
+      await released;
+      expect((await locks.inspect('rows')).held).toBe(false);
+    },
+  );
+});
