@@ -22,6 +22,7 @@ export {
   LockStoreUnavailableError,
   WorkExhaustedError,
   type LockErrorBody,
+  type LockErrorExtensions,
   type LockErrorCode,
   type LockLossReason,
   type LockLostReason,

@@ -3,6 +3,7 @@ import { ALWAYS_RESERVED } from './encode.js';
 /** Encoded values consist of these even when they are encoded: a separator made of nothing else would separate nothing. */
 const MARK = /[^0-9A-Za-z%~]/u;
 
+/** No `String.raw`: a minifier (terser) renames variables wrongly behind its `\u{`. */
 const escapeForClass = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
 

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { CancelTimer, Instant } from './clock.js';
+import type { CancelTimer } from './clock.js';
 import type { Runtime } from './runtime.js';
 
 /** Something that is to be done at its time. */
@@ -58,7 +58,7 @@ export class Scheduler {
     }
     const entry = new Entry(slot, callback, this.#drop);
     slot.entries.add(entry);
-    if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number, now);
+    if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
     return entry;
   }
 
@@ -78,9 +78,9 @@ export class Scheduler {
     if (this.#slots.size === 0) this.clear();
   };
 
-  #arm(slot: number, now: Instant): void {
+  #arm(slot: number): void {
     this.#timer?.cancel();
-    const delayMs = slot * SLOT_MS - now.monotonicMs;
+    const delayMs = slot * SLOT_MS - this.runtime.now().monotonicMs;
     const cancel = this.#context.runInAsyncScope(() =>
       this.runtime.setTimer(() => {
         this.#timer = undefined;
@@ -91,8 +91,7 @@ export class Scheduler {
   }
 
   #runDue(): void {
-    const now = this.runtime.now();
-    const current = Math.floor(now.monotonicMs / SLOT_MS);
+    const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
     const due: Slot[] = [];
     let next = Infinity;
     for (const [number, slot] of this.#slots) {
@@ -101,7 +100,7 @@ export class Scheduler {
         this.#slots.delete(number);
       } else next = Math.min(next, number);
     }
-    if (next < Infinity) this.#arm(next, now);
+    if (next < Infinity) this.#arm(next);
     for (const { entries } of due) for (const { callback } of entries) callback();
   }
 }

@@ -106,7 +106,7 @@ afterEach(() => {
 const isHeld = async (): Promise<boolean> => (await locks.inspect('feed')).held;
 
 describe('an async iterable', () => {
-  it('is told at once that its consumer leaves, also in a step, and its lock is free', async () => {
+  it('ends at once when its consumer leaves, also in a step, and its lock is free', async () => {
     const iterator = feeds.broker()[Symbol.asyncIterator]();
     const step = iterator.next();
     await reached.promise;
@@ -128,7 +128,7 @@ describe('an async iterable', () => {
     expect(log).toEqual([]);
   });
 
-  it('is told also between the call of the method and its first step', async () => {
+  it('ends also when its consumer leaves between the call of the method and its first step', async () => {
     const iterator = feeds.early()[Symbol.asyncIterator]();
     const step = iterator.next();
     await reached.promise;
@@ -156,18 +156,23 @@ describe('an async iterable', () => {
   });
 });
 
+/** Loses the lock after the first event: what the subscriber gets then. */
+async function lossOf(events: Observable<number>, key: string): Promise<unknown> {
+  const lost = deferred<unknown>();
+  events.subscribe({
+    next: () => {
+      reached.resolve();
+    },
+    error: lost.resolve,
+  });
+  await reached.promise;
+  locks.lose(key);
+  return lost.promise;
+}
+
 describe('an Observable', () => {
   it('ends with the loss of its lock, and its source is left', async () => {
-    const lost = deferred<unknown>();
-    feeds.events().subscribe({
-      next: () => {
-        reached.resolve();
-      },
-      error: lost.resolve,
-    });
-    await reached.promise;
-    locks.lose('events');
-    expect(await lost.promise).toBeInstanceOf(LockLostError);
+    expect(await lossOf(feeds.events(), 'events')).toBeInstanceOf(LockLostError);
     expect(log).toEqual(['unsubscribed']);
   });
 
@@ -187,16 +192,7 @@ describe('an Observable', () => {
       warn: () => undefined,
       error: (message: unknown) => errors.push(message),
     });
-    const lost = deferred<unknown>();
-    feeds.rude().subscribe({
-      next: () => {
-        reached.resolve();
-      },
-      error: lost.resolve,
-    });
-    await reached.promise;
-    locks.lose('rude');
-    expect(await lost.promise).toBeInstanceOf(LockLostError);
+    expect(await lossOf(feeds.rude(), 'rude')).toBeInstanceOf(LockLostError);
     expect(errors).toEqual(['The Observable of Feeds.rude threw when its lock was lost']);
   });
 

@@ -4,7 +4,7 @@ import type { LockedCall } from './locked-call.js';
 import { iterableOf } from './return-kind.js';
 
 /**
- * An async iterable: locked from its first step to its end. Every step runs in the section of the call, whoever asks for it. A consumer
+ * An async iterable: locked from its first step to its end. Every step runs in the section of the call, also when another section asks for it. A consumer
  * that leaves ends a wait for the lock, and is passed on to the method's own iterator at once: a generator would first end the step that it
  * is at, which may be to wait for an event that never comes.
  */
@@ -73,7 +73,7 @@ async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal):
   let ending: Promise<IteratorResult<unknown>> | undefined;
   const end = (): Promise<IteratorResult<unknown>> => {
     ending ??= step(async () => (await iterator.return?.()) ?? { done: true, value: undefined });
-    ending.catch(() => undefined); // whoever leaves waits for it below
+    ending.catch(() => undefined); // awaited below
     return ending;
   };
   // Also while a step is under way, which may never end.

@@ -75,7 +75,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       });
       inner.add(call.inside(held, subscribe));
     };
-    /** Whoever leaves because of a loss has nobody to tell that the source did not let itself be left. */
+    /** After a loss nobody is there to catch what the source throws. */
     const leave = (): void => {
       try {
         inner.unsubscribe();

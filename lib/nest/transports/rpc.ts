@@ -10,7 +10,7 @@ const [HANDLER_TYPE, EVENT, PATTERN] = ['microservices:handler_type', 2, 'micros
 
 const logger = new Logger('Holdfast');
 
-/** Nobody is told what becomes of an event, and Nest 11 says nothing of it. Guards have no handler to tell of. */
+/** The sender of an event gets no answer, and Nest 11 logs nothing. Of an error of a guard the handler is not known. */
 function reportEvent(error: LockError, host: ArgumentsHost | ExecutionContext): void {
   // A loss is logged as such, and its work ran.
   if (!('getHandler' in host) || error instanceof LockLostError) return;
