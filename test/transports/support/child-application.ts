@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { compiledFile } from '../../support/compiled.js';
 
 /** What a test may ask of an application in another process (`serve.ts`). */
-export type Order = 'hold' | 'release' | 'lose' | 'is-held' | 'notes' | 'close';
+export type Order = 'hold' | 'release' | 'is-held' | 'notes' | 'close';
 
 interface Started {
   readonly url: string;

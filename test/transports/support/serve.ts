@@ -18,7 +18,6 @@ export function serve(app: INestApplicationContext, url: string): void {
   const orders: Record<Order, (key: string) => unknown> = {
     hold: async (key) => void held.set(key, await locks.acquire(key, { ttl: '20s' })),
     release: (key) => held.get(key)?.release(),
-    lose: (key) => locks.forceRelease(key),
     'is-held': async (key) => (await locks.inspect(key)).held,
     notes: () => notes,
     close: () => app.close(),
