@@ -35,7 +35,7 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
 
 /** The lock is held by somebody else (HTTP 409). Nothing was locked. */
 export class LockNotAcquiredError extends LockError {
-  /** Milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
+  /** Whole milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
   readonly retryAfterMs: number;
   /** How long this call waited, in milliseconds. */
   readonly waitedMs: number;
@@ -62,7 +62,7 @@ export class LockNotAcquiredError extends LockError {
         `${keysPhrase(facts.keys)} could not be acquired${waited}: ` +
         holderPhrase(facts.retryAfterMs, facts.waitedMs, facts.heldHere),
     });
-    this.retryAfterMs = facts.retryAfterMs;
+    this.retryAfterMs = Math.ceil(facts.retryAfterMs);
     this.waitedMs = facts.waitedMs;
   }
 }

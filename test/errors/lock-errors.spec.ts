@@ -30,7 +30,7 @@ const INTERNAL = {
 const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[], object])[] = [
   [
     'LockNotAcquiredError',
-    () => new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_500, waitedMs: 20 }),
+    () => new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_499.2, waitedMs: 20 }),
     ONE,
     {
       statusCode: 409,
@@ -212,7 +212,7 @@ const PROBLEM = `The key "${KEY}" is wrong, says ${NODE}.`;
 const TELLING: readonly (readonly [string, () => LockError])[] = [
   [
     'LockNotAcquiredError',
-    () => new LockNotAcquiredError({ keys: [KEY, 'other'], retryAfterMs: 1_500, waitedMs: 20 }),
+    () => new LockNotAcquiredError({ keys: [KEY, 'other'], retryAfterMs: 1_499.2, waitedMs: 20 }),
   ],
   [
     'LockLostError',
@@ -315,9 +315,9 @@ describe('LockNotAcquiredError', () => {
     );
   });
 
-  it('keeps the facts for the caller', () => {
+  it('keeps the facts for the caller, in whole milliseconds until the end of the lease', () => {
     expect(
-      new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_500, waitedMs: 20 }),
+      new LockNotAcquiredError({ keys: ONE, retryAfterMs: 1_499.2, waitedMs: 20 }),
     ).toMatchObject({ retryAfterMs: 1_500, waitedMs: 20 });
   });
 

@@ -10,6 +10,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
   LockErrorFilter,
@@ -86,5 +87,6 @@ class RetryingGateway {
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+if (process.argv.includes('ws')) app.useWebSocketAdapter(new WsAdapter(app));
 await app.listen(0, '127.0.0.1');
 serve(app, await app.getUrl());

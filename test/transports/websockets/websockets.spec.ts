@@ -1,9 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { io, type Socket } from 'socket.io-client';
+import WebSocket from 'ws';
 import { eventually, until } from '../../support/eventually.js';
 import { ChildApplication } from '../support/child-application.js';
 
 const ORDER = { id: 's3cret' };
+
+const answerTo = (pattern: string): object => ({
+  statusCode: 409,
+  message: 'Somebody else is working on this right now. Try again later.',
+  error: 'Conflict',
+  code: 'LOCK_NOT_ACQUIRED',
+  retryAfterMs: expect.any(Number),
+  cause: { pattern },
+});
 
 describe('a gateway of socket.io', () => {
   let app: ChildApplication;
@@ -27,14 +37,7 @@ describe('a gateway of socket.io', () => {
       const exception = until(socket, 'exception');
       const acknowledgement: unknown = await socket.emitWithAck(pattern, ORDER);
       await app.ask('release', `order:${ORDER.id}`);
-      expect(acknowledgement).toEqual({
-        statusCode: 409,
-        message: 'Somebody else is working on this right now. Try again later.',
-        error: 'Conflict',
-        code: 'LOCK_NOT_ACQUIRED',
-        retryAfterMs: expect.any(Number),
-        cause: { pattern },
-      });
+      expect(acknowledgement).toEqual(answerTo(pattern));
       expect(await exception).toEqual([acknowledgement]);
     },
   );
@@ -46,4 +49,31 @@ describe('a gateway of socket.io', () => {
     await app.ask('release', `order:${ORDER.id}`);
     expect(await acknowledgement).toBe('paid 6');
   });
+});
+
+describe('a gateway of ws', () => {
+  let app: ChildApplication;
+  let socket: WebSocket;
+
+  beforeAll(async () => {
+    app = await ChildApplication.start(new URL('./application.ts', import.meta.url), ['ws']);
+    socket = new WebSocket(app.url.replace('http', 'ws'));
+    await until(socket, 'open');
+  });
+  afterAll(async () => {
+    socket.terminate();
+    await app.close();
+  });
+
+  it.each(['pay', 'service', 'guarded'])(
+    'tells a client that %s was refused: by a message "exception"',
+    async (event) => {
+      await app.ask('hold', `order:${ORDER.id}`);
+      const answered = until(socket, 'message');
+      socket.send(JSON.stringify({ event, data: ORDER }));
+      const [answer] = (await answered) as [Buffer];
+      await app.ask('release', `order:${ORDER.id}`);
+      expect(JSON.parse(answer.toString())).toEqual({ event: 'exception', data: answerTo(event) });
+    },
+  );
 });
