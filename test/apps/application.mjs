@@ -23,10 +23,7 @@ export async function writeApplication(root, { folder, type, recipe }, readme, r
   await edit(root, 'src/app.module.ts', (code) => moduleOf(code, readme, redisUrl));
   await edit(root, 'src/main.ts', withShutdownHooks);
   if (type === 'module') await nameExtensions(root);
-  if (recipe !== undefined) {
-    await writeFile(join(root, 'tsconfig.spec.json'), readme('tsconfig.spec.json'));
-    await setUpJest(root, JSON.parse(readme(recipe)));
-  }
+  if (recipe !== undefined) await setUpJest(root, JSON.parse(readme(recipe)));
 }
 
 /** Gives these settings to the unit tests and to the e2e tests. */

@@ -1,6 +1,7 @@
 /**
  * `npm run smoke`: packs the built library as npm would publish it and installs the tarball into two
- * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself.
+ * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself. The
+ * one of CommonJS does so with the classic settings as well, which the newest TypeScript does not know any more.
  * The declarations name pages by their URL, and the package is as light as it says.
  */
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -19,6 +20,13 @@ const APPLICATIONS = [
   { folder: 'commonjs', type: 'commonjs', nest: '^11.0.0', ioredis: '^5.4.0' },
 ];
 const NEWEST_TYPESCRIPT = '7';
+/** The settings of applications older than `nodenext`: types are found by `types` and `typesVersions`. */
+const CLASSIC = {
+  module: 'CommonJS',
+  moduleResolution: 'node',
+  esModuleInterop: true,
+  outDir: 'classic',
+};
 
 /** Packed: what an installation has to fetch. */
 const MOST_KB = 150;
@@ -59,6 +67,8 @@ async function writeApplication(root, tarball, { type, nest, ioredis }) {
   await mkdir(root);
   await writeFile(join(root, 'package.json'), JSON.stringify(manifest));
   await writeFile(join(root, 'tsconfig.json'), JSON.stringify(tsconfig));
+  const classic = { extends: './tsconfig.json', compilerOptions: CLASSIC };
+  await writeFile(join(root, 'tsconfig.classic.json'), JSON.stringify(classic));
   for (const file of ['app.ts', 'light.mjs']) await copyFile(join(here, file), join(root, file));
 }
 
@@ -80,6 +90,7 @@ async function installTypeScript(parent, version) {
   return join(folder, 'node_modules', '.bin', 'tsc');
 }
 
+/** @param compilers the oldest first */
 async function tryApplication(parent, tarball, compilers, application) {
   const { folder, type, nest, ioredis } = application;
   const root = join(parent, folder);
@@ -91,13 +102,20 @@ async function tryApplication(parent, tarball, compilers, application) {
   }
   for (const check of compilers) await run(check, ['-p', 'tsconfig.json', '--noEmit'], root);
   await run(compiler, ['-p', 'tsconfig.json'], root);
-  const output = await run(process.execPath, [join('dist', 'app.js')], root, RUN_LIMIT_MS);
-  if (!output.includes('app: closed')) {
-    throw new Error(`the ${type} application ended before its end:\n${output}`);
+  await runApplication(root, 'dist');
+  if (type === 'commonjs') {
+    await run(compilers[0], ['-p', 'tsconfig.classic.json'], root);
+    await runApplication(root, CLASSIC.outDir);
   }
   await run(process.execPath, ['light.mjs'], root, RUN_LIMIT_MS);
   await expectHintWithoutIoredis(root);
   console.log(`smoke: ${type} application, Nest ${nest}, ioredis ${ioredis}: ok`);
+}
+
+async function runApplication(root, folder) {
+  const output = await run(process.execPath, [join(folder, 'app.js')], root, RUN_LIMIT_MS);
+  if (!output.includes('app: closed'))
+    throw new Error(`the application in ${root} ended before its end:\n${output}`);
 }
 
 /** Some package managers leave peer dependencies to the application. */
