@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import { LockConfigurationError } from '../../errors.js';
 import thisFile from './this-file.cjs';
 
@@ -126,8 +126,9 @@ function zoneOf(minutes: number): string {
 /** Of the very package that fires the jobs. */
 function cronTimeClass(): CronTimeClass {
   try {
-    const schedule = createRequire(thisFile).resolve('@nestjs/schedule');
-    return (createRequire(schedule)('cron') as { CronTime: CronTimeClass }).CronTime;
+    // Not a named import: bundlers follow that, and fail.
+    const schedule = module.createRequire(thisFile).resolve('@nestjs/schedule');
+    return (module.createRequire(schedule)('cron') as { CronTime: CronTimeClass }).CronTime;
   } catch (error) {
     throw new LockConfigurationError(
       '<fireTime> needs the package "cron" that @nestjs/schedule brings, and it could not be loaded. Use a key function instead.',
