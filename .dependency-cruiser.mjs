@@ -28,7 +28,7 @@ export default {
     {
       name: 'only nest/ knows Nest',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/(nest|testing)/' },
+      from: { path: '^lib/', pathNot: '^lib/(nest|swagger|testing)/' },
       to: { path: '@nestjs/', dependencyTypesNot: ['type-only'] },
     },
     {

@@ -32,6 +32,7 @@ export default {
     '^\\./ioredis\\.cjs$': '<rootDir>/lib/store/redis/client/ioredis.cts',
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
+    '^nestjs-holdfast/swagger$': '<rootDir>/lib/swagger/index.ts',
   },
   collectCoverageFrom: ['lib/**/*.ts'],
   coverageProvider: 'v8',

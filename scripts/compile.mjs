@@ -32,7 +32,11 @@ const CACHE = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'co
 const MANIFEST = {
   name: 'nestjs-holdfast',
   type: 'module',
-  exports: { '.': './lib/index.js', './testing': './lib/testing/index.js' },
+  exports: {
+    '.': './lib/index.js',
+    './testing': './lib/testing/index.js',
+    './swagger': './lib/swagger/index.js',
+  },
 };
 
 /**

@@ -26,6 +26,7 @@ export const ROOMS = {
     'time',
   ],
   nest: ['engine', 'errors', 'key', 'lease', 'once', 'options', 'queue', 'sections', 'time'],
+  swagger: ['errors'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 

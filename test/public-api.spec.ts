@@ -16,6 +16,7 @@ import {
   WorkExhaustedError,
   type LockErrorBody,
 } from 'nestjs-holdfast';
+import * as swagger from 'nestjs-holdfast/swagger';
 import * as testing from 'nestjs-holdfast/testing';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
@@ -52,6 +53,10 @@ describe('the exports', () => {
       'lockKey',
       'setRetryAfter',
     ]);
+  });
+
+  it('of nestjs-holdfast/swagger are these', () => {
+    expect(Object.keys(swagger)).toEqual(['ApiLockConflict']);
   });
 
   it('of nestjs-holdfast/testing are these', () => {
@@ -93,7 +98,7 @@ const cases: readonly Case[] = [
     detail:
       'Lock "order:42" could not be acquired: held by another owner for up to 1235 ms more. ' +
       'Try again later, or pass "wait" to stand in line.',
-    facts: { keys: ['order:42'], retryAfterMs: 1234.5, waitedMs: 0 },
+    facts: { keys: ['order:42'], retryAfterMs: 1235, waitedMs: 0 },
   },
   {
     error: new LockNotAcquiredError({ keys: ['a', 'b'], retryAfterMs: 10, waitedMs: 5_000.4 }),

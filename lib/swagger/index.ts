@@ -1,0 +1,91 @@
+import { applyDecorators } from '@nestjs/common';
+import {
+  ApiConflictResponse,
+  ApiServiceUnavailableResponse,
+  type ApiResponseNoStatusOptions,
+} from '@nestjs/swagger';
+import {
+  LockNotAcquiredError,
+  LockStoreUnavailableError,
+  type LockErrorBody,
+  type LockErrorCode,
+} from '../errors.js';
+
+/** What an application says otherwise of the two answers. */
+export interface ApiLockConflictOptions {
+  /** Of the answer 409, as `@ApiConflictResponse` takes it. With a `type` or a `schema` of your own it replaces ours: for `errors.body`. */
+  readonly conflict?: ApiResponseNoStatusOptions;
+  /** Of the answer 503, as `@ApiServiceUnavailableResponse` takes it, likewise. */
+  readonly unavailable?: ApiResponseNoStatusOptions;
+}
+
+const CONFLICTS = [
+  'LOCK_NOT_ACQUIRED',
+  'LOCK_LOST',
+  'LOCK_DEADLOCK',
+  'WORK_EXHAUSTED',
+] as const satisfies readonly LockErrorCode[];
+
+const OUTAGES = [
+  'LOCK_STORE_UNAVAILABLE',
+  'LOCK_SERVICE_CLOSED',
+] as const satisfies readonly LockErrorCode[];
+
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'After so many seconds asking again may help. Missing where it would not.',
+    schema: { type: 'integer' },
+  },
+} as const;
+
+/** The body of a lock error, by an example of it. */
+const bodyLike = (example: LockErrorBody, codes: readonly LockErrorCode[]) => ({
+  type: 'object',
+  required: Object.keys(example),
+  properties: {
+    statusCode: { type: 'integer', enum: [example.statusCode] },
+    message: { type: 'string', example: example.message },
+    error: { type: 'string', example: example.error },
+    code: { type: 'string', enum: [...codes], example: example.code },
+  },
+});
+
+function answer(
+  description: string,
+  example: LockErrorBody,
+  codes: readonly LockErrorCode[],
+  given: ApiResponseNoStatusOptions = {},
+): ApiResponseNoStatusOptions {
+  const schema = 'type' in given ? {} : { schema: bodyLike(example, codes) };
+  return { description, headers: RETRY_AFTER, ...schema, ...given };
+}
+
+/**
+ * Documents what a locked handler, or the handlers of a controller, answer instead of their result: 409 when the lock is held or was lost,
+ * and 503 when the lock store cannot be reached, with their bodies and `Retry-After`. Beside a response decorator on a method Swagger leaves
+ * out the result that it adds otherwise: add `@ApiCreatedResponse()` or `@ApiOkResponse()`.
+ */
+export function ApiLockConflict(
+  options: ApiLockConflictOptions = {},
+): MethodDecorator & ClassDecorator {
+  const refused = new LockNotAcquiredError({ keys: [], retryAfterMs: 0, waitedMs: 0 });
+  const outage = new LockStoreUnavailableError({ operation: 'acquire', keys: [], nodes: [] });
+  return applyDecorators(
+    ApiConflictResponse(
+      answer(
+        'Somebody else is working on this right now, or the lock was lost while the work ran.',
+        refused.getResponse(),
+        CONFLICTS,
+        options.conflict,
+      ),
+    ),
+    ApiServiceUnavailableResponse(
+      answer(
+        'No lock can be taken at the moment.',
+        outage.getResponse(),
+        OUTAGES,
+        options.unavailable,
+      ),
+    ),
+  );
+}
