@@ -2,6 +2,7 @@ export type { LockedMethod } from './nest/methods/locked-method.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
 export type {
   LockedContext,
+  LockFeatureOptions,
   RunOnceMethodOptions,
   WithLockOptions,
 } from './nest/methods/method-options.js';

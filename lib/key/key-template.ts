@@ -55,17 +55,24 @@ export interface KeyTemplate {
   /**
    * For when all decorators of the method have run.
    *
-   * @throws LockConfigurationError when it asks for a fire time and the method has none
+   * @param className of the object that has the method
+   * @throws LockConfigurationError when it asks for a fire time and the method has none, or for the name of a class that a minifier has made
    */
-  check(): void;
+  check(className?: string): void;
   /**
    * The key of one call. Arguments are taken as they were passed: the default of a parameter is not seen.
    *
    * @param request the request that the method was called for, if there is one; its sender is then to blame for bad values
    * @param clock what `<fireTime>` goes by
+   * @param className what `<class>` stands for
    * @throws LockKeyError when a value is missing or cannot stand in a key; LockConfigurationError as `check`
    */
-  resolve(args: readonly unknown[], request: RequestValues | undefined, clock?: Clock): string;
+  resolve(
+    args: readonly unknown[],
+    request: RequestValues | undefined,
+    clock?: Clock,
+    className?: string,
+  ): string;
 }
 
 /**
@@ -73,8 +80,8 @@ export interface KeyTemplate {
  *
  * A placeholder is a path: `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its
  * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request, as does
- * `<request.body.id>`. In a method with `@Cron`, `<fireTime>` is the time that its run was scheduled for. A parameter that is called like
- * a part of the request is refused in a handler, and wins elsewhere.
+ * `<request.body.id>`. In a method with `@Cron`, `<fireTime>` is the time that its run was scheduled for. `<class>` is the name of the
+ * object's class. A parameter that is called like a part of the request is refused in a handler, and wins elsewhere.
  *
  * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values with nothing between them
  */
@@ -127,10 +134,13 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
         what,
         path,
         location,
-        read: (_args: unknown, _request: unknown, clock: Clock) =>
-          fireTime.text(clock.now().wallMs),
+        read: (...[, , clock]: ReadArguments) => fireTime.text(clock.now().wallMs),
         textAfter,
       };
+    }
+    if (location.from === 'class') {
+      const read = (...[, , , className]: ReadArguments) => className;
+      return { what, path, location, read, textAfter };
     }
     const read = pathReader(path, location, what);
     return { what, path, location, read, textAfter };
@@ -149,7 +159,13 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
   const scheduled = values
     .map(({ location }) => location)
     .find((location) => location.from === 'fire-time');
-  const check = (): void => {
+  const readsClass = values.some(({ location }) => location.from === 'class');
+  const check = (className = ''): void => {
+    if (readsClass && className.length < SHORTEST_CLASS_NAME)
+      throw wrong(
+        `asks for <class>, and the class is called "${className}", as a minifier calls it: others may have that name, too. Have the ` +
+          'minifier keep the names of classes, or write a name in its place.',
+      );
     if (scheduled === undefined) return;
     const problem = fireTime?.problem;
     if (problem !== undefined) throw wrong(`${scheduled.otherwise} ${problem}`);
@@ -166,12 +182,12 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     ),
     literals,
     check,
-    resolve(args, request, clock = systemClock) {
-      check();
+    resolve(args, request, clock = systemClock, className) {
+      check(className);
       const options = request === undefined ? called : requested;
       let key = textBefore;
       for (const { what, read, textAfter } of values)
-        key += encodeKeyValue(read(args, request, clock), what, options) + textAfter;
+        key += encodeKeyValue(read(args, request, clock, className), what, options) + textAfter;
       if (key.length > MAX_KEY_LENGTH)
         throw new LockKeyError({
           problem: `${where}: the key has ${String(key.length)} characters, more than ${String(MAX_KEY_LENGTH)}. Put fewer values into it.`,
@@ -181,6 +197,17 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     },
   };
 }
+
+/** What a value is read from: the parameters of `resolve`. */
+type ReadArguments = [
+  args: readonly unknown[],
+  request: RequestValues | undefined,
+  clock: Clock,
+  className: string | undefined,
+];
+
+/** Minifiers give names of one letter, or two. */
+const SHORTEST_CLASS_NAME = 3;
 
 /** Stands for a placeholder, which is a part of the segment that it touches. No text contains it. */
 const PLACEHOLDER = '\0';

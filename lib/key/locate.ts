@@ -19,10 +19,14 @@ export type Location =
   | { readonly from: 'rest'; readonly index: number }
   | { readonly from: 'request'; readonly path: RequestPath }
   /** Of a method with `@Cron`, which may be said later; `otherwise` is the problem where it is not. */
-  | { readonly from: 'fire-time'; readonly otherwise: string };
+  | { readonly from: 'fire-time'; readonly otherwise: string }
+  | { readonly from: 'class' };
 
 /** The placeholder that means the time a run was scheduled for, unless a parameter has its name. */
 const FIRE_TIME = 'fireTime';
+
+/** The placeholder that means the name of the class. No parameter can have that name. */
+const CLASS = 'class';
 
 interface Problem {
   readonly problem: string;
@@ -143,6 +147,7 @@ export function locate(
           problem: `has <${head}>, which is a list of arguments. Pick one (<${head}.0>) or use a key function.`,
         };
   }
+  if (head === CLASS && segments.length === 0) return { from: 'class' };
   if (head === FIRE_TIME && segments.length === 0) {
     return { from: 'fire-time', otherwise: notFound(path, sources, method).problem };
   }

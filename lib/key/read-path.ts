@@ -4,7 +4,7 @@ import { placeholder, type KeyPath, type RequestRoot } from './key-path.js';
 import type { Location } from './locate.js';
 
 /** Where a path begins. */
-type Start = Exclude<Location, { readonly from: 'fire-time' }>;
+type Start = Exclude<Location, { readonly from: 'fire-time' | 'class' }>;
 
 /** The parts of a request that templates read: raw, before pipes. */
 export type RequestValues = Readonly<Partial<Record<RequestRoot, unknown>>>;

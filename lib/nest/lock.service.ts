@@ -7,6 +7,7 @@ import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import './http-exceptions.js';
 import { bindLockedMethods } from './methods/bind.js';
+import type { LockFeature } from './methods/lock-feature.js';
 import type { Invocation, LockedMethod } from './methods/locked-method.js';
 
 interface LockServiceSettings {
@@ -65,9 +66,9 @@ export class LockService extends LockEngine {
    *
    * @throws LockConfigurationError
    */
-  checkOptions({ where, runOptions }: LockedMethod): void {
-    inPlace(where, () => {
-      this.assertFits(runOptions);
+  checkOptions(locked: LockedMethod, feature: LockFeature | undefined): void {
+    inPlace(locked.where, () => {
+      this.assertFits(locked.lockIn(feature).run);
     });
   }
 

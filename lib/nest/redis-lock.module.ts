@@ -12,6 +12,8 @@ import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
+import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
+import type { LockFeatureOptions } from './methods/method-options.js';
 import { ScopeCheck } from './scope-check.js';
 import {
   REGISTRATION,
@@ -52,7 +54,21 @@ export class RedisLockModule extends ConfigurableModuleClass {
     refuseNoOptions(options);
     return super.forRootAsync(options);
   }
+
+  /**
+   * Defaults for the decorated methods of the module that imports it, where they say nothing themselves: between them and the options of
+   * `forRoot`. Locks by hand are not affected. `imports: [LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m', wait: '5s' })]`
+   *
+   * @throws LockConfigurationError for options that are wrong
+   */
+  static forFeature(options: LockFeatureOptions): DynamicModule {
+    const feature = { provide: LOCK_FEATURE, useValue: new LockFeature(options) };
+    return { module: LockFeatureModule, providers: [feature], exports: [LOCK_FEATURE] };
+  }
 }
+
+@Module({})
+class LockFeatureModule {}
 
 /** The same class under its short name. */
 export { RedisLockModule as LockModule };

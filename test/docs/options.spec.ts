@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ms from 'ms';
 import * as prettier from 'prettier';
-import { RUN_ONCE_METHOD, WITH_LOCK } from '../../lib/nest/methods/method-options.js';
+import { FEATURE, RUN_ONCE_METHOD, WITH_LOCK } from '../../lib/nest/methods/method-options.js';
 import { LOCKING_WORKER, RUN_ONCE_CALL } from '../../lib/once/once-options.js';
 import { CALLS } from '../../lib/options/acquire-options.js';
 import { LOCK_MODULE, REGISTRATION } from '../../lib/options/lock-module-options.js';
@@ -40,6 +40,9 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
     run: { schema: CALLS.run.options, file: ACQUIRE, type: 'RunOptions' },
     tryRun: { schema: CALLS.tryRun.options, file: ACQUIRE, type: 'TryRunOptions' },
     '@WithLock': { schema: WITH_LOCK, file: METHODS, type: 'WithLockOptions' },
+  },
+  feature: {
+    forFeature: { schema: FEATURE, file: METHODS, type: 'LockFeatureOptions' },
   },
   once: {
     runOnce: { schema: RUN_ONCE_CALL.options, file: ONCE, type: 'RunOnceOptions' },
@@ -124,7 +127,7 @@ function tableOf(calls: Readonly<Record<string, Options>>, hasCalls: boolean): s
 
 describe('the tables of options', () => {
   it.each([
-    ['README.md', ['module', 'calls']],
+    ['README.md', ['module', 'calls', 'feature']],
     ['docs/once.md', ['once', 'worker']],
   ])(
     'of %s say what the options are: %j',

@@ -3,6 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import { isObservable, Observable, of, Subscription } from 'rxjs';
 import { HandlerFrame } from '../methods/handler-frame.js';
 import { onLocked } from '../methods/locked-call.js';
+import type { LockFeature } from '../methods/lock-feature.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
@@ -24,14 +25,23 @@ export class LockHandlerRunner {
   /**
    * The handler's stream, under the lock: acquired before the handler's other interceptors and pipes when the key needs only the
    * request, and after the pipes otherwise; given back when the stream has ended and the handler's work is over.
+   *
+   * @param feature what the handler's module says, by `LockModule.forFeature`
    */
-  run(locked: LockedMethod, context: ExecutionContext, next: CallHandler): Observable<unknown> {
+  run(
+    locked: LockedMethod,
+    context: ExecutionContext,
+    next: CallHandler,
+    feature?: LockFeature,
+  ): Observable<unknown> {
     // Applied twice, by the application too: the outer one has opened the frame.
     if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
     const transport = transportOf(context);
     return new Observable((subscriber) => {
       const frame = new HandlerFrame(locked, this.serviceOf(locked), {
         request: this.requestOf(context),
+        className: context.getClass().name,
+        feature,
         endsUnsubscribed: transport.endsUnsubscribed(context),
         watchClient: (gone) => transport.watchClient(context, gone),
       });

@@ -1,11 +1,13 @@
 import {
   Inject,
   Injectable,
+  Optional,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
 import type { Observable } from 'rxjs';
+import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { importRemedy } from '../methods/service-slot.js';
 import { LockHandlerRunner } from './lock-handler.runner.js';
@@ -22,8 +24,15 @@ export class LockInterceptor implements NestInterceptor {
   @Inject(LockHandlerRunner)
   private readonly [RUNNER]!: LockHandlerRunner;
 
+  /** Nest makes an interceptor for each module. */
+  @Optional()
+  @Inject(LOCK_FEATURE)
+  private readonly [LOCK_FEATURE]?: LockFeature;
+
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
-    return locked === undefined ? next.handle() : this[RUNNER].run(locked, context, next);
+    return locked === undefined
+      ? next.handle()
+      : this[RUNNER].run(locked, context, next, this[LOCK_FEATURE]);
   }
 }

@@ -1,4 +1,5 @@
 import type { LockService } from '../lock.service.js';
+import { featureOf } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 
 /**
@@ -9,9 +10,9 @@ import { lockedMethodsOf } from './locked-methods-of.js';
 export function bindLockedMethods(instance: object, service: LockService): void {
   for (const locked of lockedMethodsOf(instance)) {
     const { slot } = locked;
-    locked.check();
+    locked.check(instance);
     if (slot.serviceName !== service.name) continue;
-    service.checkOptions(locked);
+    service.checkOptions(locked, featureOf(instance));
     slot.bind(instance, service);
   }
 }

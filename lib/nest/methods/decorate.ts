@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
 import { LockInterceptor } from '../handlers/lock.interceptor.js';
+import { installFeature } from './lock-feature.js';
 import { LockedCall } from './locked-call.js';
 import type { LockedMethod } from './locked-method.js';
 import { lockedMethodOf, markLocked } from './locked-methods-of.js';
@@ -48,6 +49,7 @@ export function decorate(
   });
   descriptor.value = wrapped;
   locked.slot.install(target);
+  installFeature(target);
   // First, so that the interceptors of this method run inside the lock whether they are written above or below.
   UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
   carryMetadata(method, wrapped);

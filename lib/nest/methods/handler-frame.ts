@@ -4,19 +4,21 @@ import type { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
 import type { Holding } from '../../sections/holding.js';
+import type { LockFeature } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 
 /** What the runner knows about a call. */
 interface HandlerCall {
   readonly request: RequestValues;
+  /** Of the handler. */
+  readonly className: string;
+  /** Of its module. */
+  readonly feature: LockFeature | undefined;
   /** Whether unsubscribing from the handler's Observable ends it, as in a feed; otherwise its work goes on, and the lock with it. */
   readonly endsUnsubscribed: boolean;
   /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
   readonly watchClient: (gone: (reason: Error) => void) => () => void;
 }
-
-/** Keys that need only the request are asked for before the method is called. */
-const BEFORE_THE_CALL: Invocation = { self: undefined, args: [] };
 
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
@@ -30,6 +32,8 @@ export class HandlerFrame {
   readonly service: LockService;
   readonly request: RequestValues;
   readonly endsUnsubscribed: boolean;
+  readonly feature: LockFeature | undefined;
+  readonly #className: string;
   readonly #watchClient: HandlerCall['watchClient'];
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
@@ -47,11 +51,13 @@ export class HandlerFrame {
   constructor(
     locked: LockedMethod,
     service: LockService,
-    { request, endsUnsubscribed, watchClient }: HandlerCall,
+    { request, className, feature, endsUnsubscribed, watchClient }: HandlerCall,
   ) {
     this.locked = locked;
     this.service = service;
     this.request = request;
+    this.feature = feature;
+    this.#className = className;
     this.endsUnsubscribed = endsUnsubscribed;
     this.#watchClient = watchClient;
   }
@@ -82,7 +88,12 @@ export class HandlerFrame {
   }
 
   /** Acquires the lock, unless it is held already. */
-  acquire(call: Invocation = BEFORE_THE_CALL): Promise<Scope> {
+  acquire(): Promise<Scope> {
+    // Keys that need only the request are asked for before the method is called.
+    return this.#acquired({ self: undefined, args: [] });
+  }
+
+  #acquired(call: Invocation): Promise<Scope> {
     this.#scope ??= this.#acquire(call);
     return this.#scope;
   }
@@ -143,18 +154,19 @@ export class HandlerFrame {
   }
 
   async #acquire(call: Invocation): Promise<Scope> {
-    const { locked, service, request } = this;
+    const { locked, service } = this;
     const { signal } = this.#abandoned;
     let stopWatching: (() => void) | undefined;
     try {
-      const keys = service.keysOf(locked, call, request);
-      if (locked.waits) {
+      const keys = this.#keysOf(call);
+      const { waits, run } = locked.lockIn(this.feature);
+      if (waits) {
         stopWatching = this.#watchClient((reason) => {
           this.#abandoned.abort(reason);
         });
       }
       const site = { place: locked.name };
-      const scope = await service.openScope(keys, locked.runOptions, { site, signal });
+      const scope = await service.openScope(keys, run, { site, signal });
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -166,11 +178,17 @@ export class HandlerFrame {
   }
 
   async #open(call: Invocation): Promise<Scope> {
-    const { locked, service, request } = this;
-    const { section, lock } = await this.acquire(call);
+    const { locked, service } = this;
+    const { section, lock } = await this.#acquired(call);
     this.#abandoned.signal.throwIfAborted();
-    const keys = locked.needsArguments ? service.keysOf(locked, call, request) : lock.keys;
-    return service.openScope(keys, locked.nestedOptions, { parent: section });
+    const keys = locked.needsArguments ? this.#keysOf(call) : lock.keys;
+    return service.openScope(keys, locked.lockIn(this.feature).nested, { parent: section });
+  }
+
+  #keysOf(call: Invocation): readonly string[] {
+    const { feature } = this;
+    const whole = { ...call, feature, className: this.#className };
+    return this.service.keysOf(this.locked, whole, this.request);
   }
 
   async #end(): Promise<Scope | undefined> {

@@ -4,6 +4,7 @@ import { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
 import type { Holding } from '../../sections/holding.js';
+import { featureOf } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 import { forRootOf } from './service-slot.js';
 
@@ -92,9 +93,11 @@ export class LockedCall {
   }
 
   #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
-    const keys = service.keysOf(this.#locked, this.#call, this.#frame?.request);
+    const feature = this.#frame === undefined ? featureOf(this.#call.self) : this.#frame.feature;
+    const call = feature === undefined ? this.#call : { ...this.#call, feature };
+    const keys = service.keysOf(this.#locked, call, this.#frame?.request);
     const origin = { parent: this.#section, site: this.#site, signal };
-    return service.openScope(keys, this.#locked.runOptions, origin);
+    return service.openScope(keys, this.#locked.lockIn(feature).run, origin);
   }
 }
 

@@ -18,6 +18,7 @@ import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
+import type { LockFeature } from './lock-feature.js';
 import type { WITH_LOCK, WithLockOptions } from './method-options.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
@@ -32,6 +33,20 @@ export interface Invocation {
   /** The object of the call: `this` of a key function. */
   readonly self: unknown;
   readonly args: readonly unknown[];
+  /** Of its class, where there is no object yet. */
+  readonly className?: string;
+  /** Of the module of its class. */
+  readonly feature?: LockFeature | undefined;
+}
+
+/** How a method locks. */
+interface MethodLock {
+  /** Without what the service's options decide about. */
+  readonly run: RunOptions;
+  /** Inside the lock of its handler's frame. */
+  readonly nested: RunOptions;
+  /** Whether its calls stand in line. */
+  readonly waits: boolean;
 }
 
 /** The method that is decorated. */
@@ -57,6 +72,8 @@ export interface LockDecorator {
   readonly elsewhere: Elsewhere;
   /** Options of its lock which its callers have no say in. */
   readonly always: Pick<RunOptions, 'reentrant'>;
+  /** How long calls wait where nobody says so; `undefined`: as the service's options say. */
+  readonly usualWait: 0 | undefined;
 }
 
 /** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
@@ -70,15 +87,14 @@ export class LockedMethod {
   readonly propertyKey: string | symbol;
   readonly kind: ReturnKind;
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
-  /** Without what the service's options decide about. */
-  readonly runOptions: RunOptions;
-  /** Inside the lock of its handler's frame. */
-  readonly nestedOptions: RunOptions;
-  /** Whether its calls stand in line. */
-  readonly waits: boolean;
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
+  readonly #said: RunOptions;
+  /** How long its calls wait where nobody says so. */
+  readonly #usualWait: RunOptions['wait'];
+  readonly #lock: MethodLock;
+  readonly #lockIn = new WeakMap<LockFeature, MethodLock>();
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
@@ -97,9 +113,9 @@ export class LockedMethod {
     const options = inPlace(where, () => optionsFrom(decorator.options, given));
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = options.onLocked ?? 'throw';
-    this.waits = options.waitMs !== 0;
-    this.runOptions = constantOptions({ ...runOptionsFrom(options), ...decorator.always });
-    this.nestedOptions = constantOptions({ ...this.runOptions, reentrant: true });
+    this.#said = { ...runOptionsFrom(options), ...decorator.always };
+    this.#usualWait = decorator.usualWait;
+    this.#lock = this.#lockFrom(this.#said);
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
@@ -126,8 +142,23 @@ export class LockedMethod {
    *
    * @throws LockConfigurationError
    */
-  check(): void {
-    if (typeof this.#keys !== 'function') for (const template of this.#keys) template.check();
+  check(instance: object): void {
+    for (const template of this.templates) template.check(classNameOf(instance));
+  }
+
+  /** How it locks, in a module with these defaults. */
+  lockIn(feature: LockFeature | undefined): MethodLock {
+    if (feature === undefined) return this.#lock;
+    const known = this.#lockIn.get(feature);
+    if (known !== undefined) return known;
+    const lock = this.#lockFrom(feature.around(this.#said));
+    this.#lockIn.set(feature, lock);
+    return lock;
+  }
+
+  #lockFrom(said: RunOptions): MethodLock {
+    const run = constantOptions({ ...said, wait: said.wait ?? this.#usualWait });
+    return { run, nested: constantOptions({ ...run, reentrant: true }), waits: run.wait !== 0 };
   }
 
   /** The templates of its keys; none when a function makes them. */
@@ -154,13 +185,21 @@ export class LockedMethod {
    * @param request of a handler's call: whoever sent it is to blame for bad values
    * @throws LockKeyError
    */
-  resolve(
-    { self, args }: Invocation,
+  resolve(call: Invocation, request: RequestValues | undefined, clock: Clock): readonly string[] {
+    const { feature } = call;
+    const keys = this.#ownKeys(call, request, clock);
+    return feature === undefined ? keys : canonicalKeys(keys.map((key) => feature.keyPrefix + key));
+  }
+
+  #ownKeys(
+    { self, args, className = classNameOf(self) }: Invocation,
     request: RequestValues | undefined,
     clock: Clock,
   ): readonly string[] {
     if (typeof this.#keys !== 'function') {
-      return canonicalKeys(this.#keys.map((template) => template.resolve(args, request, clock)));
+      return canonicalKeys(
+        this.#keys.map((template) => template.resolve(args, request, clock, className)),
+      );
     }
     try {
       return canonicalKeys(this.#keys.call(self as never, ...(args as never[])));
@@ -170,6 +209,12 @@ export class LockedMethod {
       throw new LockKeyError({ problem, fromRequest: request !== undefined });
     }
   }
+}
+
+function classNameOf(instance: unknown): string | undefined {
+  if (typeof instance !== 'object' || instance === null) return undefined;
+  const { constructor: owner } = instance as { constructor?: unknown };
+  return typeof owner === 'function' ? owner.name : undefined;
 }
 
 /** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */

@@ -1,4 +1,5 @@
 import type { LockNotAcquiredError } from '../../errors.js';
+import { forbiddenIn } from '../../key/check-key.js';
 import { ONCE, STAND_BY } from '../../once/once-options.js';
 import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
 import { duration, oneOf, serviceName, tested } from '../../options/checks.js';
@@ -30,7 +31,7 @@ const WAIT = {
    *
    * @defaultValue 0
    */
-  wait: withDefault(duration(), 0),
+  wait: optional(duration()),
 };
 
 const RESULT = {
@@ -81,3 +82,27 @@ export interface RunOnceMethodOptions
     OptionsOf<typeof LEASE>,
     OptionsOf<typeof STAND_BY>,
     OptionsOf<typeof SERVICE> {}
+
+export const FEATURE = {
+  ...LEASE,
+  /**
+   * How long decorated methods wait in line for their lock; 0 does not wait.
+   *
+   * @defaultValue 0, and of `@RunOnce` the module's
+   */
+  wait: optional(duration()),
+  /**
+   * What the keys of decorated methods begin with, behind the `keyPrefix` of `forRoot`. Errors and events name keys with it.
+   *
+   * @defaultValue nothing
+   */
+  keyPrefix: optional(
+    tested<string>(
+      "a text that a key may begin with, such as 'orders:'",
+      (given) => typeof given === 'string' && given !== '' && forbiddenIn(given) === undefined,
+    ),
+  ),
+};
+
+/** Options of `LockModule.forFeature`: what the decorated methods of a module go by where they say nothing themselves. */
+export interface LockFeatureOptions extends OptionsOf<typeof FEATURE> {}

@@ -12,6 +12,7 @@ const DECORATOR: LockDecorator = {
   elsewhere: ONCE_ELSEWHERE,
   // It could neither wait for that section nor tell its own work from what that does.
   always: { reentrant: false },
+  usualWait: undefined,
 };
 
 /**

@@ -12,6 +12,7 @@ const DECORATOR: LockDecorator = {
   options: WITH_LOCK,
   elsewhere: OTHER_WORDS,
   always: {},
+  usualWait: 0,
 };
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
@@ -21,9 +22,10 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
  *
  * @param key what to lock: a template such as `'order:<orderId>'`, a list of them (all or nothing), or a function of the method's
  *   own parameters. `<orderId>` and `<order.id>` name a parameter, `<0>` its position; in handlers `<params.id>`, `<body.id>`,
- *   `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw request. With `@Cron`, `<fireTime>` is the time that the run was
- *   scheduled for (`20300101T120000Z`), the same in every process, however late it is.
- * @param options what is left out comes from the module, except `wait`: a decorated call does not wait unless told.
+ *   `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw request. `<class>` is the name of the object's class. With
+ *   `@Cron`, `<fireTime>` is the time that the run was scheduled for (`20300101T120000Z`), the same in every process, however late it is.
+ * @param options what is left out comes from `LockModule.forFeature` of its module, and then from `forRoot`, except `wait`: a decorated call does
+ *   not wait unless told.
  *
  * The call rejects with `LockNotAcquiredError` (409) when somebody else holds the lock, `LockStoreUnavailableError` (503) when
  * nobody knows, `LockKeyError` (400 or 500) when a value of the key is missing, and `LockLostError` (409) when the lock was lost

@@ -1,0 +1,92 @@
+import { Inject, Optional } from '@nestjs/common';
+import { LockConfigurationError } from '../../errors.js';
+import { describe } from '../../errors/describe.js';
+import { constantOptions, type RunOptions } from '../../options/acquire-options.js';
+import { inPlace } from '../../options/in-place.js';
+import { resolve } from '../../options/schema.js';
+import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
+import { FEATURE, type LockFeatureOptions } from './method-options.js';
+
+const CALLED = 'LockModule.forFeature()';
+
+/** What `LockModule.forFeature` says. */
+export class LockFeature {
+  readonly keyPrefix: string;
+  readonly #options: RunOptions;
+
+  /** @throws LockConfigurationError for options that are wrong */
+  constructor(given: unknown) {
+    if (typeof given !== 'object' || given === null)
+      throw new LockConfigurationError(
+        `${CALLED} needs an options object, received ${describe(given)}. Write LockModule.forFeature({ keyPrefix: 'orders:' }).`,
+      );
+    refuseUnknown({ called: CALLED, options: FEATURE, elsewhere: OTHER_WORDS }, given);
+    inPlace(CALLED, () => resolve(FEATURE, given));
+    const { keyPrefix = '', ...options } = given as LockFeatureOptions;
+    this.keyPrefix = keyPrefix;
+    this.#options = options;
+  }
+
+  /** What a method says of its lock, and this where it says nothing. */
+  around(own: RunOptions): RunOptions {
+    const said = Object.entries(own).filter(([, value]) => value !== undefined);
+    return constantOptions({ ...this.#options, ...Object.fromEntries(said) });
+  }
+}
+
+/** Nest provides it in modules that import `LockModule.forFeature`. */
+export const LOCK_FEATURE = Symbol('LockModule.forFeature');
+
+/** As much of a module of Nest as is needed. */
+interface NestModule {
+  readonly name: string;
+  readonly imports: ReadonlySet<NestModule>;
+  readonly exports: ReadonlySet<unknown>;
+  readonly providers: ReadonlyMap<unknown, { readonly instance: unknown }>;
+}
+
+/**
+ * What a module imports for its classes.
+ *
+ * @throws LockConfigurationError when it does so twice: Nest would take the first
+ */
+export function featureIn({ name, imports }: NestModule): LockFeature | undefined {
+  const [feature, another] = [...imports]
+    .filter(({ exports }) => exports.has(LOCK_FEATURE))
+    .map(({ providers }) => providers.get(LOCK_FEATURE)?.instance as LockFeature);
+  if (another !== undefined)
+    throw new LockConfigurationError(
+      `${name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+    );
+  return feature;
+}
+
+const features = new WeakMap<object, LockFeature>();
+
+/** Of the module that made the object. */
+export const featureOf = (instance: unknown): LockFeature | undefined =>
+  typeof instance === 'object' && instance !== null ? features.get(instance) : undefined;
+
+/** For objects that Nest does not inject into. */
+export function bindFeature(instance: object, feature: LockFeature): void {
+  features.set(instance, feature);
+}
+
+const installed = new WeakSet();
+
+/** Has Nest inject the feature, where there is one, into every instance that it makes of the class, or of one that extends it. */
+export function installFeature(prototype: object): void {
+  if (installed.has(prototype)) return;
+  installed.add(prototype);
+  Object.defineProperty(prototype, LOCK_FEATURE, {
+    configurable: true,
+    get(this: object) {
+      return featureOf(this);
+    },
+    set(this: object, feature: LockFeature) {
+      bindFeature(this, feature);
+    },
+  });
+  Optional()(prototype, LOCK_FEATURE);
+  Inject(LOCK_FEATURE)(prototype, LOCK_FEATURE);
+}

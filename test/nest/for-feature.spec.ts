@@ -1,0 +1,238 @@
+import {
+  Controller,
+  Inject,
+  Injectable,
+  Module,
+  Param,
+  ParseIntPipe,
+  Post,
+  Scope,
+} from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LockModule, LockNotAcquiredError, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
+import { closeHttpApps, startHttpApp } from './http-app.js';
+
+@Injectable()
+class Orders {
+  constructor(readonly locks: LockService) {}
+
+  @WithLock('<0>')
+  async pay(_id: string): Promise<readonly string[] | undefined> {
+    return this.locks.current()?.keys;
+  }
+
+  @WithLock('<0>', { ttl: '5s', wait: 0, maxHold: '3s' })
+  async hurry(_id: string): Promise<number | undefined> {
+    return this.locks.current()?.remainingMs;
+  }
+
+  @WithLock(function (this: Orders, id: string) {
+    return [`${id}:b`, `${id}:a`];
+  })
+  async both(_id: string): Promise<readonly string[] | undefined> {
+    return this.locks.current()?.keys;
+  }
+
+  @WithLock('<0>')
+  async left(_id: string): Promise<number | undefined> {
+    return this.locks.current()?.remainingMs;
+  }
+
+  @RunOnce('once:<id>')
+  async once(id: string): Promise<string | undefined> {
+    return id;
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class PerRequest extends Orders {}
+
+@Controller('orders')
+class OrdersController {
+  constructor(
+    readonly locks: LockService,
+    readonly perRequest: PerRequest,
+  ) {}
+
+  @Post('request/:id')
+  @WithLock('<params.id>')
+  async byRequest(): Promise<string> {
+    return String(this.locks.current()?.keys);
+  }
+
+  @Post('argument/:id')
+  @WithLock('<0>')
+  async byArgument(@Param('id', ParseIntPipe) _id: number): Promise<string> {
+    return String(this.locks.current()?.keys);
+  }
+
+  @Post('scoped/:id')
+  async scoped(@Param('id') id: string): Promise<string> {
+    return String(await this.perRequest.pay(id));
+  }
+}
+
+const MADE = Symbol('made by a factory');
+
+@Module({
+  imports: [LockModule.forFeature({ keyPrefix: 'orders:', ttl: '40s', wait: '20s' })],
+  controllers: [OrdersController],
+  providers: [
+    Orders,
+    PerRequest,
+    {
+      provide: MADE,
+      useFactory: (locks: LockService) => new Orders(locks),
+      inject: [LockService],
+    },
+  ],
+})
+class OrdersModule {}
+
+@Injectable()
+class Stock extends Orders {}
+
+@Module({ providers: [Stock] })
+class StockModule {}
+
+@Module({ imports: [OrdersModule], providers: [] })
+class ImportingModule {}
+
+const start = () => startHttpApp({ imports: [OrdersModule, StockModule, ImportingModule] });
+
+afterEach(closeHttpApps);
+
+describe('LockModule.forFeature', () => {
+  it('puts its prefix before the keys of the decorated methods of its module, and of no other', async () => {
+    const { app } = await start();
+    expect(await app.get(Orders).pay('7')).toEqual(['orders:7']);
+    expect(await app.get(Stock).pay('7')).toEqual(['7']);
+  });
+
+  it('does so for keys of functions, for what factories make, and for handlers', async () => {
+    const { app, post } = await start();
+    expect(await app.get(Orders).both('7')).toEqual(['orders:7:a', 'orders:7:b']);
+    expect(await app.get<Orders>(MADE).pay('7')).toEqual(['orders:7']);
+    expect((await post('/orders/request/7')).body).toBe('orders:7');
+    expect((await post('/orders/argument/07')).body).toBe('orders:7');
+    expect((await post('/orders/scoped/7')).body).toBe('orders:7');
+  });
+
+  it('excludes others by the whole key, and names it in the error', async () => {
+    const { app, locks } = await start();
+    const lock = await locks.acquire('orders:7');
+    const error = await app
+      .get(Orders)
+      .hurry('7')
+      .catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(LockNotAcquiredError);
+    expect(error).toMatchObject({ keys: ['orders:7'] });
+    await lock.release();
+  });
+
+  it('gives its TTL and its wait to methods that name none', async () => {
+    const { app, locks } = await start();
+    const orders = app.get(Orders);
+    expect(await orders.left('7')).toBeGreaterThan(30_000);
+    expect(await orders.hurry('7')).toBeLessThanOrEqual(5_000);
+    const lock = await locks.acquire('orders:8');
+    const waited = orders.pay('8');
+    await expect(orders.hurry('8')).rejects.toThrow(LockNotAcquiredError);
+    await lock.release();
+    expect(await waited).toEqual(['orders:8']);
+  });
+
+  it('lets a call nest in a section by hand that holds the whole key', async () => {
+    const { app, locks } = await start();
+    const keys = await locks.run('orders:7', () => app.get(Orders).pay('7'));
+    expect(keys).toEqual(['orders:7']);
+  });
+
+  it('names work that is to be done once', async () => {
+    const { app, locks } = await start();
+    expect(await app.get(Orders).once('7')).toBe('7');
+    expect((await locks.runOnce('orders:once:7', () => 'again')).outcome).toBe('done-elsewhere');
+  });
+
+  it('does not reach modules that import the one that has it', async () => {
+    @Module({ imports: [OrdersModule], providers: [{ provide: Stock, useClass: Stock }] })
+    class Outer {}
+    const { app } = await startHttpApp({ imports: [Outer] });
+    expect(await app.get(Stock).pay('7')).toEqual(['7']);
+  });
+
+  it.each([
+    ['no object', undefined, 'needs an options object, received undefined'],
+    ['an unknown option', { prefix: 'a' }, 'has no option "prefix"'],
+    ['a wrong TTL', { ttl: 'soon' }, 'LockModule.forFeature(): Option "ttl"'],
+    ['braces in the prefix', { keyPrefix: '{a}:' }, 'a text that a key may begin with'],
+    ['an empty prefix', { keyPrefix: '' }, 'a text that a key may begin with'],
+  ])('refuses %s', (_what, options, text) => {
+    expect(() => LockModule.forFeature(options as object)).toThrow(text);
+  });
+
+  it('refuses options that a method cannot work with, at the start', async () => {
+    @Injectable()
+    class Held {
+      @WithLock('a', { minHold: '10s' })
+      async hold(): Promise<void> {}
+    }
+    const imports = [LockModule.forFeature({ ttl: '1s' })];
+    @Module({ imports, providers: [Held] })
+    class Short {}
+    await expect(startHttpApp({ imports: [Short] })).rejects.toThrow(
+      /@WithLock on Held.hold: "minHold" \(10000 ms\) is longer than the TTL/,
+    );
+  });
+
+  it('refuses a module that imports it twice', async () => {
+    const imports = [LockModule.forFeature({ ttl: '1s' }), LockModule.forFeature({ wait: '1s' })];
+    @Module({ imports, providers: [Orders] })
+    class Twice {}
+    await expect(startHttpApp({ imports: [Twice] })).rejects.toThrow(
+      'Twice imports LockModule.forFeature() twice.',
+    );
+  });
+});
+
+describe('<class>', () => {
+  abstract class Crud {
+    @Inject(LockService)
+    readonly locks!: LockService;
+
+    @WithLock('<class>:<params.id>')
+    @Post('request/:id')
+    async byRequest(): Promise<string> {
+      return String(this.locks.current()?.keys);
+    }
+
+    @WithLock('<class>:<0>')
+    @Post('argument/:id')
+    async byArgument(@Param('id') _id: string): Promise<string> {
+      return String(this.locks.current()?.keys);
+    }
+  }
+
+  @Controller('invoices')
+  class Invoices extends Crud {}
+
+  @Controller('customers')
+  class Customers extends Crud {}
+
+  it.each(['request', 'argument'])('is the class of the object (%s)', async (path) => {
+    const { post } = await startHttpApp({ controllers: [Invoices, Customers] });
+    expect((await post(`/invoices/${path}/7`)).body).toBe('Invoices:7');
+    expect((await post(`/customers/${path}/7`)).body).toBe('Customers:7');
+  });
+
+  it('refuses the name that a minifier gives, at the start', async () => {
+    class Named {
+      @WithLock('<class>:a')
+      async work(): Promise<void> {}
+    }
+    Object.defineProperty(Named, 'name', { value: 'e' });
+    await expect(
+      startHttpApp({ providers: [{ provide: Named, useFactory: () => new Named() }] }),
+    ).rejects.toThrow(/asks for <class>, and the class is called "e", as a minifier calls it/);
+  });
+});
