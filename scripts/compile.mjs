@@ -61,7 +61,7 @@ export function compiledProject() {
 function sourcesOf(room) {
   return readdirSync(join(projectRoot, room), { recursive: true })
     .map((file) => join(room, file))
-    .filter((file) => /\.(c?ts|mjs)$/.test(file) && !LEFT_OUT.test(file))
+    .filter((file) => /\.(c?ts|mjs|proto)$/.test(file) && !LEFT_OUT.test(file))
     .sort();
 }
 
@@ -77,7 +77,7 @@ function fingerprint(sources) {
 function compile(source, folder) {
   const [from, to] = [join(projectRoot, source), join(folder, source)];
   mkdirSync(dirname(to), { recursive: true });
-  if (source.endsWith('.mjs')) {
+  if (/\.(mjs|proto)$/.test(source)) {
     copyFileSync(from, to);
     return;
   }
