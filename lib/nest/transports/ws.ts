@@ -16,6 +16,23 @@ const logger = new Logger('Holdfast');
 /** Optional, and loaded when a call of theirs has failed. */
 const websockets = async () => import('@nestjs/websockets');
 
+/** A connection of `ws`, whose `emit` reaches nobody but this process. */
+interface NativeClient {
+  readonly readyState: number;
+  send(text: string): void;
+}
+
+const isNative = (client: unknown): client is NativeClient =>
+  typeof client === 'object' && client !== null && 'readyState' in client && 'send' in client;
+
+/** The client, where Nest's filter would not reach it: before Nest 12 it emits to connections of `ws`, too. */
+async function unreached(host: ArgumentsHost): Promise<NativeClient | undefined> {
+  const client = host.switchToWs().getClient<unknown>();
+  if (!isNative(client)) return undefined;
+  const { BaseWsExceptionFilter } = await websockets();
+  return 'isNativeWebSocket' in BaseWsExceptionFilter.prototype ? undefined : client;
+}
+
 /** What a client gets: the body, and which message it answers. */
 const answerTo = (error: LockError, host: ArgumentsHost): object => ({
   ...error.reply,
@@ -45,6 +62,8 @@ export const wsTransport: Transport = {
   },
 
   failureOf: async (error, host) => {
+    // For `LockErrorFilter`, or the log: nobody would see a WsException.
+    if ((await unreached(host)) !== undefined) return error;
     const answer = answerTo(error, host);
     const exception = await convert(error, answer, async () => (await websockets()).WsException);
     // When a filter asks what to answer: until then an interceptor may try again, or have another answer.
@@ -58,11 +77,12 @@ export const wsTransport: Transport = {
 
   // Nest does not wait for it.
   respond: (error, host) =>
-    websockets()
-      .then(({ BaseWsExceptionFilter, WsException }) => {
+    Promise.all([websockets(), unreached(host)])
+      .then(([{ BaseWsExceptionFilter, WsException }, client]) => {
         const answer = answerTo(error, host);
         acknowledge(answer, host);
-        new BaseWsExceptionFilter().catch(new WsException(answer), host);
+        if (client === undefined) new BaseWsExceptionFilter().catch(new WsException(answer), host);
+        else client.send(JSON.stringify({ event: 'exception', data: answer }));
       })
       .catch((fault: unknown) => {
         logger.error('A client could not be told of a lock error', fault);
