@@ -10,6 +10,7 @@ import { bindLockedMethods } from './methods/bind.js';
 import { bindFeature, featureIn } from './methods/lock-feature.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
+import { answerOnGateways } from './handlers/gateways.js';
 import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
 import type { CancelTimer } from '../time/clock.js';
@@ -46,6 +47,7 @@ export class LockLifecycle
     this.#token = token;
     this.#discovery = discovery;
     this.#config = config;
+    answerOnGateways(discovery);
   }
 
   async onModuleInit(): Promise<void> {

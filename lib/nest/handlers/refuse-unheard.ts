@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
+import { isGateway } from './gateways.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 
-/** Where Nest notes that a class is a gateway, and what messages a handler is for. */
-const GATEWAY = 'websockets:is_gateway';
+/** Where Nest notes what messages a handler is for. */
 const PATTERN = 'microservices:pattern';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
@@ -25,7 +25,7 @@ export function refuseUnheard(instance: object, locked: LockedMethod): void {
 }
 
 function callsOf(instance: object, propertyKey: string | symbol): string | undefined {
-  if (OF_GATEWAYS.includes(propertyKey) && Reflect.hasMetadata(GATEWAY, instance.constructor))
+  if (OF_GATEWAYS.includes(propertyKey) && isGateway(instance.constructor))
     return `${String(propertyKey)}() of a gateway`;
   const handler: unknown = Reflect.get(instance, propertyKey);
   if (typeof handler !== 'function') return undefined;

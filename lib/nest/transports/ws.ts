@@ -47,6 +47,19 @@ function acknowledge(answer: object, host: ArgumentsHost): void {
   if (typeof callback === 'function') callback(answer);
 }
 
+/** Tells the client. Nest does not wait for it. */
+export const answerSocket = (error: LockError, host: ArgumentsHost): Promise<void> =>
+  Promise.all([websockets(), unreached(host)])
+    .then(([{ BaseWsExceptionFilter, WsException }, client]) => {
+      const answer = answerTo(error, host);
+      acknowledge(answer, host);
+      if (client === undefined) new BaseWsExceptionFilter().catch(new WsException(answer), host);
+      else client.send(JSON.stringify({ event: 'exception', data: answer }));
+    })
+    .catch((fault: unknown) => {
+      logger.error('A client could not be told of a lock error', fault);
+    });
+
 /** Gateways of WebSockets. */
 export const wsTransport: Transport = {
   ...otherTransport,
@@ -75,16 +88,5 @@ export const wsTransport: Transport = {
     });
   },
 
-  // Nest does not wait for it.
-  respond: (error, host) =>
-    Promise.all([websockets(), unreached(host)])
-      .then(([{ BaseWsExceptionFilter, WsException }, client]) => {
-        const answer = answerTo(error, host);
-        acknowledge(answer, host);
-        if (client === undefined) new BaseWsExceptionFilter().catch(new WsException(answer), host);
-        else client.send(JSON.stringify({ event: 'exception', data: answer }));
-      })
-      .catch((fault: unknown) => {
-        logger.error('A client could not be told of a lock error', fault);
-      }),
+  respond: answerSocket,
 };

@@ -1,18 +1,22 @@
 import {
+  Catch,
   Injectable,
   Module,
   UseFilters,
   UseGuards,
   UseInterceptors,
+  type ArgumentsHost,
   type CallHandler,
   type CanActivate,
   type ExecutionContext,
   type NestInterceptor,
+  type WsExceptionFilter,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
+  LockError,
   LockErrorFilter,
   LockErrorInterceptor,
   LockModule,
@@ -80,9 +84,44 @@ class RetryingGateway {
   }
 }
 
+/** As most are written: nothing of ours is said of it. */
+@WebSocketGateway()
+class PlainGateway {
+  constructor(private readonly locks: LockService) {}
+
+  @SubscribeMessage('plain service')
+  async service(@MessageBody() order: Order): Promise<string> {
+    return this.locks.run(`order:${order.id}`, { wait: 0 }, () => 'done');
+  }
+
+  @SubscribeMessage('plain guarded')
+  @UseGuards(Locking)
+  async guarded(): Promise<string> {
+    return 'done';
+  }
+}
+
+@Catch(LockError)
+class Apologizing implements WsExceptionFilter<LockError> {
+  catch({ code }: LockError, host: ArgumentsHost): void {
+    const client = host.switchToWs().getClient<{ send(text: string): void }>();
+    client.send(`sorry: ${code}`);
+  }
+}
+
+@WebSocketGateway()
+@UseFilters(Apologizing)
+class ApologizingGateway {
+  @SubscribeMessage('apologized')
+  @UseGuards(Locking)
+  async service(): Promise<string> {
+    return 'done';
+  }
+}
+
 @Module({
   imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
-  providers: [OrdersGateway, RetryingGateway],
+  providers: [OrdersGateway, RetryingGateway, PlainGateway, ApologizingGateway],
 })
 class AppModule {}
 

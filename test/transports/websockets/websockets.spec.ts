@@ -29,7 +29,7 @@ describe('a gateway of socket.io', () => {
     await app.close();
   });
 
-  it.each(['pay', 'service', 'guarded'])(
+  it.each(['pay', 'service', 'guarded', 'plain service', 'plain guarded'])(
     'tells a client that %s was refused: by an exception, and as the acknowledgement',
     async (pattern) => {
       expect(await socket.emitWithAck(pattern, ORDER)).toMatch(/paid|done/);
@@ -65,7 +65,7 @@ describe('a gateway of ws', () => {
     await app.close();
   });
 
-  it.each(['pay', 'service', 'guarded'])(
+  it.each(['pay', 'service', 'guarded', 'plain service', 'plain guarded'])(
     'tells a client that %s was refused: by a message "exception"',
     async (event) => {
       await app.ask('hold', `order:${ORDER.id}`);
@@ -76,4 +76,13 @@ describe('a gateway of ws', () => {
       expect(JSON.parse(answer.toString())).toEqual({ event: 'exception', data: answerTo(event) });
     },
   );
+
+  it('leaves the answer to a filter of the gateway', async () => {
+    await app.ask('hold', `order:${ORDER.id}`);
+    const answered = until(socket, 'message');
+    socket.send(JSON.stringify({ event: 'apologized', data: ORDER }));
+    const [answer] = (await answered) as [Buffer];
+    await app.ask('release', `order:${ORDER.id}`);
+    expect(answer.toString()).toBe('sorry: LOCK_NOT_ACQUIRED');
+  });
 });

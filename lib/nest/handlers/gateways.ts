@@ -1,0 +1,38 @@
+import 'reflect-metadata';
+import { Catch, type ArgumentsHost, type ExceptionFilter, type Type } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import { LockError } from '../../errors.js';
+import { reportFault } from '../transports/faults.js';
+import { answerSocket } from '../transports/ws.js';
+
+/** Where `@WebSocketGateway` notes that a class is one. */
+const GATEWAY = 'websockets:is_gateway';
+
+/** Where `@UseFilters` notes the filters of a class; the last goes first. */
+const FILTERS = '__exceptionFilters__';
+
+@Catch(LockError)
+class GatewayFilter implements ExceptionFilter<LockError> {
+  async catch(error: LockError, host: ArgumentsHost): Promise<void> {
+    reportFault(error);
+    await answerSocket(error, host);
+  }
+}
+
+/** Of all applications of the process: it knows nothing of any. */
+const filter = new GatewayFilter();
+
+export const isGateway = (type: object): boolean => Reflect.hasMetadata(GATEWAY, type);
+
+/**
+ * Has lock errors of gateways answered, of their guards and services too: Nest applies filters of the application to no gateway, takes our
+ * errors for "Internal server error" there, and logs nothing. Filters of the application's own on them go before this one. For before Nest
+ * connects them, which it does when the application is initialized.
+ */
+export function answerOnGateways(discovery: DiscoveryService): void {
+  for (const { metatype } of discovery.getProviders()) {
+    if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
+    const present = (Reflect.getMetadata(FILTERS, metatype) ?? []) as readonly (Type | object)[];
+    if (!present.includes(filter)) Reflect.defineMetadata(FILTERS, [filter, ...present], metatype);
+  }
+}
