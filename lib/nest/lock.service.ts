@@ -68,7 +68,7 @@ export class LockService extends LockEngine {
    */
   checkOptions(locked: LockedMethod, feature: LockFeature | undefined): void {
     inPlace(locked.where, () => {
-      this.assertFits(locked.lockIn(feature).run);
+      this.assertFits(locked.locking.in(feature).run);
     });
   }
 

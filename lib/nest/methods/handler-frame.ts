@@ -159,7 +159,7 @@ export class HandlerFrame {
     let stopWatching: (() => void) | undefined;
     try {
       const keys = this.#keysOf(call);
-      const { waits, run } = locked.lockIn(this.feature);
+      const { waits, run } = locked.locking.in(this.feature);
       if (waits) {
         stopWatching = this.#watchClient((reason) => {
           this.#abandoned.abort(reason);
@@ -182,7 +182,7 @@ export class HandlerFrame {
     const { section, lock } = await this.#acquired(call);
     this.#abandoned.signal.throwIfAborted();
     const keys = locked.needsArguments ? this.#keysOf(call) : lock.keys;
-    return service.openScope(keys, locked.lockIn(this.feature).nested, { parent: section });
+    return service.openScope(keys, locked.locking.in(this.feature).nested, { parent: section });
   }
 
   #keysOf(call: Invocation): readonly string[] {

@@ -1,7 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
 import { describe } from '../../errors/describe.js';
-import { constantOptions, type RunOptions } from '../../options/acquire-options.js';
+import type { RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve } from '../../options/schema.js';
 import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
@@ -30,7 +30,7 @@ export class LockFeature {
   /** What a method says of its lock, and this where it says nothing. */
   around(own: RunOptions): RunOptions {
     const said = Object.entries(own).filter(([, value]) => value !== undefined);
-    return constantOptions({ ...this.#options, ...Object.fromEntries(said) });
+    return { ...this.#options, ...Object.fromEntries(said) };
   }
 }
 

@@ -97,7 +97,7 @@ export class LockedCall {
     const call = feature === undefined ? this.#call : { ...this.#call, feature };
     const keys = service.keysOf(this.#locked, call, this.#frame?.request);
     const origin = { parent: this.#section, site: this.#site, signal };
-    return service.openScope(keys, this.#locked.lockIn(feature).run, origin);
+    return service.openScope(keys, this.#locked.locking.in(feature).run, origin);
   }
 }
 

@@ -5,21 +5,17 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import {
-  constantOptions,
-  holdModeFrom,
-  refuseLongMinHold,
-  type RunOptions,
-} from '../../options/acquire-options.js';
+import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve, type Resolved, type Schema } from '../../options/schema.js';
+import { resolve, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
 import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
-import type { WITH_LOCK, WithLockOptions } from './method-options.js';
+import { Locking, type MethodOptions } from './locking.js';
+import type { WithLockOptions } from './method-options.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
@@ -37,16 +33,6 @@ export interface Invocation {
   readonly className?: string;
   /** Of the module of its class. */
   readonly feature?: LockFeature | undefined;
-}
-
-/** How a method locks. */
-interface MethodLock {
-  /** Without what the service's options decide about. */
-  readonly run: RunOptions;
-  /** Inside the lock of its handler's frame. */
-  readonly nested: RunOptions;
-  /** Whether its calls stand in line. */
-  readonly waits: boolean;
 }
 
 /** The method that is decorated. */
@@ -87,14 +73,10 @@ export class LockedMethod {
   readonly propertyKey: string | symbol;
   readonly kind: ReturnKind;
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
+  readonly locking: Locking;
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
-  readonly #said: RunOptions;
-  /** How long its calls wait where nobody says so. */
-  readonly #usualWait: RunOptions['wait'];
-  readonly #lock: MethodLock;
-  readonly #lockIn = new WeakMap<LockFeature, MethodLock>();
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
@@ -113,9 +95,7 @@ export class LockedMethod {
     const options = inPlace(where, () => optionsFrom(decorator.options, given));
     this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
     this.onLocked = options.onLocked ?? 'throw';
-    this.#said = { ...runOptionsFrom(options), ...decorator.always };
-    this.#usualWait = decorator.usualWait;
-    this.#lock = this.#lockFrom(this.#said);
+    this.locking = new Locking(options, decorator);
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
@@ -144,21 +124,6 @@ export class LockedMethod {
    */
   check(instance: object): void {
     for (const template of this.templates) template.check(classNameOf(instance));
-  }
-
-  /** How it locks, in a module with these defaults. */
-  lockIn(feature: LockFeature | undefined): MethodLock {
-    if (feature === undefined) return this.#lock;
-    const known = this.#lockIn.get(feature);
-    if (known !== undefined) return known;
-    const lock = this.#lockFrom(feature.around(this.#said));
-    this.#lockIn.set(feature, lock);
-    return lock;
-  }
-
-  #lockFrom(said: RunOptions): MethodLock {
-    const run = constantOptions({ ...said, wait: said.wait ?? this.#usualWait });
-    return { run, nested: constantOptions({ ...run, reentrant: true }), waits: run.wait !== 0 };
   }
 
   /** The templates of its keys; none when a function makes them. */
@@ -228,26 +193,12 @@ const hasParameterDecorators = (owner: object, propertyKey: string | symbol): bo
 const isAsyncGenerator = (method: Method): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]';
 
-/** What the decorators have in common: each lacks some of it. */
-type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
-
 /** @throws LockConfigurationError */
 function optionsFrom(schema: Schema, given: object): MethodOptions {
   const options: MethodOptions = resolve(schema, given);
   holdModeFrom(options);
   refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
   return options;
-}
-
-function runOptionsFrom({
-  ttlMs: ttl,
-  waitMs: wait,
-  maxHoldMs: maxHold,
-  minHoldMs: minHold,
-  ...others
-}: MethodOptions): RunOptions {
-  const { autoExtend, mode, limit, release, reentrant } = others;
-  return { ttl, wait, autoExtend, maxHold, mode, limit, minHold, release, reentrant };
 }
 
 const slots = new Map<unknown, ServiceSlot>();
