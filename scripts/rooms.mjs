@@ -10,9 +10,9 @@ export const ROOMS = {
   store: ['errors', 'time'],
   options: ['errors', 'store'],
   lease: ['errors', 'observe', 'options', 'store', 'time'],
-  queue: ['errors', 'lease', 'options', 'store', 'time'],
-  sections: ['errors', 'lease', 'queue', 'store', 'time'],
-  once: ['errors', 'lease', 'options', 'queue', 'sections', 'store', 'time'],
+  queue: ['errors', 'lease', 'observe', 'options', 'store', 'time'],
+  sections: ['errors', 'lease', 'observe', 'queue', 'store', 'time'],
+  once: ['errors', 'lease', 'observe', 'options', 'queue', 'sections', 'store', 'time'],
   engine: [
     'errors',
     'key',

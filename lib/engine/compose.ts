@@ -16,6 +16,8 @@ import { errorPresenter } from './present-errors.js';
 export interface Surroundings {
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Names the service in events and traces. */
+  readonly name?: string | undefined;
 }
 
 /** What a lock service consists of. */
@@ -33,14 +35,14 @@ export interface Parts extends Surroundings {
 }
 
 /** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, { runtime, log }: Surroundings): Parts {
+export function compose(given: LockModuleOptions, { runtime, log, name }: Surroundings): Parts {
   const options = resolveOptions(given);
   const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
   const warn = (message: string): void => {
     log.warn(message);
   };
   const present = errorPresenter(options.errors, log);
-  const events = new LockEventHub(log);
+  const events = new LockEventHub(log, name);
   const scheduler = new Scheduler(runtime);
   const store = createStore(options, runtime, warn);
   const keeper = new LeaseKeeper({
@@ -54,8 +56,8 @@ export function compose(given: LockModuleOptions, { runtime, log }: Surroundings
       warn(detail);
     },
   });
-  const queue = new LockQueue({ store, scheduler, clockDrift, handoff, keeper });
-  const once = new OnceRunner({ store, scheduler, nodeTimeoutMs, present, warn });
+  const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
+  const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
     warn(new LockLostError(event).detail);

@@ -1,17 +1,21 @@
-import { LockNotAcquiredError } from '../errors.js';
+import { LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import { canonicalKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
+import type { LockOrigin } from '../lease/grant.js';
 import { HeldLock } from '../lease/held-lock.js';
+import type { AcquireContext } from '../observe/contexts.js';
 import {
   resolveAcquireOptions,
   type ResolvedAcquireOptions,
   type RunOptions,
 } from '../options/acquire-options.js';
+import type { LockRequest } from '../queue/caller.js';
 import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
 import { WaitsFor } from '../sections/waits-for.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Parts } from './compose.js';
+import { isTraced, tracedCall } from './observing.js';
 
 /** Of all services of the process: what they wait for can close one circle. */
 const waitsFor = new WaitsFor();
@@ -20,8 +24,17 @@ const nothingIsHeld = (): boolean => false;
 
 type Keys = string | readonly string[];
 
+/** What a section is asked for with. */
+interface Asked {
+  readonly keys: readonly string[];
+  readonly options: RunOptions;
+  readonly resolved: ResolvedAcquireOptions;
+}
+
 /** Where a section is opened from. */
 export interface ScopeOrigin {
+  /** The decorated method, if it is one. */
+  readonly origin?: LockOrigin | undefined;
   readonly parent?: Section | undefined;
   readonly site?: CallSite | undefined;
   /** Ends the wait for the lock, in place of that of the options. */
@@ -47,45 +60,84 @@ export class Granting {
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
   ): Promise<HeldLock> {
-    return this.#take(this.#canonical(given), options, site);
+    const keys = this.#canonical(given);
+    return isTraced()
+      ? this.#takeTraced(keys, options, site)
+      : this.#take({ keys, ...options, site });
   }
 
-  async #take(
+  async #takeTraced(
     keys: readonly string[],
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
   ): Promise<HeldLock> {
+    const asked = { keys, options, origin: undefined };
+    const lock = await tracedCall(asked, this.#parts, (observed) =>
+      this.#take({ keys, ...options, site, observed }),
+    );
+    lock.begun();
+    return lock;
+  }
+
+  async #take(request: LockRequest): Promise<HeldLock> {
     const { runtime, queue, events, keeper, present } = this.#parts;
     const since = runtime.now();
     const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
     try {
-      const lease = await queue.acquire({ keys, ...options, site }, this.#isHeldAround());
-      const { fencingToken } = lease;
+      const lease = await queue.acquire(request, this.#isHeldAround());
+      const { observed } = request;
+      if (observed !== undefined) observed.fencingToken = lease.fencingToken;
       if (events.isHeard('acquired'))
-        events.emit('acquired', { keys, fencingToken, waitedMs: waitedMs() });
+        events.emit('acquired', { ...lease.subject, waitedMs: waitedMs() });
       const lock = new HeldLock(lease, keeper);
       // The event loop may have been blocked since the grant.
       lock.assertHeld();
       return lock;
     } catch (error) {
-      if (error instanceof LockNotAcquiredError) {
+      const { keys, mode, origin, site } = request;
+      if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
         const { retryAfterMs } = error;
-        events.emit('refused', { keys, retryAfterMs, waitedMs: waitedMs() });
+        events.emit('refused', { keys, mode, ...origin, retryAfterMs, waitedMs: waitedMs() });
+      }
+      if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
+        const { nodes } = error;
+        events.emit('unavailable', { keys, mode, ...origin, operation: 'acquire', nodes });
       }
       throw present(withStackOf(error, site));
     }
   }
 
-  async open(given: Keys, options: RunOptions, origin: ScopeOrigin): Promise<Scope> {
+  open(given: Keys, options: RunOptions, from: ScopeOrigin): Promise<Scope> {
     const keys = this.#canonical(given);
-    const { parent, site, signal } = origin;
     const known = resolveAcquireOptions(options, this.#parts.options);
+    const { signal } = from;
     const resolved = signal === undefined ? known : { ...known, signal };
+    const asked = { keys, options, resolved };
+    return isTraced() ? this.#openTraced(asked, from) : this.#open(asked, from, undefined);
+  }
+
+  async #openTraced(asked: Asked, from: ScopeOrigin): Promise<Scope> {
+    const { keys, resolved } = asked;
+    const call = { keys, options: resolved, origin: from.origin };
+    const scope = await tracedCall(call, this.#parts, (observed) =>
+      this.#open(asked, from, observed),
+    );
+    scope.section.lock.begun();
+    return scope;
+  }
+
+  async #open(
+    asked: Asked,
+    from: ScopeOrigin,
+    observed: AcquireContext | undefined,
+  ): Promise<Scope> {
+    const { keys, resolved } = asked;
+    const { parent, site, origin } = from;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
       try {
-        const nested = await this.#nest(keys, { options, resolved }, origin);
+        const nested = await this.#nest(asked, from, observed);
         if (nested !== undefined) return nested;
         const sections = resolved.waitMs > 0 ? parent.enclosing() : [];
         if (sections.length > 0) {
@@ -97,7 +149,7 @@ export class Granting {
       }
     }
     try {
-      const lock = await this.#take(keys, resolved, site);
+      const lock = await this.#take({ keys, ...resolved, site, origin, observed });
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();
@@ -121,18 +173,16 @@ export class Granting {
   }
 
   #nest(
-    keys: readonly string[],
-    {
-      options,
-      resolved,
-    }: { readonly options: RunOptions; readonly resolved: ResolvedAcquireOptions },
+    { keys, options, resolved }: Asked,
     { parent, whenBusy }: ScopeOrigin,
+    observed: AcquireContext | undefined,
   ): Promise<Scope | undefined> {
     // Calls side by side in one section are one caller's: not to wait is not to wait for others.
     const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
     const turnWithinMs = whenBusy === 'refuse' ? 0 : waitMs;
     const { scheduler } = this.#parts;
-    return enterNested(this.#owner, keys, { ...resolved, turnWithinMs, scheduler }, parent);
+    const how = { ...resolved, turnWithinMs, scheduler, observed };
+    return enterNested(this.#owner, keys, how, parent);
   }
 }
 

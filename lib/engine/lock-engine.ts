@@ -234,7 +234,11 @@ export class LockEngine {
     throw this.present(new LockLostError({ keys: [key], reason: 'not-held' }));
   }
 
-  /** Calls back for every lock acquired, refused, lost or released by this service. Returns the function that stops it. */
+  /**
+   * Calls back for every event of this service, see `LockEvents`. Returns the function that stops it. The same events of all services of
+   * the process are on channels of `node:diagnostics_channel`, with traces of calls and holds:
+   * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/telemetry.md
+   */
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
     return this.#parts.events.on(name, listener);
   }

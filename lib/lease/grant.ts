@@ -15,8 +15,18 @@ export interface Grant extends LeaseReference {
   readonly othersWait?: boolean | undefined;
 }
 
+/** The decorated method that asks for a lock. */
+export interface LockOrigin {
+  /** `OrdersService.pay` */
+  readonly method?: string;
+  /** Its key templates, joined by `, `; missing when a function makes its keys. */
+  readonly template?: string;
+}
+
 /** How a lease is held, and where it was asked for. */
 export interface LeaseOptions extends HoldingOptions {
+  /** The decorated method that asked for it, if one did. */
+  readonly origin?: LockOrigin | undefined;
   /** Where it was asked for, if that is known. */
   readonly site?: CallSite | undefined;
 }

@@ -1,4 +1,5 @@
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
+import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { LeaseRequest } from '../store/lock-store.js';
@@ -18,6 +19,19 @@ export class HeldLock implements LockHandle {
   get lease(): LeaseRequest {
     const { keys, token, ttlMs } = this.#lease;
     return { keys, token, ttlMs };
+  }
+
+  get subject(): LockSubject {
+    return this.#lease.subject;
+  }
+
+  get hold(): HoldContext | undefined {
+    return this.#lease.hold;
+  }
+
+  /** Its caller has it from now on. */
+  begun(): void {
+    this.#keeper.begun(this.#lease);
   }
 
   get keys(): readonly string[] {
@@ -72,6 +86,11 @@ export class HeldLock implements LockHandle {
 
 /** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
 class BorrowedLock extends HeldLock {
+  /** Its holder has it already. */
+  override begun(): void {
+    return undefined;
+  }
+
   override release(): Promise<boolean> {
     return Promise.resolve(this.isHeld);
   }

@@ -4,13 +4,17 @@ import {
   LockLostError,
   type LockLossReason,
 } from '../errors.js';
+import { HOLD, RELEASE } from '../observe/channels.js';
+import type { ReleaseContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
+import { traced } from '../observe/traced.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseReference, LockStore } from '../store/lock-store.js';
+import type { LeaseReference, LockStore, ReleaseOutcome } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import type { Grant, LeaseOptions } from './grant.js';
+import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
@@ -45,11 +49,12 @@ export class LeaseKeeper {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, scheduler } = dependencies;
+    const { store, scheduler, events } = dependencies;
     this.#leases = new LeaseRegistry(scheduler.runtime);
     this.#renewals = new Renewals({
       store,
       scheduler,
+      events,
       lose: (lease, reason) => {
         this.#lose(lease, reason);
       },
@@ -75,9 +80,18 @@ export class LeaseKeeper {
   /** The next turn under a lease whose holder has given it back. */
   takeTurn(lease: Lease, options: LeaseOptions, now: Instant): Lease {
     const turn = lease.passOn(options, now);
+    turn.follows = lease.hold;
+    const { events } = this.#deps;
+    if (events.isHeard('handedOn'))
+      events.emit('handedOn', { ...turn.subject, previousToken: lease.fencingToken });
     this.#leases.add(turn);
     this.#renewals.add(turn, now, turn.sinceSentMs(now));
     return turn;
+  }
+
+  /** A caller has the lock from now on: publishes that to those who trace it. */
+  begun(lease: Lease): void {
+    if (HOLD.hasSubscribers) beginHold(lease, this.#deps.events.service);
   }
 
   /** Whether this token is a lease of this service, or was one whose keys stay taken. */
@@ -183,38 +197,74 @@ export class LeaseKeeper {
       this.#leases.remove(lease);
       return this.#endings.add(this.#giveBack(lease, heldMs));
     }
-    const { keys, fencingToken } = lease;
-    this.#deps.events.emit('released', { keys, fencingToken, heldMs });
+    this.#released(lease, heldMs);
     return Promise.resolve(true);
   }
 
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
-    const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
-    const { store, events } = this.#deps;
-    let outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
-    // What never left this process was waited for by the store as long as it may.
-    if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
-      outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
-      // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
-      if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
-    }
+    const { keys, longestTtlMs: ttlMs } = lease;
+    const outcome = await (RELEASE.hasSubscribers
+      ? this.#tracedRelease(lease, heldMs)
+      : this.#askForRelease(lease));
     this.#successors?.wake(keys);
     if (outcome.status === 'released') {
-      events.emit('released', { keys, fencingToken, heldMs });
+      this.#released(lease, heldMs);
       return true;
     }
     if (outcome.status === 'not-held') {
       // Lost before, only nobody had noticed.
       lease.lose('released-elsewhere');
-      events.emit('lost', { keys, fencingToken, reason: 'released-elsewhere' });
+      this.#reportLoss(lease, 'released-elsewhere');
       return false;
     }
     this.discard(lease, ttlMs, lease.keepMs);
+    endHold(lease, { outcome: 'released', heldMs });
     const { nodes } = outcome;
+    const { events } = this.#deps;
+    if (events.isHeard('unavailable'))
+      events.emit('unavailable', { ...lease.subject, operation: 'release', nodes });
     const failure = new LockStoreUnavailableError({ operation: 'release', keys, nodes });
     const error = this.#deps.present(failure);
     this.#deps.onReleaseFailed(error);
     throw error;
+  }
+
+  async #askForRelease(lease: Lease): Promise<ReleaseOutcome> {
+    const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
+    const { store } = this.#deps;
+    const outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
+    // What never left this process was waited for by the store as long as it may.
+    if (outcome.status !== 'unavailable' || outcome.sent === false || lease.validForMs <= 0)
+      return outcome;
+    const second = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
+    // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
+    return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
+  }
+
+  #tracedRelease(lease: Lease, heldMs: number): Promise<ReleaseOutcome> {
+    const { service } = this.#deps.events;
+    const context: ReleaseContext = {
+      ...(service !== undefined && { service }),
+      ...lease.subject,
+      heldMs,
+    };
+    return traced(RELEASE, context, async () => {
+      const outcome = await this.#askForRelease(lease);
+      context.outcome = outcome.status === 'not-held' ? 'lost' : outcome.status;
+      return outcome;
+    });
+  }
+
+  #released(lease: Lease, heldMs: number): void {
+    const { events } = this.#deps;
+    if (events.isHeard('released')) events.emit('released', { ...lease.subject, heldMs });
+    endHold(lease, { outcome: 'released', heldMs });
+  }
+
+  #reportLoss(lease: Lease, reason: LockLossReason): void {
+    this.#deps.events.emit('lost', { ...lease.subject, reason });
+    const heldMs = Math.round(lease.heldForMs(this.#now()));
+    endHold(lease, { outcome: 'lost', heldMs, reason });
   }
 
   #throwIfLost(lease: Lease): void {
@@ -229,9 +279,8 @@ export class LeaseKeeper {
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
     if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, lease.keepMs);
-    const { keys, fencingToken } = lease;
-    this.#deps.events.emit('lost', { keys, fencingToken, reason });
-    this.#successors?.wake(keys);
+    this.#reportLoss(lease, reason);
+    this.#successors?.wake(lease.keys);
   }
 
   #now(): Instant {

@@ -1,4 +1,5 @@
 import { LockLostError, type LockLossReason, type LockLostReason } from '../errors.js';
+import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
 import { endsWhenDone, validityMs, type Grant, type LeaseOptions } from './grant.js';
@@ -80,6 +81,10 @@ export class Lease implements LeaseReference {
   onDue: (() => void) | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;
+  /** What is published of it while somebody subscribes to that. */
+  hold: HoldContext | undefined;
+  /** What is published of the turn before. */
+  follows: HoldContext | undefined;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
@@ -98,6 +103,12 @@ export class Lease implements LeaseReference {
     this.renewing = previous?.renewing;
     this.#clock = clock;
     this.#clockDrift = clockDrift;
+  }
+
+  /** For events and traces: built when somebody hears them. */
+  get subject(): LockSubject & { readonly fencingToken: number } {
+    const { keys, token, fencingToken } = this;
+    return { keys, mode: holdModeOf(token), ...this.options.origin, fencingToken };
   }
 
   /** The next turn: a lock of its own, with what is left of the validity. */

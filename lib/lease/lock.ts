@@ -1,3 +1,4 @@
+import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseRequest } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -46,6 +47,12 @@ export interface LockHandle extends Lock {
   readonly isReleased: boolean;
   /** How it is held. */
   readonly mode: HoldMode;
+  /** What is published of it while somebody subscribes to that; the same of a nested lock. */
+  readonly hold: HoldContext | undefined;
+  /** Its caller has it from now on, as far as those are concerned who trace that. */
+  begun(): void;
+  /** For events. */
+  readonly subject: LockSubject;
   /** What it is called by in the store. */
   readonly lease: LeaseRequest;
   /** For work nested in that of the holder: the same lock, which it cannot give back. */

@@ -1,5 +1,9 @@
-import type { LockLossReason } from '../errors.js';
-import type { ExtendOutcome, LockStore } from '../store/lock-store.js';
+import type { LockLossReason, NodeFailure } from '../errors.js';
+import { RENEW } from '../observe/channels.js';
+import type { RenewContext, RenewedLease } from '../observe/contexts.js';
+import type { LockEventHub } from '../observe/lock-events.js';
+import { traced } from '../observe/traced.js';
+import type { ExtendOutcome, LeaseRenewal, LockStore } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
@@ -18,6 +22,7 @@ const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
   /** Ends a lease whose time is over, or that the store says is lost. */
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
 }
@@ -91,7 +96,10 @@ export class Renewals {
       fencingToken: lease.tenure.lastToken,
       validForMs: lease.validForMsAt(sentAt),
     }));
-    const renewal = this.#deps.store.extend(requests).then((outcomes) => {
+    const asked = RENEW.hasSubscribers
+      ? this.#traced(batch, requests)
+      : this.#deps.store.extend(requests);
+    const renewal = asked.then((outcomes) => {
       const now = this.#deps.scheduler.runtime.now();
       batch.forEach(({ tenure }, index) => {
         // It may have been passed on meanwhile.
@@ -112,6 +120,24 @@ export class Renewals {
     }
     this.#watch(batch, renewal, answerMs);
     return renewal;
+  }
+
+  #traced(
+    batch: readonly Lease[],
+    requests: readonly LeaseRenewal[],
+  ): Promise<readonly ExtendOutcome[]> {
+    const { events, store } = this.#deps;
+    const signed = events.service === undefined ? {} : { service: events.service };
+    const leases: RenewedLease[] = batch.map(({ subject }) => ({ ...signed, ...subject }));
+    const context: RenewContext = { ...signed, leases };
+    return traced(RENEW, context, async () => {
+      const outcomes = await store.extend(requests);
+      for (const [index, lease] of leases.entries()) {
+        const status = outcomes[index]?.status ?? 'unavailable';
+        lease.outcome = status === 'extended' ? 'renewed' : status;
+      }
+      return outcomes;
+    });
   }
 
   /** One entry for the whole batch: nearly always the answer is there long before. */
@@ -135,13 +161,27 @@ export class Renewals {
     else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
+      const { events } = this.#deps;
+      if (events.isHeard('renewed'))
+        events.emit('renewed', { ...lease.subject, remainingMs: remainingMs(lease, sent.now) });
       this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime), sent.now);
     } else {
-      lease.endanger();
+      this.#endanger(lease, outcome.nodes, sent.now);
       this.#plan(lease, retryDelayMs(lease.ttlMs), sent.now);
     }
   }
+
+  #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {
+    const { events } = this.#deps;
+    const isNew = lease.state.status === 'held';
+    lease.endanger();
+    if (isNew && events.isHeard('jeopardy'))
+      events.emit('jeopardy', { ...lease.subject, remainingMs: remainingMs(lease, now), nodes });
+  }
 }
+
+const remainingMs = (lease: Lease, now: Instant): number =>
+  Math.max(0, Math.floor(lease.validForMsAt(now)));
 
 /** A renewal that was sent. */
 interface Sent {

@@ -30,7 +30,7 @@ export class LockService extends LockEngine {
     { name, runtime = systemRuntime }: LockServiceSettings = {},
   ) {
     const log = new Logger('Holdfast');
-    super(options, { runtime, log });
+    super(options, { runtime, log, name: textOf(name) });
     this.#logger = log;
     this.name = name;
   }
@@ -88,3 +88,6 @@ export class LockService extends LockEngine {
     );
   }
 }
+
+const textOf = (name: string | symbol | undefined): string | undefined =>
+  typeof name === 'symbol' ? (name.description ?? 'symbol') : name;

@@ -1,49 +1,86 @@
-import { LockConfigurationError, type LockLossReason } from '../errors.js';
+import { LockConfigurationError, type LockLossReason, type NodeFailure } from '../errors.js';
+import { EVENTS } from './channels.js';
+import type { LockSubject } from './contexts.js';
 import type { Log } from './log.js';
 
-/** What a `LockService` reports; see `LockService.on`. Keys are without `keyPrefix`. */
+/**
+ * What a `LockService` reports; see `LockService.on`. Each event is also published on the channel `holdfast:<event>` of Node's
+ * `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-on`. Durations are in milliseconds.
+ */
 export interface LockEvents {
+  /** A call begins to wait: the lock is held by somebody else, or the store does not answer. */
+  readonly waiting: LockSubject & { readonly because: 'held' | 'unavailable' };
   /** A lock was granted. */
-  readonly acquired: {
-    readonly keys: readonly string[];
-    readonly fencingToken: number;
-    readonly waitedMs: number;
-  };
+  readonly acquired: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
   /** A lock was not granted, because somebody else holds it. */
-  readonly refused: {
-    readonly keys: readonly string[];
-    readonly retryAfterMs: number;
-    readonly waitedMs: number;
+  readonly refused: LockSubject & { readonly retryAfterMs: number; readonly waitedMs: number };
+  /** A lock was not granted, or not given back, because the store did not answer. */
+  readonly unavailable: LockSubject & {
+    readonly operation: 'acquire' | 'release';
+    readonly nodes: readonly NodeFailure[];
+  };
+  /** A lock was renewed. */
+  readonly renewed: LockSubject & { readonly fencingToken: number; readonly remainingMs: number };
+  /** A renewal failed. The lock is still held for `remainingMs`, and lost then unless a renewal succeeds. */
+  readonly jeopardy: LockSubject & {
+    readonly fencingToken: number;
+    readonly remainingMs: number;
+    readonly nodes: readonly NodeFailure[];
   };
   /** A lock that was held is held no longer, and nobody released it through its handle. */
-  readonly lost: {
-    readonly keys: readonly string[];
-    readonly fencingToken: number;
-    readonly reason: LockLossReason;
-  };
+  readonly lost: LockSubject & { readonly fencingToken: number; readonly reason: LockLossReason };
   /** A lock was released by its holder. */
-  readonly released: {
-    readonly keys: readonly string[];
+  readonly released: LockSubject & { readonly fencingToken: number; readonly heldMs: number };
+  /** A lock was released and given to the next caller of this process, without the store. `template` and `method` are that caller's. */
+  readonly handedOn: LockSubject & {
     readonly fencingToken: number;
-    readonly heldMs: number;
+    /** Of the lock that was released. */
+    readonly previousToken: number;
   };
+  /** An attempt at work that is to be done once began or ended. */
+  readonly once: LockSubject & OnceProgress;
 }
+
+/** What became of an attempt. */
+export type OnceProgress =
+  | { readonly phase: 'began'; readonly attempt: number }
+  | {
+      readonly phase: 'ended';
+      readonly attempt: number;
+      /** `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt decides. */
+      readonly outcome: 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
+    };
 
 export type LockEventName = keyof LockEvents;
 export type LockEventListener<Name extends LockEventName> = (event: LockEvents[Name]) => void;
 
-/** Tells listeners what happens to locks. A listener that throws is logged and disturbs neither locks nor other listeners. */
+/** An event before its service is named. */
+type Unsigned<Event> = Event extends unknown ? Omit<Event, 'service'> : never;
+
+/**
+ * Tells what happens to locks: to listeners, and to subscribers of the channels. A listener that throws is logged and disturbs neither
+ * locks nor other listeners.
+ */
 export class LockEventHub {
+  /** The name of the service, if it has one. */
+  readonly service: string | undefined;
   readonly #log: Log;
   readonly #listeners: { readonly [Name in LockEventName]: Set<LockEventListener<Name>> } = {
+    waiting: new Set(),
     acquired: new Set(),
     refused: new Set(),
+    unavailable: new Set(),
+    renewed: new Set(),
+    jeopardy: new Set(),
     lost: new Set(),
     released: new Set(),
+    handedOn: new Set(),
+    once: new Set(),
   };
 
-  constructor(log: Log) {
+  constructor(log: Log, service?: string) {
     this.#log = log;
+    this.service = service;
   }
 
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
@@ -62,12 +99,14 @@ export class LockEventHub {
     };
   }
 
-  /** Whether anybody listens. Where it takes a look at the clock to make an event, one that nobody hears is not made. */
+  /** Whether anybody listens. An event that nobody hears is not made. */
   isHeard(name: LockEventName): boolean {
-    return this.#listeners[name].size > 0;
+    return this.#listeners[name].size > 0 || EVENTS[name].hasSubscribers;
   }
 
-  emit<Name extends LockEventName>(name: Name, event: LockEvents[Name]): void {
+  emit<Name extends LockEventName>(name: Name, facts: Unsigned<LockEvents[Name]>): void {
+    const { service } = this;
+    const event = (service === undefined ? facts : { service, ...facts }) as LockEvents[Name];
     const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
     for (const listener of listeners) {
       try {
@@ -76,5 +115,6 @@ export class LockEventHub {
         this.#log.error(`A listener of the "${name}" event threw`, error);
       }
     }
+    if (EVENTS[name].hasSubscribers) EVENTS[name].publish(event);
   }
 }

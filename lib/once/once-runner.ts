@@ -1,9 +1,10 @@
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Holding } from '../sections/holding.js';
-import type { Lock } from '../lease/lock.js';
+import type { Lock, LockHandle } from '../lease/lock.js';
 import type { Section } from '../sections/section.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
+import type { LockEventHub, OnceProgress } from '../observe/lock-events.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceStore } from '../store/once-store.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -25,6 +26,7 @@ import { errorText, valueAsJson } from './texts.js';
 interface Dependencies {
   readonly store: { readonly once?: OnceStore | undefined };
   readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
   readonly nodeTimeoutMs: number;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
@@ -164,6 +166,7 @@ export class OnceRunner {
     const isLastAttempt = attempt >= options.attempts;
     const context: OnceAttempt = { attempt, isLastAttempt, lock, signal: ends.signal };
     this.#attempts.set(section, context);
+    this.#report(lock, { phase: 'began', attempt });
 
     let value: T;
     try {
@@ -171,13 +174,20 @@ export class OnceRunner {
     } catch (error) {
       await section.close();
       await this.#failed(running, lock, error);
+      const outcome = error instanceof NonRetryableError ? 'final' : 'failed';
+      this.#report(lock, { phase: 'ended', attempt, outcome });
       throw error;
     } finally {
       // What it has left running belongs to the work.
       await section.close();
       ends.unlink();
     }
-    const counts = await this.#done(running, lock, value);
+    const counts = await this.#done(running, lock, value).catch((error: unknown) => {
+      this.#report(lock, { phase: 'ended', attempt, outcome: 'unavailable' });
+      throw error;
+    });
+    const outcome = counts ? 'completed' : 'superseded';
+    this.#report(lock, { phase: 'ended', attempt, outcome });
     return counts
       ? ({ outcome: 'completed', attempts: attempt, value } as const)
       : ({ outcome: 'superseded', attempts: attempt } as const);
@@ -235,6 +245,11 @@ export class OnceRunner {
         () => this.#account.tell(running, end, text),
       ),
     );
+  }
+
+  #report(lock: LockHandle, progress: OnceProgress): void {
+    const { events } = this.#deps;
+    if (events.isHeard('once')) events.emit('once', { ...lock.subject, ...progress });
   }
 
   #leave(running: Running): void {

@@ -2,6 +2,8 @@ import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LeaseOptions } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
+import type { AcquireContext } from '../observe/contexts.js';
+import type { LockEventHub } from '../observe/lock-events.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { onAbort } from './on-abort.js';
@@ -13,9 +15,16 @@ export interface LockRequest extends LeaseOptions {
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly mode: HoldMode;
+  /** What is published of the call while somebody subscribes to that. */
+  readonly observed?: AcquireContext | undefined;
 }
 
 type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: number) => Error;
+
+interface CallerDependencies {
+  readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
+}
 
 /** Somebody who waits for a lock: until it is granted, the wait is over, or its signal aborts. */
 export class Caller {
@@ -26,6 +35,7 @@ export class Caller {
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #scheduler: Scheduler;
+  readonly #events: LockEventHub;
   /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
@@ -35,8 +45,9 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, scheduler: Scheduler, refusal: Refusal) {
+  constructor(request: LockRequest, { scheduler, events }: CallerDependencies, refusal: Refusal) {
     this.request = request;
+    this.#events = events;
     this.#since = scheduler.runtime.now();
     this.#refusal = refusal;
     this.#scheduler = scheduler;
@@ -71,8 +82,19 @@ export class Caller {
     const giveUp = (): void => {
       this.giveUp();
     };
-    if (leftMs <= 0) giveUp();
-    else this.#timeout = this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
+    if (leftMs <= 0) {
+      giveUp();
+      return;
+    }
+    this.#timeout = this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
+    this.#reportWait(outcome.status);
+  }
+
+  #reportWait(because: 'held' | 'unavailable'): void {
+    const { keys, mode, origin, observed } = this.request;
+    if (observed !== undefined) observed.hasWaited = true;
+    if (this.#events.isHeard('waiting'))
+      this.#events.emit('waiting', { keys, mode, ...origin, because });
   }
 
   /** The wait is over. */

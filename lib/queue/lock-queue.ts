@@ -7,6 +7,7 @@ import {
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Successors } from '../lease/successors.js';
+import type { LockEventHub } from '../observe/lock-events.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type { Held, LineCall, LockStore, Unavailable } from '../store/lock-store.js';
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
@@ -24,6 +25,7 @@ type IsHeldAround = (key: string) => boolean;
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
   readonly clockDrift: number;
   readonly handoff: Handoff;
   /** Adopts a grant in the moment in which it comes, so that no lease is ever without somebody who ends it. */
@@ -155,7 +157,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const caller = new Caller(request, this.#deps.scheduler, (...facts) =>
+    const caller = new Caller(request, this.#deps, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
     const name = nameOf(request.keys, request.mode);

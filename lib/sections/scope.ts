@@ -1,5 +1,6 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
+import type { AcquireContext } from '../observe/contexts.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -74,6 +75,8 @@ interface NestedOptions {
   readonly reentrant: boolean;
   readonly mode: HoldMode;
   readonly signal: AbortSignal | undefined;
+  /** What is published of the call while somebody subscribes to that. */
+  readonly observed?: AcquireContext | undefined;
   /** How long to wait for its turn: 0 does not wait. */
   readonly turnWithinMs: number;
   readonly scheduler: Scheduler;
@@ -92,8 +95,13 @@ export async function enterNested(
   options: NestedOptions,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
+  const { observed } = options;
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
+      if (observed !== undefined) {
+        observed.nested = true;
+        observed.fencingToken = section.lock.fencingToken;
+      }
       if (!options.reentrant) {
         const problem = `${quoteKeys(keys)} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
@@ -115,6 +123,7 @@ export async function enterNested(
       leave();
       // Given back while it waited for its turn, or lost.
       if (section.isOpen) nested.lock.assertHeld();
+      if (observed !== undefined) observed.nested = false;
     } else if (section.overlaps(keys)) {
       const problem =
         `${quoteKeys(keys)} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +

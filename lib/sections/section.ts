@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { onAbort } from '../queue/on-abort.js';
+import { WORK } from '../observe/channels.js';
 import type { LockHandle } from '../lease/lock.js';
 
 const current = new AsyncLocalStorage<Section>();
@@ -42,7 +43,12 @@ export class Section {
 
   /** Calls `work` with this section as its async context. */
   inside<T>(work: () => T): T {
-    return current.run(this, work);
+    if (!WORK.hasSubscribers) return current.run(this, work);
+    const { hold } = this.lock;
+    // Work under the same lock has the async context already, and may have put its own on top of it.
+    if (hold === undefined || current.getStore()?.lock.hold === hold)
+      return current.run(this, work);
+    return WORK.runStores(hold, () => current.run(this, work));
   }
 
   /** From the innermost outwards: the open sections, of one owner or of all, that this one stands in, itself included. */

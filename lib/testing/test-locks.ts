@@ -1,13 +1,15 @@
 import { canonicalKeys } from '../key/index.js';
-import type { LockEventName, LockEvents } from '../observe/lock-events.js';
+import type { LockEvents } from '../observe/lock-events.js';
 import type { LockService } from '../nest/lock.service.js';
 import type { AttemptEnd } from '../store/once-store.js';
 import type { TestLockStore } from './test-lock-store.js';
 
+type RecordedEvent = 'acquired' | 'refused' | 'lost' | 'released';
+
 /** One thing that happened to a lock. */
 export type RecordedLockEvent = {
-  readonly [Name in LockEventName]: { readonly event: Name } & LockEvents[Name];
-}[LockEventName];
+  readonly [Name in RecordedEvent]: { readonly event: Name } & LockEvents[Name];
+}[RecordedEvent];
 
 /**
  * In a test: makes keys look held, lost or unavailable, and tells what was locked. After the shutdown of its service only that can be

@@ -60,7 +60,7 @@ describe('acquire', () => {
     answer.resolve(undefined);
     const lock = await acquiring;
     expect(lock).toMatchObject({ keys: ['key'], fencingToken: 7 });
-    expect(heard).toEqual([{ keys: ['key'], fencingToken: 7, waitedMs: 30 }]);
+    expect(heard).toEqual([{ keys: ['key'], mode: 'exclusive', fencingToken: 7, waitedMs: 30 }]);
     expect(await lock.release()).toBe(true);
     stop();
     await (await locks.acquire('key')).release();
@@ -76,7 +76,12 @@ describe('acquire', () => {
     await clock.advance(310); // several timers share one
     expect(await outcome).toBeInstanceOf(LockNotAcquiredError);
     expect(heard).toEqual([
-      { keys: ['key'], retryAfterMs: expect.any(Number), waitedMs: expect.any(Number) },
+      {
+        keys: ['key'],
+        mode: 'exclusive',
+        retryAfterMs: expect.any(Number),
+        waitedMs: expect.any(Number),
+      },
     ]);
     expect(heard[0]?.waitedMs).toBeGreaterThanOrEqual(300);
     expect(heard[0]?.retryAfterMs).toBe(((await outcome) as LockNotAcquiredError).retryAfterMs);

@@ -97,7 +97,9 @@ describe('a lease that is held', () => {
     await clock.advance(10);
     expect(store.extended).toEqual([]);
     expect(reasonOf(signal)).toBe('expired');
-    expect(lost).toEqual([{ keys: ['key'], fencingToken: 1, reason: 'expired' }]);
+    expect(lost).toEqual([
+      { keys: ['key'], mode: 'exclusive', fencingToken: 1, reason: 'expired' },
+    ]);
   });
 
   it('ends when maxHold is over, and is given back then', async () => {
@@ -195,7 +197,7 @@ describe('a lease that is lost', () => {
       store.onExtend = () => ({ status: 'lost', reason });
       await clock.advance(400);
       expect(reasonOf(signal)).toBe(reason);
-      expect(lost).toEqual([{ keys: ['key'], fencingToken: 1, reason }]);
+      expect(lost).toEqual([{ keys: ['key'], mode: 'exclusive', fencingToken: 1, reason }]);
       expect(lock.isHeld).toBe(false);
       expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ reason }));
       expect(await lock.release()).toBe(false);
@@ -347,7 +349,7 @@ describe('release', () => {
     expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
     expect(await lock.release()).toBe(true);
     expect(store.released).toHaveLength(1);
-    expect(released).toEqual([{ keys: ['key'], fencingToken: 1, heldMs: 100 }]);
+    expect(released).toEqual([{ keys: ['key'], mode: 'exclusive', fencingToken: 1, heldMs: 100 }]);
     expect(lock.isHeld).toBe(false);
     expect(signal.aborted).toBe(false);
     expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ reason: 'released' }));

@@ -89,8 +89,8 @@ describe('a turn that was given back', () => {
     await clock.advance(50);
     await lock.release();
     expect(released).toEqual([
-      { keys: ['key'], fencingToken: 10, heldMs: 200 },
-      { keys: ['key'], fencingToken: 11, heldMs: 50 },
+      { keys: ['key'], mode: 'exclusive', fencingToken: 10, heldMs: 200 },
+      { keys: ['key'], mode: 'exclusive', fencingToken: 11, heldMs: 50 },
     ]);
     expect(store.released).toHaveLength(1);
   });

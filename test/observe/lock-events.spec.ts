@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from '../../lib/errors.js';
+import { EVENTS } from '../../lib/observe/channels.js';
 import { LockEventHub, type LockEventName } from '../../lib/observe/lock-events.js';
 
-const REFUSED = { keys: ['key'], retryAfterMs: 1, waitedMs: 0 };
+const REFUSED = { keys: ['key'], mode: 'exclusive', retryAfterMs: 1, waitedMs: 0 } as const;
+
+const NAMES = Object.keys(EVENTS) as LockEventName[];
 
 function setUp() {
   const logged: unknown[][] = [];
@@ -14,24 +17,20 @@ function setUp() {
 }
 
 describe('the events of locks', () => {
-  it.each<LockEventName>(['acquired', 'refused', 'lost', 'released'])(
-    'reach those who listen to them (%s), and nobody else',
-    (name) => {
-      const { hub } = setUp();
-      const heard: unknown[] = [];
-      hub.on(name, (event) => void heard.push(event));
-      for (const each of ['acquired', 'refused', 'lost', 'released'] as const)
-        hub.emit(each, { name: each } as never);
-      expect(heard).toEqual([{ name }]);
-    },
-  );
+  it.each(NAMES)('reach those who listen to them (%s), and nobody else', (name) => {
+    const { hub } = setUp();
+    const heard: unknown[] = [];
+    hub.on(name, (event) => void heard.push(event));
+    for (const each of NAMES) hub.emit(each, { name: each } as never);
+    expect(heard).toEqual([{ name }]);
+  });
 
   it('of another name do not exist', () => {
     const { hub } = setUp();
     const listen = (): unknown => hub.on('taken' as LockEventName, () => undefined);
     expect(listen).toThrow(LockConfigurationError);
     expect(listen).toThrow(
-      'There is no event "taken". The events are acquired, refused, lost, released.',
+      'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, handedOn, once.',
     );
   });
 

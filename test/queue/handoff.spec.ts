@@ -187,10 +187,15 @@ describe('callers of one process', () => {
     const keys = ['key'];
     const tokens = [0, 1, 2].map((turn) => holder.fencingToken + turn);
     expect(service.acquired).toEqual(
-      tokens.map((fencingToken, turn) => ({ keys, fencingToken, waitedMs: turn * 50 })),
+      tokens.map((fencingToken, turn) => ({
+        keys,
+        mode: 'exclusive',
+        fencingToken,
+        waitedMs: turn * 50,
+      })),
     );
     expect(service.released).toEqual(
-      tokens.map((fencingToken) => ({ keys, fencingToken, heldMs: 50 })),
+      tokens.map((fencingToken) => ({ keys, mode: 'exclusive', fencingToken, heldMs: 50 })),
     );
     expect(service.leases).toHaveLength(1);
   });
@@ -480,7 +485,9 @@ describe('a lease that was passed on', () => {
     await service.clock.advance(501);
     await down;
     expect(lock?.isHeld).toBe(false);
-    expect(service.lost).toEqual([{ keys: ['key'], fencingToken: 10_001, reason: 'shutdown' }]);
+    expect(service.lost).toEqual([
+      { keys: ['key'], mode: 'exclusive', fencingToken: 10_001, reason: 'shutdown' },
+    ]);
     expect(service.writtenBack).toHaveLength(1);
     expect(service.clock.timers).toBe(0);
   });
@@ -548,7 +555,12 @@ describe('the renewal of a lease that is passed on', () => {
     await service.clock.advance(60);
     expect(lock.isHeld).toBe(false);
     expect(service.lost).toEqual([
-      { keys: ['key'], fencingToken: lock.fencingToken, reason: 'store-unavailable' },
+      {
+        keys: ['key'],
+        mode: 'exclusive',
+        fencingToken: lock.fencingToken,
+        reason: 'store-unavailable',
+      },
     ]);
     expect((await last).fencingToken).toBe(20_000);
     await (await last).release();
@@ -565,7 +577,7 @@ describe('the renewal of a lease that is passed on', () => {
     expect(lock.isHeld).toBe(false);
     expect(holder.signal.aborted).toBe(false);
     expect(service.lost).toEqual([
-      { keys: ['key'], fencingToken: lock.fencingToken, reason: 'stolen' },
+      { keys: ['key'], mode: 'exclusive', fencingToken: lock.fencingToken, reason: 'stolen' },
     ]);
     let isHandedOut = false;
     void last.then(() => (isHandedOut = true));
@@ -653,7 +665,9 @@ describe('a turn', () => {
     await service.clock.advance(60);
     expect(lock.isHeld).toBe(false);
     expect(service.leases).toHaveLength(1);
-    expect(service.lost).toEqual([{ keys: ['key'], fencingToken: 10_001, reason: 'max-hold' }]);
+    expect(service.lost).toEqual([
+      { keys: ['key'], mode: 'exclusive', fencingToken: 10_001, reason: 'max-hold' },
+    ]);
   });
 
   it('of a caller without maxHold is not ended by the one before', async () => {

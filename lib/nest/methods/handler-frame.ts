@@ -166,7 +166,8 @@ export class HandlerFrame {
         });
       }
       const site = { place: locked.name };
-      const scope = await service.openScope(keys, run, { site, signal });
+      const { origin } = locked;
+      const scope = await service.openScope(keys, run, { site, signal, origin });
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -182,7 +183,8 @@ export class HandlerFrame {
     const { section, lock } = await this.#acquired(call);
     this.#abandoned.signal.throwIfAborted();
     const keys = locked.needsArguments ? this.#keysOf(call) : lock.keys;
-    return service.openScope(keys, locked.locking.in(this.feature).nested, { parent: section });
+    const { origin, locking } = locked;
+    return service.openScope(keys, locking.in(this.feature).nested, { parent: section, origin });
   }
 
   #keysOf(call: Invocation): readonly string[] {

@@ -96,8 +96,9 @@ export class LockedCall {
     const feature = this.#frame === undefined ? featureOf(this.#call.self) : this.#frame.feature;
     const call = feature === undefined ? this.#call : { ...this.#call, feature };
     const keys = service.keysOf(this.#locked, call, this.#frame?.request);
-    const origin = { parent: this.#section, site: this.#site, signal };
-    return service.openScope(keys, this.#locked.locking.in(feature).run, origin);
+    const { origin, locking } = this.#locked;
+    const from = { parent: this.#section, site: this.#site, signal, origin };
+    return service.openScope(keys, locking.in(feature).run, from);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type RequestValues,
 } from '../../key/index.js';
 import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
+import type { LockOrigin } from '../../lease/grant.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
@@ -77,6 +78,8 @@ export class LockedMethod {
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
+  /** For events and traces. */
+  readonly origin: LockOrigin;
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
@@ -98,11 +101,13 @@ export class LockedMethod {
     this.locking = new Locking(options, decorator);
     this.slot = slotFor(options.instance);
     if (typeof key === 'function') {
+      this.origin = Object.freeze({ method: this.name });
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
       this.needsArguments = true;
       return;
     }
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
+    this.origin = Object.freeze({ method: this.name, template: templates.join(', ') });
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     this.#keys = templates.map((template) =>
       parseKeyTemplate(template, {

@@ -1,0 +1,59 @@
+import {
+  LockDeadlockError,
+  LockNotAcquiredError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+} from '../errors.js';
+import type { LockOrigin } from '../lease/grant.js';
+import { ACQUIRE, HOLD } from '../observe/channels.js';
+import type { AcquireContext } from '../observe/contexts.js';
+import type { LockEventHub } from '../observe/lock-events.js';
+import { traced } from '../observe/traced.js';
+import type { ResolvedAcquireOptions } from '../options/acquire-options.js';
+import { elapsedMs } from '../time/clock.js';
+import type { Runtime } from '../time/runtime.js';
+
+/** What a call asks for. */
+export interface Asked {
+  readonly keys: readonly string[];
+  readonly options: ResolvedAcquireOptions;
+  readonly origin: LockOrigin | undefined;
+}
+
+/** Whether anybody traces calls for locks, or how long they are held. */
+export const isTraced = (): boolean => ACQUIRE.hasSubscribers || HOLD.hasSubscribers;
+
+/** Publishes a call for a lock, from its beginning to its end. */
+export function tracedCall<T>(
+  { keys, options, origin }: Asked,
+  { events, runtime }: { readonly events: LockEventHub; readonly runtime: Runtime },
+  call: (context: AcquireContext | undefined) => Promise<T>,
+): Promise<T> {
+  if (!ACQUIRE.hasSubscribers) return call(undefined);
+  const { service } = events;
+  const context: AcquireContext = {
+    ...(service !== undefined && { service }),
+    ...{ keys, mode: options.mode, ...origin, nested: false, hasWaited: false },
+  };
+  const since = runtime.now();
+  return traced(ACQUIRE, context, async () => {
+    try {
+      const result = await call(context);
+      context.outcome = 'granted';
+      return result;
+    } catch (error) {
+      context.outcome = outcomeOf(error, options.signal);
+      throw error;
+    } finally {
+      context.waitedMs = Math.round(elapsedMs(since, runtime.now()));
+    }
+  });
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal | undefined): AcquireContext['outcome'] {
+  if (error instanceof LockNotAcquiredError) return 'refused';
+  if (error instanceof LockStoreUnavailableError) return 'unavailable';
+  if (error instanceof LockServiceClosedError) return 'closed';
+  if (error instanceof LockDeadlockError) return 'deadlock';
+  return signal?.aborted === true && error === signal.reason ? 'aborted' : 'failed';
+}

@@ -1,0 +1,62 @@
+import {
+  channel,
+  tracingChannel,
+  type Channel,
+  type TracingChannel,
+} from 'node:diagnostics_channel';
+import type {
+  AcquireContext,
+  HoldContext,
+  ReleaseContext,
+  RenewContext,
+  RequestContext,
+} from './contexts.js';
+import type { LockEventName } from './lock-events.js';
+
+/** A tracing channel whose messages all have one type. */
+export type Tracing<Context extends object> = TracingChannel<unknown, Context>;
+
+const tracing = <Context extends object>(name: string): Tracing<Context> =>
+  tracingChannel<unknown, Context>(`holdfast:${name}`);
+
+/** A call that asks for a lock, with its wait. */
+export const ACQUIRE = tracing<AcquireContext>('acquire');
+
+/** A lock that is held: from its grant to its release or loss. */
+export const HOLD = tracing<HoldContext>('hold');
+
+/** A batch of renewals. */
+export const RENEW = tracing<RenewContext>('renew');
+
+/** A release that the store is asked for. */
+export const RELEASE = tracing<ReleaseContext>('release');
+
+/** One run of a script on one Redis server. */
+export const REQUEST = tracing<RequestContext>('request');
+
+/**
+ * The work under a lock is called by `runStores` of this channel, as often as it is entered: each step of an async iterable, for
+ * instance. The message is the context of the hold. Bind a store to it to give the work an async context.
+ */
+export const WORK: Channel<unknown, HoldContext> = channel('holdfast:work') as Channel<
+  unknown,
+  HoldContext
+>;
+
+/** `handedOn` is `holdfast:handed-on`. */
+export const channelNameOf = (event: string): string =>
+  `holdfast:${event.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** The channel of each event. They are kept here because Node forgets a channel that nobody refers to. */
+export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
+  waiting: channel(channelNameOf('waiting')),
+  acquired: channel(channelNameOf('acquired')),
+  refused: channel(channelNameOf('refused')),
+  unavailable: channel(channelNameOf('unavailable')),
+  renewed: channel(channelNameOf('renewed')),
+  jeopardy: channel(channelNameOf('jeopardy')),
+  lost: channel(channelNameOf('lost')),
+  released: channel(channelNameOf('released')),
+  handedOn: channel(channelNameOf('handedOn')),
+  once: channel(channelNameOf('once')),
+};
