@@ -33,6 +33,8 @@ export default {
     '^nestjs-holdfast$': '<rootDir>/lib/index.ts',
     '^nestjs-holdfast/testing$': '<rootDir>/lib/testing/index.ts',
     '^nestjs-holdfast/swagger$': '<rootDir>/lib/swagger/index.ts',
+    '^nestjs-holdfast/opentelemetry$': '<rootDir>/lib/opentelemetry/index.ts',
+    '^nestjs-holdfast/prometheus$': '<rootDir>/lib/prometheus/index.ts',
   },
   collectCoverageFrom: ['lib/**/*.ts'],
   coverageProvider: 'v8',

@@ -36,7 +36,21 @@ export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
 export type { Clock, Instant } from './time/clock.js';
 export type { Lock } from './lease/lock.js';
-export type { LockEventListener, LockEventName, LockEvents } from './observe/lock-events.js';
+export type {
+  AcquireContext,
+  HoldContext,
+  LockSubject,
+  ReleaseContext,
+  RenewContext,
+  RenewedLease,
+  RequestContext,
+} from './observe/contexts.js';
+export type {
+  LockEventListener,
+  LockEventName,
+  LockEvents,
+  OnceProgress,
+} from './observe/lock-events.js';
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
 export { LockService } from './nest/lock.service.js';
 export type {

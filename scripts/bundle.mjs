@@ -14,7 +14,13 @@ const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const built = join(projectRoot, 'build');
 const target = join(projectRoot, 'dist');
 
-const ENTRIES = ['index', 'testing/index', 'swagger/index'];
+const ENTRIES = [
+  'index',
+  'testing/index',
+  'swagger/index',
+  'opentelemetry/index',
+  'prometheus/index',
+];
 
 /** Other packages, and what has to be CommonJS: its files stand beside the bundle. */
 const outside = {

@@ -36,6 +36,8 @@ const MANIFEST = {
     '.': './lib/index.js',
     './testing': './lib/testing/index.js',
     './swagger': './lib/swagger/index.js',
+    './opentelemetry': './lib/opentelemetry/index.js',
+    './prometheus': './lib/prometheus/index.js',
   },
 };
 

@@ -7,7 +7,7 @@ export const ROOMS = {
   errors: [],
   key: ['errors', 'time'],
   observe: ['errors'],
-  store: ['errors', 'time'],
+  store: ['errors', 'observe', 'time'],
   options: ['errors', 'store'],
   lease: ['errors', 'observe', 'options', 'store', 'time'],
   queue: ['errors', 'lease', 'observe', 'options', 'store', 'time'],
@@ -27,6 +27,8 @@ export const ROOMS = {
   ],
   nest: ['engine', 'errors', 'key', 'lease', 'once', 'options', 'queue', 'sections', 'time'],
   swagger: ['errors'],
+  opentelemetry: ['observe'],
+  prometheus: ['observe'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 

@@ -34,6 +34,12 @@ export class HeldLock implements LockHandle {
     this.#keeper.begun(this.#lease);
   }
 
+  /** Its work has failed. */
+  failed(error: unknown): void {
+    const { hold } = this.#lease;
+    if (hold !== undefined && hold.outcome === undefined) hold.error ??= error;
+  }
+
   get keys(): readonly string[] {
     return this.#lease.keys;
   }
@@ -88,6 +94,11 @@ export class HeldLock implements LockHandle {
 class BorrowedLock extends HeldLock {
   /** Its holder has it already. */
   override begun(): void {
+    return undefined;
+  }
+
+  /** Its holder may live with that. */
+  override failed(): void {
     return undefined;
   }
 

@@ -27,7 +27,7 @@ export function endHold(lease: Lease, { outcome, heldMs, reason }: HoldEnd): voi
   hold.heldMs = heldMs;
   if (reason !== undefined) {
     hold.reason = reason;
-    hold.error = new LockLostError({ keys, reason, fencingToken });
+    hold.error ??= new LockLostError({ keys, reason, fencingToken });
   }
   ended(HOLD, hold);
   // A long line of turns would be kept in memory by its last one.

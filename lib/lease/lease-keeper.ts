@@ -5,14 +5,13 @@ import {
   type LockLossReason,
 } from '../errors.js';
 import { HOLD, RELEASE } from '../observe/channels.js';
-import type { ReleaseContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
-import { traced } from '../observe/traced.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseReference, LockStore, ReleaseOutcome } from '../store/lock-store.js';
+import type { LeaseReference, LockStore } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
+import { askForRelease, askTraced } from './ask-release.js';
 import type { Grant, LeaseOptions } from './grant.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
@@ -203,9 +202,10 @@ export class LeaseKeeper {
 
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
     const { keys, longestTtlMs: ttlMs } = lease;
+    const { store, events } = this.#deps;
     const outcome = await (RELEASE.hasSubscribers
-      ? this.#tracedRelease(lease, heldMs)
-      : this.#askForRelease(lease));
+      ? askTraced(store, lease, { service: events.service, heldMs })
+      : askForRelease(store, lease));
     this.#successors?.wake(keys);
     if (outcome.status === 'released') {
       this.#released(lease, heldMs);
@@ -220,39 +220,12 @@ export class LeaseKeeper {
     this.discard(lease, ttlMs, lease.keepMs);
     endHold(lease, { outcome: 'released', heldMs });
     const { nodes } = outcome;
-    const { events } = this.#deps;
     if (events.isHeard('unavailable'))
       events.emit('unavailable', { ...lease.subject, operation: 'release', nodes });
     const failure = new LockStoreUnavailableError({ operation: 'release', keys, nodes });
     const error = this.#deps.present(failure);
     this.#deps.onReleaseFailed(error);
     throw error;
-  }
-
-  async #askForRelease(lease: Lease): Promise<ReleaseOutcome> {
-    const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
-    const { store } = this.#deps;
-    const outcome = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
-    // What never left this process was waited for by the store as long as it may.
-    if (outcome.status !== 'unavailable' || outcome.sent === false || lease.validForMs <= 0)
-      return outcome;
-    const second = await store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
-    // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
-    return second.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : second;
-  }
-
-  #tracedRelease(lease: Lease, heldMs: number): Promise<ReleaseOutcome> {
-    const { service } = this.#deps.events;
-    const context: ReleaseContext = {
-      ...(service !== undefined && { service }),
-      ...lease.subject,
-      heldMs,
-    };
-    return traced(RELEASE, context, async () => {
-      const outcome = await this.#askForRelease(lease);
-      context.outcome = outcome.status === 'not-held' ? 'lost' : outcome.status;
-      return outcome;
-    });
   }
 
   #released(lease: Lease, heldMs: number): void {

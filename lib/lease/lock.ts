@@ -51,6 +51,8 @@ export interface LockHandle extends Lock {
   readonly hold: HoldContext | undefined;
   /** Its caller has it from now on, as far as those are concerned who trace that. */
   begun(): void;
+  /** Its work has failed, for the same. */
+  failed(error: unknown): void;
   /** For events. */
   readonly subject: LockSubject;
   /** What it is called by in the store. */

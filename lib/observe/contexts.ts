@@ -45,7 +45,7 @@ export interface HoldContext extends LockSubject {
   reason?: LockLossReason | undefined;
   /** In milliseconds. */
   heldMs?: number | undefined;
-  /** Of a lock that was lost: the `LockLostError`. */
+  /** What the work threw, or the `LockLostError`. */
   error?: unknown;
 }
 

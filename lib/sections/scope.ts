@@ -57,6 +57,7 @@ export class Scope {
 
   /** Finishes after an error, and gives that error back. */
   async fail(error: unknown): Promise<unknown> {
+    this.section.lock.failed(error);
     try {
       await this.finish();
     } catch (loss) {

@@ -28,6 +28,7 @@ const lockOf = (key: string): LockHandle => ({
   hold: undefined,
   subject: { keys: [key], mode: 'exclusive' },
   begun: () => undefined,
+  failed: () => undefined,
   assertHeld: () => undefined,
   extend: () => Promise.resolve(),
   release: () => Promise.resolve(true),

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { Scheduler } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
+import { REQUEST } from '../../../observe/channels.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Malformed, Script, ScriptCall } from '../scripts/script.js';
 import { failuresOf, type Fail } from './failure.js';
@@ -8,6 +9,7 @@ import { errorOfCall } from './foreign-data.js';
 import { Readiness, type ConnectionEvents, type WhileDown } from './readiness.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
 import { CLOSED, isBroken, isPassing, isReply, messageOf } from './reply-errors.js';
+import { tracedRequest } from './traced-request.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
 
@@ -43,6 +45,7 @@ export class RedisConnection {
   readonly client: RedisClient;
   /** Names this node. */
   readonly failure: Fail;
+  readonly #node: string;
   readonly #readiness: Readiness;
   /** For the time limits of all requests. */
   readonly #scheduler: Scheduler;
@@ -54,6 +57,7 @@ export class RedisConnection {
   constructor(source: RedisSource, { scheduler, ...options }: ConnectionOptions) {
     this.#scheduler = scheduler;
     this.failure = failuresOf(source);
+    this.#node = source.name;
     this.#readiness = new Readiness(source, {
       ...options,
       onAnswer: () => {
@@ -84,6 +88,19 @@ export class RedisConnection {
 
   /** Runs a script by its name, and as a whole where the server does not know it. */
   run(
+    script: Script,
+    call: ScriptCall,
+    timeLimitMs: number,
+    whileDown?: WhileDown,
+  ): Promise<Reply> {
+    if (!REQUEST.hasSubscribers) return this.#run(script, call, timeLimitMs, whileDown);
+    const request = { operation: script.operation, node: this.#node };
+    return tracedRequest(request, this.#scheduler.runtime, () =>
+      this.#run(script, call, timeLimitMs, whileDown),
+    );
+  }
+
+  #run(
     script: Script,
     call: ScriptCall,
     timeLimitMs: number,

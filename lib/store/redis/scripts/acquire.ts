@@ -283,6 +283,11 @@ export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & Batched
     return trimmed(encoded);
   },
   decode,
-  ...script(ACQUIRE),
-  batch: batchOf(ACQUIRE, ACQUIRE_FREE, (first, clockUs) => [GRANTED, clockUs, first, 0]),
+  ...script(ACQUIRE, 'acquire'),
+  batch: batchOf({ lua: ACQUIRE, operation: 'acquire' }, ACQUIRE_FREE, (first, clockUs) => [
+    GRANTED,
+    clockUs,
+    first,
+    0,
+  ]),
 };

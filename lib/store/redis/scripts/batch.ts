@@ -1,4 +1,4 @@
-import { script, type Batch, type ScriptCall, type UsualReply } from './script.js';
+import { script, type Batch, type Script, type ScriptCall, type UsualReply } from './script.js';
 
 /**
  * A script that runs another one for several requests: one call for the client to send, and for the server to begin and to answer (group
@@ -10,9 +10,14 @@ import { script, type Batch, type ScriptCall, type UsualReply } from './script.j
  * `KEYS[key_at[i]]` and `ARGV[arg_at[i]]`.
  * @param usualReply what `one` would have answered in the place of a number that `usual` has put into `replies`
  */
-export const batchOf = (one: string, usual: string, usualReply: UsualReply): Batch => ({
+export const batchOf = (
+  { lua: one, operation }: Pick<Script, 'lua' | 'operation'>,
+  usual: string,
+  usualReply: UsualReply,
+): Batch => ({
   usualReply,
-  ...script(`--[[
+  ...script(
+    `--[[
   KEYS    those of each request, one after the other
   ARGV    1 number of requests; then of each: number of its keys, number of its arguments, its arguments
   Reply   the server's clock in us or 0, then the answers in the same order: a number for a usual one, else that of the script
@@ -46,7 +51,9 @@ for i = 1, count do
   end
 end
 return { clock, unpack(replies) }
-`),
+`,
+    operation,
+  ),
 });
 
 /** The answer to the request with that index; `undefined` for what is no answer to several. */

@@ -110,7 +110,8 @@ function decode(reply: unknown): ExtendReply | Malformed {
 export const extendScript: ScriptWithCodec<ExtendCall, ExtendReply> = {
   encode,
   decode,
-  ...script(`--[[
+  ...script(
+    `--[[
   KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
   ARGV    1 ms for which a fence outlives its lease
           2 longest TTL in ms of the restart guard ('' = none)
@@ -215,5 +216,7 @@ end
 -- At every key it is the server that fails: it was made a replica, for instance.
 if failures == last / 4 then return problem end
 return answers
-`),
+`,
+    'extend',
+  ),
 };

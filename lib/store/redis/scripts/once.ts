@@ -101,7 +101,8 @@ export const onceScript: Script & OnceCodec = {
       : [2, main, once, what, token, owner, lifeMs, call.attempt, call.text ?? '', fencingToken];
   },
   decode,
-  ...script(`--[[
+  ...script(
+    `--[[
   KEYS    main, once
   ARGV    1 what to do
           2 the lease's token
@@ -189,5 +190,7 @@ elseif what == 'final' then store('exhausted', number, what, detail, life)
 elseif what == 'returned' then store('failed', math.max(0, attempt - 1), what, '', life)
 else store('failed', number, what, detail, life) end
 return { 1 }
-`),
+`,
+    'once',
+  ),
 };

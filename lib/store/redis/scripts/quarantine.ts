@@ -50,7 +50,8 @@ export const quarantineScript: ScriptWithCodec<QuarantineCall, QuarantineReply> 
     unknownServer === 'is new' ? 1 : 0,
   ],
   decode: (reply) => (isCount(reply) ? { status: 'answered', leftMs: reply } : malformed(reply)),
-  ...script(`--[[
+  ...script(
+    `--[[
   KEYS    epoch
   ARGV    1 longest TTL in ms
           2 '1' takes a server without an epoch key for one that never granted anything
@@ -61,5 +62,7 @@ if ARGV[2] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then
   return math.ceil(quarantine(KEYS[1], 0) / 1000)
 end
 return math.ceil(quarantine(KEYS[1], tonumber(ARGV[1])) / 1000)
-`),
+`,
+    'quarantine',
+  ),
 };

@@ -33,7 +33,8 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
     return encoded;
   },
   decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
-  ...script(`--[[
+  ...script(
+    `--[[
   KEYS    main, fence, holders of each key
   ARGV    1 token
           2 fencing token
@@ -62,5 +63,7 @@ for i = 1, #KEYS, 3 do
   end
 end
 return raised
-`),
+`,
+    'raise-fence',
+  ),
 };

@@ -199,6 +199,6 @@ export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> & Batched
     return trimmed(encoded);
   },
   decode: (reply) => (isCount(reply) ? { status: 'answered', released: reply } : malformed(reply)),
-  ...script(RELEASE),
-  batch: batchOf(RELEASE, RELEASE_OWN, (released) => released),
+  ...script(RELEASE, 'release'),
+  batch: batchOf({ lua: RELEASE, operation: 'release' }, RELEASE_OWN, (released) => released),
 };

@@ -3,6 +3,8 @@ import type { KeyNames } from './key-names.js';
 
 /** A Lua script and the name Redis keeps it under. */
 export interface Script {
+  /** What it does, for telemetry. */
+  readonly operation: string;
   readonly lua: string;
   readonly sha: string;
   /** The same for several requests in one call (`batch.ts`). */
@@ -39,7 +41,8 @@ export interface Malformed {
 
 export const malformed = (reply: unknown): Malformed => ({ status: 'malformed', reply });
 
-export const script = (lua: string): Script => ({
+export const script = (lua: string, operation = 'other'): Script => ({
+  operation,
   lua,
   sha: createHash('sha1').update(lua).digest('hex'),
 });

@@ -1,0 +1,119 @@
+import type { LockSubject } from './contexts.js';
+
+/** What a metric is counted by. The names of OpenTelemetry; Prometheus has the last part of each, with `_`. */
+export type Label =
+  | 'holdfast.key.template'
+  | 'holdfast.mode'
+  | 'holdfast.outcome'
+  | 'holdfast.reason'
+  | 'holdfast.operation'
+  | 'server.address'
+  | 'server.port';
+
+export type Labels = Partial<Record<Label, string | number>>;
+
+interface Metric {
+  /** Of OpenTelemetry. Prometheus has `holdfast_acquire_duration_seconds` and so on. */
+  readonly name: string;
+  readonly kind: 'histogram' | 'counter' | 'gauge';
+  readonly unit: string;
+  readonly help: string;
+  readonly labels: readonly Label[];
+  /** Of a histogram: upper bounds, in its unit. */
+  readonly buckets?: readonly number[];
+}
+
+const DURATIONS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+];
+
+/** All metrics, for OpenTelemetry and Prometheus alike. */
+export const METRICS = {
+  acquireDuration: {
+    name: 'holdfast.acquire.duration',
+    kind: 'histogram',
+    unit: 's',
+    help: 'How long calls for a lock took, with their wait.',
+    labels: ['holdfast.key.template', 'holdfast.mode', 'holdfast.outcome'],
+    buckets: DURATIONS,
+  },
+  holdDuration: {
+    name: 'holdfast.hold.duration',
+    kind: 'histogram',
+    unit: 's',
+    help: 'How long locks were held.',
+    labels: ['holdfast.key.template', 'holdfast.mode', 'holdfast.outcome'],
+    buckets: DURATIONS,
+  },
+  lockActive: {
+    name: 'holdfast.lock.active',
+    kind: 'gauge',
+    unit: '{lock}',
+    help: 'Locks that this process holds.',
+    labels: ['holdfast.key.template', 'holdfast.mode'],
+  },
+  waiterActive: {
+    name: 'holdfast.waiter.active',
+    kind: 'gauge',
+    unit: '{waiter}',
+    help: 'Calls of this process that wait for a lock.',
+    labels: ['holdfast.key.template', 'holdfast.mode'],
+  },
+  renewals: {
+    name: 'holdfast.renewals',
+    kind: 'counter',
+    unit: '{renewal}',
+    help: 'Renewals of locks, by outcome.',
+    labels: ['holdfast.outcome'],
+  },
+  losses: {
+    name: 'holdfast.losses',
+    kind: 'counter',
+    unit: '{lock}',
+    help: 'Locks that were lost while they were held, by reason.',
+    labels: ['holdfast.key.template', 'holdfast.reason'],
+  },
+  storeRequestDuration: {
+    name: 'holdfast.store.request.duration',
+    kind: 'histogram',
+    unit: 's',
+    help: 'How long requests to Redis took, until the answer or the time limit.',
+    labels: ['holdfast.operation', 'server.address', 'server.port'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  },
+} as const satisfies Record<string, Metric>;
+
+export type MetricId = keyof typeof METRICS;
+
+/** The metrics with values that are added, and those that are read. */
+export type AddedMetric = Exclude<MetricId, ReadMetric>;
+export type ReadMetric = 'lockActive' | 'waiterActive';
+
+/** So many templates and methods have values of their own. */
+const MOST_VALUES = 200;
+
+/** What stands for all others. */
+const OTHER = '_OTHER';
+
+/** Names what a lock is counted under, with a bounded number of values. Keys are never among them. */
+export class SubjectLabels {
+  readonly #known = new Set<string>();
+
+  of({ template, method, mode }: LockSubject): Labels {
+    return {
+      'holdfast.key.template': this.#bounded(template ?? method),
+      'holdfast.mode': modeOf(mode),
+    };
+  }
+
+  #bounded(value: string | undefined): string {
+    if (value === undefined || this.#known.has(value)) return value ?? OTHER;
+    if (this.#known.size >= MOST_VALUES) return OTHER;
+    this.#known.add(value);
+    return value;
+  }
+}
+
+/** A limit may be worked out for each call. */
+export const modeOf = (mode: LockSubject['mode']): string =>
+  mode.startsWith('limit') ? 'limit' : mode;

@@ -1,0 +1,70 @@
+import { Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
+import { MetricsFeed } from '../observe/feed.js';
+import { METRICS, type AddedMetric, type Labels, type ReadMetric } from '../observe/metrics.js';
+import { labelIn, nameIn } from './names.js';
+
+/** Options of `registerLockMetrics`. */
+export interface LockMetricsOptions {
+  /** Default: the global registry of prom-client. */
+  readonly register?: Registry;
+  /** Put before the name of each metric. Default: none. */
+  readonly prefix?: string;
+}
+
+/**
+ * Registers the metrics of all locks of this process with prom-client. Call it once for each registry. Returns what stops it and takes
+ * them out of the registry.
+ *
+ * @throws Error when the registry has one of the metrics already
+ */
+export function registerLockMetrics(options: LockMetricsOptions = {}): () => void {
+  const { register = globalRegister, prefix = '' } = options;
+  const registers = [register];
+  const names: string[] = [];
+  const common = (id: keyof typeof METRICS) => {
+    const { help, labels } = METRICS[id];
+    const name = prefix + nameIn(METRICS[id]);
+    names.push(name);
+    return { name, help, labelNames: labels.map(labelIn), registers };
+  };
+  const histogram = (id: 'acquireDuration' | 'holdDuration' | 'storeRequestDuration') => {
+    const metric = new Histogram({ ...common(id), buckets: [...METRICS[id].buckets] });
+    return metric.observe.bind(metric);
+  };
+  const counter = (id: 'renewals' | 'losses') => {
+    const metric = new Counter(common(id));
+    return metric.inc.bind(metric);
+  };
+  const added: Record<
+    AddedMetric,
+    (labels: Record<string, string | number>, value: number) => void
+  > = {
+    acquireDuration: histogram('acquireDuration'),
+    holdDuration: histogram('holdDuration'),
+    storeRequestDuration: histogram('storeRequestDuration'),
+    renewals: counter('renewals'),
+    losses: counter('losses'),
+  };
+  const feed = new MetricsFeed((metric, value, labels) => {
+    added[metric](labelsIn(labels), value);
+  });
+  const gauge = (id: ReadMetric): void => {
+    new Gauge({
+      ...common(id),
+      collect() {
+        for (const { count, labels } of feed[id]()) this.set(labelsIn(labels), count);
+      },
+    });
+  };
+  gauge('lockActive');
+  gauge('waiterActive');
+  return () => {
+    feed.stop();
+    for (const name of names) register.removeSingleMetric(name);
+  };
+}
+
+const labelsIn = (labels: Labels): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(labels).map(([label, value]) => [labelIn(label as keyof Labels), value]),
+  );
