@@ -17,8 +17,18 @@ import { modeOf } from '../observe/metrics.js';
 
 /** What `runStores` of a channel makes the active context: OpenTelemetry does not give away the store that it has it in. */
 class ActiveContext extends AsyncLocalStorage<Context> {
-  override run<R>(store: Context, callback: (...args: never[]) => R): R {
-    return context.with(store, callback);
+  override run<R>(store: Context, callback: () => R): R;
+  override run<R, Args extends unknown[]>(
+    store: Context,
+    callback: (...args: Args) => R,
+    ...args: Args
+  ): R;
+  override run<R, Args extends unknown[]>(
+    store: Context,
+    callback: (...args: Args) => R,
+    ...args: Args
+  ): R {
+    return context.with(store, () => callback(...args));
   }
 }
 
