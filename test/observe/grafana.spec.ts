@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+import { load } from 'js-yaml';
+import { readFileSync } from 'node:fs';
+import { METRICS } from '../../lib/observe/metrics.js';
+import { labelIn, nameIn } from '../../lib/prometheus/names.js';
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../../docs/grafana/${name}`, import.meta.url), 'utf8');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string };
+}
+
+const { groups } = load(read('alerts.yml')) as {
+  readonly groups: readonly { readonly rules: readonly Rule[] }[];
+};
+const rules = groups.flatMap((group) => group.rules);
+
+const dashboard = JSON.parse(read('holdfast.json')) as {
+  readonly panels: readonly {
+    readonly title: string;
+    readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+  }[];
+};
+
+/** By the name of a series: the labels that it has. */
+const series = new Map<string, readonly string[]>();
+for (const metric of Object.values(METRICS)) {
+  const labels = metric.labels.map(labelIn);
+  const name = nameIn(metric);
+  if (metric.kind === 'histogram') {
+    series.set(`${name}_bucket`, [...labels, 'le']);
+    series.set(`${name}_count`, labels);
+    series.set(`${name}_sum`, labels);
+  } else series.set(name, labels);
+}
+
+/** What Prometheus itself adds. */
+const OF_PROMETHEUS = ['job', 'instance'];
+
+/** What an expression gets wrong. */
+function faultsIn(expr: string): readonly string[] {
+  const names = expr.match(/holdfast_\w+/g) ?? [];
+  const [name = ''] = names;
+  const labels = series.get(name);
+  if (names.length !== 1 || labels === undefined) return [`${names.join()} is no series`];
+  const filtered = [...expr.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, label]) => label);
+  const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+  return [...filtered, ...grouped]
+    .filter((label = '') => ![...labels, ...OF_PROMETHEUS].includes(label))
+    .map((label) => `${name} has no label ${String(label)}`);
+}
+
+describe('the dashboard and the alert rules', () => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))(
+    'name metrics and labels that exist (%s)',
+    (_, { expr, labels, annotations }) => {
+      expect(faultsIn(expr)).toEqual([]);
+      expect(['warning', 'critical']).toContain(labels.severity);
+      expect(annotations.description).not.toBe('');
+      for (const [, label = ''] of annotations.summary.matchAll(/\$labels\.(\w+)/g))
+        expect(expr).toContain(label);
+    },
+  );
+
+  it.each(dashboard.panels.map((panel) => [panel.title, panel] as const))(
+    'show series that exist (%s)',
+    (_, { targets }) => {
+      for (const { expr, legendFormat } of targets) {
+        expect(faultsIn(expr)).toEqual([]);
+        for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
+          expect(expr).toMatch(new RegExp(`by \\([^)]*\\b${label}\\b`));
+      }
+    },
+  );
+
+  it('show every metric', () => {
+    const all = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join();
+    for (const metric of Object.values(METRICS)) expect(all).toContain(nameIn(metric));
+  });
+
+  it('are checked for what does not exist', () => {
+    expect(faultsIn('sum(holdfast_nothing)')).toEqual(['holdfast_nothing is no series']);
+    expect(faultsIn('sum by (key) (holdfast_lock_active{owner="a"})')).toHaveLength(2);
+  });
+});
