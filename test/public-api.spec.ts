@@ -16,6 +16,8 @@ import {
   WorkExhaustedError,
   type LockErrorBody,
 } from 'nestjs-holdfast';
+import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
+import * as prometheus from 'nestjs-holdfast/prometheus';
 import * as swagger from 'nestjs-holdfast/swagger';
 import * as testing from 'nestjs-holdfast/testing';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
@@ -53,6 +55,11 @@ describe('the exports', () => {
       'lockKey',
       'setRetryAfter',
     ]);
+  });
+
+  it('of the entries for telemetry are these', () => {
+    expect(Object.keys(opentelemetry)).toEqual(['observeWithOpenTelemetry']);
+    expect(Object.keys(prometheus)).toEqual(['registerLockMetrics']);
   });
 
   it('of nestjs-holdfast/swagger are these', () => {

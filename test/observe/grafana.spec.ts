@@ -48,7 +48,9 @@ function faultsIn(expr: string): readonly string[] {
   const labels = series.get(name);
   if (names.length !== 1 || labels === undefined) return [`${names.join()} is no series`];
   const filtered = [...expr.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, label]) => label);
-  const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+  const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+    list.split(/,\s*/),
+  );
   return [...filtered, ...grouped]
     .filter((label = '') => ![...labels, ...OF_PROMETHEUS].includes(label))
     .map((label) => `${name} has no label ${String(label)}`);
