@@ -179,7 +179,7 @@ describe.each([
   });
 
   it('tell of a turn that passes inside the process', async () => {
-    const locks = service();
+    const locks = service({ handoff: { tenure: '20s' } });
     const { ends, of } = listen();
     const first = await locks.acquire(key);
     const second = locks.acquire(key);

@@ -106,7 +106,7 @@ async function start(keys = false) {
   );
   const http = await startHttpApp(
     { controllers: [OrdersController], providers: [Orders] },
-    { options: { redis: server.url, nodeTimeout: '200ms' } },
+    { options: { redis: server.url, nodeTimeout: '200ms', handoff: { tenure: '20s' } } },
   );
   const spans = (name: string): readonly ReadableSpan[] =>
     spanExporter.getFinishedSpans().filter((span) => span.name === name);
