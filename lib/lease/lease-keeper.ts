@@ -4,14 +4,14 @@ import {
   LockLostError,
   type LockLossReason,
 } from '../errors.js';
-import { HOLD, RELEASE } from '../observe/channels.js';
+import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseReference, LockStore } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
-import { askForRelease, askTraced } from './ask-release.js';
+import { askForRelease } from './ask-release.js';
 import type { Grant, LeaseOptions } from './grant.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
@@ -203,9 +203,14 @@ export class LeaseKeeper {
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
     const { keys, longestTtlMs: ttlMs } = lease;
     const { store, events } = this.#deps;
-    const outcome = await (RELEASE.hasSubscribers
-      ? askTraced(store, lease, { service: events.service, heldMs })
-      : askForRelease(store, lease));
+    const { service } = events;
+    let outcome = await askForRelease(store, lease, service, heldMs);
+    // What never left this process was waited for by the store as long as it may.
+    if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
+      outcome = await askForRelease(store, lease, service, heldMs);
+      // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
+      if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
+    }
     this.#successors?.wake(keys);
     if (outcome.status === 'released') {
       this.#released(lease, heldMs);
