@@ -362,6 +362,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
         const { fencingToken } = lock;
         expect(await lost.promise).toEqual({
           keys: [key],
+          mode: 'exclusive',
           fencingToken,
           reason: 'released-elsewhere',
         });
