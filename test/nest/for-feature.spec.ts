@@ -161,6 +161,20 @@ describe('LockModule.forFeature', () => {
     expect(await app.get(Stock).pay('7')).toEqual(['7']);
   });
 
+  it('reaches modules that import one that exports it, whoever makes their classes', async () => {
+    const shared = LockModule.forFeature({ keyPrefix: 'shared:' });
+    @Module({ imports: [shared], exports: [shared] })
+    class Defaults {}
+    @Module({ imports: [Defaults], exports: [Defaults] })
+    class MoreDefaults {}
+    const made = { provide: MADE, useFactory: (locks: LockService) => new Orders(locks) };
+    @Module({ imports: [MoreDefaults], providers: [Orders, { ...made, inject: [LockService] }] })
+    class Shop {}
+    const { app } = await startHttpApp({ imports: [Shop] });
+    expect(await app.get(Orders).pay('7')).toEqual(['shared:7']);
+    expect(await app.get<Orders>(MADE).pay('7')).toEqual(['shared:7']);
+  });
+
   it.each([
     ['no object', undefined, 'needs an options object, received undefined'],
     ['an unknown option', { prefix: 'a' }, 'has no option "prefix"'],
@@ -182,6 +196,17 @@ describe('LockModule.forFeature', () => {
     class Short {}
     await expect(startHttpApp({ imports: [Short] })).rejects.toThrow(
       /@WithLock on Held.hold: "minHold" \(10000 ms\) is longer than the TTL/,
+    );
+  });
+
+  it('refuses a module that imports it, and another that exports it', async () => {
+    const shared = LockModule.forFeature({ ttl: '1s' });
+    @Module({ imports: [shared], exports: [shared] })
+    class Defaults {}
+    @Module({ imports: [Defaults, LockModule.forFeature({ wait: '1s' })], providers: [Orders] })
+    class Both {}
+    await expect(startHttpApp({ imports: [Both] })).rejects.toThrow(
+      'Both imports LockModule.forFeature() twice.',
     );
   });
 

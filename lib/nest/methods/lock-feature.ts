@@ -40,25 +40,46 @@ export const LOCK_FEATURE = Symbol('LockModule.forFeature');
 /** As much of a module of Nest as is needed. */
 interface NestModule {
   readonly name: string;
+  readonly metatype: unknown;
   readonly imports: ReadonlySet<NestModule>;
   readonly exports: ReadonlySet<unknown>;
   readonly providers: ReadonlyMap<unknown, { readonly instance: unknown }>;
 }
 
 /**
- * What a module imports for its classes.
+ * What a module imports for its classes, itself or by a module that exports what it imports.
  *
- * @throws LockConfigurationError when it does so twice: Nest would take the first
+ * @throws LockConfigurationError when it does so twice: Nest would take one of them
  */
-export function featureIn({ name, imports }: NestModule): LockFeature | undefined {
-  const [feature, another] = [...imports]
-    .filter(({ exports }) => exports.has(LOCK_FEATURE))
-    .map(({ providers }) => providers.get(LOCK_FEATURE)?.instance as LockFeature);
+export function featureIn(module: NestModule): LockFeature | undefined {
+  const [feature, another] = exportedBy(module.imports);
   if (another !== undefined)
     throw new LockConfigurationError(
-      `${name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+      `${module.name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
     );
   return feature;
+}
+
+/** What Nest finds when it looks for a feature in imported modules: theirs, and that of modules which they export. */
+function exportedBy(
+  modules: Iterable<NestModule>,
+  found = new Set<LockFeature>(),
+  seen = new Set<NestModule>(),
+): Iterable<LockFeature> {
+  for (const module of modules) {
+    if (seen.has(module)) continue;
+    seen.add(module);
+    const { exports, imports, providers } = module;
+    const own = providers.get(LOCK_FEATURE)?.instance;
+    if (exports.has(LOCK_FEATURE) && own instanceof LockFeature) found.add(own);
+    else
+      exportedBy(
+        [...imports].filter(({ metatype }) => exports.has(metatype)),
+        found,
+        seen,
+      );
+  }
+  return found;
 }
 
 const features = new WeakMap<object, LockFeature>();
