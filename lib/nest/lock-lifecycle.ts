@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { bindLockedMethods } from './methods/bind.js';
-import { bindFeature, featureIn } from './methods/lock-feature.js';
+import { bindFeatures } from './methods/lock-feature.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { answerOnGateways } from './handlers/gateways.js';
@@ -17,7 +17,7 @@ import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
 
 /** Nest says `any` of the instance. */
-interface Wrapper extends Pick<ReturnType<DiscoveryService['getProviders']>[number], 'host'> {
+interface Wrapper {
   readonly instance: unknown;
 }
 
@@ -59,11 +59,10 @@ export class LockLifecycle
     );
     this.#checkMethods(wrappers);
     const reported = new Map<string, string>();
-    for (const { instance, host } of wrappers as Wrapper[]) {
+    bindFeatures(wrappers);
+    for (const { instance } of wrappers as Wrapper[]) {
       if (typeof instance !== 'object' || instance === null) continue;
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
-      const feature = host && featureIn(host);
-      if (feature !== undefined) bindFeature(instance, feature);
       bindLockedMethods(instance, this.#service);
       const prototype = Object.getPrototypeOf(instance) as object;
       for (const { override, decorator } of unlockedOverrides(prototype))

@@ -15,6 +15,13 @@ export interface Kind<S extends Schema = Schema> {
   readonly elsewhere?: Elsewhere;
 }
 
+/** Neither a list nor a Map nor a Date: nothing in them has the name of an option, and they would count as no options. */
+const isObjectOfOptions = (given: unknown): boolean =>
+  typeof given === 'object' &&
+  given !== null &&
+  !(Symbol.iterator in given) &&
+  !(given instanceof Date);
+
 /**
  * Refuses what no option is called, and says what was probably meant. A name that belongs elsewhere may be there without a value, as in
  * `{ ...shared, wait: undefined }`.
@@ -22,7 +29,7 @@ export interface Kind<S extends Schema = Schema> {
  * @throws LockConfigurationError
  */
 export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: object): void {
-  if (typeof given !== 'object' || (given as unknown) === null)
+  if (!isObjectOfOptions(given))
     throw new LockConfigurationError(
       `${called} takes its options as an object, received ${describe(given)}.`,
     );

@@ -1,4 +1,5 @@
 import {
+  Body,
   Controller,
   Inject,
   Injectable,
@@ -161,6 +162,86 @@ describe('LockModule.forFeature', () => {
     expect(await app.get(Stock).pay('7')).toEqual(['7']);
   });
 
+  it('does not reach objects that another module made', async () => {
+    const ALIAS = Symbol('another name of the stock');
+    const PASSED_ON = Symbol('the stock, passed on');
+    @Module({ providers: [Stock], exports: [Stock] })
+    class Store {}
+    @Module({
+      imports: [Store, LockModule.forFeature({ keyPrefix: 'shop:' })],
+      providers: [
+        { provide: ALIAS, useExisting: Stock },
+        { provide: PASSED_ON, useFactory: (stock: Stock) => stock, inject: [Stock] },
+      ],
+    })
+    class Shop {}
+    const { app } = await startHttpApp({ imports: [Store, Shop] });
+    for (const token of [Stock, ALIAS, PASSED_ON])
+      expect(await app.get<Stock>(token).pay('7')).toEqual(['7']);
+  });
+
+  it('refuses an object of factories that two modules provide, with different ones', async () => {
+    const OTHER = Symbol('passed on');
+    @Module({
+      imports: [LockModule.forFeature({ keyPrefix: 'store:' })],
+      providers: [
+        {
+          provide: MADE,
+          useFactory: (locks: LockService) => new Orders(locks),
+          inject: [LockService],
+        },
+      ],
+      exports: [MADE],
+    })
+    class Store {}
+    @Module({
+      imports: [Store],
+      providers: [{ provide: OTHER, useFactory: (orders: Orders) => orders, inject: [MADE] }],
+    })
+    class Shop {}
+    await expect(startHttpApp({ imports: [Shop] })).rejects.toThrow(
+      /^(Store and Shop|Shop and Store) provide one object of Orders, and LockModule\.forFeature\(\) differs between them\. .*useExisting/,
+    );
+  });
+
+  it('tells modules with different options apart, however Nest does', async () => {
+    const OTHER = Symbol('another');
+    const made = (provide: symbol) => ({
+      provide,
+      useFactory: (locks: LockService) => new Orders(locks),
+      inject: [LockService],
+    });
+    @Module({ imports: [LockModule.forFeature({ ttl: '40s' })], providers: [made(MADE)] })
+    class Slow {}
+    @Module({ imports: [LockModule.forFeature({ ttl: '20s' })], providers: [made(OTHER)] })
+    class Quick {}
+    const { app } = await startHttpApp(
+      { imports: [Slow, Quick] },
+      { moduleIdGeneratorAlgorithm: 'deep-hash' },
+    );
+    expect(await app.get<Orders>(MADE).left('7')).toBeGreaterThan(30_000);
+    expect(await app.get<Orders>(OTHER).left('7')).toBeLessThanOrEqual(20_000);
+  });
+
+  it('names the method whose key is too long with its prefix, and blames the sender for it', async () => {
+    @Controller('long')
+    class Long {
+      @Post()
+      @WithLock((fields: Record<string, string>) => `${fields.a}`.padEnd(1_020, 'x'))
+      async work(@Body() _fields: Record<string, string>): Promise<void> {}
+    }
+    @Module({
+      imports: [LockModule.forFeature({ keyPrefix: 'orders:' })],
+      controllers: [Long],
+    })
+    class LongModule {}
+    const { app, post } = await startHttpApp({ imports: [LongModule] });
+    await expect(app.get(Long).work({ a: '7' })).rejects.toMatchObject({
+      detail: expect.stringMatching(/^@WithLock on Long.work: A lock key has at most 1024 /),
+    });
+    expect((await post('/long', { a: '7' })).status).toBe(400);
+  });
+
   it('reaches modules that import one that exports it, whoever makes their classes', async () => {
     const shared = LockModule.forFeature({ keyPrefix: 'shared:' });
     @Module({ imports: [shared], exports: [shared] })
@@ -176,11 +257,19 @@ describe('LockModule.forFeature', () => {
   });
 
   it.each([
-    ['no object', undefined, 'needs an options object, received undefined'],
+    ['no object', undefined, 'takes its options as an object, received undefined'],
     ['an unknown option', { prefix: 'a' }, 'has no option "prefix"'],
     ['a wrong TTL', { ttl: 'soon' }, 'LockModule.forFeature(): Option "ttl"'],
-    ['braces in the prefix', { keyPrefix: '{a}:' }, 'a text that a key may begin with'],
-    ['an empty prefix', { keyPrefix: '' }, 'a text that a key may begin with'],
+    [
+      'braces in the prefix',
+      { keyPrefix: '{a}:' },
+      'of at most 256 characters that a key may begin with',
+    ],
+    ['an empty prefix', { keyPrefix: '' }, 'of at most 256 characters that a key may begin with'],
+    ['a long prefix', { keyPrefix: 'a'.repeat(257) }, 'of at most 256 characters'],
+    ['a list', [], 'takes its options as an object, received a value'],
+    ['a Date', new Date(), 'takes its options as an object, received a value'],
+    ['a Map', new Map(), 'takes its options as an object, received a value'],
   ])('refuses %s', (_what, options, text) => {
     expect(() => LockModule.forFeature(options as object)).toThrow(text);
   });

@@ -43,6 +43,8 @@ interface Settings {
   readonly options?: LockModuleOptions;
   /** Runs before the application starts. */
   readonly configure?: (app: INestApplication) => void;
+  /** How Nest tells dynamic modules apart. */
+  readonly moduleIdGeneratorAlgorithm?: 'deep-hash' | 'reference';
 }
 
 /** The body of a refusal, whole. */
@@ -58,7 +60,7 @@ const open = new Set<INestApplication>();
 /** Starts an application of these parts and a `LockModule`. */
 export async function startHttpApp(
   metadata: ModuleMetadata,
-  { adapter = 'Express', options = { store: 'memory' }, configure }: Settings = {},
+  { adapter = 'Express', options = { store: 'memory' }, configure, ...nest }: Settings = {},
 ): Promise<HttpApp> {
   const warnings: string[] = [];
   const record = (message: unknown): void => {
@@ -74,7 +76,7 @@ export async function startHttpApp(
   // Whoever still holds a lock when the test ends is not waited for.
   const lockModule = LockModule.forRoot({ shutdownTimeout: '100ms', ...options });
   const imports = [...(metadata.imports ?? []), lockModule];
-  const module = await Test.createTestingModule({ ...metadata, imports })
+  const module = await Test.createTestingModule({ ...metadata, imports }, nest)
     .setLogger(logger)
     .compile();
   const app = module.createNestApplication(

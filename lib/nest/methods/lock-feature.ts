@@ -1,28 +1,28 @@
 import { Inject, Optional } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
-import { describe } from '../../errors/describe.js';
 import type { RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve } from '../../options/schema.js';
 import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
+import { lockedMethodsOf } from './locked-methods-of.js';
 import { FEATURE, type LockFeatureOptions } from './method-options.js';
 
 const CALLED = 'LockModule.forFeature()';
 
+let count = 0;
+
 /** What `LockModule.forFeature` says. */
 export class LockFeature {
   readonly keyPrefix: string;
+  /** Nest's `deep-hash` takes dynamic modules for one whose providers read the same: this tells them apart. */
+  readonly id = ++count;
   readonly #options: RunOptions;
 
   /** @throws LockConfigurationError for options that are wrong */
-  constructor(given: unknown) {
-    if (typeof given !== 'object' || given === null)
-      throw new LockConfigurationError(
-        `${CALLED} needs an options object, received ${describe(given)}. Write LockModule.forFeature({ keyPrefix: 'orders:' }).`,
-      );
+  constructor(given: LockFeatureOptions) {
     refuseUnknown({ called: CALLED, options: FEATURE, elsewhere: OTHER_WORDS }, given);
     inPlace(CALLED, () => resolve(FEATURE, given));
-    const { keyPrefix = '', ...options } = given as LockFeatureOptions;
+    const { keyPrefix = '', ...options } = given;
     this.keyPrefix = keyPrefix;
     this.#options = options;
   }
@@ -36,6 +36,15 @@ export class LockFeature {
 
 /** Nest provides it in modules that import `LockModule.forFeature`. */
 export const LOCK_FEATURE = Symbol('LockModule.forFeature');
+
+/** As much of a provider of Nest as is needed. */
+interface Provider {
+  readonly instance: unknown;
+  readonly host?: NestModule | undefined;
+  readonly isAlias: boolean;
+  /** Whether a factory made it, or it was given as a value. */
+  readonly isNotMetatype: boolean;
+}
 
 /** As much of a module of Nest as is needed. */
 interface NestModule {
@@ -51,7 +60,7 @@ interface NestModule {
  *
  * @throws LockConfigurationError when it does so twice: Nest would take one of them
  */
-export function featureIn(module: NestModule): LockFeature | undefined {
+function featureIn(module: NestModule): LockFeature | undefined {
   const [feature, another] = exportedBy(module.imports);
   if (another !== undefined)
     throw new LockConfigurationError(
@@ -88,8 +97,35 @@ const features = new WeakMap<object, LockFeature>();
 export const featureOf = (instance: unknown): LockFeature | undefined =>
   typeof instance === 'object' && instance !== null ? features.get(instance) : undefined;
 
-/** For objects that Nest does not inject into. */
-export function bindFeature(instance: object, feature: LockFeature): void {
+/**
+ * Gives what factories made, and given values, the feature of their module. Nest injects it into what it makes itself, which stays as it is
+ * when another module's factory passes it on.
+ *
+ * @throws LockConfigurationError when modules whose features differ provide one object: nothing says whose it is
+ */
+export function bindFeatures(providers: readonly Provider[]): void {
+  const byModule = new Map<NestModule, LockFeature | undefined>();
+  for (const { host } of providers) if (host !== undefined) byModule.set(host, featureIn(host));
+  const made = new Set(providers.filter((one) => !one.isNotMetatype).map((one) => one.instance));
+  const owners = new Map<object, NestModule>();
+  for (const { instance, host, isAlias } of providers) {
+    if (host === undefined || isAlias || made.has(instance)) continue;
+    if (typeof instance !== 'object' || instance === null || !isLocking(instance)) continue;
+    const owner = owners.get(instance) ?? host;
+    const feature = byModule.get(host);
+    if (byModule.get(owner) !== feature)
+      throw new LockConfigurationError(
+        `${owner.name} and ${host.name} provide one object of ${instance.constructor.name}, and ${CALLED} differs between them. ` +
+          'Its decorated methods can go by one of the two only: in the other module, name the object with "useExisting".',
+      );
+    owners.set(instance, owner);
+    if (feature !== undefined) bindFeature(instance, feature);
+  }
+}
+
+const isLocking = (instance: object): boolean => [...lockedMethodsOf(instance)].length > 0;
+
+function bindFeature(instance: object, feature: LockFeature): void {
   features.set(instance, feature);
 }
 

@@ -156,26 +156,25 @@ export class LockedMethod {
    * @throws LockKeyError
    */
   resolve(call: Invocation, request: RequestValues | undefined, clock: Clock): readonly string[] {
-    const { feature } = call;
-    const keys = this.#ownKeys(call, request, clock);
-    return feature === undefined ? keys : canonicalKeys(keys.map((key) => feature.keyPrefix + key));
+    const { self, args, className = classNameOf(self), feature } = call;
+    const made = this.#keys;
+    const prefixed = (keys: LockKeys): readonly string[] => {
+      const own = canonicalKeys(keys);
+      return feature === undefined ? own : canonicalKeys(own.map((key) => feature.keyPrefix + key));
+    };
+    if (typeof made === 'function')
+      return this.#named(request, () => prefixed(made.call(self as never, ...(args as never[]))));
+    const keys = made.map((template) => template.resolve(args, request, clock, className));
+    return this.#named(request, () => prefixed(keys));
   }
 
-  #ownKeys(
-    { self, args, className = classNameOf(self) }: Invocation,
-    request: RequestValues | undefined,
-    clock: Clock,
-  ): readonly string[] {
-    if (typeof this.#keys !== 'function') {
-      return canonicalKeys(
-        this.#keys.map((template) => template.resolve(args, request, clock, className)),
-      );
-    }
+  /** What is wrong with a key that no template made says of which method it is. */
+  #named<T>(request: RequestValues | undefined, make: () => T): T {
     try {
-      return canonicalKeys(this.#keys.call(self as never, ...(args as never[])));
+      return make();
     } catch (error) {
       if (!(error instanceof LockKeyError)) throw error;
-      const problem = `${this.decorator} on ${this.name}: ${error.detail}`;
+      const problem = `${this.where}: ${error.detail}`;
       throw new LockKeyError({ problem, fromRequest: request !== undefined });
     }
   }

@@ -83,6 +83,9 @@ export interface RunOnceMethodOptions
     OptionsOf<typeof STAND_BY>,
     OptionsOf<typeof SERVICE> {}
 
+/** In UTF-16 code units, a fourth of what a key may have. */
+const LONGEST_PREFIX = 256;
+
 export const FEATURE = {
   ...LEASE,
   /**
@@ -98,8 +101,12 @@ export const FEATURE = {
    */
   keyPrefix: optional(
     tested<string>(
-      "a text that a key may begin with, such as 'orders:'",
-      (given) => typeof given === 'string' && given !== '' && forbiddenIn(given) === undefined,
+      "a text of at most 256 characters that a key may begin with, such as 'orders:'",
+      (given) =>
+        typeof given === 'string' &&
+        given !== '' &&
+        given.length <= LONGEST_PREFIX &&
+        forbiddenIn(given) === undefined,
     ),
   ),
 };
