@@ -11,6 +11,7 @@ import { bindFeatures } from './methods/lock-feature.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { answerOnGateways } from './handlers/gateways.js';
+import { answerOnMicroservices } from './handlers/microservices.js';
 import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
 import type { CancelTimer } from '../time/clock.js';
@@ -48,6 +49,7 @@ export class LockLifecycle
     this.#discovery = discovery;
     this.#config = config;
     answerOnGateways(discovery);
+    answerOnMicroservices(discovery);
   }
 
   async onModuleInit(): Promise<void> {

@@ -1,5 +1,18 @@
-import { Controller, Inject, Injectable, UseGuards, type CanActivate } from '@nestjs/common';
-import type { CallHandler, ExecutionContext, INestMicroservice } from '@nestjs/common';
+import {
+  Controller,
+  Inject,
+  Injectable,
+  UseGuards,
+  UseInterceptors,
+  type CanActivate,
+} from '@nestjs/common';
+import type {
+  CallHandler,
+  ExecutionContext,
+  INestApplication,
+  INestMicroservice,
+  NestInterceptor,
+} from '@nestjs/common';
 import {
   ClientProxyFactory,
   MessagePattern,
@@ -10,18 +23,19 @@ import {
 } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { Test } from '@nestjs/testing';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   LockInterceptor,
+  LockKeyError,
   LockModule,
   LockNotAcquiredError,
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
-import { defer, lastValueFrom, type Observable } from 'rxjs';
+import { defer, lastValueFrom, tap, type Observable } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { freePort } from '../support/free-port.js';
-import { CONFLICT as BODY } from './http-app.js';
+import { CONFLICT as BODY, closeHttpApps, startHttpApp } from './http-app.js';
 
 const CONFLICT = { ...BODY, retryAfterMs: expect.any(Number) };
 
@@ -108,6 +122,69 @@ describe('over TCP', () => {
   it('so is one of a service or a guard', async () => {
     await expect(send('service', {})).rejects.toEqual(CONFLICT);
     await expect(send('guarded', {})).rejects.toEqual(CONFLICT);
+  });
+});
+
+describe.each([
+  ['as the application', true],
+  ['without anything of the application', false],
+])('in a hybrid application, %s', (_how, inheritAppConfig) => {
+  const caught: unknown[] = [];
+  let client: ClientProxy | undefined;
+
+  afterEach(async () => {
+    await client?.close();
+    await closeHttpApps();
+  });
+
+  /** Sees what the interceptor made of it. */
+  @Injectable()
+  class Watching implements NestInterceptor {
+    intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(tap({ error: (error: unknown) => caught.push(error) }));
+    }
+  }
+
+  @Controller()
+  class Procedures {
+    @MessagePattern('service')
+    async service(): Promise<void> {
+      throw refusal();
+    }
+
+    @MessagePattern('watched')
+    @UseInterceptors(Watching)
+    async watched(): Promise<void> {
+      throw refusal();
+    }
+
+    @MessagePattern('fault')
+    async fault(): Promise<void> {
+      throw new LockKeyError({ problem: 'no such key' });
+    }
+  }
+
+  it('lock errors of services are answered once, and faults logged', async () => {
+    const options = { host: '127.0.0.1', port: await freePort() };
+    let app: INestApplication | undefined;
+    const { warnings } = await startHttpApp(
+      { controllers: [Procedures] },
+      {
+        configure: (made) => {
+          app = made;
+          made.connectMicroservice({ transport: Transport.TCP, options }, { inheritAppConfig });
+        },
+      },
+    );
+    await app?.startAllMicroservices();
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    const send = (pattern: string) =>
+      lastValueFrom((client as ClientProxy).send<unknown>(pattern, {}));
+    await expect(send('service')).rejects.toEqual(CONFLICT);
+    await expect(send('watched')).rejects.toEqual(CONFLICT);
+    expect(caught.splice(0)).toEqual([expect.any(LockNotAcquiredError)]);
+    await expect(send('fault')).rejects.toMatchObject({ statusCode: 500 });
+    expect(warnings.filter((line) => line.includes('no such key'))).toHaveLength(1);
   });
 });
 

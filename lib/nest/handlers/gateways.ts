@@ -1,15 +1,13 @@
 import 'reflect-metadata';
-import { Catch, type ArgumentsHost, type ExceptionFilter, type Type } from '@nestjs/common';
+import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { LockError } from '../../errors.js';
 import { reportFault } from '../transports/faults.js';
+import { enhance } from './enhance.js';
 import { answerSocket } from '../transports/ws.js';
 
 /** Where `@WebSocketGateway` notes that a class is one. */
 const GATEWAY = 'websockets:is_gateway';
-
-/** Where `@UseFilters` notes the filters of a class; the last goes first. */
-const FILTERS = '__exceptionFilters__';
 
 @Catch(LockError)
 class GatewayFilter implements ExceptionFilter<LockError> {
@@ -32,7 +30,6 @@ export const isGateway = (type: object): boolean => Reflect.hasMetadata(GATEWAY,
 export function answerOnGateways(discovery: DiscoveryService): void {
   for (const { metatype } of discovery.getProviders()) {
     if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
-    const present = (Reflect.getMetadata(FILTERS, metatype) ?? []) as readonly (Type | object)[];
-    if (!present.includes(filter)) Reflect.defineMetadata(FILTERS, [filter, ...present], metatype);
+    enhance(metatype, '__exceptionFilters__', filter);
   }
 }

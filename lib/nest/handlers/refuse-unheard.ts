@@ -1,10 +1,8 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
 import { isGateway } from './gateways.js';
+import { PATTERN } from './microservices.js';
 import type { LockedMethod } from '../methods/locked-method.js';
-
-/** Where Nest notes what messages a handler is for. */
-const PATTERN = 'microservices:pattern';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
