@@ -7,7 +7,12 @@ export {
   type LockErrorCode,
   type LockErrorExtensions,
 } from './errors/lock-error.js';
-export { LockLostError, type LockLossReason, type LockLostReason } from './errors/lost.js';
+export {
+  LockLostError,
+  type Intervention,
+  type LockLossReason,
+  type LockLostReason,
+} from './errors/lost.js';
 export { LockNotBoundError, LockReturnKindError } from './errors/misuse.js';
 export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';
 export { LockReentrancyError } from './errors/reentrancy.js';

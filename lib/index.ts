@@ -25,6 +25,7 @@ export {
   type LockErrorBody,
   type LockErrorExtensions,
   type LockErrorCode,
+  type Intervention,
   type LockLossReason,
   type LockLostReason,
   type NodeFailure,

@@ -3,7 +3,7 @@
  * much faster than two hundred. Names and lines stay as they are, so that a stack trace can be read; comments go, but not those of the
  * declarations, which an editor shows.
  */
-import { copyFile, readdir, rm } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
@@ -14,13 +14,12 @@ const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const built = join(projectRoot, 'build');
 const target = join(projectRoot, 'dist');
 
-const ENTRIES = [
-  'index',
-  'testing/index',
-  'swagger/index',
-  'opentelemetry/index',
-  'prometheus/index',
-];
+const { exports } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
+
+/** `admin/index` of `./dist/admin/index.js`. */
+const ENTRIES = Object.values(exports).flatMap(({ types, default: file }) =>
+  types === undefined ? [] : file.slice('./dist/'.length, -'.js'.length),
+);
 
 /** Other packages, and what has to be CommonJS: its files stand beside the bundle. */
 const outside = {

@@ -34,10 +34,7 @@ const MANIFEST = {
   type: 'module',
   exports: {
     '.': './lib/index.js',
-    './testing': './lib/testing/index.js',
-    './swagger': './lib/swagger/index.js',
-    './opentelemetry': './lib/opentelemetry/index.js',
-    './prometheus': './lib/prometheus/index.js',
+    './*': './lib/*/index.js',
   },
 };
 

@@ -16,6 +16,7 @@ import {
   WorkExhaustedError,
   type LockErrorBody,
 } from 'nestjs-holdfast';
+import * as admin from 'nestjs-holdfast/admin';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
 import * as swagger from 'nestjs-holdfast/swagger';
@@ -55,6 +56,10 @@ describe('the exports', () => {
       'lockKey',
       'setRetryAfter',
     ]);
+  });
+
+  it('of nestjs-holdfast/admin are these', () => {
+    expect(Object.keys(admin).sort()).toEqual(['LockAdmin', 'LockAdminModule']);
   });
 
   it('of the entries for telemetry are these', () => {

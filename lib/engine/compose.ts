@@ -10,6 +10,8 @@ import { LockQueue } from '../queue/lock-queue.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
+import type { Machine } from './machine.js';
+import { Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
 
 /** What the parts stand on. */
@@ -18,6 +20,8 @@ export interface Surroundings {
   readonly log: Log;
   /** Names the service in events and traces. */
   readonly name?: string | undefined;
+  /** Where it runs; without it nobody is told who it is. */
+  readonly machine?: Machine | undefined;
 }
 
 /** What a lock service consists of. */
@@ -30,12 +34,15 @@ export interface Parts extends Surroundings {
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
+  /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
+  readonly presence: Presence | undefined;
   /** Lets the `errors` option decide how an error of ours answers; any other error passes. */
   readonly present: <E>(error: E) => E;
 }
 
 /** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, { runtime, log, name }: Surroundings): Parts {
+export function compose(given: LockModuleOptions, surroundings: Surroundings): Parts {
+  const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
   const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
   const warn = (message: string): void => {
@@ -62,5 +69,22 @@ export function compose(given: LockModuleOptions, { runtime, log, name }: Surrou
   events.on('lost', (event) => {
     warn(new LockLostError(event).detail);
   });
-  return { options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present };
+  const { admin } = store;
+  const machine = options.instance && surroundings.machine;
+  const presence =
+    admin &&
+    new Presence({
+      ...{ store: admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
+      machine: machine && { ...machine, ...defined(options.instance) },
+    });
+  return {
+    ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present },
+    presence,
+  };
 }
+
+/** What was given goes before what is found out. */
+const defined = <T extends object>(facts: T | undefined): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(facts ?? {}).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;

@@ -244,8 +244,9 @@ export class LockEngine {
   }
 
   /** Connects, and waits until the store answered or its time limit is over. The module does it. */
-  open(): Promise<void> {
-    return this.#parts.store.open();
+  async open(): Promise<void> {
+    await this.#parts.store.open();
+    this.#parts.presence?.start();
   }
 
   /** Sends those away who wait, and lets nobody wait any more; holders go on, and who does not wait may still get a lock. */
@@ -264,6 +265,11 @@ export class LockEngine {
   /** @internal Makes the holder of a key, in this process, lose it at once; for tests of what code does then. */
   lose(key: string): boolean {
     return this.#parts.keeper.loseKey(key, 'stolen');
+  }
+
+  /** @internal What operators see of it and do to it goes through these. */
+  get administered(): Pick<Parts, 'store' | 'presence' | 'present' | 'runtime'> {
+    return this.#parts;
   }
 
   /** @internal How long a shutdown waits for holders. */

@@ -24,7 +24,7 @@ export class Shutdown {
 
   /** @param timeoutMs for how long holders may go on */
   async run(timeoutMs: number): Promise<void> {
-    const { runtime, queue, keeper, once, scheduler, store } = this.#parts;
+    const { runtime, queue, keeper, once, scheduler, store, presence } = this.#parts;
     const since = runtime.now();
     queue.close();
     const drained = keeper.drained();
@@ -39,7 +39,7 @@ export class Shutdown {
     keeper.endAll('shutdown');
     await this.#whileConfirmed(
       overtimeMs,
-      Promise.all([once.settled(), queue.settled().then(() => keeper.finish())]),
+      Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence?.stop()]),
     );
     keeper.close();
     scheduler.clear();

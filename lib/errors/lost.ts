@@ -7,6 +7,8 @@ export type LockLossReason =
   | 'expired'
   /** The store holds somebody else's token. */
   | 'stolen'
+  /** An operator ended it (`LockAdmin.release`); `intervention` says who, and why. */
+  | 'force-released'
   /** The key is gone from the store although the validity still ran: forced release, deletion, data loss. */
   | 'released-elsewhere'
   /** The store did not answer before the validity ran out. */
@@ -15,6 +17,13 @@ export type LockLossReason =
   | 'max-hold'
   /** The application shut down and its drain time was over. */
   | 'shutdown';
+
+/** What an operator did to a lock, and why. */
+export interface Intervention {
+  /** Who did it. */
+  readonly by: string;
+  readonly reason: string;
+}
 
 /** Why a lock that is asked for protects nothing. */
 export type LockLostReason =
@@ -27,6 +36,7 @@ export type LockLostReason =
 const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   expired: 'its validity ran out before it was renewed',
   stolen: 'another owner holds it now',
+  'force-released': 'an operator released it by force',
   'released-elsewhere':
     'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
   'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
@@ -44,13 +54,18 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
 export class LockLostError extends LockError {
   readonly reason: LockLostReason;
   readonly fencingToken: number | undefined;
+  /** Who released it by force, and why, where that is the reason. */
+  readonly intervention: Intervention | undefined;
 
   constructor(facts: {
     readonly keys: readonly string[];
     readonly reason: LockLostReason;
     readonly fencingToken?: number | undefined;
+    readonly intervention?: Intervention | undefined;
     readonly cause?: unknown;
   }) {
+    const { by, reason } = facts.intervention ?? {};
+    const who = by === undefined ? '' : ` (${by}: ${String(reason)})`;
     super({
       code: 'LOCK_LOST',
       keys: facts.keys,
@@ -63,11 +78,12 @@ export class LockLostError extends LockError {
       detail:
         facts.reason === 'not-held'
           ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}`
-          : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}. The work done under it may have taken effect; ` +
+          : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}${who}. The work done under it may have taken effect; ` +
             'check before you repeat it, and let the resource refuse old fencing tokens.',
       cause: facts.cause,
     });
     this.reason = facts.reason;
     this.fencingToken = facts.fencingToken;
+    this.intervention = facts.intervention;
   }
 }

@@ -21,13 +21,13 @@ interface HoldEnd {
 
 /** Nobody has it any more. Does nothing where its beginning was not published. */
 export function endHold(lease: Lease, { outcome, heldMs, reason }: HoldEnd): void {
-  const { hold, keys, fencingToken } = lease;
+  const { hold } = lease;
   if (hold?.outcome !== undefined || hold === undefined) return;
   hold.outcome = outcome;
   hold.heldMs = heldMs;
   if (reason !== undefined) {
     hold.reason = reason;
-    hold.error ??= new LockLostError({ keys, reason, fencingToken });
+    hold.error ??= new LockLostError(lease.lossFacts(reason));
   }
   ended(HOLD, hold);
   // A long line of turns would be kept in memory by its last one.

@@ -2,6 +2,7 @@ import {
   LockConfigurationError,
   LockStoreUnavailableError,
   LockLostError,
+  type Intervention,
   type LockLossReason,
 } from '../errors.js';
 import { HOLD } from '../observe/channels.js';
@@ -125,9 +126,8 @@ export class LeaseKeeper {
 
   /** Throws unless the lease is held now. */
   assertHeld(lease: Lease): void {
-    const { keys, fencingToken, notHeldReason: reason } = lease;
-    if (reason !== undefined)
-      throw this.#deps.present(new LockLostError({ keys, reason, fencingToken }));
+    const { notHeldReason: reason } = lease;
+    if (reason !== undefined) throw this.#deps.present(new LockLostError(lease.lossFacts(reason)));
   }
 
   release(lease: Lease): Promise<boolean> {
@@ -159,6 +159,12 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
+  /** An operator has ended leases, by their tokens. */
+  endByForce(tokens: readonly string[], intervention: Intervention): void {
+    for (const lease of this.#leases.all)
+      if (tokens.includes(lease.token)) this.#lose(lease, 'force-released', intervention);
+  }
+
   /** Ends all leases, at once: their holders are told, and the store is. */
   endAll(reason: LockLossReason): void {
     for (const lease of this.#leases.all) this.#lose(lease, reason);
@@ -184,10 +190,7 @@ export class LeaseKeeper {
     if (lease.isOver) return Promise.resolve(false);
     const now = this.#now();
     const loss = lease.lossAt(now);
-    if (loss !== undefined) {
-      this.#lose(lease, loss);
-      return Promise.resolve(false);
-    }
+    if (loss !== undefined) return this.#endings.add(this.#lateRelease(lease, loss));
     const heldMs = Math.round(lease.heldForMs(now));
     const isSure = lease.state.status === 'held';
     lease.release();
@@ -198,6 +201,16 @@ export class LeaseKeeper {
     }
     this.#released(lease, heldMs);
     return Promise.resolve(true);
+  }
+
+  /** The process stood still, or was suspended: what arrived meanwhile may say who ended the lease, and why. */
+  #lateRelease(lease: Lease, loss: LockLossReason): Promise<false> {
+    return new Promise((resolve) => {
+      this.#deps.scheduler.runtime.afterInput(() => {
+        if (!lease.isOver) this.#lose(lease, loss);
+        resolve(false);
+      });
+    });
   }
 
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
@@ -240,7 +253,9 @@ export class LeaseKeeper {
   }
 
   #reportLoss(lease: Lease, reason: LockLossReason): void {
-    this.#deps.events.emit('lost', { ...lease.subject, reason });
+    const { intervention } = lease.lossFacts(reason);
+    const facts = intervention === undefined ? {} : { intervention };
+    this.#deps.events.emit('lost', { ...lease.subject, reason, ...facts });
     const heldMs = Math.round(lease.heldForMs(this.#now()));
     endHold(lease, { outcome: 'lost', heldMs, reason });
   }
@@ -251,12 +266,14 @@ export class LeaseKeeper {
     this.assertHeld(lease);
   }
 
-  #lose(lease: Lease, reason: LockLossReason): void {
-    lease.lose(reason);
+  #lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
+    lease.lose(reason, intervention);
     this.#leases.remove(lease);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, lease.keepMs);
+    // Whoever released it by force wants it free, also where it was to stay taken.
+    const keepMs = reason === 'force-released' ? 0 : lease.keepMs;
+    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, keepMs);
     this.#reportLoss(lease, reason);
     this.#successors?.wake(lease.keys);
   }

@@ -1,4 +1,9 @@
-import { LockLostError, type LockLossReason, type LockLostReason } from '../errors.js';
+import {
+  LockLostError,
+  type Intervention,
+  type LockLossReason,
+  type LockLostReason,
+} from '../errors.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
@@ -40,7 +45,11 @@ export type LeaseState =
   /** A renewal failed or is late; still held until the deadline. */
   | { readonly status: 'jeopardy' }
   | { readonly status: 'released' }
-  | { readonly status: 'lost'; readonly reason: LockLossReason };
+  | {
+      readonly status: 'lost';
+      readonly reason: LockLossReason;
+      readonly intervention?: Intervention | undefined;
+    };
 
 /** What a lease is measured by. */
 interface LeaseTerms {
@@ -190,7 +199,7 @@ export class Lease implements LeaseReference {
   /** Created when first asked for: most locks never need one. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
-    if (this.#state.status === 'lost') this.#abortWith(this.#state.reason);
+    if (this.#state.status === 'lost') this.#abortAs(this.#state.reason);
     return this.#abort.signal;
   }
 
@@ -234,9 +243,21 @@ export class Lease implements LeaseReference {
     this.#end(RELEASED);
   }
 
-  lose(reason: LockLossReason): void {
-    this.#end({ status: 'lost', reason });
-    this.#abortWith(reason);
+  lose(reason: LockLossReason, intervention?: Intervention): void {
+    this.#end({ status: 'lost', reason, intervention });
+    this.#abortAs(reason);
+  }
+
+  /** What the error of a loss says. */
+  lossFacts<Reason>(reason: Reason): {
+    readonly keys: readonly string[];
+    readonly fencingToken: number;
+    readonly reason: Reason;
+    readonly intervention: Intervention | undefined;
+  } {
+    const { keys, fencingToken } = this;
+    const intervention = this.#state.status === 'lost' ? this.#state.intervention : undefined;
+    return { keys, fencingToken, reason, intervention };
   }
 
   #end(state: LeaseState): void {
@@ -245,9 +266,8 @@ export class Lease implements LeaseReference {
     this.task = undefined;
   }
 
-  #abortWith(reason: LockLossReason): void {
+  #abortAs(reason: LockLossReason): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return;
-    const { keys, fencingToken } = this;
-    this.#abort.abort(new LockLostError({ keys, reason, fencingToken }));
+    this.#abort.abort(new LockLostError(this.lossFacts(reason)));
   }
 }

@@ -69,7 +69,13 @@ export class Renewals {
     if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
     else if (lease.validForMsAt(now) <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
-      lose(lease, silent ? 'store-unavailable' : 'expired');
+      const reason = silent ? 'store-unavailable' : 'expired';
+      if (lease.validForMsAt(now) > -SLOT_MS) lose(lease, reason);
+      // The process stood still, or was suspended: what arrived meanwhile may say who ended the lease, and why.
+      else
+        scheduler.runtime.afterInput(() => {
+          if (!lease.isOver) lose(lease, reason);
+        });
     } else if (!lease.options.autoExtend || lease.renewing !== undefined)
       this.#plan(lease, Infinity, now);
     else {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LockEngine } from '../engine/lock-engine.js';
+import { thisMachine } from '../engine/machine.js';
 import { LockKeyError } from '../errors.js';
 import type { RequestValues } from '../key/index.js';
 import { inPlace } from '../options/in-place.js';
@@ -30,7 +31,7 @@ export class LockService extends LockEngine {
     { name, runtime = systemRuntime }: LockServiceSettings = {},
   ) {
     const log = new Logger('Holdfast');
-    super(options, { runtime, log, name: textOf(name) });
+    super(options, { runtime, log, name: textOf(name), machine: thisMachine() });
     this.#logger = log;
     this.name = name;
   }

@@ -1,4 +1,9 @@
-import { LockConfigurationError, type LockLossReason, type NodeFailure } from '../errors.js';
+import {
+  LockConfigurationError,
+  type Intervention,
+  type LockLossReason,
+  type NodeFailure,
+} from '../errors.js';
 import { EVENTS } from './channels.js';
 import type { LockSubject } from './contexts.js';
 import type { Log } from './log.js';
@@ -28,7 +33,12 @@ export interface LockEvents {
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock that was held is held no longer, and nobody released it through its handle. */
-  readonly lost: LockSubject & { readonly fencingToken: number; readonly reason: LockLossReason };
+  readonly lost: LockSubject & {
+    readonly fencingToken: number;
+    readonly reason: LockLossReason;
+    /** Who released it by force, and why, where that is the reason. */
+    readonly intervention?: Intervention;
+  };
   /** A lock was released by its holder. */
   readonly released: LockSubject & { readonly fencingToken: number; readonly heldMs: number };
   /** A lock was released and given to the next caller of this process, without the store. `template` and `method` are that caller's. */

@@ -64,6 +64,12 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Che
   return tested(expected, (given) => (words as readonly unknown[]).includes(given));
 }
 
+/** A name for people to read. */
+export const shortText = tested<string>(
+  'a text of 1 to 200 characters',
+  (given) => typeof given === 'string' && given !== '' && given.length <= 200,
+);
+
 /** What a `LockService` may be called. */
 export const serviceName = tested<string | symbol>(
   'a symbol, or a text that is not empty',

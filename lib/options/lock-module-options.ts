@@ -8,6 +8,7 @@ import {
   group,
   keyPrefix,
   serviceName,
+  shortText,
   tested,
   timerDuration,
   ttl,
@@ -94,6 +95,21 @@ const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> =
   unit: '',
   resolve: (given, name) =>
     given === false ? { turns: 1, tenureMs: 0, minTenureMs: 0 } : turns.resolve(given, name),
+};
+
+const INSTANCE = {
+  /** What the application is called. */
+  application: optional(shortText),
+  version: optional(shortText),
+};
+
+/** What an instance of the application says of itself; see `LockModuleOptions.instance`. */
+export interface InstanceOptions extends OptionsOf<typeof INSTANCE> {}
+
+const facts = group(INSTANCE, `false, or an object such as { application: 'orders' }`);
+const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> | undefined> = {
+  unit: '',
+  resolve: (given, name) => (given === false ? undefined : facts.resolve(given, name)),
 };
 
 const MODULE = {
@@ -188,6 +204,13 @@ const MODULE = {
    * @defaultValue 10 s
    */
   shutdownTimeout: withDefault(timerDuration(), '10s'),
+  /**
+   * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
+   * and host and process id. Written when the service opens, and every 15 s. `false`: nothing, and nobody can ask it anything.
+   *
+   * @defaultValue `npm_package_name` and `npm_package_version` of the environment
+   */
+  instance: withDefault(instance, {}),
   /** How lock errors answer: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes body and status. */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body? }'), {}),
 };

@@ -6,6 +6,7 @@ import type { AcquireContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
+import type { Contention } from './contention.js';
 import { onAbort } from './on-abort.js';
 
 export interface LockRequest extends LeaseOptions {
@@ -23,6 +24,7 @@ type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: num
 
 interface CallerDependencies {
   readonly scheduler: Scheduler;
+  readonly contention: Contention;
   readonly events: LockEventHub;
 }
 
@@ -36,6 +38,7 @@ export class Caller {
   readonly #refusal: Refusal;
   readonly #scheduler: Scheduler;
   readonly #events: LockEventHub;
+  readonly #contention: Contention;
   /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
@@ -45,8 +48,13 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, { scheduler, events }: CallerDependencies, refusal: Refusal) {
+  constructor(
+    request: LockRequest,
+    { scheduler, events, contention }: CallerDependencies,
+    refusal: Refusal,
+  ) {
     this.request = request;
+    this.#contention = contention;
     this.#events = events;
     this.#since = scheduler.runtime.now();
     this.#refusal = refusal;
@@ -63,13 +71,18 @@ export class Caller {
       });
   }
 
+  /** Since it came. */
+  get waitedMs(): number {
+    return elapsedMs(this.#since, this.#scheduler.runtime.now());
+  }
+
   /** Granted, refused or gone. */
   get isOver(): boolean {
     return this.#over;
   }
 
   grant(lease: Lease): void {
-    this.#forget();
+    this.#forget(lease.heldSince);
     this.#resolve(lease);
   }
 
@@ -100,17 +113,18 @@ export class Caller {
   /** The wait is over. */
   giveUp(): void {
     if (this.#lastOutcome === undefined) return;
-    const waitedMs = elapsedMs(this.#since, this.#scheduler.runtime.now());
-    this.fail(this.#refusal(this.request, this.#lastOutcome, waitedMs));
+    this.fail(this.#refusal(this.request, this.#lastOutcome, this.waitedMs));
   }
 
   fail(error: unknown): void {
-    this.#forget();
+    this.#forget(this.#scheduler.runtime.now());
     this.onGone();
     this.#reject(error);
   }
 
-  #forget(): void {
+  #forget(now: Instant): void {
+    if (!this.#over && this.#timeout !== undefined)
+      this.#contention.waited(this.request.keys, elapsedMs(this.#since, now), now);
     this.#over = true;
     this.#timeout?.cancel();
     this.#ignoreSignal?.();

@@ -14,6 +14,7 @@ import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { Caller, type LockRequest } from './caller.js';
+import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
@@ -40,6 +41,8 @@ const CONTENDED_TRIES = 4;
  * one line, first in first out, and only the first of them asks the store.
  */
 export class LockQueue implements Successors, ReleaseHandler {
+  /** Which keys were waited for, and refused. */
+  readonly contention: Contention;
   readonly #deps: Dependencies;
   readonly #requests: LockRequests;
   /** What all lines need. */
@@ -52,6 +55,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
     const { store, scheduler, clockDrift, handoff, keeper } = dependencies;
+    this.contention = new Contention(scheduler.runtime);
     this.#requests = new LockRequests({ store, keeper, scheduler, clockDrift });
     this.#forLines = {
       keeper,
@@ -77,6 +81,21 @@ export class LockQueue implements Successors, ReleaseHandler {
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
+  }
+
+  /** What the tokens of this service begin with, behind the mark of all. */
+  get maker(): string {
+    return this.#requests.maker;
+  }
+
+  /** Listens to calls before anybody waits. Answers whether it hears them. */
+  listen(): Promise<boolean> {
+    return this.#forLines.releases.open();
+  }
+
+  /** Who waits for a key, line by line, in the order of each. */
+  waitingFor(key: string): readonly Caller[] {
+    return [...(this.#linesByKey.get(key) ?? [])].flatMap(({ callers }) => callers);
   }
 
   /** The keys were released, or may have been: lines that want one of them look again. */
@@ -157,7 +176,9 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const caller = new Caller(request, this.#deps, (...facts) =>
+    const { scheduler, events } = this.#deps;
+    const { contention } = this;
+    const caller = new Caller(request, { scheduler, events, contention }, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
     const name = nameOf(request.keys, request.mode);
@@ -176,6 +197,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   ): Error {
     if (outcome.status === 'unavailable')
       return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
+    this.contention.refused(keys);
     const { remainingMs: retryAfterMs } = outcome;
     return new LockNotAcquiredError({
       keys,

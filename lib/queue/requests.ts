@@ -43,6 +43,11 @@ export class LockRequests {
     this.#maker = newMaker(dependencies.scheduler.runtime);
   }
 
+  /** What its tokens begin with, behind the mark of all. */
+  get maker(): string {
+    return this.#maker;
+  }
+
   newToken(mode: HoldMode): string {
     return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode });
   }

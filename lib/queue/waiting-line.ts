@@ -60,6 +60,10 @@ export class WaitingLine {
     this.#sleep = new LineSleep(dependencies.scheduler);
   }
 
+  get callers(): readonly Caller[] {
+    return [...this.#callers];
+  }
+
   join(caller: Caller): void {
     this.#callers.add(caller);
     caller.onGone = () => {

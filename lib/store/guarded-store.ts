@@ -1,5 +1,6 @@
 import { redact } from '../errors/redact.js';
 import type { Clock } from '../time/clock.js';
+import type { AdminStore } from './admin-store.js';
 import type {
   BeginOutcome,
   BeginRequest,
@@ -51,6 +52,11 @@ export class GuardedStore implements LockStore {
   get once(): OnceStore | undefined {
     const { once } = this.#store;
     return once === undefined ? undefined : new GuardedOnceStore(once);
+  }
+
+  /** It rejects where it cannot answer: nothing that decides on a lock goes by it. */
+  get admin(): AdminStore | undefined {
+    return this.#store.admin;
   }
 
   async open(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { NodeFailure } from '../errors.js';
+import type { AdminStore } from './admin-store.js';
 import type { OnceStore } from './once-store.js';
 
 /** What a lease is called by in the store: its keys and the secret that proves ownership. */
@@ -149,6 +150,8 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
 export interface LockStore {
   /** Where work that is to be done once is kept account of; without it there is no `runOnce`. */
   readonly once?: OnceStore;
+  /** What operators need; without it there is no `LockAdmin`. */
+  readonly admin?: AdminStore;
   /** Connects; resolves when the store answered or its time limit is over. Never rejects for an outage. */
   open?(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;

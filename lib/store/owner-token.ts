@@ -47,3 +47,11 @@ export const turnsOf = (token: string, turns: number): number =>
 export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);
 
 export const isOwnerToken = (value: string): boolean => value.startsWith(MARK);
+
+/** Who made a token, where it says so. */
+export const makerIn = (token: string): string | undefined =>
+  /^holdfast:([\w-]+)\./.exec(token)?.[1];
+
+/** What is told of a token: enough to tell it from others, and nothing that could be used. */
+export const tailOf = (token: string): string =>
+  /^holdfast:([^:]*)/.exec(token)?.[1]?.slice(-8) ?? '';

@@ -449,7 +449,7 @@ describe('other options', () => {
   ])('an option "%s" is refused: there is none', async (name, hint) => {
     expect(await failureOf({ store: 'memory', [name]: 1 })).toBe(
       `LockModule has no option "${name}".${hint} Its options are redis, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
-        'nodeTimeout, maxClockStep, restartGuard, replicas, handoff, shutdownTimeout, errors.',
+        'nodeTimeout, maxClockStep, restartGuard, replicas, handoff, shutdownTimeout, instance, errors.',
     );
   });
 

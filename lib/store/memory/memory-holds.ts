@@ -1,4 +1,5 @@
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
+import type { FoundKey } from '../admin-store.js';
 import type { LeaseRequest } from '../lock-store.js';
 import { holdModeOf, type HoldMode } from '../owner-token.js';
 import { SweepPace } from '../sweep-pace.js';
@@ -40,6 +41,26 @@ export class MemoryHolds {
     if (entry.holds.size > 0) return entry;
     this.#entries.delete(key);
     return undefined;
+  }
+
+  keys(): Iterable<string> {
+    return [...this.#entries.keys()].filter((key) => this.of(key) !== undefined);
+  }
+
+  /** For operators. */
+  found(key: string): Pick<FoundKey, 'holders' | 'fencingToken'> {
+    const entry = this.of(key);
+    if (entry === undefined) return { holders: [] };
+    const { fencingToken } = entry;
+    const sinceMs = fencingToken === undefined ? undefined : fencingToken / 1_000;
+    return {
+      fencingToken,
+      holders: Array.from(entry.holds, ([token, hold]) => ({
+        token,
+        remainingMs: this.#left(hold),
+        sinceMs,
+      })),
+    };
   }
 
   /** Whether others hold a key so that this token may not. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../time/clock.js';
+import type { FoundPlace } from '../admin-store.js';
 import type { LeaseReference, LinePlace } from '../lock-store.js';
 import { keepsForMs, LONGEST_CLAIM_MS } from '../overtaking.js';
 
@@ -20,6 +21,20 @@ export class MemoryLines {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  keys(): Iterable<string> {
+    return this.#lines.keys();
+  }
+
+  /** For operators. */
+  found(key: string): readonly FoundPlace[] {
+    const { wallMs, monotonicMs } = this.#clock.now();
+    return this.of(key).map(({ token, ticket }) => ({
+      token,
+      channel: '',
+      sinceMs: wallMs - monotonicMs + ticket / 1_000,
+    }));
   }
 
   of(key: string): readonly Waiter[] {

@@ -12,6 +12,8 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
 } from '../lock-store.js';
+import type { AdminStore } from '../admin-store.js';
+import { MemoryAdminStore } from './memory-admin-store.js';
 import { MemoryHolds } from './memory-holds.js';
 import { LONGEST_CLAIM_MS } from '../overtaking.js';
 import { MemoryLines } from './memory-lines.js';
@@ -23,6 +25,7 @@ import type { OnceStore } from '../once-store.js';
  * and unit tests: other processes do not see these locks. Modules that are to exclude each other share one store object.
  */
 export class MemoryLockStore implements LockStore {
+  readonly admin: AdminStore;
   readonly #once: MemoryOnceStore;
   readonly #holds: MemoryHolds;
   readonly #lines: MemoryLines;
@@ -35,6 +38,16 @@ export class MemoryLockStore implements LockStore {
       clock,
       (key, token) => this.#holds.of(key)?.holds.has(token) === true,
     );
+    this.admin = new MemoryAdminStore(clock, {
+      all: () => new Set([...this.#holds.keys(), ...this.#lines.keys(), ...this.#once.keys()]),
+      look: (key) => ({
+        key,
+        ...this.#holds.found(key),
+        line: this.#lines.found(key),
+        once: this.#once.found(key),
+      }),
+      forgetOnce: (key) => this.#once.forget(key),
+    });
   }
 
   get once(): OnceStore {

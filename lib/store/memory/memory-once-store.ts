@@ -1,4 +1,5 @@
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
+import type { FoundOnce } from '../admin-store.js';
 import type {
   AttemptEnd,
   BeginOutcome,
@@ -63,6 +64,22 @@ export class MemoryOnceStore implements OnceStore {
 
   forgetAll(): void {
     this.#entries.clear();
+  }
+
+  forget(key: string): boolean {
+    return this.#entries.delete(key);
+  }
+
+  keys(): Iterable<string> {
+    return [...this.#entries.keys()].filter((key) => this.#valid(key) !== undefined);
+  }
+
+  /** For operators. */
+  found(key: string): FoundOnce | undefined {
+    const known = this.#valid(key);
+    if (known === undefined) return undefined;
+    const { state, attempt: attempts, text, since, lifeMs } = known;
+    return { state, attempts, text, remainingMs: lifeMs - elapsedMs(since, this.#clock.now()) };
   }
 
   #begin({ key, token, owner, attempts, lifeMs, keepMs }: BeginRequest): BeginOutcome {

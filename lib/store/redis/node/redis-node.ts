@@ -13,6 +13,7 @@ import { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import { KeySlots } from './key-groups.js';
+import { NodeAdmin } from './node-admin.js';
 import { NodeAcquire } from './node-acquire.js';
 import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
@@ -44,6 +45,10 @@ interface QuorumOfNode {
 export class RedisNode {
   /** What it knows of work that is to be done once. */
   readonly once: NodeOnce;
+  /** What it tells operators. */
+  readonly admin: NodeAdmin;
+  /** Told of messages from other processes that call nobody in line. */
+  onMessage: ((text: string) => void) | undefined;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
   readonly #inbox: RedisInbox;
@@ -112,6 +117,7 @@ export class RedisNode {
     const trial = new NodeTrial(scripts, { acquire: this.#acquire, release: this.#release });
     this.#looks = new NodeLooks(name, scripts, trial);
     this.once = new NodeOnce(onceRunnerOf(scripts));
+    this.admin = new NodeAdmin(scripts);
   }
 
   /** `host:port`. */
@@ -220,6 +226,7 @@ export class RedisNode {
     return this.#inbox.open((message) => {
       const [, to, inMs, name] = /^(\S+) (\d+) (.*)$/s.exec(message ?? '') ?? [];
       if (message === undefined) onCall();
+      else if (message.startsWith('{')) this.onMessage?.(message);
       else if (to !== undefined && name?.startsWith(prefix))
         onCall(name.slice(prefix.length), { to, inMs: Number(inMs) });
     }, onDeaf);

@@ -22,6 +22,7 @@ import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
 import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
+import { RedisAdminStore } from './redis-admin-store.js';
 import { RedisOnceStore } from './redis-once-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
 import { extendOutcome, forcedOutcome, releaseOutcome, inspectOutcome } from './votes.js';
@@ -40,6 +41,7 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
  */
 export class RedisLockStore implements LockStore {
   readonly once: RedisOnceStore;
+  readonly admin: RedisAdminStore;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -78,6 +80,7 @@ export class RedisLockStore implements LockStore {
     this.#members = new Members(nodes);
     this.#members.expectDifferentNames();
     this.once = new RedisOnceStore(nodes);
+    this.admin = new RedisAdminStore(nodes);
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);

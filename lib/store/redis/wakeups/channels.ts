@@ -5,6 +5,8 @@ import { replyError } from '../client/reply-errors.js';
 
 /** The channels on which a process is called. */
 export interface Channels {
+  /** The kind of the first of them, and its name. */
+  readonly address: string;
   /** Subscribes to all of them that are not subscribed to. Rejects with why it could not. */
   open(): Promise<void>;
   /** On which calls for keys of a slot come; `undefined` where it does not listen to those yet. */

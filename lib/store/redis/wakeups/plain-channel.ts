@@ -28,6 +28,10 @@ export class PlainChannel implements Channels {
     }
   }
 
+  get address(): string {
+    return `plain ${this.#name}`;
+  }
+
   at(): string {
     return this.#name;
   }

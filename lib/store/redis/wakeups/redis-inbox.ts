@@ -79,6 +79,11 @@ export class RedisInbox {
     return open;
   }
 
+  /** Where any message reaches this process: the kind of channel, and its name; `undefined` while none does. */
+  get address(): string | undefined {
+    return this.#isSubscribed ? this.#channels.address : undefined;
+  }
+
   /** On which calls for keys of a slot come, once and for all; `undefined` where `listenAt` has to be called first. */
   channelAt(slot: number): string | undefined {
     return this.#channels.at(slot);

@@ -38,6 +38,10 @@ export class ShardedChannels implements Channels {
     await Promise.all([...this.#bySlot].map(([slot, channel]) => this.#subscribe(slot, channel)));
   }
 
+  get address(): string {
+    return `sharded ${this.#channel(this.#uuid)}`;
+  }
+
   at(slot: number): string | undefined {
     return this.#bySlot.get(slot);
   }

@@ -1,0 +1,183 @@
+import { isSilent } from '../engine/presence.js';
+import type { Answer, CallFacts } from '../engine/messages.js';
+import type { FoundHolder, FoundInstance, FoundKey, FoundPlace } from '../store/admin-store.js';
+import { holdModeOf, isOwnerToken, makerIn, tailOf } from '../store/owner-token.js';
+import type {
+  CallOrigin,
+  HolderInfo,
+  InstanceInfo,
+  LockDescription,
+  LockMode,
+  LockSummary,
+  OnceInfo,
+  WaiterInfo,
+} from './lock-admin.types.js';
+
+/** What is known beside what the store says of the key. */
+export interface Knowledge {
+  readonly instances: readonly FoundInstance[];
+  /** Of those who answered, by id. */
+  readonly answers: ReadonlyMap<string, Answer>;
+  /** Now. */
+  readonly wallMs: number;
+}
+
+/** Whether somebody has it, waits for it or has marked it. */
+export const isInUse = ({ holders, line, once }: FoundKey): boolean =>
+  holders.length > 0 || line.length > 0 || once !== undefined;
+
+/** The instances that hold a key, or wait for it. */
+export function concernedBy(
+  { holders, line }: FoundKey,
+  instances: readonly FoundInstance[],
+): readonly FoundInstance[] {
+  const concerned = [
+    ...holders.map((holder) => makerOf(holder, instances)),
+    ...line.map((place) => waiterOf(place, instances)),
+  ];
+  return instances.filter((each) => concerned.includes(each));
+}
+
+export const silentOf = (
+  asked: readonly FoundInstance[],
+  answers: ReadonlyMap<string, Answer>,
+  wallMs: number,
+): readonly InstanceInfo[] =>
+  asked.filter(({ id }) => !answers.has(id)).map((each) => infoOf(each, wallMs));
+
+export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
+  const { key, holders, line, once } = found;
+  const [first] = holders;
+  const held = first && {
+    mode: modeOf(first),
+    ...known({
+      instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
+      since: dateOf(first.sinceMs),
+    }),
+    remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
+  };
+  return {
+    key,
+    state: first === undefined ? 'free' : 'held',
+    ...held,
+    holders: holders.length,
+    waiting: line.length,
+    ...(once && { once: once.state as OnceInfo['state'] }),
+  };
+}
+
+export function described(
+  found: FoundKey,
+  knowledge: Knowledge,
+): Omit<LockDescription, 'silent' | 'audit'> {
+  const { key, holders, line, once, fencingToken } = found;
+  const [first] = holders;
+  return {
+    key,
+    state: first === undefined ? 'free' : 'held',
+    ...(first && { mode: modeOf(first) }),
+    ...known({ fencingToken }),
+    holders: holders.map((holder) => holderInfo(holder, knowledge)),
+    line: waitersIn(line, knowledge),
+    ...(once && {
+      once: {
+        state: once.state as OnceInfo['state'],
+        attempts: once.attempts,
+        ...(once.state !== 'done' && once.text ? { error: once.text } : {}),
+        keptForMs: once.remainingMs,
+      },
+    }),
+  };
+}
+
+export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
+  const { id, application, host, pid, version, service, startedAtMs, seenMsAgo } = found;
+  return {
+    ...{ id, application, host, pid },
+    ...known({ version, service }),
+    startedAt: new Date(startedAtMs),
+    seenAt: new Date(wallMs - seenMsAgo),
+    isSilent: isSilent(found),
+  };
+}
+
+function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowledge): HolderInfo {
+  const { token, remainingMs, sinceMs } = holder;
+  const maker = makerOf(holder, instances);
+  const hold = answers.get(maker?.id ?? '')?.holds?.find(({ tail }) => tail === tailOf(token));
+  return {
+    ...known({
+      instance: instanceOf(maker, wallMs),
+      since: dateOf(hold === undefined ? sinceMs : wallMs - hold.heldMs),
+      fencingToken: hold?.fencingToken,
+    }),
+    isForeign: !isOwnerToken(token),
+    remainingMs,
+    ...(hold && originOf(hold)),
+    isSilent: maker !== undefined && !answers.has(maker.id),
+  };
+}
+
+/** A process may have several places at a key, for callers that want different things: what it says of them stands at the first. */
+function waitersIn(
+  line: readonly FoundPlace[],
+  { instances, answers, wallMs }: Knowledge,
+): readonly WaiterInfo[] {
+  const named = new Set<string>();
+  return line.map((place, index) => {
+    const found = waiterOf(place, instances);
+    const waits = found && !named.has(found.id) ? answers.get(found.id)?.waits : undefined;
+    if (found !== undefined) named.add(found.id);
+    const callers = waits?.map((wait) => ({
+      ...originOf(wait),
+      since: new Date(wallMs - wait.waitedMs),
+    }));
+    return {
+      position: index + 1,
+      ...known({
+        instance: instanceOf(found, wallMs),
+        since: dateOf(place.sinceMs),
+        keys: waits?.find(({ keys }) => keys.length > 1)?.keys,
+        callers,
+      }),
+      isSilent: found !== undefined && !answers.has(found.id),
+    };
+  });
+}
+
+const makerOf = (
+  { token }: FoundHolder,
+  instances: readonly FoundInstance[],
+): FoundInstance | undefined => {
+  const maker = makerIn(token);
+  return instances.find(({ id }) => id === maker);
+};
+
+/** Over several masters a place names no token: the channel tells whose it is. */
+const waiterOf = (
+  { token, channel }: FoundPlace,
+  instances: readonly FoundInstance[],
+): FoundInstance | undefined => {
+  const maker = makerIn(token);
+  return instances.find(
+    ({ id, address }) =>
+      id === maker || (channel !== '' && address?.includes(JSON.stringify(`plain ${channel}`))),
+  );
+};
+
+const instanceOf = (found: FoundInstance | undefined, wallMs: number): InstanceInfo | undefined =>
+  found && infoOf(found, wallMs);
+
+const modeOf = ({ token }: FoundHolder): LockMode => holdModeOf(token);
+
+const dateOf = (ms: number | undefined): Date | undefined =>
+  ms === undefined ? undefined : new Date(ms);
+
+const originOf = ({ method, template, place }: CallFacts): CallOrigin =>
+  known({ method, template, place });
+
+type Known<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
+
+/** Without what is not known. */
+const known = <T extends object>(facts: T): Known<T> =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as Known<T>;

@@ -1,0 +1,18 @@
+/** `nestjs-holdfast/admin`: who holds which lock, since when, who waits, and how to free it. */
+export { LockAdmin } from './lock-admin.js';
+export { LockAdminModule, type LockAdminModuleOptions } from './lock-admin.module.js';
+export type {
+  AuditEntry,
+  CallOrigin,
+  HolderInfo,
+  HotKey,
+  HotKeys,
+  InstanceInfo,
+  InterventionRequest,
+  ListOptions,
+  LockDescription,
+  LockMode,
+  LockSummary,
+  OnceInfo,
+  WaiterInfo,
+} from './lock-admin.types.js';

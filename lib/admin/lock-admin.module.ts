@@ -1,0 +1,28 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import type { LockService } from '../nest/lock.service.js';
+import { getLockServiceToken } from '../nest/tokens.js';
+import { LockAdmin } from './lock-admin.js';
+
+/** Options of `LockAdminModule.forRoot`. */
+export interface LockAdminModuleOptions {
+  /** The `name` of the lock service that is looked after. Default: the one without a name. */
+  readonly name?: string | symbol;
+}
+
+/** Provides `LockAdmin` to the modules that import it: `imports: [LockAdminModule.forRoot()]`, beside `LockModule.forRoot` somewhere in the application. */
+@Module({})
+export class LockAdminModule {
+  static forRoot({ name }: LockAdminModuleOptions = {}): DynamicModule {
+    return {
+      module: LockAdminModule,
+      providers: [
+        {
+          provide: LockAdmin,
+          useFactory: (service: LockService) => new LockAdmin(service),
+          inject: [getLockServiceToken(name)],
+        },
+      ],
+      exports: [LockAdmin],
+    };
+  }
+}

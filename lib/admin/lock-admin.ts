@@ -1,0 +1,261 @@
+import { hostname, userInfo } from 'node:os';
+import { LockConfigurationError, LockStoreUnavailableError, type Intervention } from '../errors.js';
+import type { LockEngine } from '../engine/lock-engine.js';
+import type { Presence } from '../engine/presence.js';
+import { checkKey } from '../key/index.js';
+import { hottest } from '../queue/contention.js';
+import type { AdminStore, FoundKey } from '../store/admin-store.js';
+import { makerIn } from '../store/owner-token.js';
+import {
+  type Knowledge,
+  concernedBy,
+  described,
+  infoOf,
+  isInUse,
+  silentOf,
+  summarized,
+} from './describe.js';
+import type {
+  AuditEntry,
+  HotKeys,
+  InstanceInfo,
+  InterventionRequest,
+  ListOptions,
+  LockDescription,
+  LockSummary,
+} from './lock-admin.types.js';
+
+/** What one look takes in. */
+const LOOKED_AT_ONCE = 100;
+
+/** Of what operators did to one key, what its description names. */
+const MOST_AUDITED = 20;
+const MOST_NOTES = 1_000;
+
+/** The longest TTL of a lock that is released: some of other software have none. */
+const LONGEST_MS = 60_000;
+
+const NO_ANSWERS: Knowledge['answers'] = new Map();
+
+/**
+ * For operators: who holds a key, since when, why others wait, and how to free it. Over one Redis, a Cluster and several masters. Every method
+ * rejects with a `LockStoreUnavailableError` for an outage.
+ */
+export class LockAdmin {
+  readonly #engine: LockEngine;
+  readonly #store: AdminStore;
+  readonly #presence: Presence;
+
+  /** @throws LockConfigurationError for a store of the application's own without `admin` */
+  constructor(service: LockEngine) {
+    const { store, presence } = service.administered;
+    if (store.admin === undefined || presence === undefined)
+      throw new LockConfigurationError(
+        'LockAdmin needs a store that tells what is in it, and this one has no "admin". Those of Redis and of the memory do.',
+      );
+    this.#engine = service;
+    this.#store = store.admin;
+    this.#presence = presence;
+  }
+
+  /** The keys that are held, waited for, or marked as work that was done once; in no order. One that changes meanwhile may be missing. */
+  async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
+    const instances = await this.#shown(this.#store.instances());
+    const { wallMs } = this.#engine.runtime.now();
+    const seen = new Set<string>();
+    try {
+      for await (const found of this.#store.keys(prefix)) {
+        const fresh = [...new Set(found)].filter((key) => !seen.has(key));
+        for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE) {
+          const keys = fresh.slice(i, i + LOOKED_AT_ONCE);
+          for (const key of await this.#store.look(keys)) {
+            if (seen.size >= limit) return;
+            if (!isInUse(key)) continue;
+            seen.add(key.key);
+            yield summarized(key, { instances, answers: NO_ANSWERS, wallMs });
+          }
+        }
+      }
+    } catch (error) {
+      throw this.#engine.administered.present(error);
+    }
+  }
+
+  /**
+   * Everything that is known of one key. Holders and waiting processes are asked, and have 250 ms to answer: who is frozen or dead is
+   * listed as silent, with what the store knows.
+   */
+  async describe(key: string): Promise<LockDescription> {
+    const found = await this.#look(key);
+    const [instances, notes] = await this.#shown(
+      Promise.all([this.#store.instances(), this.#audited()]),
+    );
+    const concerned = concernedBy(found, instances);
+    const answers = await this.#presence.ask(concerned, { about: 'key', key });
+    const audit = notes.filter((entry) => entry.keys.includes(key)).slice(0, MOST_AUDITED);
+    const { wallMs } = this.#engine.runtime.now();
+    return {
+      ...described(found, { instances, answers, wallMs }),
+      silent: silentOf(concerned, answers, wallMs),
+      audit,
+    };
+  }
+
+  /** The services that use this store, the newest first. One that was not seen for an hour is gone. */
+  async instances(): Promise<readonly InstanceInfo[]> {
+    const found = await this.#shown(this.#store.instances());
+    const { wallMs } = this.#engine.runtime.now();
+    return found.map((each) => infoOf(each, wallMs));
+  }
+
+  /** The keys that callers waited for longest in the last 5 minutes, and were refused most, of all instances that answer. */
+  async hot(limit = 10): Promise<HotKeys> {
+    const instances = await this.#shown(this.#store.instances());
+    const answers = await this.#presence.ask(instances, { about: 'hot' });
+    const { wallMs } = this.#engine.runtime.now();
+    return {
+      keys: hottest(
+        [...answers.values()].flatMap(({ hot = [] }) => hot),
+        limit,
+      ),
+      silent: silentOf(instances, answers, wallMs),
+    };
+  }
+
+  /**
+   * Ends the lock of a key, whoever holds it: those who hold it now, and nobody who gets it meanwhile. A holder of Holdfast is notified at
+   * once: its signal aborts with `LockLostError`, reason `'force-released'`. One that does not hear of it, because it is frozen or cut off,
+   * learns of it at its next renewal. Answers whether anybody held it. The key is free by then, also when it rejects because the audit log
+   * could not be written.
+   */
+  async release(key: string, request: InterventionRequest): Promise<boolean> {
+    const intervention = checked(request);
+    const found = await this.#look(key);
+    if (found.holders.length === 0) return false;
+    await this.#release([found], intervention);
+    await this.#note('release', [key], intervention);
+    return true;
+  }
+
+  /** Ends all locks of an instance, for a machine that is dead. Answers the keys. */
+  async releaseInstance(id: string, request: InterventionRequest): Promise<readonly string[]> {
+    const intervention = checked(request);
+    const held: FoundKey[] = [];
+    const seen = new Set<string>();
+    for await (const keys of this.#store.keys('')) {
+      const fresh = keys.filter((key) => !seen.has(key));
+      for (const key of fresh) seen.add(key);
+      for (const found of await this.#shown(this.#store.look(fresh))) {
+        const holders = found.holders.filter(({ token }) => makerIn(token) === id);
+        if (holders.length > 0) held.push({ ...found, holders });
+      }
+    }
+    const keys = held.map(({ key }) => key).sort();
+    if (keys.length === 0) return [];
+    await this.#release(held, intervention);
+    await this.#note('release-instance', keys, intervention);
+    return keys;
+  }
+
+  /** Forgets what is known of work that is to be done once, so that it is done again. Answers whether there was something. */
+  async forgetOnce(key: string, request: InterventionRequest): Promise<boolean> {
+    const intervention = checked(request);
+    this.#checkKey(key);
+    const wasThere = await this.#shown(this.#store.forgetOnce(key));
+    if (wasThere) await this.#note('forget-once', [key], intervention);
+    return wasThere;
+  }
+
+  /** What operators did, the newest first. The last 1,000 entries are kept. */
+  async audit(limit = 100): Promise<readonly AuditEntry[]> {
+    return (await this.#shown(this.#audited())).slice(0, limit);
+  }
+
+  #checkKey(key: string): void {
+    this.#engine.checked(() => checkKey(key));
+  }
+
+  async #look(key: string): Promise<FoundKey> {
+    this.#checkKey(key);
+    const [found] = await this.#shown(this.#store.look([key]));
+    return found ?? { key, holders: [], line: [] };
+  }
+
+  /** By their tokens, so that nobody is hit who got a key after they were looked up. */
+  async #release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
+    const { store, present } = this.#engine.administered;
+    const tokens = found.flatMap(({ holders }) => holders.map(({ token }) => token));
+    const makers = new Set(tokens.map(makerIn));
+    const instances = await this.#shown(this.#store.instances());
+    const theirs = instances.filter(({ id }) => makers.has(id));
+    // Before the keys are free: a renewal would find that out first, and could not say who did it.
+    await this.#presence.tellReleased(theirs, tokens, intervention);
+    for (const { key, holders, fencingToken } of found) {
+      for (const { token, remainingMs } of holders) {
+        const ttlMs = Math.min(remainingMs, LONGEST_MS);
+        const outcome = await store.release({ keys: [key], token, ttlMs }, fencingToken);
+        if (outcome.status === 'unavailable')
+          throw present(
+            new LockStoreUnavailableError({
+              operation: 'release',
+              keys: [key],
+              nodes: outcome.nodes,
+            }),
+          );
+      }
+    }
+  }
+
+  async #note(
+    action: AuditEntry['action'],
+    keys: readonly string[],
+    { by, reason }: Intervention,
+  ): Promise<void> {
+    const { runtime } = this.#engine;
+    const entry = { id: runtime.uuid(), at: runtime.now().wallMs, action, keys, by, reason };
+    await this.#shown(this.#store.note(JSON.stringify(entry)));
+  }
+
+  async #audited(): Promise<readonly AuditEntry[]> {
+    const notes = await this.#store.notes(MOST_NOTES);
+    return notes
+      .map((note) => {
+        const { at, action, keys, by, reason } = JSON.parse(note) as AuditEntry & {
+          readonly at: number;
+        };
+        return { at: new Date(at), action, keys, by, reason };
+      })
+      .sort((a, b) => b.at.getTime() - a.at.getTime());
+  }
+
+  /** Errors leave as the `errors` option has them. */
+  async #shown<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw this.#engine.administered.present(error);
+    }
+  }
+}
+
+function checked({ reason, by = whoWeAre() }: InterventionRequest): Intervention {
+  for (const [name, text, most] of [
+    ['reason', reason, 500],
+    ['by', by, 200],
+  ] as const)
+    if (typeof text !== 'string' || text.trim() === '' || text.length > most)
+      throw new LockConfigurationError(
+        `LockAdmin needs "${name}", a text of 1 to ${String(most)} characters: holders are told, and the audit log keeps it. ` +
+          "Write release('order:42', { reason: 'stuck since 3 am' }).",
+      );
+  return { by, reason };
+}
+
+function whoWeAre(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    // A container whose user has no name.
+    return hostname();
+  }
+}

@@ -1,0 +1,86 @@
+import type { Intervention } from '../errors.js';
+import type { Contended } from '../queue/contention.js';
+
+/** A question that one service asks another. */
+export type Question = { readonly about: 'key'; readonly key: string } | { readonly about: 'hot' };
+
+/** Where a call comes from, as far as its own process knows. */
+export interface CallFacts {
+  readonly method?: string | undefined;
+  readonly template?: string | undefined;
+  /** File and line of a call by hand, where it was recorded. */
+  readonly place?: string | undefined;
+}
+
+/** What a service says of one lock that it holds. */
+export interface HoldFacts extends CallFacts {
+  /** Of its owner token: enough to tell it from others. */
+  readonly tail: string;
+  readonly heldMs: number;
+  readonly fencingToken: number;
+}
+
+/** What a service says of one caller that waits. */
+export interface WaitFacts extends CallFacts {
+  readonly waitedMs: number;
+  readonly keys: readonly string[];
+}
+
+export interface Answer {
+  readonly holds?: readonly HoldFacts[];
+  readonly waits?: readonly WaitFacts[];
+  readonly hot?: readonly Contended[];
+}
+
+/** What services tell each other. All of them are JSON objects; what is none of these is ignored. */
+export type Message =
+  | {
+      readonly type: 'ask';
+      readonly id: string;
+      /** Which service is asked. */
+      readonly to: string;
+      /** Where the answer goes. */
+      readonly reply: string;
+      readonly question: Question;
+    }
+  | {
+      readonly type: 'answer';
+      readonly id: string;
+      readonly from: string;
+      readonly answer: Answer;
+    }
+  | {
+      readonly type: 'released';
+      readonly tokens: readonly string[];
+      readonly intervention: Intervention;
+    };
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+/** Anybody who may publish can send anything. */
+export function parseMessage(text: string): Message | undefined {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return isObject(message) && isMessage(message) ? (message as unknown as Message) : undefined;
+}
+
+function isMessage(message: Readonly<Record<string, unknown>>): boolean {
+  const { type, id, to, from, reply, question, answer, tokens, intervention } = message;
+  if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isObject(question);
+  if (type === 'answer') return isText(id) && isText(from) && isObject(answer);
+  return (
+    type === 'released' &&
+    Array.isArray(tokens) &&
+    tokens.every(isText) &&
+    isObject(intervention) &&
+    isText(intervention.by) &&
+    isText(intervention.reason)
+  );
+}

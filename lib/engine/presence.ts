@@ -1,0 +1,228 @@
+import { LockStoreUnavailableError, type Intervention } from '../errors.js';
+import type { Lease } from '../lease/lease.js';
+import type { LeaseOptions } from '../lease/grant.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { Log } from '../observe/log.js';
+import type { LockQueue } from '../queue/lock-queue.js';
+import type { AdminStore, FoundInstance } from '../store/admin-store.js';
+import { tailOf } from '../store/owner-token.js';
+import type { Scheduler, Task } from '../time/scheduler.js';
+import type { Machine } from './machine.js';
+import {
+  parseMessage,
+  type Answer,
+  type CallFacts,
+  type Message,
+  type Question,
+} from './messages.js';
+
+const REPORT_MS = 15_000;
+
+/** A record outlives its instance for so long, or for two TTLs where that is longer. */
+const LIFE_MS = 3_600_000;
+
+/** Who has missed two reports. */
+const SILENT_AFTER_MS = 2 * REPORT_MS + 5_000;
+
+/** So long an answer is waited for. */
+const ANSWER_MS = 250;
+
+/** Of the callers that wait for one key, so many are told of. */
+const MOST_CALLERS = 100;
+
+const MOST_HOT = 50;
+
+interface Dependencies {
+  readonly store: AdminStore;
+  readonly keeper: LeaseKeeper;
+  readonly queue: LockQueue;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+  readonly ttlMs: number;
+  readonly service: string | undefined;
+  /** None: nobody is told who this is. */
+  readonly machine: Machine | undefined;
+}
+
+/** Whether an instance is frozen, cut off or dead: it has not reported for so long. */
+export const isSilent = ({ seenMsAgo }: FoundInstance): boolean => seenMsAgo > SILENT_AFTER_MS;
+
+/**
+ * Says in the store who this service is, answers what operators ask it, and hears what they do to its locks. Nothing of it is in the way
+ * of a lock: it is written every 15 s, and what fails is tried again then.
+ */
+export class Presence {
+  readonly id: string;
+  readonly #deps: Dependencies;
+  readonly #startedAtMs: number;
+  /** By the id of the question. */
+  readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
+  #task: Task | undefined;
+  #reporting: Promise<void> = Promise.resolve();
+  #stopListening: (() => void) | undefined;
+  #hasWarned = false;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+    const { queue, scheduler } = dependencies;
+    this.id = queue.maker.replace('.', '');
+    this.#startedAtMs = Math.round(scheduler.runtime.now().wallMs);
+  }
+
+  /** In the background. */
+  start(): void {
+    const { machine } = this.#deps;
+    if (machine === undefined || this.#isOpen()) return;
+    this.#reporting = this.#listen().then(() => this.#report(machine));
+  }
+
+  /** Resolves when the store knows, or did not answer. */
+  async stop(): Promise<void> {
+    if (!this.#isOpen()) return;
+    this.#task?.cancel();
+    this.#stopListening?.();
+    this.#stopListening = undefined;
+    await this.#reporting;
+    // Its record expires.
+    if (this.#deps.machine !== undefined)
+      await this.#deps.store.retract(this.id).catch(() => undefined);
+  }
+
+  #isOpen(): boolean {
+    return this.#stopListening !== undefined;
+  }
+
+  /** Resolves when messages are heard, or cannot be. */
+  async #listen(): Promise<void> {
+    const { store, queue } = this.#deps;
+    this.#stopListening ??= store.listen((text) => {
+      const message = parseMessage(text);
+      if (message !== undefined) this.#hear(message);
+    });
+    await queue.listen();
+  }
+
+  /** Asks instances, and waits for their answers for 250 ms at the most. By their ids; who is silent is missing. */
+  async ask(
+    instances: readonly FoundInstance[],
+    question: Question,
+  ): Promise<ReadonlyMap<string, Answer>> {
+    const { store, scheduler } = this.#deps;
+    const answers = new Map<string, Answer>();
+    const mine = instances.some((each) => each.id === this.id);
+    if (mine) answers.set(this.id, this.#answer(question));
+    const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
+    if (others.length > 0) await this.#listen();
+    const reply = store.address();
+    if (others.length === 0 || reply === undefined) return answers;
+    const id = scheduler.runtime.uuid();
+    const waited = new Promise<void>((resolve) => {
+      const timeout = scheduler.schedule(ANSWER_MS, resolve);
+      this.#asked.set(id, (from, answer) => {
+        answers.set(from, answer);
+        if (!others.every((each) => answers.has(each.id))) return;
+        timeout.cancel();
+        resolve();
+      });
+    });
+    await Promise.all(
+      others.map(({ id: to, address = '' }) =>
+        this.#tell(address, { type: 'ask', id, to, reply, question }),
+      ),
+    );
+    await waited;
+    this.#asked.delete(id);
+    return answers;
+  }
+
+  /** Tells instances that locks of theirs were ended. */
+  async tellReleased(
+    instances: readonly FoundInstance[],
+    tokens: readonly string[],
+    intervention: Intervention,
+  ): Promise<void> {
+    await Promise.all(
+      instances.map(async ({ id, address }) => {
+        if (id === this.id) this.#deps.keeper.endByForce(tokens, intervention);
+        else if (address !== undefined)
+          await this.#tell(address, { type: 'released', tokens, intervention });
+      }),
+    );
+  }
+
+  async #report(machine: Machine): Promise<void> {
+    if (!this.#isOpen()) return;
+    const { store, scheduler, service, ttlMs, log } = this.#deps;
+    const { id } = this;
+    try {
+      const startedAtMs = this.#startedAtMs;
+      const record = { id, ...machine, service, startedAtMs, address: store.address() };
+      await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
+      this.#hasWarned = false;
+    } catch (error) {
+      this.#warn(error, log);
+    }
+    if (!this.#isOpen()) return;
+    this.#task = scheduler.schedule(REPORT_MS, () => {
+      this.#reporting = this.#report(machine);
+    });
+  }
+
+  /** An outage is logged where it is found out; what is forbidden is not, for no lock needs it. */
+  #warn(error: unknown, log: Log): void {
+    const { nodes = [] } = error instanceof LockStoreUnavailableError ? error : {};
+    const forbidden = nodes.find(({ kind }) => kind === 'error');
+    if (this.#hasWarned || forbidden === undefined) return;
+    this.#hasWarned = true;
+    log.warn(
+      `Operators cannot see who this instance is: ${forbidden.node} refuses its record (${forbidden.message}). Allow SET, DEL, ZADD, ZREM, ` +
+        'ZREMRANGEBYSCORE and PEXPIRE for the Redis user, or give "instance: false". Locks are not affected.',
+    );
+  }
+
+  #hear(message: Message): void {
+    if (message.type === 'answer') this.#asked.get(message.id)?.(message.from, message.answer);
+    else if (message.type === 'released')
+      this.#deps.keeper.endByForce(message.tokens, message.intervention);
+    else if (message.to === this.id) {
+      const { id, reply, question } = message;
+      const answer = this.#answer(question);
+      void this.#tell(reply, { type: 'answer', id, from: this.id, answer });
+    }
+  }
+
+  async #tell(address: string, message: Message): Promise<void> {
+    // Who does not get it is silent, and so are we.
+    await this.#deps.store.tell(address, JSON.stringify(message)).catch(() => undefined);
+  }
+
+  #answer(question: Question): Answer {
+    const { keeper, queue, scheduler } = this.#deps;
+    if (question.about === 'hot') return { hot: queue.contention.hottest(MOST_HOT) };
+    const { key } = question;
+    const now = scheduler.runtime.now();
+    const holds = keeper.held
+      .filter((lease) => lease.keys.includes(key))
+      .map((lease: Lease) => ({
+        ...callFacts(lease.options),
+        tail: tailOf(lease.token),
+        heldMs: lease.heldForMs(now),
+        fencingToken: lease.fencingToken,
+      }));
+    const waits = queue.waitingFor(key).slice(0, MOST_CALLERS);
+    return {
+      holds,
+      waits: waits.map(({ request, waitedMs }) => ({
+        ...callFacts(request),
+        waitedMs,
+        keys: request.keys,
+      })),
+    };
+  }
+}
+
+const callFacts = ({ origin, site }: LeaseOptions): CallFacts => ({
+  method: origin?.method,
+  template: origin?.template,
+  place: site?.place,
+});

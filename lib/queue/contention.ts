@@ -1,0 +1,89 @@
+import type { Clock, Instant } from '../time/clock.js';
+
+/** What is remembered, in minutes. */
+const MINUTES = 5;
+
+/** Of so many keys a minute. */
+const MOST_KEYS = 1_000;
+
+const MINUTE_MS = 60_000;
+
+/** How often a key was waited for and refused. */
+export interface Contended {
+  readonly key: string;
+  /** Of all callers together, in ms. */
+  readonly waitedMs: number;
+  readonly waits: number;
+  readonly refusals: number;
+}
+
+type Counts = Omit<{ -readonly [Name in keyof Contended]: Contended[Name] }, 'key'>;
+
+/** Which keys callers of this process waited for in the last minutes, and were refused. Nothing is counted of a lock that is granted at once. */
+export class Contention {
+  readonly #clock: Clock;
+  /** By minute, the newest last. */
+  readonly #minutes: { readonly minute: number; readonly byKey: Map<string, Counts> }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  waited(keys: readonly string[], ms: number, now: Instant): void {
+    for (const counts of this.#countsOf(keys, now)) {
+      counts.waits += 1;
+      counts.waitedMs += ms;
+    }
+  }
+
+  refused(keys: readonly string[]): void {
+    for (const counts of this.#countsOf(keys, this.#clock.now())) counts.refusals += 1;
+  }
+
+  /** The keys that were waited for longest, and then those that were refused most. */
+  hottest(count: number): readonly Contended[] {
+    const since = minuteOf(this.#clock.now()) - MINUTES;
+    const all = this.#minutes
+      .filter(({ minute }) => minute > since)
+      .flatMap(({ byKey }) => Array.from(byKey, ([key, counts]) => ({ key, ...counts })));
+    return hottest(all, count);
+  }
+
+  #countsOf(keys: readonly string[], now: Instant): readonly Counts[] {
+    const minute = minuteOf(now);
+    let newest = this.#minutes.at(-1);
+    if (newest?.minute !== minute) {
+      newest = { minute, byKey: new Map() };
+      this.#minutes.push(newest);
+      if (this.#minutes.length > MINUTES) this.#minutes.shift();
+    }
+    const { byKey } = newest;
+    return keys.flatMap((key) => {
+      const known = byKey.get(key);
+      if (known !== undefined) return known;
+      if (byKey.size >= MOST_KEYS) return [];
+      const counts = { waitedMs: 0, waits: 0, refusals: 0 };
+      byKey.set(key, counts);
+      return counts;
+    });
+  }
+}
+
+const minuteOf = (now: Instant): number => Math.floor(now.monotonicMs / MINUTE_MS);
+
+/** Counts of one key from several minutes, or processes, together. */
+export function hottest(all: Iterable<Contended>, count: number): readonly Contended[] {
+  const byKey = new Map<string, Contended>();
+  for (const { key, waitedMs, waits, refusals } of all) {
+    const known = byKey.get(key) ?? { key, waitedMs: 0, waits: 0, refusals: 0 };
+    byKey.set(key, {
+      key,
+      waitedMs: known.waitedMs + waitedMs,
+      waits: known.waits + waits,
+      refusals: known.refusals + refusals,
+    });
+  }
+  return [...byKey.values()]
+    .sort((a, b) => b.waitedMs - a.waitedMs || b.refusals - a.refusals)
+    .slice(0, count);
+}

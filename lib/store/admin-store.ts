@@ -1,0 +1,84 @@
+/** One lock service of one process, as it describes itself. */
+export interface InstanceRecord {
+  /** Random, of this start of the service; it is part of every owner token that the service makes. */
+  readonly id: string;
+  readonly application: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version?: string | undefined;
+  readonly service?: string | undefined;
+  /** By the clock of its machine, in ms since 1970. */
+  readonly startedAtMs: number;
+  /** Where messages reach it; missing where it hears none. */
+  readonly address?: string | undefined;
+}
+
+/** A record that was found in the store. */
+export interface FoundInstance extends InstanceRecord {
+  /** How long ago it was written, by the clock of the store. */
+  readonly seenMsAgo: number;
+}
+
+/** A token that a key is held under. */
+export interface FoundHolder {
+  readonly token: string;
+  /** `Infinity` without TTL. */
+  readonly remainingMs: number;
+  /** By the clock of the store, in ms since 1970, where it can be known. */
+  readonly sinceMs?: number | undefined;
+}
+
+/** A place in the line of a key. */
+export interface FoundPlace {
+  /** The token that waits, where it names its maker; else what names the line in its process. */
+  readonly token: string;
+  /** On which its process is called. */
+  readonly channel: string;
+  readonly sinceMs?: number | undefined;
+}
+
+export interface FoundOnce {
+  readonly state: string;
+  readonly attempts: number;
+  /** The value of work that is done, or the error of the last attempt. */
+  readonly text?: string | undefined;
+  readonly remainingMs: number;
+}
+
+/** What the store knows of a key. */
+export interface FoundKey {
+  readonly key: string;
+  readonly holders: readonly FoundHolder[];
+  /** The last fencing token that was reserved. */
+  readonly fencingToken?: number | undefined;
+  /** The first 100. */
+  readonly line: readonly FoundPlace[];
+  readonly once?: FoundOnce | undefined;
+}
+
+/**
+ * What operators need of a store: who uses it, what is in it, and messages from one process to another. Every method rejects with a
+ * `LockStoreUnavailableError` when too few servers answer.
+ */
+export interface AdminStore {
+  /** Calls back with what others `tell` this service; where services share a store, with what any of them is told. Returns what ends it. */
+  listen(onMessage: (text: string) => void): () => void;
+  /** Where messages reach this service; `undefined` while it hears none. */
+  address(): string | undefined;
+  /** Writes who this is, for `lifeMs`. */
+  report(record: InstanceRecord, lifeMs: number): Promise<void>;
+  /** Takes that back. */
+  retract(id: string): Promise<void>;
+  instances(): Promise<readonly FoundInstance[]>;
+  /** All keys that are held, waited for or marked as done, some at a time; some may come twice. */
+  keys(prefix: string): AsyncIterable<readonly string[]>;
+  look(keys: readonly string[]): Promise<readonly FoundKey[]>;
+  /** Sends a message, which arrives if somebody listens there. */
+  tell(address: string, text: string): Promise<void>;
+  /** Forgets what is known of work that is to be done once; answers whether there was something. */
+  forgetOnce(key: string): Promise<boolean>;
+  /** Adds to the log of what operators did. The last 1,000 entries are kept. */
+  note(entry: string): Promise<void>;
+  /** The newest first. */
+  notes(count: number): Promise<readonly string[]>;
+}

@@ -1,0 +1,91 @@
+import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../admin-store.js';
+import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
+
+const MOST_NOTES = 1_000;
+
+interface Report {
+  readonly record: InstanceRecord;
+  readonly at: Instant;
+  readonly lifeMs: number;
+}
+
+/** What a store in memory knows of its keys. */
+export interface MemoryKeys {
+  all(): Iterable<string>;
+  look(key: string): FoundKey;
+  forgetOnce(key: string): boolean;
+}
+
+/** For operators: the services of this process that share the store. */
+export class MemoryAdminStore implements AdminStore {
+  readonly #clock: Clock;
+  readonly #keys: MemoryKeys;
+  readonly #reports = new Map<string, Report>();
+  readonly #notes: string[] = [];
+  readonly #listeners = new Set<(text: string) => void>();
+
+  constructor(clock: Clock, keys: MemoryKeys) {
+    this.#clock = clock;
+    this.#keys = keys;
+  }
+
+  listen(onMessage: (text: string) => void): () => void {
+    const listener = (text: string): void => {
+      onMessage(text);
+    };
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  address(): string {
+    return 'memory';
+  }
+
+  report(record: InstanceRecord, lifeMs: number): Promise<void> {
+    this.#reports.set(record.id, { record, lifeMs, at: this.#clock.now() });
+    return Promise.resolve();
+  }
+
+  retract(id: string): Promise<void> {
+    this.#reports.delete(id);
+    return Promise.resolve();
+  }
+
+  instances(): Promise<readonly FoundInstance[]> {
+    const now = this.#clock.now();
+    const found = [...this.#reports.values()].flatMap(({ record, at, lifeMs }) => {
+      const seenMsAgo = elapsedMs(at, now);
+      return seenMsAgo < lifeMs ? [{ ...record, seenMsAgo }] : [];
+    });
+    return Promise.resolve(found.sort((a, b) => b.startedAtMs - a.startedAtMs));
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    yield [...this.#keys.all()].filter((key) => key.startsWith(prefix));
+  }
+
+  look(keys: readonly string[]): Promise<readonly FoundKey[]> {
+    return Promise.resolve(keys.map((key) => this.#keys.look(key)));
+  }
+
+  tell(_address: string, text: string): Promise<void> {
+    for (const listener of this.#listeners) listener(text);
+    return Promise.resolve();
+  }
+
+  forgetOnce(key: string): Promise<boolean> {
+    return Promise.resolve(this.#keys.forgetOnce(key));
+  }
+
+  note(entry: string): Promise<void> {
+    this.#notes.unshift(entry);
+    this.#notes.splice(MOST_NOTES);
+    return Promise.resolve();
+  }
+
+  notes(count: number): Promise<readonly string[]> {
+    return Promise.resolve(this.#notes.slice(0, count));
+  }
+}

@@ -1,0 +1,145 @@
+import { LockStoreUnavailableError, type NodeFailure } from '../../../errors.js';
+import type {
+  AdminStore,
+  FoundHolder,
+  FoundInstance,
+  FoundKey,
+  FoundPlace,
+  InstanceRecord,
+} from '../../admin-store.js';
+import type { Looked, NodeAdmin } from '../node/node-admin.js';
+import type { RedisNode } from '../node/redis-node.js';
+import { quorumOf } from './poll.js';
+
+/** What a majority of the nodes says to operators. */
+export class RedisAdminStore implements AdminStore {
+  readonly #nodes: readonly RedisNode[];
+  readonly #quorum: number;
+
+  constructor(nodes: readonly RedisNode[]) {
+    this.#nodes = nodes;
+    this.#quorum = quorumOf(nodes.length);
+  }
+
+  listen(onMessage: (text: string) => void): () => void {
+    for (const node of this.#nodes) node.onMessage = onMessage;
+    return () => {
+      for (const node of this.#nodes) node.onMessage = undefined;
+    };
+  }
+
+  /** One address a node, in their order. */
+  address(): string | undefined {
+    const addresses = this.#nodes.map(({ admin }) => admin.address ?? '');
+    return addresses.some((each) => each !== '') ? JSON.stringify(addresses) : undefined;
+  }
+
+  async report(record: InstanceRecord, lifeMs: number): Promise<void> {
+    await this.#ask('describe this instance to', [], (node) => node.report(record, lifeMs));
+  }
+
+  async retract(id: string): Promise<void> {
+    await this.#ask('take this instance from', [], (node) => node.retract(id));
+  }
+
+  async instances(): Promise<readonly FoundInstance[]> {
+    const answers = await this.#ask('list instances of', [], (node) => node.instances());
+    const latest = new Map<string, FoundInstance>();
+    for (const instance of answers.flat()) {
+      const known = latest.get(instance.id);
+      if (known === undefined || instance.seenMsAgo < known.seenMsAgo)
+        latest.set(instance.id, instance);
+    }
+    return [...latest.values()].sort((a, b) => b.startedAtMs - a.startedAtMs);
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    const failures: NodeFailure[] = [];
+    let answered = 0;
+    for (const { admin } of this.#nodes) {
+      let isWhole = true;
+      for await (const some of admin.keys(prefix)) {
+        if (some.status === 'answered') yield some.value;
+        else {
+          isWhole = false;
+          failures.push(...some.nodes);
+        }
+      }
+      if (isWhole) answered += 1;
+    }
+    if (answered < this.#quorum)
+      throw new LockStoreUnavailableError({ operation: 'list', keys: [], nodes: failures });
+  }
+
+  async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
+    const answers = await this.#ask('look at', keys, (node) => node.look(keys));
+    return keys.map((_, index) => this.#merge(answers.flatMap((found) => found[index] ?? [])));
+  }
+
+  async tell(address: string, text: string): Promise<void> {
+    const addresses = JSON.parse(address) as readonly string[];
+    await Promise.all(
+      this.#nodes.map(async ({ admin }, index) => {
+        const at = addresses[index] ?? '';
+        if (at !== '') await admin.tell(at, text);
+      }),
+    );
+  }
+
+  async forgetOnce(key: string): Promise<boolean> {
+    const answers = await this.#ask('forget', [key], (node) => node.forgetOnce(key));
+    return answers.includes(true);
+  }
+
+  async note(entry: string): Promise<void> {
+    await this.#ask('write to the audit log of', [], (node) => node.note(entry));
+  }
+
+  async notes(count: number): Promise<readonly string[]> {
+    const answers = await this.#ask('read the audit log of', [], (node) => node.notes(count));
+    return [...new Set(answers.flat())];
+  }
+
+  /** The answers of those that gave one. */
+  async #ask<T>(
+    operation: string,
+    keys: readonly string[],
+    ask: (admin: NodeAdmin) => Promise<Looked<T>>,
+  ): Promise<readonly T[]> {
+    const looked = await Promise.all(this.#nodes.map(({ admin }) => ask(admin)));
+    const answers = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
+    if (answers.length >= this.#quorum) return answers;
+    const nodes = looked.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
+    throw new LockStoreUnavailableError({ operation, keys, nodes });
+  }
+
+  /** A majority holds; a vote of fewer came to nothing, or is about to. Each node has a line of its own, in another order. */
+  #merge(found: readonly FoundKey[]): FoundKey {
+    const [first] = found;
+    if (first === undefined || this.#nodes.length === 1) return first ?? { key: '', ...NOTHING };
+    const votes = new Map<string, FoundHolder[]>();
+    for (const holder of found.flatMap(({ holders }) => holders))
+      votes.set(holder.token, [...(votes.get(holder.token) ?? []), holder]);
+    const places = new Map<string, FoundPlace>();
+    for (const place of found.flatMap(({ line }) => line))
+      if (!places.has(place.token)) places.set(place.token, place);
+    const fencingToken = Math.max(...found.map((each) => each.fencingToken ?? 0));
+    return {
+      key: first.key,
+      holders: [...votes.values()]
+        .filter(({ length }) => length >= this.#quorum)
+        .flatMap((same) => same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0] ?? []),
+      fencingToken: fencingToken > 0 ? fencingToken : undefined,
+      line: [...places.values()],
+      once: found
+        .flatMap(({ once }) => once ?? [])
+        .sort(
+          (a, b) => b.attempts - a.attempts || Number(isEnd(b.state)) - Number(isEnd(a.state)),
+        )[0],
+    };
+  }
+}
+
+const NOTHING = { holders: [], line: [] } as const;
+
+const isEnd = (state: string): boolean => state === 'done' || state === 'exhausted';
