@@ -62,19 +62,13 @@ export class LockAdmin {
   async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
     const instances = await this.#shown(this.#store.instances());
     const { wallMs } = this.#engine.runtime.now();
-    const seen = new Set<string>();
+    let listed = 0;
     try {
-      for await (const found of this.#store.keys(prefix)) {
-        const fresh = [...new Set(found)].filter((key) => !seen.has(key));
-        for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE) {
-          const keys = fresh.slice(i, i + LOOKED_AT_ONCE);
-          for (const key of await this.#store.look(keys)) {
-            if (seen.size >= limit) return;
-            if (!isInUse(key)) continue;
-            seen.add(key.key);
-            yield summarized(key, { instances, answers: NO_ANSWERS, wallMs });
-          }
-        }
+      for await (const found of this.#found(prefix)) {
+        if (listed >= limit) return;
+        if (!isInUse(found)) continue;
+        listed += 1;
+        yield summarized(found, { instances, answers: NO_ANSWERS, wallMs });
       }
     } catch (error) {
       throw this.#engine.administered.present(error);
@@ -140,16 +134,7 @@ export class LockAdmin {
   /** Ends all locks of an instance, for a machine that is dead. Answers the keys. */
   async releaseInstance(id: string, request: InterventionRequest): Promise<readonly string[]> {
     const intervention = checked(request);
-    const held: FoundKey[] = [];
-    const seen = new Set<string>();
-    for await (const keys of this.#store.keys('')) {
-      const fresh = keys.filter((key) => !seen.has(key));
-      for (const key of fresh) seen.add(key);
-      for (const found of await this.#shown(this.#store.look(fresh))) {
-        const holders = found.holders.filter(({ token }) => makerIn(token) === id);
-        if (holders.length > 0) held.push({ ...found, holders });
-      }
-    }
+    const held = await this.#shown(this.#heldBy(id));
     const keys = held.map(({ key }) => key).sort();
     if (keys.length === 0) return [];
     await this.#release(held, intervention);
@@ -169,6 +154,26 @@ export class LockAdmin {
   /** What operators did, the newest first. The last 1,000 entries are kept. */
   async audit(limit = 100): Promise<readonly AuditEntry[]> {
     return (await this.#shown(this.#audited())).slice(0, limit);
+  }
+
+  /** Each key once, with what is there of it. */
+  async *#found(prefix: string): AsyncGenerator<FoundKey> {
+    const seen = new Set<string>();
+    for await (const keys of this.#store.keys(prefix)) {
+      const fresh = [...new Set(keys)].filter((key) => !seen.has(key));
+      for (const key of fresh) seen.add(key);
+      for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE)
+        yield* await this.#store.look(fresh.slice(i, i + LOOKED_AT_ONCE));
+    }
+  }
+
+  async #heldBy(id: string): Promise<readonly FoundKey[]> {
+    const held: FoundKey[] = [];
+    for await (const found of this.#found('')) {
+      const holders = found.holders.filter(({ token }) => makerIn(token) === id);
+      if (holders.length > 0) held.push({ ...found, holders });
+    }
+    return held;
   }
 
   #checkKey(key: string): void {

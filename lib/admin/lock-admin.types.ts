@@ -16,6 +16,8 @@ export interface InstanceInfo {
   readonly seenAt: Date;
   /** It has missed two of its reports: it is frozen, cut off or dead. */
   readonly isSilent: boolean;
+  /** Whether messages reach it. One that may not subscribe cannot be asked, and hears of a forced release at its next renewal. */
+  readonly isListening: boolean;
 }
 
 /** Where a call comes from, as far as its own process knows. */
