@@ -7,7 +7,7 @@ import type {
 } from '../../lock-store.js';
 import { holdModeOf } from '../../owner-token.js';
 import { SweepPace } from '../../sweep-pace.js';
-import type { RenewalVote, Vote } from '../node/node-answers.js';
+import type { RenewalVote, Restoration, Vote } from '../node/node-answers.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 
@@ -124,7 +124,7 @@ export class StandingLeases {
   /**
    * Takes leases that are lost off the nodes that may still have them. Puts keys back on nodes that have lost them, of leases that a
    * majority has just confirmed: else each restart of a node would take a vote away from a lease that is held for long. Refused there
-   * when anybody was granted the key since, or it was released.
+   * when anybody was granted the key since, or it was released; then it is brought there later, while it stands.
    */
   async renewed(leases: readonly LeaseRenewal[], renewal: Renewal): Promise<void> {
     const { outcomes, votes, sentAt } = renewal;
@@ -151,9 +151,20 @@ export class StandingLeases {
           const validForMs = lease.validForMs - elapsedMs;
           return validForMs > 0 ? [{ ...lease, validForMs, expectedFences: vote.fences }] : [];
         });
-        return lost.length === 0 || this.#closed ? [] : node.extend(lost);
+        if (lost.length > 0 && !this.#closed) await this.#putBackOn(node, lost);
       }),
     );
+  }
+
+  /** Somebody may be granted the key there in between, who gets no majority and takes that vote back soon. */
+  async #putBackOn(node: RedisNode, lost: readonly Restoration[]): Promise<void> {
+    const answers = await node.extend(lost);
+    lost.forEach(({ token }, index) => {
+      const standing = this.#held.get(token);
+      const { status } = answers[index] ?? {};
+      if (standing !== undefined && (status === 'stolen' || status === 'gone'))
+        this.bringTo(node, standing);
+    });
   }
 
   /** Of a lease that a majority has: whether nothing is left to do at this node. Others are not asked, for their TTL may be longer by now. */
