@@ -124,14 +124,6 @@ export interface HotKeys {
   readonly silent: readonly InstanceInfo[];
 }
 
-/** Why, and at whose wish. Both are told to the holder, and kept. */
-export interface InterventionRequest {
-  /** 1 to 500 characters. */
-  readonly reason: string;
-  /** Who did it, 1 to 200 characters. Default: user and host of this process. */
-  readonly by?: string;
-}
-
 export interface ListOptions {
   /** Only keys that begin with it. */
   readonly prefix?: string;

@@ -223,6 +223,24 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       await after.release();
     });
 
+    it('lets LockService.forceRelease notify the holder at once, too', async () => {
+      const { one, other } = await two();
+      const key = newKey();
+      const lock = await one.acquire(key, { ttl: '1h' });
+      const aborted = new Promise((resolve) => {
+        lock.signal.addEventListener('abort', () => {
+          resolve(lock.signal.reason);
+        });
+      });
+      expect(await other.forceRelease(key, STUCK)).toBe(true);
+      expect(await aborted).toMatchObject({ reason: 'force-released', intervention: STUCK });
+      expect(await other.forceRelease(key)).toBe(false);
+      const again = await other.acquire(key);
+      expect(await other.forceRelease(key)).toBe(true);
+      expect(again.isHeld).toBe(false);
+      await expect(other.forceRelease(key, { reason: '' })).rejects.toThrow(LockConfigurationError);
+    });
+
     it('fails the call whose section it ended, and names who did it', async () => {
       const { one, admin } = await two();
       const key = newKey();
