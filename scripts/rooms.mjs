@@ -29,6 +29,7 @@ export const ROOMS = {
   swagger: ['errors'],
   opentelemetry: ['observe'],
   prometheus: ['observe'],
+  terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };

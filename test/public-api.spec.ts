@@ -20,6 +20,7 @@ import * as admin from 'nestjs-holdfast/admin';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
 import * as swagger from 'nestjs-holdfast/swagger';
+import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
@@ -69,6 +70,10 @@ describe('the exports', () => {
 
   it('of nestjs-holdfast/swagger are these', () => {
     expect(Object.keys(swagger)).toEqual(['ApiLockConflict']);
+  });
+
+  it('of nestjs-holdfast/terminus are these', () => {
+    expect(Object.keys(terminus)).toEqual(['LockHealthIndicator']);
   });
 
   it('of nestjs-holdfast/testing are these', () => {

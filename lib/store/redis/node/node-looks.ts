@@ -1,6 +1,6 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import { keyPatterns } from '../scripts/key-names.js';
-import { nodeHealth } from './node-health.js';
+import { healthWithin, nodeHealth, type HealthLook } from './node-health.js';
 import type { NodeScripts } from './node-scripts.js';
 import type { NodeTrial } from './node-trial.js';
 import { probe, type Finding } from './probe.js';
@@ -14,6 +14,8 @@ export class NodeLooks {
   #opening: Promise<unknown> | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
+  /** Under way. */
+  #healthLooks: readonly HealthLook[] | undefined;
   /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
   #doubtedSlot: number | undefined;
 
@@ -55,15 +57,12 @@ export class NodeLooks {
     });
   }
 
-  /** One for each of its masters. */
-  health(): Promise<readonly NodeHealth[]> {
-    const { epoch, parts } = this.#scripts;
-    const { connection, options, runtime: clock } = parts;
-    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
-    return nodeHealth(connection, {
-      ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
-      tryGranting: (serves) => this.#tryGranting(serves),
-    });
+  /** One for each of its masters. Checks that come together share one look, which goes on until its requests are answered or time out. */
+  health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
+    const looks = (this.#healthLooks ??= this.#lookAtHealth());
+    if (withinMs === Infinity) return Promise.all(looks.map(({ health }) => health));
+    const { scheduler } = this.#scripts.parts;
+    return Promise.all(looks.map((look) => healthWithin(look, withinMs, scheduler)));
   }
 
   /** It does not vote as long as it is the same server as another node. */
@@ -100,6 +99,20 @@ export class NodeLooks {
     const { client } = this.#scripts.parts.connection;
     if (client.kind === 'single' || this.#doubtedSlot === undefined) return true;
     return client.ownerOf(slot) === client.ownerOf(this.#doubtedSlot);
+  }
+
+  #lookAtHealth(): readonly HealthLook[] {
+    const { epoch, parts } = this.#scripts;
+    const { connection, options, runtime: clock } = parts;
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
+    const looks = nodeHealth(connection, {
+      ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
+      tryGranting: (serves) => this.#tryGranting(serves),
+    });
+    void Promise.all(looks.map(({ health }) => health)).then(() => {
+      this.#healthLooks = undefined;
+    });
+    return looks;
   }
 
   async #tryGranting(serves?: (slot: number) => boolean): Promise<Unavailable | undefined> {

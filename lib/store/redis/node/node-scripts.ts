@@ -1,4 +1,5 @@
 import type { Runtime } from '../../../time/runtime.js';
+import type { Scheduler } from '../../../time/scheduler.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
 import { LONGEST_CLAIM_MS } from '../../overtaking.js';
 import type { RedisConnection } from '../client/redis-connection.js';
@@ -26,6 +27,7 @@ interface NodeParts {
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
   readonly clock: NodeClock;
+  readonly scheduler: Scheduler;
   readonly runtime: Runtime;
   /** Told what was answered with an error, or could not be done in full, and in which slot of a Cluster. */
   readonly onFailure: (failed: Unavailable, slot: number) => void;

@@ -102,7 +102,7 @@ export class RedisNode {
     const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
     const scripts = new NodeScripts({
-      ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, runtime },
+      ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, scheduler, runtime },
       onFailure: (failed, slot) => {
         this.#looks.doubtAfter(failed, slot);
       },
@@ -233,8 +233,8 @@ export class RedisNode {
   }
 
   /** One for each of its masters. */
-  health(): Promise<readonly NodeHealth[]> {
-    return this.#looks.health();
+  health(withinMs?: number): Promise<readonly NodeHealth[]> {
+    return this.#looks.health(withinMs);
   }
 
   close(): void {
