@@ -30,6 +30,7 @@ export const ROOMS = {
   opentelemetry: ['observe'],
   prometheus: ['observe'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
+  cli: ['admin', 'engine', 'errors', 'store', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 
