@@ -31,6 +31,7 @@ export const ROOMS = {
   prometheus: ['observe'],
   terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
+  cli: ['admin', 'engine', 'errors', 'store', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 
