@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import ts from 'typescript';
+import { writePage } from './page.mjs';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const built = join(projectRoot, 'build');
@@ -78,6 +79,7 @@ async function bundle(ending, ...plugins) {
 await rm(target, { recursive: true, force: true });
 await bundle('.js', withoutComments);
 await bundle('.d.ts', dts());
+await writePage(join(target, 'board-page'));
 const files = await readdir(built, { recursive: true });
 for (const file of files.filter((name) => name.endsWith('.cjs')))
   await copyFile(join(built, file), join(target, basename(file)));

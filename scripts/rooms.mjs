@@ -30,6 +30,7 @@ export const ROOMS = {
   opentelemetry: ['observe'],
   prometheus: ['observe'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
+  board: ['admin', 'errors', 'nest', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 
