@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import ts from 'typescript';
+import { writePage } from './page.mjs';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const built = join(projectRoot, 'build');
@@ -83,6 +84,7 @@ async function bundle(entries, ending, ...plugins) {
 await rm(target, { recursive: true, force: true });
 await bundle([...ENTRIES, ...PROGRAMS], '.js', withoutComments);
 await bundle(ENTRIES, '.d.ts', dts());
+await writePage(join(target, 'board-page'));
 const files = await readdir(built, { recursive: true });
 for (const file of files.filter((name) => name.endsWith('.cjs')))
   await copyFile(join(built, file), join(target, basename(file)));

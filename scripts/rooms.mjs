@@ -32,6 +32,7 @@ export const ROOMS = {
   terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
   cli: ['admin', 'engine', 'errors', 'store', 'time'],
+  board: ['admin', 'errors', 'nest', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 

@@ -17,6 +17,7 @@ import {
   type LockErrorBody,
 } from 'nestjs-holdfast';
 import * as admin from 'nestjs-holdfast/admin';
+import * as board from 'nestjs-holdfast/board';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
 import * as swagger from 'nestjs-holdfast/swagger';
@@ -61,6 +62,10 @@ describe('the exports', () => {
 
   it('of nestjs-holdfast/admin are these', () => {
     expect(Object.keys(admin).sort()).toEqual(['LockAdmin', 'LockAdminModule']);
+  });
+
+  it('of nestjs-holdfast/board are these', () => {
+    expect(Object.keys(board)).toEqual(['LockBoardModule']);
   });
 
   it('of the entries for telemetry are these', () => {
