@@ -18,7 +18,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { ReplaySubject } from 'rxjs';
 import { LockAdmin } from '../admin/lock-admin.js';
-import type { InterventionRequest } from '../admin/lock-admin.types.js';
+import type { InterventionRequest } from '../admin/index.js';
 import { systemRuntime } from '../time/runtime.js';
 import { BoardData, contentOf } from './board-data.js';
 import { LOCK_BOARD_OPTIONS, type LockBoardOptions } from './board-options.js';

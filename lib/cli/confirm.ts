@@ -1,4 +1,4 @@
-import type { InterventionRequest } from '../admin/lock-admin.types.js';
+import type { InterventionRequest } from '../engine/interventions.js';
 import type { Context } from './command.js';
 import { UsageError } from './usage-error.js';
 
