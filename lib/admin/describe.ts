@@ -98,6 +98,7 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
     startedAt: new Date(startedAtMs),
     seenAt: new Date(wallMs - seenMsAgo),
     isSilent: isSilent(found),
+    isListening: found.address !== undefined,
   };
 }
 

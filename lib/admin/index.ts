@@ -1,4 +1,5 @@
 /** `nestjs-holdfast/admin`: who holds which lock, since when, who waits, and how to free it. */
+export type { InterventionRequest } from '../engine/interventions.js';
 export { LockAdmin } from './lock-admin.js';
 export { LockAdminModule, type LockAdminModuleOptions } from './lock-admin.module.js';
 export type {
@@ -8,7 +9,6 @@ export type {
   HotKey,
   HotKeys,
   InstanceInfo,
-  InterventionRequest,
   ListOptions,
   LockDescription,
   LockMode,

@@ -1,5 +1,9 @@
-import { hostname, userInfo } from 'node:os';
-import { LockConfigurationError, LockStoreUnavailableError, type Intervention } from '../errors.js';
+import {
+  checkedIntervention,
+  type InterventionRequest,
+  type Interventions,
+} from '../engine/interventions.js';
+import { LockConfigurationError, type Intervention } from '../errors.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import type { Presence } from '../engine/presence.js';
 import { checkKey } from '../key/index.js';
@@ -19,7 +23,6 @@ import type {
   AuditEntry,
   HotKeys,
   InstanceInfo,
-  InterventionRequest,
   ListOptions,
   LockDescription,
   LockSummary,
@@ -32,9 +35,6 @@ const LOOKED_AT_ONCE = 100;
 const MOST_AUDITED = 20;
 const MOST_NOTES = 1_000;
 
-/** The longest TTL of a lock that is released: some of other software have none. */
-const LONGEST_MS = 60_000;
-
 const NO_ANSWERS: Knowledge['answers'] = new Map();
 
 /**
@@ -45,10 +45,11 @@ export class LockAdmin {
   readonly #engine: LockEngine;
   readonly #store: AdminStore;
   readonly #presence: Presence;
+  readonly #interventions: Interventions;
 
   /** @throws LockConfigurationError for a store of the application's own without `admin` */
   constructor(service: LockEngine) {
-    const { store, presence } = service.administered;
+    const { store, presence, interventions } = service.administered;
     if (store.admin === undefined || presence === undefined)
       throw new LockConfigurationError(
         'LockAdmin needs a store that tells what is in it, and this one has no "admin". Those of Redis and of the memory do.',
@@ -56,25 +57,20 @@ export class LockAdmin {
     this.#engine = service;
     this.#store = store.admin;
     this.#presence = presence;
+    this.#interventions = interventions;
   }
 
   /** The keys that are held, waited for, or marked as work that was done once; in no order. One that changes meanwhile may be missing. */
   async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
     const instances = await this.#shown(this.#store.instances());
     const { wallMs } = this.#engine.runtime.now();
-    const seen = new Set<string>();
+    let listed = 0;
     try {
-      for await (const found of this.#store.keys(prefix)) {
-        const fresh = [...new Set(found)].filter((key) => !seen.has(key));
-        for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE) {
-          const keys = fresh.slice(i, i + LOOKED_AT_ONCE);
-          for (const key of await this.#store.look(keys)) {
-            if (seen.size >= limit) return;
-            if (!isInUse(key)) continue;
-            seen.add(key.key);
-            yield summarized(key, { instances, answers: NO_ANSWERS, wallMs });
-          }
-        }
+      for await (const found of this.#found(prefix)) {
+        if (listed >= limit) return;
+        if (!isInUse(found)) continue;
+        listed += 1;
+        yield summarized(found, { instances, answers: NO_ANSWERS, wallMs });
       }
     } catch (error) {
       throw this.#engine.administered.present(error);
@@ -129,37 +125,28 @@ export class LockAdmin {
    * could not be written.
    */
   async release(key: string, request: InterventionRequest): Promise<boolean> {
-    const intervention = checked(request);
+    const intervention = checkedIntervention(request);
     const found = await this.#look(key);
     if (found.holders.length === 0) return false;
-    await this.#release([found], intervention);
+    await this.#shown(this.#interventions.release([found], intervention));
     await this.#note('release', [key], intervention);
     return true;
   }
 
   /** Ends all locks of an instance, for a machine that is dead. Answers the keys. */
   async releaseInstance(id: string, request: InterventionRequest): Promise<readonly string[]> {
-    const intervention = checked(request);
-    const held: FoundKey[] = [];
-    const seen = new Set<string>();
-    for await (const keys of this.#store.keys('')) {
-      const fresh = keys.filter((key) => !seen.has(key));
-      for (const key of fresh) seen.add(key);
-      for (const found of await this.#shown(this.#store.look(fresh))) {
-        const holders = found.holders.filter(({ token }) => makerIn(token) === id);
-        if (holders.length > 0) held.push({ ...found, holders });
-      }
-    }
+    const intervention = checkedIntervention(request);
+    const held = await this.#shown(this.#heldBy(id));
     const keys = held.map(({ key }) => key).sort();
     if (keys.length === 0) return [];
-    await this.#release(held, intervention);
+    await this.#shown(this.#interventions.release(held, intervention));
     await this.#note('release-instance', keys, intervention);
     return keys;
   }
 
   /** Forgets what is known of work that is to be done once, so that it is done again. Answers whether there was something. */
   async forgetOnce(key: string, request: InterventionRequest): Promise<boolean> {
-    const intervention = checked(request);
+    const intervention = checkedIntervention(request);
     this.#checkKey(key);
     const wasThere = await this.#shown(this.#store.forgetOnce(key));
     if (wasThere) await this.#note('forget-once', [key], intervention);
@@ -171,6 +158,26 @@ export class LockAdmin {
     return (await this.#shown(this.#audited())).slice(0, limit);
   }
 
+  /** Each key once, with what is there of it. */
+  async *#found(prefix: string): AsyncGenerator<FoundKey> {
+    const seen = new Set<string>();
+    for await (const keys of this.#store.keys(prefix)) {
+      const fresh = [...new Set(keys)].filter((key) => !seen.has(key));
+      for (const key of fresh) seen.add(key);
+      for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE)
+        yield* await this.#store.look(fresh.slice(i, i + LOOKED_AT_ONCE));
+    }
+  }
+
+  async #heldBy(id: string): Promise<readonly FoundKey[]> {
+    const held: FoundKey[] = [];
+    for await (const found of this.#found('')) {
+      const holders = found.holders.filter(({ token }) => makerIn(token) === id);
+      if (holders.length > 0) held.push({ ...found, holders });
+    }
+    return held;
+  }
+
   #checkKey(key: string): void {
     this.#engine.checked(() => checkKey(key));
   }
@@ -179,31 +186,6 @@ export class LockAdmin {
     this.#checkKey(key);
     const [found] = await this.#shown(this.#store.look([key]));
     return found ?? { key, holders: [], line: [] };
-  }
-
-  /** By their tokens, so that nobody is hit who got a key after they were looked up. */
-  async #release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
-    const { store, present } = this.#engine.administered;
-    const tokens = found.flatMap(({ holders }) => holders.map(({ token }) => token));
-    const makers = new Set(tokens.map(makerIn));
-    const instances = await this.#shown(this.#store.instances());
-    const theirs = instances.filter(({ id }) => makers.has(id));
-    // Before the keys are free: a renewal would find that out first, and could not say who did it.
-    await this.#presence.tellReleased(theirs, tokens, intervention);
-    for (const { key, holders, fencingToken } of found) {
-      for (const { token, remainingMs } of holders) {
-        const ttlMs = Math.min(remainingMs, LONGEST_MS);
-        const outcome = await store.release({ keys: [key], token, ttlMs }, fencingToken);
-        if (outcome.status === 'unavailable')
-          throw present(
-            new LockStoreUnavailableError({
-              operation: 'release',
-              keys: [key],
-              nodes: outcome.nodes,
-            }),
-          );
-      }
-    }
   }
 
   async #note(
@@ -235,27 +217,5 @@ export class LockAdmin {
     } catch (error) {
       throw this.#engine.administered.present(error);
     }
-  }
-}
-
-function checked({ reason, by = whoWeAre() }: InterventionRequest): Intervention {
-  for (const [name, text, most] of [
-    ['reason', reason, 500],
-    ['by', by, 200],
-  ] as const)
-    if (typeof text !== 'string' || text.trim() === '' || text.length > most)
-      throw new LockConfigurationError(
-        `LockAdmin needs "${name}", a text of 1 to ${String(most)} characters: holders are told, and the audit log keeps it. ` +
-          "Write release('order:42', { reason: 'stuck since 3 am' }).",
-      );
-  return { by, reason };
-}
-
-function whoWeAre(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`;
-  } catch {
-    // A container whose user has no name.
-    return hostname();
   }
 }

@@ -16,6 +16,8 @@ export interface InstanceInfo {
   readonly seenAt: Date;
   /** It has missed two of its reports: it is frozen, cut off or dead. */
   readonly isSilent: boolean;
+  /** Whether messages reach it. One that may not subscribe cannot be asked, and hears of a forced release at its next renewal. */
+  readonly isListening: boolean;
 }
 
 /** Where a call comes from, as far as its own process knows. */
@@ -120,14 +122,6 @@ export interface HotKeys {
   readonly keys: readonly HotKey[];
   /** Instances that did not answer: their share is missing. */
   readonly silent: readonly InstanceInfo[];
-}
-
-/** Why, and at whose wish. Both are told to the holder, and kept. */
-export interface InterventionRequest {
-  /** 1 to 500 characters. */
-  readonly reason: string;
-  /** Who did it, 1 to 200 characters. Default: user and host of this process. */
-  readonly by?: string;
 }
 
 export interface ListOptions {

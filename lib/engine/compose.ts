@@ -11,6 +11,7 @@ import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
+import { Interventions } from './interventions.js';
 import { Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
 
@@ -36,6 +37,7 @@ export interface Parts extends Surroundings {
   readonly sites: CallSites;
   /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
   readonly presence: Presence | undefined;
+  readonly interventions: Interventions;
   /** Lets the `errors` option decide how an error of ours answers; any other error passes. */
   readonly present: <E>(error: E) => E;
 }
@@ -80,6 +82,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
   return {
     ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present },
     presence,
+    interventions: new Interventions(store, presence),
   };
 }
 

@@ -31,6 +31,7 @@ import type { StoreHealth } from '../store/lock-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
 import { Granting, type ScopeOrigin } from './granting.js';
+import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { Shutdown } from './shutdown.js';
 
 /** What `inspect` says of a key. */
@@ -200,13 +201,21 @@ export class LockEngine {
   }
 
   /**
-   * Ends the lock of a key, whoever holds it. `true` when there was one. For operators: its holder loses the lock while it works, and learns of
-   * it at its next renewal.
+   * Ends the lock of a key, whoever holds it. `true` when there was one. For operators: its holder loses the lock while it works, and is
+   * notified at once (`LockLostError`, reason `'force-released'`). One that cannot be notified learns of it at its next renewal. `LockAdmin`
+   * shows who holds a key, and keeps an audit log.
    */
-  async forceRelease(key: string): Promise<boolean> {
-    const outcome = await this.#parts.store.forceRelease(this.checked(() => checkKey(key)));
+  async forceRelease(
+    key: string,
+    request: InterventionRequest = { reason: 'no reason was given' },
+  ): Promise<boolean> {
+    const intervention = checkedIntervention(request);
+    const name = this.checked(() => checkKey(key));
+    const wasHeld = await this.#parts.interventions.tellHoldersOf(name, intervention);
+    const outcome = await this.#parts.store.forceRelease(name);
     if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
-    return outcome.status === 'released';
+    // A holder that was told gives the key back by itself.
+    return wasHeld || outcome.status === 'released';
   }
 
   /**
@@ -268,7 +277,7 @@ export class LockEngine {
   }
 
   /** @internal What operators see of it and do to it goes through these. */
-  get administered(): Pick<Parts, 'store' | 'presence' | 'present' | 'runtime'> {
+  get administered(): Pick<Parts, 'store' | 'presence' | 'interventions' | 'present' | 'runtime'> {
     return this.#parts;
   }
 

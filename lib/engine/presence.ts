@@ -1,4 +1,5 @@
 import { LockStoreUnavailableError, type Intervention } from '../errors.js';
+import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
 import type { LeaseOptions } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -58,7 +59,11 @@ export class Presence {
   /** By the id of the question. */
   readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
   #task: Task | undefined;
-  #reporting: Promise<void> = Promise.resolve();
+  #isStarted = false;
+  /** A shutdown may come before the store has answered for the first time. */
+  #isClosed = false;
+  #isReporting = false;
+  #hasReported = false;
   #stopListening: (() => void) | undefined;
   #hasWarned = false;
 
@@ -72,24 +77,21 @@ export class Presence {
   /** In the background. */
   start(): void {
     const { machine } = this.#deps;
-    if (machine === undefined || this.#isOpen()) return;
-    this.#reporting = this.#listen().then(() => this.#report(machine));
+    if (machine === undefined || this.#isStarted || this.#isClosed) return;
+    this.#isStarted = true;
+    this.#report(machine);
   }
 
-  /** Resolves when the store knows, or did not answer. */
+  /** Resolves when the store knows, or did not answer: then the record expires. */
   async stop(): Promise<void> {
-    if (!this.#isOpen()) return;
+    this.#isClosed = true;
     this.#task?.cancel();
     this.#stopListening?.();
-    this.#stopListening = undefined;
-    await this.#reporting;
-    // Its record expires.
-    if (this.#deps.machine !== undefined)
+    if (!this.#isStarted) return;
+    this.#isStarted = false;
+    // What is on its way arrives before this.
+    if (this.#isReporting || this.#hasReported)
       await this.#deps.store.retract(this.id).catch(() => undefined);
-  }
-
-  #isOpen(): boolean {
-    return this.#stopListening !== undefined;
   }
 
   /** Resolves when messages are heard, or cannot be. */
@@ -150,33 +152,47 @@ export class Presence {
     );
   }
 
-  async #report(machine: Machine): Promise<void> {
-    if (!this.#isOpen()) return;
-    const { store, scheduler, service, ttlMs, log } = this.#deps;
-    const { id } = this;
-    try {
-      const startedAtMs = this.#startedAtMs;
-      const record = { id, ...machine, service, startedAtMs, address: store.address() };
-      await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
-      this.#hasWarned = false;
-    } catch (error) {
-      this.#warn(error, log);
-    }
-    if (!this.#isOpen()) return;
-    this.#task = scheduler.schedule(REPORT_MS, () => {
-      this.#reporting = this.#report(machine);
+  #report(machine: Machine): void {
+    this.#isReporting = true;
+    void this.#reportNow(machine).finally(() => {
+      this.#isReporting = false;
+      if (!this.#isStarted) return;
+      this.#task = this.#deps.scheduler.schedule(REPORT_MS, () => {
+        this.#report(machine);
+      });
     });
   }
 
+  /** Listens only where the store has answered: one that is not there yet is nothing to warn of twice. */
+  async #reportNow(machine: Machine): Promise<void> {
+    const { store } = this.#deps;
+    try {
+      const known = store.address();
+      await this.#write(machine);
+      this.#hasReported = true;
+      await this.#listen();
+      if (store.address() !== known) await this.#write(machine);
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  async #write(machine: Machine): Promise<void> {
+    const { store, service, ttlMs } = this.#deps;
+    const [startedAtMs, address] = [this.#startedAtMs, store.address()];
+    const record = { id: this.id, ...machine, service, startedAtMs, address };
+    await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
+    this.#hasWarned = false;
+  }
+
   /** An outage is logged where it is found out; what is forbidden is not, for no lock needs it. */
-  #warn(error: unknown, log: Log): void {
-    const { nodes = [] } = error instanceof LockStoreUnavailableError ? error : {};
-    const forbidden = nodes.find(({ kind }) => kind === 'error');
-    if (this.#hasWarned || forbidden === undefined) return;
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return;
+    const [why, remedy] = whyUnseen(error) ?? [];
+    if (why === undefined || remedy === undefined) return;
     this.#hasWarned = true;
-    log.warn(
-      `Operators cannot see who this instance is: ${forbidden.node} refuses its record (${forbidden.message}). Allow SET, DEL, ZADD, ZREM, ` +
-        'ZREMRANGEBYSCORE and PEXPIRE for the Redis user, or give "instance: false". Locks are not affected.',
+    this.#deps.log.warn(
+      `Operators cannot see who this instance is: ${why}. ${remedy}, or give "instance: false". Locks are not affected.`,
     );
   }
 
@@ -219,6 +235,19 @@ export class Presence {
       })),
     };
   }
+}
+
+/** What happened, and what to do; `undefined` of an outage. */
+function whyUnseen(error: unknown): readonly [string, string] | undefined {
+  if (!(error instanceof LockStoreUnavailableError))
+    return [`the store failed (${redact(String(error))})`, 'Look at the "admin" of the store'];
+  const forbidden = error.nodes.find(({ message }) => message.startsWith('NOPERM'));
+  return (
+    forbidden && [
+      `${forbidden.node} refuses its record (${forbidden.message})`,
+      'Allow SET, DEL, ZADD, ZREM, ZREMRANGEBYSCORE and PEXPIRE for the Redis user',
+    ]
+  );
 }
 
 const callFacts = ({ origin, site }: LeaseOptions): CallFacts => ({

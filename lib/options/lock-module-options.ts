@@ -208,7 +208,7 @@ const MODULE = {
    * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
    * and host and process id. Written when the service opens, and every 15 s. `false`: nothing, and nobody can ask it anything.
    *
-   * @defaultValue `npm_package_name` and `npm_package_version` of the environment
+   * @defaultValue from the environment of `npm`
    */
   instance: withDefault(instance, {}),
   /** How lock errors answer: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes body and status. */

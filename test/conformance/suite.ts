@@ -25,6 +25,8 @@ export interface Backend {
   readonly options: LockModuleOptions;
   /** Everything that is in the store, where one can look inside. */
   readonly storedKeys?: () => Promise<readonly StoredKey[]>;
+  /** Whether a key can have a `limit`: over several masters it cannot. Default: true. */
+  readonly hasLimits?: boolean;
   close(): Promise<void>;
 }
 

@@ -167,11 +167,18 @@ describe('our connections', () => {
     await server.stop();
   });
 
-  it('are one for commands, and one more from the first wait on, and none after the shutdown', async () => {
+  it('are one for commands and one for messages, whether anybody waits or not', async () => {
+    const service = await open({ redis: server.url });
+    await eventually(async () => (await ourConnections(server)) === 2);
+    await service.shutdown();
+    await eventually(async () => (await ourConnections(server)) === 0);
+  });
+
+  it('without "instance" are one for commands, and one more from the first wait on, and none after the shutdown', async () => {
     const holder = new Redis(server.url);
     try {
       for (const key of ['a', 'b', 'c']) await holder.set(`lock:${key}`, 'somebody', 'PX', 60_000);
-      const service = await open({ redis: server.url });
+      const service = await open({ redis: server.url, instance: false });
       expect(await ourConnections(server)).toBe(1);
       expect(await service.tryAcquire('a')).toBeNull();
       expect(await ourConnections(server)).toBe(1);

@@ -141,12 +141,12 @@ export class RedisServer {
   }
 
   /**
-   * Every key of database 0, without those of a trial: after an error, a store finds out by one whether the server grants locks, while the
-   * test goes on.
+   * Every key of database 0, without those of a trial (after an error, a store finds out by one whether the server grants locks, while the
+   * test goes on), and without the records of instances.
    */
   async namesInUse(): Promise<readonly string[]> {
     const names = (await this.command('KEYS', '*')) as string[];
-    return names.filter((name) => !name.includes('<trial:')).sort();
+    return names.filter((name) => !/<trial:|\{instances\}/.test(name)).sort();
   }
 
   /** The sum of `commandStats()`. */

@@ -67,8 +67,8 @@ export const holdersOf = (nodes: readonly RedisServer[], key: string): Promise<u
 
 /** All keys that are on these nodes, but the fences, which outlive their leases. */
 export async function leftOn(nodes: readonly RedisServer[]): Promise<readonly string[]> {
-  const lists = await Promise.all(nodes.map((node) => node.command('KEYS', '*')));
-  return (lists as string[][]).flat().filter((name) => !name.endsWith(':fence'));
+  const lists = await Promise.all(nodes.map((node) => node.namesInUse()));
+  return lists.flat().filter((name) => !name.endsWith(':fence'));
 }
 
 export const expectNothingLeftOn = (nodes: readonly RedisServer[]): Promise<unknown> =>

@@ -22,9 +22,13 @@ export class NodeAdmin {
     this.#names = adminNames(scripts.parts.prefix);
   }
 
-  /** Where messages reach this process. */
-  get address(): string | undefined {
+  /** Where messages reach this process as soon as it hears them. */
+  get address(): string {
     return this.#scripts.parts.inbox.address;
+  }
+
+  get isHearing(): boolean {
+    return this.#scripts.parts.inbox.isSubscribed;
   }
 
   report(record: InstanceRecord, lifeMs: number): Promise<Looked<unknown>> {

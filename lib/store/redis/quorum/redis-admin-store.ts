@@ -28,10 +28,10 @@ export class RedisAdminStore implements AdminStore {
     };
   }
 
-  /** One address a node, in their order. */
+  /** One address a node, in their order; of those, too, over which nothing is heard yet: a place in line is known by its channel. */
   address(): string | undefined {
-    const addresses = this.#nodes.map(({ admin }) => admin.address ?? '');
-    return addresses.some((each) => each !== '') ? JSON.stringify(addresses) : undefined;
+    const isHearing = this.#nodes.some(({ admin }) => admin.isHearing);
+    return isHearing ? JSON.stringify(this.#nodes.map(({ admin }) => admin.address)) : undefined;
   }
 
   async report(record: InstanceRecord, lifeMs: number): Promise<void> {
@@ -80,8 +80,8 @@ export class RedisAdminStore implements AdminStore {
     const addresses = JSON.parse(address) as readonly string[];
     await Promise.all(
       this.#nodes.map(async ({ admin }, index) => {
-        const at = addresses[index] ?? '';
-        if (at !== '') await admin.tell(at, text);
+        const at = addresses[index];
+        if (at !== undefined) await admin.tell(at, text);
       }),
     );
   }

@@ -79,9 +79,13 @@ export class RedisInbox {
     return open;
   }
 
-  /** Where any message reaches this process: the kind of channel, and its name; `undefined` while none does. */
-  get address(): string | undefined {
-    return this.#isSubscribed ? this.#channels.address : undefined;
+  /** Where any message reaches this process as soon as it is subscribed: the kind of channel, and its name. */
+  get address(): string {
+    return this.#channels.address;
+  }
+
+  get isSubscribed(): boolean {
+    return this.#isSubscribed;
   }
 
   /** On which calls for keys of a slot come, once and for all; `undefined` where `listenAt` has to be called first. */

@@ -1,0 +1,96 @@
+import { hostname } from 'node:os';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { LockService } from 'nestjs-holdfast';
+import { LockAdmin, type HolderInfo } from 'nestjs-holdfast/admin';
+import { startServers, stopAll } from '../conformance/backends.js';
+import { ChildScript } from '../support/child-script.js';
+import { eventually } from '../support/eventually.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const HOLDER = new URL('./holder-process.ts', import.meta.url);
+
+const STUCK = { reason: 'frozen for an hour', by: 'ada' };
+
+let servers: RedisServer[];
+let open: { shutdown(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  servers = await startServers(3);
+});
+
+afterEach(async () => {
+  await Promise.all(open.map((each) => each.shutdown()));
+  open = [];
+});
+
+afterAll(async () => {
+  await stopAll(servers);
+});
+
+describe.each([
+  ['one Redis', 1],
+  ['three masters', 3],
+])('an instance that holds a key on %s', (_store, masters) => {
+  /** Another process holds the key, and two services of this one wait for it. */
+  async function staged(key: string) {
+    const urls = servers.slice(0, masters).map(({ url }) => url);
+    const child = new ChildScript(HOLDER, [key, ...urls]);
+    open.push({ shutdown: () => child.kill() });
+    const services = [new LockService({ redis: urls }), new LockService({ redis: urls })];
+    for (const service of services) {
+      await service.open();
+      open.push({ shutdown: () => service.shutdown(0) });
+    }
+    const admin = new LockAdmin(services[0]!);
+    await eventually(async () => (await holder(admin, key))?.instance?.isListening === true, {
+      withinMs: 30_000,
+    });
+    const waits = [...services, ...services, services[0]!].map((service) =>
+      service.acquire(key, { wait: '1m' }),
+    );
+    await eventually(async () => {
+      const { line } = await admin.describe(key);
+      return line.flatMap(({ callers = [] }) => callers).length === waits.length;
+    });
+    return { child, admin, waits };
+  }
+
+  const holder = async (admin: LockAdmin, key: string): Promise<HolderInfo | undefined> =>
+    (await admin.describe(key)).holders[0];
+
+  it('is named while it is frozen; after a forced release the next one works, and it learns who did it as soon as it runs again', async () => {
+    const key = `report:${String(masters)}`;
+    const { child, admin, waits } = await staged(key);
+    process.kill(child.pid, 'SIGSTOP');
+    const { holders, silent } = await eventually(async () => {
+      const found = await admin.describe(key);
+      return found.holders[0]?.isSilent === true && found;
+    });
+    const instance = { application: 'reports', host: hostname(), pid: child.pid };
+    expect(silent).toMatchObject([instance]);
+    expect(holders).toMatchObject([{ instance, isSilent: true, isForeign: false }]);
+    expect(holders[0]!.since!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
+    expect(await admin.release(key, STUCK)).toBe(true);
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
+    process.kill(child.pid, 'SIGCONT');
+    expect(JSON.parse(await child.output)).toEqual({
+      name: 'LockLostError',
+      reason: 'force-released',
+      intervention: STUCK,
+    });
+  });
+
+  it('is found by its id when it is dead, and everything that it held is freed', async () => {
+    const key = `dead:${String(masters)}`;
+    const { child, admin, waits } = await staged(key);
+    const id = (await holder(admin, key))!.instance!.id;
+    await child.kill();
+    expect(await admin.releaseInstance(id, STUCK)).toEqual([key]);
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
+    expect(await admin.audit(1)).toMatchObject([
+      { action: 'release-instance', keys: [key], ...STUCK },
+    ]);
+  });
+});
