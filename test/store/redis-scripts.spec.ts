@@ -105,6 +105,23 @@ const extend = (token: string, key: string, fencingToken: number): Promise<unkno
     }),
   );
 
+/** A renewal over several masters, of a lease whose fencing token is 5. Answers what has become of the key. */
+async function putBack(
+  key: string,
+  { beside, sureForMs = 10_000 }: { readonly beside: number; readonly sureForMs?: number },
+): Promise<unknown> {
+  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
+  const renewal = { names: namesOf(key), token: 'holdfast:mine', ttlMs: 30_000, fencingToken: 5 };
+  const sureUntilUs = seconds * 1e6 + micros + sureForMs * 1_000;
+  const call = extendScript.encode({
+    renewals: [{ ...renewal, sureUntilUs, expectedFence: beside }],
+    ...{ epoch: undefined, fenceKeepMs: KEEP_MS, maxTtlMs: undefined },
+    ...{ lineMode: 'quorum', turns: 1 },
+  });
+  const [, answer] = (await run(extendScript, call)) as unknown[];
+  return answer;
+}
+
 const raiseFence = (token: string, keys: string[], fencingToken: number): Promise<unknown> =>
   run(
     raiseFenceScript,
@@ -124,6 +141,32 @@ const contents = async (): Promise<Record<string, string | null>> => {
   const entries = (await redis.keys('*')).sort().map(async (key) => [key, await redis.get(key)]);
   return Object.fromEntries(await Promise.all(entries)) as Record<string, string | null>;
 };
+
+describe('a key that a renewal puts back on one of several masters', () => {
+  const [main = '', fence = ''] = names('lost');
+
+  it('is put back beside the fence that was found, and raises it to its own token', async () => {
+    await redis.set(fence, 3);
+    expect(await putBack('lost', { beside: 3 })).toEqual([1]);
+    expect(await redis.mget(main, fence)).toEqual(['holdfast:mine', '5']);
+  });
+
+  it('is not put back beside another fence: somebody was granted it since, or it was released', async () => {
+    for (const stored of [2, 4]) {
+      await redis.set(fence, stored);
+      expect(await putBack('lost', { beside: 3 })).toEqual([0, String(stored)]);
+      expect(await redis.exists(main)).toBe(0);
+    }
+  });
+
+  it('is not put back after its deadline, nor over the token of another', async () => {
+    await redis.set(fence, 3);
+    expect(await putBack('lost', { beside: 3, sureForMs: -1 })).toEqual([0, '3']);
+    await redis.set(main, 'holdfast:other');
+    expect(await putBack('lost', { beside: 3 })).toEqual([-1]);
+    expect(await redis.get(main)).toBe('holdfast:other');
+  });
+});
 
 describe('a release that keeps the keys', () => {
   const KEPT_MS = 20_000;

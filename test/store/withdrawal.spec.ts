@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import { LOST, RETRY_MS } from '../support/fake-redis.js';
+import { request } from './open-store.js';
+import { NODE_TIMEOUT_MS, VirtualQuorum } from './virtual-quorum.js';
+
+/** As the acquire script refuses. */
+const HELD = [0, 1, 1, 30_000, 'holdfast:other', ''];
+
+/** Of the arguments of the release script. */
+const [TOKEN, LAST_TOKEN, WAKES] = [0, 2, 5];
+
+let quorum: VirtualQuorum;
+
+beforeEach(async () => {
+  quorum = new VirtualQuorum();
+  await quorum.open();
+  for (const node of quorum.nodes.slice(0, 2)) {
+    node.answerTo(acquireScript.sha, () => HELD);
+    node.delayMs = 5; // the third has voted before
+  }
+});
+
+afterEach(async () => {
+  await quorum.close();
+});
+
+/** The third node's answer to the acquire, and then to every release until the test says otherwise. */
+function third(acquire: unknown, release: unknown = 1): void {
+  quorum.nodes[2]!.answerTo(acquireScript.sha, () => acquire);
+  quorum.nodes[2]!.answerTo(releaseScript.sha, () => release);
+}
+
+const held = expect.objectContaining({ status: 'held', key: 'key' }) as unknown;
+
+describe('votes that were not enough', () => {
+  it('are given back, and those who refused are not asked', async () => {
+    third([1, 5, 77, 0]);
+    const lease = request('key');
+    expect(await quorum.during(quorum.store.acquire(lease), 10)).toEqual(held);
+    expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 1]);
+    const [call] = quorum.callsAt(2, releaseScript);
+    // Nobody has to be woken: whom this vote refused asks again.
+    expect([call?.[TOKEN], call?.[LAST_TOKEN], call?.[WAKES]]).toEqual([lease.token, 77, 'nobody']);
+    await quorum.runtime.advance(60_000);
+    expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 1]);
+  });
+
+  it('of a reader wake those who wait: readers look like those whom they refuse', async () => {
+    third([1, 5, 77, 0]);
+    const token = newOwnerToken(quorum.runtime, { mode: 'shared' });
+    await quorum.during(quorum.store.acquire(request('key', { token })), 10);
+    expect(quorum.callsAt(2, releaseScript)[0]?.[WAKES]).toBeUndefined();
+  });
+
+  it('are awaited before the caller hears that it was refused', async () => {
+    third([1, 5, 77, 0], LOST);
+    const asking = quorum.store.acquire(request('key'));
+    expect(await quorum.during(asking, NODE_TIMEOUT_MS - 10)).toBe('nothing yet');
+    expect(await quorum.during(asking, 50)).toEqual(held);
+  });
+
+  it('that no answer confirms are given back again, until one does', async () => {
+    third([1, 5, 77, 0], LOST);
+    await quorum.during(quorum.store.acquire(request('key')), NODE_TIMEOUT_MS + 50);
+    third([1, 5, 77, 0]);
+    await quorum.runtime.advance(10_000);
+    const sent = quorum.callsAt(2, releaseScript).length;
+    expect(sent).toBeGreaterThan(1);
+    await quorum.runtime.advance(60_000);
+    expect(quorum.callsAt(2, releaseScript)).toHaveLength(sent);
+  });
+
+  it('that come after the decision are removed', async () => {
+    third(LOST);
+    quorum.nodes[2]!.delayMs = 20;
+    expect(await quorum.during(quorum.store.acquire(request('key')), 10)).toEqual(held);
+    expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 1]);
+  });
+
+  it('that were perhaps given before the answer was too late are removed', async () => {
+    third(LOST);
+    for (const node of quorum.nodes.slice(0, 2)) node.delayMs = NODE_TIMEOUT_MS - 1;
+    quorum.nodes[2]!.answerTo('evalsha', () => new Error('OOM command not allowed'));
+    expect(await quorum.during(quorum.store.acquire(request('key')), NODE_TIMEOUT_MS)).toEqual(
+      held,
+    );
+    await quorum.runtime.advance(10_000);
+    expect(quorum.callsAt(2, releaseScript).length).toBeGreaterThan(0);
+    expect(quorum.callsAt(0, releaseScript)).toEqual([]);
+  });
+
+  it('cannot be where nothing was sent', async () => {
+    const node = quorum.nodes[2]!;
+    node.isUp = false;
+    node.cut();
+    for (const other of quorum.nodes.slice(0, 2)) other.delayMs = RETRY_MS + 100;
+    expect(await quorum.during(quorum.store.acquire(request('key')), RETRY_MS + 110)).toEqual(held);
+    node.isUp = true;
+    await quorum.runtime.advance(20_000);
+    const ofKey = node.received.filter((command) => command.includes('lock:key'));
+    expect(ofKey).toEqual([]);
+  });
+});
