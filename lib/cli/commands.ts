@@ -1,5 +1,6 @@
 import type { Command } from './command.js';
 import { audit } from './commands/audit.js';
+import { doctor } from './commands/doctor.js';
 import { forget } from './commands/forget.js';
 import { instances } from './commands/instances.js';
 import { list } from './commands/list.js';
@@ -15,6 +16,7 @@ import { suggestion, UsageError } from './usage-error.js';
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Look', [list, show, watch, top, instances, audit]],
   ['Act', [release, releaseInstance, forget]],
+  ['Check', [doctor]],
 ];
 
 const COMMANDS = GROUPS.flatMap(([, commands]) => commands);

@@ -1,17 +1,11 @@
 #!/usr/bin/env node
-import { systemRuntime } from '../time/runtime.js';
-import here from './here.cjs';
-import { runCli } from './run.js';
-import { processTerminal } from './terminal.js';
-import { versionAt } from './version.js';
+import { EXIT } from './exit-codes.js';
 
-// A reader that has seen enough (`| head`) is no error.
-process.stdout.on('error', () => undefined);
-process.stderr.on('error', () => undefined);
-
-// Not process.exit(): what was written may not have been read yet.
-process.exitCode = await runCli(process.argv.slice(2), {
-  terminal: processTerminal(),
-  runtime: systemRuntime,
-  version: () => versionAt(here),
-});
+// Loaded here, so that an ioredis that is not installed is one line and not a stack.
+try {
+  const { start } = await import('./start.js');
+  await start();
+} catch (error) {
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = EXIT.usage;
+}

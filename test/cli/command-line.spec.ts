@@ -95,6 +95,7 @@ describe('the command line', () => {
       'release',
       'release-instance',
       'forget',
+      'doctor',
     ]);
     for (const name of names) {
       const help = await run([name!, '--help']);
