@@ -32,6 +32,9 @@ const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
 
+/** Redis' own code for a right that is missing. */
+const FORBIDDEN = /^NOPERM\b/;
+
 interface Dependencies {
   readonly store: AdminStore;
   readonly keeper: LeaseKeeper;
@@ -158,6 +161,7 @@ export class Presence {
       const startedAtMs = this.#startedAtMs;
       const record = { id, ...machine, service, startedAtMs, address: store.address() };
       await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
+      if (this.#hasWarned) log.warn('Operators can see again who this instance is.');
       this.#hasWarned = false;
     } catch (error) {
       this.#warn(error, log);
@@ -168,10 +172,10 @@ export class Presence {
     });
   }
 
-  /** An outage is logged where it is found out; what is forbidden is not, for no lock needs it. */
+  /** An outage, a replica and memory that is full are logged where they are found out; what is forbidden is not, for no lock needs it. */
   #warn(error: unknown, log: Log): void {
     const { nodes = [] } = error instanceof LockStoreUnavailableError ? error : {};
-    const forbidden = nodes.find(({ kind }) => kind === 'error');
+    const forbidden = nodes.find(({ message }) => FORBIDDEN.test(message));
     if (this.#hasWarned || forbidden === undefined) return;
     this.#hasWarned = true;
     log.warn(
