@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
@@ -199,7 +200,7 @@ describe('checks that come together', () => {
     const indicator = app.app.get(LockHealthIndicator);
     const one = await load(redis, () => indicator.check('locks'));
     redis.freeze();
-    for (let time = 0; time < 20; time += 1)
+    for (let time = 0; time < 60; time += 1)
       expect(await indicator.check('locks', { timeout: 20 })).toMatchObject({
         locks: { status: 'down' },
       });
@@ -223,10 +224,10 @@ describe('the health of three masters', () => {
   }
 
   it('is degraded when a minority is silent, within the time limit of the check, and down when a majority is', async () => {
-    const { app, servers } = await three({ nodeTimeout: '3s' });
+    const { app, servers } = await three({ nodeTimeout: '9s' });
     await app.expectUp();
     servers[0]?.freeze();
-    const one = await app.probe();
+    const one = await app.probe({ timeout: '2s' });
     expect(one).toMatchObject({
       status: 200,
       locks: {
@@ -237,11 +238,12 @@ describe('the health of three masters', () => {
         nodesTotal: 3,
       },
     });
-    expect(one.tookMs).toBeLessThan(800 + LATE_MS);
+    expect(one.tookMs).toBeLessThan(2_000 + LATE_MS);
     await (await app.locks.acquire('order:42', { wait: 0 })).release();
     await servers[1]?.command('CONFIG', 'SET', 'maxmemory', '1');
     await app.expectDown(
       /^No lock can be granted now\. 2 of 3 nodes grant no locks \(1 not reachable, 1 refusing to grant locks\)\./,
+      { timeout: '2s' },
     );
     await servers[1]?.command('CONFIG', 'SET', 'maxmemory', '0');
     servers[0]?.thaw();
@@ -267,15 +269,13 @@ describe('the health of a Cluster', () => {
     await (await cluster.masterOf('lock:order:42')).kill();
     const down = (): Promise<void> => app.expectDown(/1 of 3 nodes grant no locks/);
     await eventually(down, { withinMs: 10_000 });
-    // Also once nobody expects it back.
-    const witness = cluster.nodes.find(({ isRunning }) => isRunning);
-    await eventually(
-      async () => {
-        expect(String(await witness?.command('CLUSTER', 'NODES'))).toMatch(/master,fail /);
-      },
-      { withinMs: 15_000 },
-    );
-    for (let time = 0; time < 3; time += 1) await down();
+    // Also when the client has taken it off its list.
+    const until = performance.now() + 6_000;
+    while (performance.now() < until) {
+      expect((await app.locks.health()).hasQuorum).toBe(false);
+      await sleep(50);
+    }
+    await down();
   }, 60_000);
 });
 

@@ -77,7 +77,6 @@ export class RedisNode {
       },
       onThere: (run) => {
         this.#run = run;
-        this.#looks.forgetDoubts();
         onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -103,8 +102,8 @@ export class RedisNode {
     const clock = new NodeClock(runtime);
     const scripts = new NodeScripts({
       ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, scheduler, runtime },
-      onFailure: (failed, slot) => {
-        this.#looks.doubtAfter(failed, slot);
+      onFailure: (failed) => {
+        this.#looks.doubtAfter(failed);
       },
     });
     this.#connection = connection;
