@@ -7,7 +7,6 @@ import { LockBoardModule } from 'nestjs-holdfast/board';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { closeHttpApps, startHttpApp, type HttpApp } from '../nest/http-app.js';
 import { Program } from '../sample/program.js';
-import { deferred } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };
