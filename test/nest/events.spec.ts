@@ -1,61 +1,100 @@
 import { OnQueueEvent, OnWorkerEvent } from '@nestjs/bullmq';
-import { Controller } from '@nestjs/common';
+import { Controller, Inject, type INestMicroservice } from '@nestjs/common';
 import {
   ClientProxyFactory,
   EventPattern,
   GrpcStreamCall,
   Payload,
   Transport,
+  type ClientProxy,
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { WebSocketGateway } from '@nestjs/websockets';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockModule, LockService, WithLock } from 'nestjs-holdfast';
+import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
 import { lastValueFrom } from 'rxjs';
 import { deferred } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 
 @Controller()
 class OrdersController {
+  constructor(@Inject(LockService) private readonly locks: LockService) {}
+
   @EventPattern({ order: 'paid' })
   @WithLock('order:<order.id>')
   async onPaid(@Payload() order: { id: number }): Promise<void> {
     await Promise.resolve(order);
   }
+
+  @EventPattern({ order: 'lost' })
+  @WithLock('lost:<order.id>')
+  async onLost(@Payload() order: { id: number }): Promise<void> {
+    this.locks.lose(`lost:${String(order.id)}`);
+    await Promise.resolve();
+  }
 }
 
 const LOCKS = LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' });
 
-describe('an event that is refused its lock', () => {
-  it('is named in the log, with its handler and the key', async () => {
-    const warned = deferred<string>();
+describe('the log of an event', () => {
+  const lines: string[] = [];
+  let heard = deferred<string>();
+  let app: INestMicroservice;
+  let client: ClientProxy;
+
+  beforeAll(async () => {
     const module = await Test.createTestingModule({
-      imports: [LOCKS],
+      imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
       controllers: [OrdersController],
     }).compile();
     const options = { host: '127.0.0.1', port: await freePort() };
-    const app = module.createNestMicroservice({ transport: Transport.TCP, options });
+    app = module.createNestMicroservice({ transport: Transport.TCP, options });
     const ignore = (): void => undefined;
-    app.useLogger({
-      log: ignore,
-      error: ignore,
-      warn: (message: string) => {
-        if (message.includes('event')) warned.resolve(message);
-      },
-    });
+    const warn = (message: string): void => {
+      lines.push(message);
+      heard.resolve(message);
+    };
+    app.useLogger({ log: ignore, error: ignore, warn });
     await app.listen();
-    const client = ClientProxyFactory.create({ transport: Transport.TCP, options });
-    try {
-      const lock = await app.get(LockService).acquire('order:7');
-      await lastValueFrom(client.emit({ order: 'paid' }, { id: 7 }), { defaultValue: undefined });
-      expect(await warned.promise).toMatch(
-        /^OrdersController\.onPaid did not handle an event \{"order":"paid"\}, and is not given it again unless the broker does so: Lock "order:7" could not/,
-      );
-      await lock.release();
-    } finally {
-      await client.close();
-      await app.close();
-    }
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+  });
+  afterAll(async () => {
+    await client.close();
+    await app.close();
+  });
+
+  /** What is logged of an event, when the first line is there. */
+  const lineOf = async (pattern: object): Promise<string> => {
+    heard = deferred();
+    await lastValueFrom(client.emit(pattern, { id: 7 }), { defaultValue: undefined });
+    return heard.promise;
+  };
+
+  it('names one that is refused its lock, with its handler and the key', async () => {
+    const lock = await app.get(LockService).acquire('order:7');
+    expect(await lineOf({ order: 'paid' })).toMatch(
+      /^OrdersController\.onPaid did not handle an event \{"order":"paid"\}, and is not given it again unless the broker does so: Lock "order:7" could not/,
+    );
+    await lock.release();
+  });
+
+  it('names one that meets an outage', async () => {
+    app.get(TestLocks).fail();
+    expect(await lineOf({ order: 'paid' })).toMatch(
+      /^OrdersController\.onPaid did not handle an event \{"order":"paid"\}.*"order:7"/,
+    );
+    app.get(TestLocks).recover();
+  });
+
+  it('has the loss of one that ran, once', async () => {
+    lines.splice(0);
+    expect(await lineOf({ order: 'lost' })).toMatch(/^Lock "lost:7" was lost/);
+    // What comes later on the same connection is logged later.
+    const lock = await app.get(LockService).acquire('order:7');
+    expect(await lineOf({ order: 'paid' })).toContain('did not handle');
+    await lock.release();
+    expect(lines).toHaveLength(2);
   });
 });
 

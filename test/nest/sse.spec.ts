@@ -2,6 +2,7 @@ import { Controller, Param, Sse, type MessageEvent } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { WithLock } from 'nestjs-holdfast';
 import { concat, NEVER, of, type Observable } from 'rxjs';
+import { freePort } from '../support/free-port.js';
 import { ADAPTERS, closeHttpApps, startHttpApp } from './http-app.js';
 
 @Controller()
@@ -24,6 +25,14 @@ describe.each(ADAPTERS)('server-sent events on %s', (adapter) => {
     const text = await (await fetch(`${url}/feeds/s3cret`)).text();
     expect(text).toContain('Somebody else is working on this right now. Try again later.');
     expect(text).not.toContain('s3cret');
+  });
+
+  it('say that the store is out, and no address', async () => {
+    const redis = `redis://127.0.0.1:${String(await freePort())}`;
+    const { url } = await startHttpApp({ controllers: [Feeds] }, { adapter, options: { redis } });
+    const text = await (await fetch(`${url}/feeds/s3cret`)).text();
+    expect(text).toContain('The lock store is not available. Try again later.');
+    expect(text).not.toMatch(/s3cret|127\.0\.0\.1|ECONNREFUSED/);
   });
 
   it('end when their lock is lost, and say so, and no key', async () => {

@@ -4,6 +4,7 @@ import {
   Get,
   Inject,
   Injectable,
+  ParseIntPipe,
   UseGuards,
   UseInterceptors,
   type CanActivate,
@@ -35,7 +36,8 @@ import {
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
-import { defer, lastValueFrom, tap, throwError, type Observable } from 'rxjs';
+import { LockTestingModule, TestLocks } from 'nestjs-holdfast/testing';
+import { defer, lastValueFrom, Observable, tap, throwError } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { freePort } from '../support/free-port.js';
 import { CONFLICT as BODY, closeHttpApps, startHttpApp } from './http-app.js';
@@ -52,11 +54,47 @@ class Refusing implements CanActivate {
   }
 }
 
+const asked: unknown[] = [];
+
+@Injectable()
+class Noting implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    asked.push(context.switchToRpc().getData());
+    return true;
+  }
+}
+
 @Controller()
 class Handlers {
   constructor(@Inject(LockService) private readonly locks: LockService) {}
 
+  @MessagePattern('piped')
+  @WithLock(['order:<0>', 'raw:<body.id>'])
+  async piped(@Payload('id', ParseIntPipe) _id: number): Promise<unknown> {
+    return this.locks.current()?.keys;
+  }
+
+  @MessagePattern('work')
+  @WithLock('order:<0.id>')
+  async work(@Payload() _order: object): Promise<void> {
+    const lock = this.locks.current();
+    await new Promise((resolve) => {
+      lock?.signal.addEventListener('abort', resolve);
+      this.locks.lose('order:5');
+    });
+  }
+
+  @MessagePattern('endless')
+  @WithLock('order:<body.id>', { returns: 'observable' })
+  endless(): Observable<unknown> {
+    return new Observable((subscriber) => {
+      subscriber.next(1);
+      this.locks.lose('order:6');
+    });
+  }
+
   @MessagePattern('pay')
+  @UseGuards(Noting)
   @WithLock('order:<order.id>')
   async pay(@Payload() order: { id: number }): Promise<unknown> {
     return { paid: order.id, under: this.locks.current()?.keys };
@@ -93,7 +131,7 @@ describe('over TCP', () => {
 
   beforeAll(async () => {
     const module = await Test.createTestingModule({
-      imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
+      imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
       controllers: [Handlers],
     }).compile();
     const options = { host: '127.0.0.1', port: await freePort() };
@@ -120,6 +158,29 @@ describe('over TCP', () => {
     }
     expect(await send('pay', { id: 8 })).toMatchObject({ paid: 8 });
     await lock.release();
+  });
+
+  it('the lock is taken after the guards and the pipes', async () => {
+    expect(await send('piped', { id: '07' })).toEqual(['order:7', 'raw:07']);
+    const lock = await app.get(LockService).acquire('order:7');
+    asked.splice(0);
+    await expect(send('pay', { id: 7 })).rejects.toEqual(CONFLICT);
+    expect(asked).toEqual([{ id: 7 }]);
+    await lock.release();
+  });
+
+  it('an outage is the answer, in the same form', async () => {
+    const outage = { statusCode: 503, code: 'LOCK_STORE_UNAVAILABLE', retryAfterMs: 1_000 };
+    app.get(TestLocks).fail();
+    for (const pattern of ['pay', 'raw', 'stream'])
+      await expect(send(pattern, { id: 7 })).rejects.toMatchObject(outage);
+    app.get(TestLocks).recover();
+  });
+
+  it('so is a loss, which ends an endless stream', async () => {
+    const loss = { statusCode: 409, code: 'LOCK_LOST' };
+    await expect(send('work', { id: 5 })).rejects.toMatchObject(loss);
+    await expect(send('endless', { id: 6 })).rejects.toMatchObject(loss);
   });
 
   it('so is one of a service or a guard', async () => {

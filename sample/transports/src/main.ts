@@ -13,10 +13,10 @@ const grpcUrl = process.env.GRPC_URL ?? '127.0.0.1:50051';
 const protoPath = fileURLToPath(new URL('../orders.proto', import.meta.url));
 
 const app = await NestFactory.create(AppModule, { logger: ['warn', 'error'] });
-app.connectMicroservice<MicroserviceOptions>(
-  { transport: Transport.GRPC, options: { package: 'orders', protoPath, url: grpcUrl } },
-  { inheritAppConfig: true }, // without it Nest applies nothing of the application, our filter and interceptor included
-);
+app.connectMicroservice<MicroserviceOptions>({
+  transport: Transport.GRPC,
+  options: { package: 'orders', protoPath, url: grpcUrl },
+});
 await app.startAllMicroservices();
 await app.listen(Number(process.env.PORT ?? 0), '127.0.0.1');
 

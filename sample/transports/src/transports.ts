@@ -1,8 +1,7 @@
-import { Controller, Param, Post, UseFilters, UseInterceptors } from '@nestjs/common';
+import { Controller, Param, Post } from '@nestjs/common';
 import { Args, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { GrpcMethod } from '@nestjs/microservices';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { LockErrorFilter, LockErrorInterceptor } from 'nestjs-holdfast';
 import { OrdersService } from './orders.service.js';
 
 interface Order {
@@ -45,10 +44,7 @@ export class OrdersProcedures {
   }
 }
 
-/** Nest applies filters and interceptors of the whole application to no gateway. */
 @WebSocketGateway()
-@UseFilters(LockErrorFilter)
-@UseInterceptors(LockErrorInterceptor)
 export class OrdersGateway {
   constructor(private readonly orders: OrdersService) {}
 

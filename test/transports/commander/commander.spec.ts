@@ -26,5 +26,5 @@ describe('a command of nest-commander', () => {
     await expect(run()).rejects.toThrow(/^Ended with 1: Lock "month:may" could not be acquired/);
     await lock.release();
     expect(await run()).toBe('closed may\n');
-  });
+  }, 120_000); // two processes read a thousand files each
 });

@@ -2,6 +2,7 @@ import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import {
   Injectable,
   Module,
+  ParseIntPipe,
   UseGuards,
   type CanActivate,
   type ExecutionContext,
@@ -72,6 +73,12 @@ class OrderResolver {
   @WithLock('order:<orderId>')
   async pay(@Args('id', id) orderId: string): Promise<string> {
     return `paid ${orderId.length.toString()}`;
+  }
+
+  @Mutation(() => [String])
+  @WithLock(['order:<0>', 'raw:<body.id>'])
+  async keys(@Args('id', id, ParseIntPipe) _count: number): Promise<readonly string[]> {
+    return this.locks.current()?.keys ?? [];
   }
 
   @Mutation(() => String)

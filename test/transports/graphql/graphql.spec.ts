@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createClient, type Client } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { deferred, eventually } from '../../support/eventually.js';
-import { ChildApplication } from '../support/child-application.js';
+import { ChildApplication, START_LIMIT_MS } from '../support/child-application.js';
 
 const SECRET = 's3cret';
 
@@ -32,7 +32,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
 
   beforeAll(async () => {
     app = await ChildApplication.start(new URL('./application.ts', import.meta.url), [driver]);
-  }, 90_000); // reads a thousand files, on a busy machine
+  }, START_LIMIT_MS);
   afterAll(() => app.close());
 
   it.each([
@@ -52,6 +52,11 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
     expect(retryAfterMs).toBeGreaterThan(10_000);
     expect(retryAfterMs).toBeLessThanOrEqual(20_000);
     expect(text).not.toContain(SECRET);
+  });
+
+  it('takes the lock after the pipes', async () => {
+    const { text } = await ask('mutation { keys(id: "07") }');
+    expect(JSON.parse(text)).toEqual({ data: { keys: ['order:7', 'raw:07'] } });
   });
 
   const expectOutage = (error: GraphqlError | undefined): void => {

@@ -1,4 +1,11 @@
-import { Controller, Module } from '@nestjs/common';
+import {
+  Controller,
+  Injectable,
+  Module,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   GrpcMethod,
@@ -19,6 +26,14 @@ interface Answer {
   readonly text: string;
 }
 
+@Injectable()
+class Noting implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    notes.push(`asked ${context.switchToRpc().getData<Order>().id}`);
+    return true;
+  }
+}
+
 @Controller()
 class OrdersController {
   constructor(private readonly locks: LockService) {}
@@ -30,6 +45,7 @@ class OrdersController {
   }
 
   @GrpcMethod('Orders', 'PayInLine')
+  @UseGuards(Noting)
   @WithLock('order:<order.id>', { wait: '20s' })
   async payInLine(order: Order): Promise<Answer> {
     notes.push(`began ${order.id}`);

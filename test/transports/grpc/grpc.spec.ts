@@ -13,7 +13,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually, until } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
-import { ChildApplication } from '../support/child-application.js';
+import { ChildApplication, START_LIMIT_MS } from '../support/child-application.js';
 
 const SECRET = 's3cret';
 const PROTO = fileURLToPath(new URL('./orders.proto', import.meta.url));
@@ -96,7 +96,7 @@ describe('gRPC', () => {
       orders: { Orders: new (url: string, credentials: unknown) => OrdersClient };
     };
     client = new orders.Orders(url, credentials.createInsecure());
-  });
+  }, START_LIMIT_MS);
   afterAll(async () => {
     client.close();
     await app.close();
@@ -203,7 +203,7 @@ describe('gRPC', () => {
       await ask('pay', 'another').outcome;
       await app.ask('release', `order:${id}`);
       expect(await ask('pay', id).outcome).toMatchObject({ answer: { text: 'paid 1' } });
-      expect(await notes(id)).toEqual([]);
+      expect(await notes(id)).toEqual([`asked ${id}`]);
     },
   );
 

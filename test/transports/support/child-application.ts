@@ -17,6 +17,9 @@ interface Reply {
   readonly error?: string;
 }
 
+/** For the hook that starts one: it reads a thousand files, possibly on a busy machine. */
+export const START_LIMIT_MS = 120_000;
+
 /** A Nest application in a process of its own: drivers load what jest cannot. */
 export class ChildApplication {
   readonly url: string;

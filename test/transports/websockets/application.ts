@@ -2,6 +2,7 @@ import {
   Catch,
   Injectable,
   Module,
+  ParseIntPipe,
   UseFilters,
   UseGuards,
   UseInterceptors,
@@ -32,6 +33,14 @@ class Locking implements CanActivate {
 
   async canActivate(): Promise<boolean> {
     return this.locks.run('order:s3cret', { wait: 0 }, () => true);
+  }
+}
+
+@Injectable()
+class Noting implements CanActivate {
+  canActivate(): boolean {
+    notes.push('asked');
+    return true;
   }
 }
 
@@ -89,7 +98,14 @@ class RetryingGateway {
 class PlainGateway {
   constructor(private readonly locks: LockService) {}
 
+  @SubscribeMessage('keys')
+  @WithLock(['order:<0>', 'raw:<body.id>'])
+  async keys(@MessageBody('id', ParseIntPipe) _id: number): Promise<unknown> {
+    return this.locks.current()?.keys;
+  }
+
   @SubscribeMessage('plain')
+  @UseGuards(Noting)
   @WithLock('order:<order.id>')
   async pay(@MessageBody() order: Order): Promise<string> {
     return `paid ${order.id.length.toString()}`;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { io, type Socket } from 'socket.io-client';
 import WebSocket from 'ws';
 import { eventually, until } from '../../support/eventually.js';
-import { ChildApplication } from '../support/child-application.js';
+import { ChildApplication, START_LIMIT_MS } from '../support/child-application.js';
 
 const ORDER = { id: 's3cret' };
 
@@ -40,13 +40,13 @@ describe('a gateway of socket.io', () => {
     app = await ChildApplication.start(new URL('./application.ts', import.meta.url));
     socket = io(app.url, { transports: ['websocket'] });
     await until(socket, 'connect');
-  });
+  }, START_LIMIT_MS);
   afterAll(async () => {
     socket.disconnect();
     await app.close();
   });
 
-  it.each(['pay', 'service', 'guarded', 'plain service', 'plain guarded'])(
+  it.each(['pay', 'service', 'guarded', 'plain', 'plain service', 'plain guarded'])(
     'tells a client that %s was refused: by an exception, and as the acknowledgement',
     async (pattern) => {
       expect(await socket.emitWithAck(pattern, ORDER)).toMatch(/paid|done/);
@@ -80,10 +80,21 @@ describe('a gateway of socket.io', () => {
     expect(await exception).toEqual([acknowledgement]);
   });
 
+  it('takes the lock after the guards and the pipes', async () => {
+    expect(await socket.emitWithAck('keys', { id: '07' })).toEqual(['order:7', 'raw:07']);
+    const before = (await app.ask('notes')) as readonly string[];
+    await app.ask('hold', `order:${ORDER.id}`);
+    expect(await socket.emitWithAck('plain', ORDER)).toEqual(answerTo('plain'));
+    await app.ask('release', `order:${ORDER.id}`);
+    expect(await app.ask('notes')).toEqual([...before, 'asked']);
+  });
+
   it('acknowledges nothing before an interceptor has given up', async () => {
     await app.ask('hold', `order:${ORDER.id}`);
     const acknowledgement: Promise<unknown> = socket.emitWithAck('retried', ORDER);
-    await eventually(async () => ((await app.ask('notes')) as readonly string[]).length > 0);
+    await eventually(async () =>
+      ((await app.ask('notes')) as readonly string[]).includes('refused'),
+    );
     await app.ask('release', `order:${ORDER.id}`);
     expect(await acknowledgement).toBe('paid 6');
   });
@@ -97,7 +108,7 @@ describe('a gateway of ws', () => {
     app = await ChildApplication.start(new URL('./application.ts', import.meta.url), ['ws']);
     socket = new WebSocket(app.url.replace('http', 'ws'));
     await until(socket, 'open');
-  });
+  }, START_LIMIT_MS);
   afterAll(async () => {
     socket.terminate();
     await app.close();
@@ -110,7 +121,7 @@ describe('a gateway of ws', () => {
     return JSON.parse(answer.toString());
   };
 
-  it.each(['pay', 'service', 'guarded', 'plain service', 'plain guarded'])(
+  it.each(['pay', 'service', 'guarded', 'plain', 'plain service', 'plain guarded'])(
     'tells a client that %s was refused: by a message "exception"',
     async (event) => {
       await app.ask('hold', `order:${ORDER.id}`);
@@ -121,7 +132,7 @@ describe('a gateway of ws', () => {
   );
 
   it('tells a client that the store is out, and of a loss', async () => {
-    for (const event of ['pay', 'plain service', 'plain guarded'])
+    for (const event of ['pay', 'plain', 'plain service', 'plain guarded'])
       expect(await app.duringOutage(() => ask(event))).toEqual({
         event: 'exception',
         data: outageAt(event),
