@@ -28,7 +28,10 @@ export default {
     {
       name: 'only nest/ knows Nest',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/(nest|swagger|testing)/|\\.module\\.ts$' },
+      from: {
+        path: '^lib/',
+        pathNot: '^lib/(nest|swagger|board|terminus|testing)/|\\.module\\.ts$',
+      },
       to: { path: '@nestjs/', dependencyTypesNot: ['type-only'] },
     },
     {

@@ -66,7 +66,7 @@ export default defineConfig(
     languageOptions: { globals: nodeGlobals },
   },
   {
-    files: ['**/*.{ts,cts}'],
+    files: ['**/*.{ts,tsx,cts}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
@@ -108,7 +108,7 @@ export default defineConfig(
   },
   {
     files: ['lib/**/*.{ts,cts}'],
-    ignores: ['lib/time/{clock,runtime}.ts'],
+    ignores: ['lib/time/{clock,runtime}.ts', 'lib/board/page/**'], // the page is run by a browser
     rules: {
       'no-restricted-globals': ['error', ...NO_CLOCKS],
       'no-restricted-properties': [

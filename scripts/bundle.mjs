@@ -9,17 +9,23 @@ import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import ts from 'typescript';
+import { writePage } from './page.mjs';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const built = join(projectRoot, 'build');
 const target = join(projectRoot, 'dist');
 
-const { exports } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
+const { exports, bin } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
 
 /** `admin/index` of `./dist/admin/index.js`. */
+const entryOf = (file) => file.slice('./dist/'.length, -'.js'.length);
+
 const ENTRIES = Object.values(exports).flatMap(({ types, default: file }) =>
-  types === undefined ? [] : file.slice('./dist/'.length, -'.js'.length),
+  types === undefined ? [] : entryOf(file),
 );
+
+/** Nobody imports them, so they need no types. */
+const PROGRAMS = Object.values(bin).map(entryOf);
 
 /** Other packages, and what has to be CommonJS: its files stand beside the bundle. */
 const outside = {
@@ -56,9 +62,9 @@ const EXPECTED = [
   /still references private shared type exports/, // the interfaces of the options are derived from schemas that are not exported
 ];
 
-async function bundle(ending, ...plugins) {
+async function bundle(entries, ending, ...plugins) {
   const work = await rollup({
-    input: Object.fromEntries(ENTRIES.map((name) => [name, join(built, `${name}${ending}`)])),
+    input: Object.fromEntries(entries.map((name) => [name, join(built, `${name}${ending}`)])),
     plugins: [outside, ...plugins],
     onwarn(warning) {
       if (EXPECTED.some((expected) => expected.test(warning.message))) return;
@@ -76,8 +82,9 @@ async function bundle(ending, ...plugins) {
 }
 
 await rm(target, { recursive: true, force: true });
-await bundle('.js', withoutComments);
-await bundle('.d.ts', dts());
+await bundle([...ENTRIES, ...PROGRAMS], '.js', withoutComments);
+await bundle(ENTRIES, '.d.ts', dts());
+await writePage(join(target, 'board-page'));
 const files = await readdir(built, { recursive: true });
 for (const file of files.filter((name) => name.endsWith('.cjs')))
   await copyFile(join(built, file), join(target, basename(file)));

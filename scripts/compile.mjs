@@ -2,6 +2,7 @@
  * Compiles all TypeScript of the project as jest compiles it (jest.config.js), for the processes that tests start: one that compiles
  * for itself takes a second more of a core to start.
  */
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -22,7 +23,11 @@ import jestConfig from '../jest.config.js';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const ROOMS = ['lib', 'test', 'sample', 'scripts'];
-const LEFT_OUT = /(^|\/)(node_modules|build|dist|templates)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
+const LEFT_OUT =
+  /(^|\/)(node_modules|build|dist|templates|board\/page)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
+
+/** The board's page, of which scripts/page.mjs makes the files that a browser loads. */
+const PAGE = 'lib/board/page';
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 /** Within `node_modules`, so that packages are found from there. */
@@ -50,6 +55,8 @@ export function compiledProject() {
     removeOld();
     const fresh = mkdtempSync(join(CACHE, 'new-'));
     for (const source of sources) compile(source, fresh);
+    const pageFiles = join(fresh, 'lib/board/board-page');
+    execFileSync(process.execPath, [join(projectRoot, 'scripts/page.mjs'), pageFiles]);
     writeFileSync(join(fresh, 'package.json'), JSON.stringify(MANIFEST));
     moveTo(folder, fresh);
   }
@@ -66,7 +73,8 @@ function sourcesOf(room) {
 
 function fingerprint(sources) {
   const hash = createHash('sha256');
-  for (const source of [...sources, 'jest.config.js', 'scripts/compile.mjs']) {
+  const page = readdirSync(join(projectRoot, PAGE)).map((file) => `${PAGE}/${file}`);
+  for (const source of [...sources, ...page.sort(), 'jest.config.js', 'scripts/compile.mjs']) {
     hash.update(source).update('\0');
     hash.update(readFileSync(join(projectRoot, source))).update('\0');
   }

@@ -29,7 +29,10 @@ export const ROOMS = {
   swagger: ['errors'],
   opentelemetry: ['observe'],
   prometheus: ['observe'],
+  terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
+  cli: ['admin', 'engine', 'errors', 'store', 'time'],
+  board: ['admin', 'errors', 'nest', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 

@@ -17,9 +17,11 @@ import {
   type LockErrorBody,
 } from 'nestjs-holdfast';
 import * as admin from 'nestjs-holdfast/admin';
+import * as board from 'nestjs-holdfast/board';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
 import * as swagger from 'nestjs-holdfast/swagger';
+import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
@@ -62,6 +64,10 @@ describe('the exports', () => {
     expect(Object.keys(admin).sort()).toEqual(['LockAdmin', 'LockAdminModule']);
   });
 
+  it('of nestjs-holdfast/board are these', () => {
+    expect(Object.keys(board)).toEqual(['LockBoardModule']);
+  });
+
   it('of the entries for telemetry are these', () => {
     expect(Object.keys(opentelemetry)).toEqual(['observeWithOpenTelemetry']);
     expect(Object.keys(prometheus)).toEqual(['registerLockMetrics']);
@@ -69,6 +75,10 @@ describe('the exports', () => {
 
   it('of nestjs-holdfast/swagger are these', () => {
     expect(Object.keys(swagger)).toEqual(['ApiLockConflict']);
+  });
+
+  it('of nestjs-holdfast/terminus are these', () => {
+    expect(Object.keys(terminus)).toEqual(['LockHealthIndicator']);
   });
 
   it('of nestjs-holdfast/testing are these', () => {

@@ -19,6 +19,7 @@ import {
   silentOf,
   summarized,
 } from './describe.js';
+import { auditEntryIn, noteOf } from './audit.js';
 import type {
   AuditEntry,
   HotKeys,
@@ -194,19 +195,15 @@ export class LockAdmin {
     { by, reason }: Intervention,
   ): Promise<void> {
     const { runtime } = this.#engine;
-    const entry = { id: runtime.uuid(), at: runtime.now().wallMs, action, keys, by, reason };
-    await this.#shown(this.#store.note(JSON.stringify(entry)));
+    const at = new Date(runtime.now().wallMs);
+    const note = noteOf({ at, action, keys, by, reason }, runtime.uuid());
+    await this.#shown(this.#store.note(note));
   }
 
   async #audited(): Promise<readonly AuditEntry[]> {
     const notes = await this.#store.notes(MOST_NOTES);
     return notes
-      .map((note) => {
-        const { at, action, keys, by, reason } = JSON.parse(note) as AuditEntry & {
-          readonly at: number;
-        };
-        return { at: new Date(at), action, keys, by, reason };
-      })
+      .flatMap((note) => auditEntryIn(note) ?? [])
       .sort((a, b) => b.at.getTime() - a.at.getTime());
   }
 

@@ -1,6 +1,7 @@
 import { LockLostError } from '../errors.js';
 import { CallSites } from '../lease/call-site.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
+import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
 import { OnceRunner } from '../once/once-runner.js';
@@ -35,6 +36,8 @@ export interface Parts extends Surroundings {
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
+  /** Of locks that are lost or cannot be given back: in an outage they are many. */
+  readonly warnings: LimitedWarnings;
   /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
   readonly presence: Presence | undefined;
   readonly interventions: Interventions;
@@ -53,6 +56,10 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
   const present = errorPresenter(options.errors, log);
   const events = new LockEventHub(log, name);
   const scheduler = new Scheduler(runtime);
+  const warnings = new LimitedWarnings({
+    warn,
+    later: (ms, callback) => scheduler.schedule(ms, callback),
+  });
   const store = createStore(options, runtime, warn);
   const keeper = new LeaseKeeper({
     store,
@@ -62,14 +69,14 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     onReleaseFailed: ({ detail }) => {
-      warn(detail);
+      warnings.warn(detail);
     },
   });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
   const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
-    warn(new LockLostError(event).detail);
+    warnings.warn(new LockLostError(event).detail);
   });
   const { admin } = store;
   const machine = options.instance && surroundings.machine;
@@ -80,7 +87,20 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
       machine: machine && { ...machine, ...defined(options.instance) },
     });
   return {
-    ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present },
+    ...{
+      options,
+      runtime,
+      log,
+      scheduler,
+      events,
+      store,
+      keeper,
+      queue,
+      once,
+      sites,
+      warnings,
+      present,
+    },
     presence,
     interventions: new Interventions(store, presence),
   };

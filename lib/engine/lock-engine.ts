@@ -28,6 +28,7 @@ import type { Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
 import { streamKindOf } from '../sections/stream-kind.js';
 import type { StoreHealth } from '../store/lock-store.js';
+import { unhealthy } from '../store/unhealthy.js';
 import type { Runtime } from '../time/runtime.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
 import { Granting, type ScopeOrigin } from './granting.js';
@@ -220,10 +221,34 @@ export class LockEngine {
 
   /**
    * How each node of the store is: reachable or not, how fast it answers, by how much its clock differs; and whether enough of them are
-   * there to grant locks. For health checks. Never rejects for an outage.
+   * there to grant locks. It does what a grant does, rights included. Checks that run at the same time share one attempt. For health
+   * checks. Never rejects for an outage.
    */
   health(): Promise<StoreHealth> {
-    return this.#parts.store.health();
+    const { store, queue } = this.#parts;
+    return queue.isClosed
+      ? Promise.resolve(unhealthy('the lock service is closed'))
+      : store.health();
+  }
+
+  /** @internal As `health`. A server that has not answered within so many ms counts as not reachable. */
+  async healthWithin(ms: number): Promise<StoreHealth> {
+    const { store, queue } = this.#parts;
+    if (queue.isClosed) return this.health();
+    let cancel = (): void => undefined;
+    // The Redis store keeps the limit itself, server by server, and after a block of the event loop it needs a moment for that.
+    const timeIsUp = new Promise<StoreHealth>((resolve) => {
+      cancel = this.runtime.setTimer(() => {
+        cancel = this.runtime.setTimer(() => {
+          resolve(unhealthy(`no answer within ${String(ms)} ms`));
+        }, HEALTH_SLACK_MS);
+      }, ms);
+    });
+    try {
+      return await Promise.race([store.health(ms), timeIsUp]);
+    } finally {
+      cancel();
+    }
   }
 
   /** The lock of the innermost `run` or `@WithLock` of this service that the calling code runs in. */
@@ -339,6 +364,9 @@ export class LockEngine {
     );
   }
 }
+
+/** So long, in ms, a store may take to end a health check whose time is up. */
+const HEALTH_SLACK_MS = 50;
 
 /** `tryAcquire` and `tryRun`. */
 const notWaiting = (options: RunOptions): RunOptions =>

@@ -57,6 +57,8 @@ export type Message =
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+const isNumber = (value: unknown): value is number => Number.isFinite(value);
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
@@ -73,14 +75,44 @@ export function parseMessage(text: string): Message | undefined {
 
 function isMessage(message: Readonly<Record<string, unknown>>): boolean {
   const { type, id, to, from, reply, question, answer, tokens, intervention } = message;
-  if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isObject(question);
-  if (type === 'answer') return isText(id) && isText(from) && isObject(answer);
+  if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isQuestion(question);
+  if (type === 'answer') return isText(id) && isText(from) && isAnswer(answer);
   return (
     type === 'released' &&
-    Array.isArray(tokens) &&
-    tokens.every(isText) &&
+    isListOf(tokens, isText) &&
     isObject(intervention) &&
     isText(intervention.by) &&
     isText(intervention.reason)
   );
 }
+
+const isQuestion = (question: unknown): boolean =>
+  isObject(question) &&
+  (question.about === 'hot' || (question.about === 'key' && isText(question.key)));
+
+const isAnswer = (answer: unknown): boolean =>
+  isObject(answer) &&
+  isMissingOr(answer.holds, (each) => isListOf(each, isHold)) &&
+  isMissingOr(answer.waits, (each) => isListOf(each, isWait)) &&
+  isMissingOr(answer.hot, (each) => isListOf(each, isContended));
+
+const isHold = (hold: unknown): boolean =>
+  isCall(hold) && isText(hold.tail) && isNumber(hold.heldMs) && isNumber(hold.fencingToken);
+
+const isWait = (wait: unknown): boolean =>
+  isCall(wait) && isNumber(wait.waitedMs) && isListOf(wait.keys, isText);
+
+const isContended = (counts: unknown): boolean =>
+  isObject(counts) &&
+  isText(counts.key) &&
+  [counts.waitedMs, counts.waits, counts.refusals].every(isNumber);
+
+const isCall = (call: unknown): call is Readonly<Record<string, unknown>> =>
+  isObject(call) &&
+  [call.method, call.template, call.place].every((each) => isMissingOr(each, isText));
+
+const isMissingOr = (value: unknown, isRight: (value: unknown) => boolean): boolean =>
+  value === undefined || isRight(value);
+
+const isListOf = (value: unknown, isRight: (value: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isRight);

@@ -33,6 +33,9 @@ const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
 
+/** Redis' own code for a right that is missing. */
+const FORBIDDEN = /^NOPERM\b/;
+
 interface Dependencies {
   readonly store: AdminStore;
   readonly keeper: LeaseKeeper;
@@ -178,14 +181,15 @@ export class Presence {
   }
 
   async #write(machine: Machine): Promise<void> {
-    const { store, service, ttlMs } = this.#deps;
+    const { store, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
     const record = { id: this.id, ...machine, service, startedAtMs, address };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
+    if (this.#hasWarned) log.warn('Operators can see again who this instance is.');
     this.#hasWarned = false;
   }
 
-  /** An outage is logged where it is found out; what is forbidden is not, for no lock needs it. */
+  /** An outage, a replica and memory that is full are logged where they are found out; what is forbidden is not, for no lock needs it. */
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     const [why, remedy] = whyUnseen(error) ?? [];
@@ -241,7 +245,7 @@ export class Presence {
 function whyUnseen(error: unknown): readonly [string, string] | undefined {
   if (!(error instanceof LockStoreUnavailableError))
     return [`the store failed (${redact(String(error))})`, 'Look at the "admin" of the store'];
-  const forbidden = error.nodes.find(({ message }) => message.startsWith('NOPERM'));
+  const forbidden = error.nodes.find(({ message }) => FORBIDDEN.test(message));
   return (
     forbidden && [
       `${forbidden.node} refuses its record (${forbidden.message})`,

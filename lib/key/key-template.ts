@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../time/clock.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
 import { parseKeyPath, placeholder, type KeyPath } from './key-path.js';
-import { locate } from './locate.js';
+import { ambiguityOf, locate } from './locate.js';
 import { parameterSources, type SourceFunction } from './parameter-names.js';
 import { pathReader, type RequestValues } from './read-path.js';
 import { separate } from './separators.js';
@@ -59,6 +59,12 @@ export interface KeyTemplate {
    * @throws LockConfigurationError when it asks for a fire time and the method has none, or for the name of a class that a minifier has made
    */
   check(className?: string): void;
+  /**
+   * For a method that has turned out to be a handler.
+   *
+   * @throws LockConfigurationError when a placeholder may mean a parameter as well as a part of the request
+   */
+  checkHandler(): void;
   /**
    * The key of one call. Arguments are taken as they were passed: the default of a parameter is not seen.
    *
@@ -170,6 +176,12 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const problem = fireTime?.problem;
     if (problem !== undefined) throw wrong(`${scheduled.otherwise} ${problem}`);
   };
+  const checkHandler = (): void => {
+    for (const { path } of values) {
+      const problem = ambiguityOf(path, sources, `${String(name)}()`);
+      if (problem !== undefined) throw wrong(problem);
+    }
+  };
   const { reserved } = separation;
   const [textBefore = ''] = texts;
   const called = { reserved, fromRequest: false };
@@ -182,6 +194,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     ),
     literals,
     check,
+    checkHandler,
     resolve(args, request, clock = systemClock, className) {
       check(className);
       const options = request === undefined ? called : requested;

@@ -106,6 +106,17 @@ function ambiguous(
   };
 }
 
+/**
+ * What is wrong with a path if the method is a handler, which its decorators may say only later: it names a parameter that is called like a
+ * part of the request.
+ */
+export function ambiguityOf(path: KeyPath, sources: Sources, method: string): string | undefined {
+  const requested = requestPathOf(path);
+  const found = sources.flat().find(({ name }) => name === path.head);
+  if (requested === undefined || found === undefined) return undefined;
+  return ambiguous(path, requested, found, method).problem;
+}
+
 /** What a method is. */
 interface Method {
   /** As errors call it: `pay()`. */

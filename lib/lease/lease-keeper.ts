@@ -69,9 +69,9 @@ export class LeaseKeeper {
   }
 
   adopt(grant: Grant, options: LeaseOptions): Lease {
-    const { scheduler, clockDrift } = this.#deps;
+    const { scheduler, clockDrift, present } = this.#deps;
     const now = this.#now();
-    const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, now });
+    const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
     this.#leases.add(lease);
     this.#renewals.add(lease, now);
     return lease;

@@ -58,6 +58,8 @@ interface LeaseTerms {
   readonly now: Instant;
   /** The turn before, under the same lease of the store. */
   readonly previous?: Lease;
+  /** Applied to the error that its signal aborts with. */
+  readonly present: <E>(error: E) => E;
 }
 
 const HELD: LeaseState = { status: 'held' };
@@ -77,6 +79,7 @@ export class Lease implements LeaseReference {
   readonly tenure: Tenure;
   readonly #clock: Clock;
   readonly #clockDrift: number;
+  readonly #present: LeaseTerms['present'];
   readonly #grantedAtMs: number;
   #ttlMs: number;
   #longestTtlMs: number;
@@ -98,7 +101,7 @@ export class Lease implements LeaseReference {
   releasing: Promise<boolean> | undefined;
 
   constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
-    const { clock, clockDrift, now, previous } = terms;
+    const { clock, clockDrift, now, previous, present } = terms;
     this.keys = grant.keys;
     this.token = grant.token;
     this.fencingToken = grant.fencingToken;
@@ -112,6 +115,7 @@ export class Lease implements LeaseReference {
     this.renewing = previous?.renewing;
     this.#clock = clock;
     this.#clockDrift = clockDrift;
+    this.#present = present;
   }
 
   /** For events and traces: built when somebody hears them. */
@@ -132,7 +136,13 @@ export class Lease implements LeaseReference {
         sentAt: this.#sentAt,
       },
       options,
-      { clock: this.#clock, clockDrift: this.#clockDrift, now, previous: this },
+      {
+        clock: this.#clock,
+        clockDrift: this.#clockDrift,
+        present: this.#present,
+        now,
+        previous: this,
+      },
     );
     // From here on the renewal is the new turn's: nobody would take it from this lease any more.
     this.renewing = undefined;
@@ -268,6 +278,6 @@ export class Lease implements LeaseReference {
 
   #abortAs(reason: LockLossReason): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return;
-    this.#abort.abort(new LockLostError(this.lossFacts(reason)));
+    this.#abort.abort(this.#present(new LockLostError(this.lossFacts(reason))));
   }
 }

@@ -11,6 +11,7 @@ import { bindFeatures } from './methods/lock-feature.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { answerOnGateways } from './handlers/gateways.js';
+import { refuseAmbiguous } from './handlers/message-handlers.js';
 import { answerOnMicroservices } from './handlers/microservices.js';
 import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
@@ -49,7 +50,7 @@ export class LockLifecycle
     this.#discovery = discovery;
     this.#config = config;
     answerOnGateways(discovery);
-    answerOnMicroservices(discovery);
+    answerOnMicroservices(discovery, config);
   }
 
   async onModuleInit(): Promise<void> {
@@ -90,6 +91,7 @@ export class LockLifecycle
       for (const locked of lockedMethodsOf(instance)) {
         if (locked.slot.serviceName !== this.#service.name) continue;
         refuseUnheard(instance, locked);
+        refuseAmbiguous(instance, locked);
         for (const doubt of locked.doubts) doubts.add(doubt);
         if (!controllers.has(instance)) continue;
         for (const doubt of checkRoute(instance, locked, prefixes)) doubts.add(doubt);

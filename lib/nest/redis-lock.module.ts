@@ -6,10 +6,12 @@ import {
   DiscoveryModule,
   DiscoveryService,
   ModuleRef,
+  ModulesContainer,
 } from '@nestjs/core';
 import { LockErrorFilter } from './handlers/lock-error.filter.js';
 import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
+import { refuseLazy } from './lazy-check.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
 import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
@@ -89,11 +91,17 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
       {
         provide: LockLifecycle,
         // A test may have put a stand-in of its own in the place of the service: that has no life to look after.
-        useFactory: (service: unknown, discovery: DiscoveryService, config: ApplicationConfig) =>
-          service instanceof LockService
-            ? new LockLifecycle(service, token, discovery, config)
-            : null,
-        inject: [token, DiscoveryService, ApplicationConfig],
+        useFactory: async (
+          service: unknown,
+          discovery: DiscoveryService,
+          config: ApplicationConfig,
+          modules: ModulesContainer,
+        ) => {
+          if (!(service instanceof LockService)) return null;
+          await refuseLazy(service, modules);
+          return new LockLifecycle(service, token, discovery, config);
+        },
+        inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer],
       },
       {
         provide: ScopeCheck,

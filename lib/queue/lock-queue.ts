@@ -139,6 +139,11 @@ export class LockQueue implements Successors, ReleaseHandler {
     }
   }
 
+  /** It grants nothing any more. */
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
   /** Grants nothing any more. */
   close(): void {
     this.refuseWaiting();

@@ -33,6 +33,7 @@ import {
   RELEASE,
   textOf,
 } from './outcome-shapes.js';
+import { unhealthy } from './unhealthy.js';
 
 /**
  * Holds any store, an application's own too, to the port's contract: what it throws, and every answer that the port does not know,
@@ -98,9 +99,9 @@ export class GuardedStore implements LockStore {
     return guard(RELEASE, () => this.#store.forceRelease(key));
   }
 
-  async health(): Promise<StoreHealth> {
+  async health(withinMs?: number): Promise<StoreHealth> {
     try {
-      if (this.#store.health !== undefined) return await this.#store.health();
+      if (this.#store.health !== undefined) return await this.#store.health(withinMs);
       const since = this.#clock.now().monotonicMs;
       const outcome = await this.inspect('health');
       if (outcome.status === 'unavailable') return unhealthy(outcome.nodes[0]?.message);
@@ -166,9 +167,3 @@ class GuardedOnceStore implements OnceStore {
     return guard(FINISH, () => this.#once.finish(request));
   }
 }
-
-const unhealthy = (problem: string | undefined): StoreHealth => ({
-  nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
-  quorum: 1,
-  hasQuorum: false,
-});

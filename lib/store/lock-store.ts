@@ -175,8 +175,12 @@ export interface LockStore {
    *   the listener without a key.
    */
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
-  /** How the nodes are; a store that cannot tell is asked for a key instead. */
-  health?(): Promise<StoreHealth>;
+  /**
+   * How the nodes are; a store that cannot tell is asked for a key instead.
+   *
+   * @param withinMs a node that has not answered by then counts as not reachable. Default: each request has its own time limit
+   */
+  health?(withinMs?: number): Promise<StoreHealth>;
   /** Leaves the line, and passes on what its token may have been given in the meantime. */
   leave(lease: LeaseRequest, line: LinePlace): Promise<void>;
   /** Closes what the store itself opened, and nothing else. */

@@ -47,6 +47,28 @@ describe('objects that Nest does not make', () => {
     expect(await app.get(Jobs).run()).toBe('ran');
   });
 
+  it('get none inside of what a factory makes, nor from a transient one, until they are bound', async () => {
+    const { app } = await startApp({
+      imports,
+      providers: [
+        { provide: 'nested', useFactory: () => ({ list: [new Reports()] }) },
+        { provide: 'transient', useFactory: () => new Reports(), scope: Scope.TRANSIENT },
+        {
+          provide: 'with it',
+          useFactory: (made: Reports) => ({ list: [made] }),
+          inject: ['transient'],
+        },
+      ],
+    });
+    const nested = app.get<{ list: [Reports] }>('nested').list[0];
+    const transient = await app.resolve<Reports>('transient');
+    const injected = app.get<{ list: [Reports] }>('with it').list[0];
+    for (const reports of [nested, transient, injected]) {
+      await expect(reports.make()).rejects.toThrow('call locks.bind(object) first');
+      expect(await app.get(LockService).bind(reports).make()).toBe('made');
+    }
+  });
+
   it('made for a request get none, and fail rather than run unlocked, until they are bound', async () => {
     const { app } = await startApp({
       imports,

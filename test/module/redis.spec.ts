@@ -1,4 +1,12 @@
-import { Controller, Post, type INestApplication, type ModuleMetadata } from '@nestjs/common';
+import {
+  Controller,
+  Injectable,
+  Module,
+  Post,
+  type INestApplication,
+  type ModuleMetadata,
+} from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
@@ -149,6 +157,45 @@ describe('the redis option', () => {
       await (await waiting).release();
       await closeApps();
     });
+  });
+});
+
+describe('LockModule in a module that is loaded lazily', () => {
+  @Injectable()
+  class Orders {
+    constructor(readonly locks: LockService) {}
+
+    @WithLock('a')
+    async pay(): Promise<unknown> {
+      return this.locks.current()?.keys;
+    }
+  }
+
+  it.each([[true], [false]])(
+    'ends the load and says what to do, and leaves nothing open (isGlobal: %p)',
+    async (isGlobal) => {
+      await expectNoOpenHandles(async () => {
+        const { app } = await startApp({});
+        @Module({
+          imports: [LockModule.forRoot({ redis: server.url, isGlobal })],
+          providers: [Orders],
+        })
+        class Lazy {}
+        const load = app.get(LazyModuleLoader).load(() => Lazy);
+        await expect(load).rejects.toThrow(
+          /^LockModule\.forRoot was loaded lazily.* Import it in the root module\. .*LockModule\.forFeature/,
+        );
+        await closeApps();
+      });
+    },
+  );
+
+  it('is not needed: what is loaded lazily locks by that of the root module', async () => {
+    const { app } = await startWith({ redis: server.url });
+    @Module({ imports: [LockModule.forFeature({ keyPrefix: 'lazy:' })], providers: [Orders] })
+    class Lazy {}
+    const module = await app.get(LazyModuleLoader).load(() => Lazy);
+    expect(await module.get(Orders).pay()).toEqual(['lazy:a']);
   });
 });
 

@@ -1,3 +1,4 @@
+import { OnQueueEvent, OnWorkerEvent } from '@nestjs/bullmq';
 import { Controller } from '@nestjs/common';
 import {
   ClientProxyFactory,
@@ -76,6 +77,22 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     }
   }
 
+  class JobListeners {
+    @OnWorkerEvent('completed')
+    @WithLock('jobs')
+    async onCompleted(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  class QueueListeners {
+    @WithLock('jobs')
+    @OnQueueEvent('completed')
+    async onCompleted(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
   class Connections {
     @WithLock('clients')
     async handleConnection(): Promise<void> {
@@ -86,6 +103,8 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
   it.each([
     [OrdersGateway, 'OrdersGateway.handleConnection: Nest calls handleConnection() of a gateway'],
     [StreamsController, 'StreamsController.chat: Nest calls a method with @GrpcStreamCall()'],
+    [JobListeners, 'JobListeners.onCompleted: Nest calls a method with @OnWorkerEvent()'],
+    [QueueListeners, 'QueueListeners.onCompleted: Nest calls a method with @OnQueueEvent()'],
   ])('ends the start: %p', async (type, problem) => {
     const module = await Test.createTestingModule({
       imports: [LOCKS],

@@ -1,4 +1,6 @@
 import { Body, Controller, Get, Headers, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { WithLock } from 'nestjs-holdfast';
 import { Gate } from './gate.js';
@@ -247,5 +249,28 @@ describe.each(ADAPTERS)('the key of a handler, on %s', (adapter) => {
       }
       expect(Payments).toBeDefined();
     }).not.toThrow();
+  });
+
+  it('may not do so either where parameters need no decorators, which is seen at the start', async () => {
+    @Controller()
+    class Procedures {
+      @MessagePattern('pay')
+      @WithLock('order:<body.id>')
+      async pay(body: { id: string }): Promise<string> {
+        return body.id;
+      }
+    }
+    @WebSocketGateway()
+    class Gateway {
+      @WithLock('order:<user.id>')
+      @SubscribeMessage('pay')
+      async pay(user: object): Promise<object> {
+        return user;
+      }
+    }
+    const problem =
+      /has <\w+\.id>, which is the parameter "\w+" of pay\(\) and a part of the request/;
+    await expect(startHttpApp({ controllers: [Procedures] })).rejects.toThrow(problem);
+    await expect(startHttpApp({ providers: [Gateway] })).rejects.toThrow(problem);
   });
 });

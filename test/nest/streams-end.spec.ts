@@ -128,6 +128,17 @@ describe('an async iterable', () => {
     expect(log).toEqual([]);
   });
 
+  it('leaves the line when its consumer throws into it, and does not begin', async () => {
+    const lock = await locks.acquire('feed');
+    const iterator = feeds.broker()[Symbol.asyncIterator]();
+    const step = iterator.next();
+    await expect(iterator.throw?.(new Error('enough'))).rejects.toThrow('enough');
+    expect(await step).toEqual({ done: true, value: undefined });
+    await lock.release();
+    expect(await isHeld()).toBe(false);
+    expect(log).toEqual([]);
+  });
+
   it('ends also when its consumer leaves between the call of the method and its first step', async () => {
     const iterator = feeds.early()[Symbol.asyncIterator]();
     const step = iterator.next();

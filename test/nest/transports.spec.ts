@@ -1,5 +1,7 @@
 import {
+  Catch,
   Controller,
+  Get,
   Inject,
   Injectable,
   UseGuards,
@@ -8,10 +10,11 @@ import {
 } from '@nestjs/common';
 import type {
   CallHandler,
+  ExceptionFilter,
   ExecutionContext,
-  INestApplication,
   INestMicroservice,
   NestInterceptor,
+  Type,
 } from '@nestjs/common';
 import {
   ClientProxyFactory,
@@ -32,7 +35,7 @@ import {
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
-import { defer, lastValueFrom, tap, type Observable } from 'rxjs';
+import { defer, lastValueFrom, tap, throwError, type Observable } from 'rxjs';
 import { LockErrorInterceptor } from '../../lib/nest/handlers/lock-error.interceptor.js';
 import { freePort } from '../support/free-port.js';
 import { CONFLICT as BODY, closeHttpApps, startHttpApp } from './http-app.js';
@@ -158,33 +161,71 @@ describe.each([
       throw refusal();
     }
 
+    @MessagePattern('guarded')
+    @UseGuards(Refusing)
+    async guarded(): Promise<void> {}
+
     @MessagePattern('fault')
     async fault(): Promise<void> {
       throw new LockKeyError({ problem: 'no such key' });
     }
   }
 
-  it('lock errors of services are answered once, and faults logged', async () => {
+  const start = async (controller: Type, filters: readonly ExceptionFilter[] = []) => {
     const options = { host: '127.0.0.1', port: await freePort() };
-    let app: INestApplication | undefined;
-    const { warnings } = await startHttpApp(
-      { controllers: [Procedures] },
+    const started = await startHttpApp(
+      { controllers: [controller] },
       {
         configure: (made) => {
-          app = made;
+          made.useGlobalFilters(...filters);
           made.connectMicroservice({ transport: Transport.TCP, options }, { inheritAppConfig });
         },
       },
     );
-    await app?.startAllMicroservices();
-    client = ClientProxyFactory.create({ transport: Transport.TCP, options });
-    const send = (pattern: string) =>
-      lastValueFrom((client as ClientProxy).send<unknown>(pattern, {}));
+    await started.app.startAllMicroservices();
+    const connected = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    client = connected;
+    const send = (pattern: string) => lastValueFrom(connected.send<unknown>(pattern, {}));
+    return { ...started, send };
+  };
+
+  it('lock errors of services are answered once, and faults logged', async () => {
+    const { send, warnings } = await start(Procedures);
     await expect(send('service')).rejects.toEqual(CONFLICT);
     await expect(send('watched')).rejects.toEqual(CONFLICT);
     expect(caught.splice(0)).toEqual([expect.any(LockNotAcquiredError)]);
     await expect(send('fault')).rejects.toMatchObject({ statusCode: 500 });
     expect(warnings.filter((line) => line.includes('no such key'))).toHaveLength(1);
+  });
+
+  it('so are those of guards, also of a controller that has routes', async () => {
+    @Controller()
+    class Both {
+      @MessagePattern('guarded')
+      @UseGuards(Refusing)
+      async guarded(): Promise<void> {}
+
+      @Get()
+      @UseGuards(Refusing)
+      async route(): Promise<void> {}
+    }
+    const { send } = await start(Procedures);
+    await expect(send('guarded')).rejects.toEqual(CONFLICT);
+    await client?.close();
+    const both = await start(Both);
+    await expect(both.send('guarded')).rejects.toEqual(CONFLICT);
+    expect((await both.get('/')).body).toEqual(BODY);
+  });
+
+  it('those of guards go to a filter of the application where it applies', async () => {
+    @Catch(LockNotAcquiredError)
+    class Apologizing implements ExceptionFilter {
+      catch(): Observable<never> {
+        return throwError(() => 'sorry');
+      }
+    }
+    const { send } = await start(Procedures, [new Apologizing()]);
+    await expect(send('guarded')).rejects.toEqual(inheritAppConfig ? 'sorry' : CONFLICT);
   });
 });
 

@@ -190,7 +190,7 @@ describe('a server that begins to answer with errors while it is connected', () 
       'its memory is full',
       ['CONFIG', 'SET', 'maxmemory', '1'],
       ['CONFIG', 'SET', 'maxmemory', '0'],
-      /is not usable: .*OOM.*Locks are refused \(503\) until that is fixed\.$/,
+      /is not usable: .*OOM.*Locks are refused \(503\) until that is fixed\. Free memory there/,
     ],
     [
       'its user loses a right',
@@ -202,7 +202,7 @@ describe('a server that begins to answer with errors while it is connected', () 
       'it has too few replicas to write, and that lasts',
       ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
       ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
-      /is not usable: .*NOREPLICAS.*until that is fixed\.$/,
+      /is not usable: .*NOREPLICAS.*until that is fixed\. Fewer replicas are connected/,
     ],
   ])('is reported once, and its end, whatever is asked for: %s', async (_, begin, end, said) => {
     const { store, warnings } = await open(own.url);

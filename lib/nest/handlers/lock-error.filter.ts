@@ -4,15 +4,12 @@ import {
   Injectable,
   type ArgumentsHost,
   type ExceptionFilter,
-  type Type,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { LockError } from '../../errors.js';
+import { catches } from './catches.js';
 import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
-
-/** Where `@Catch` notes the classes of a filter. */
-const CATCHES = '__filterCatchExceptions__';
 
 /**
  * Sets `Retry-After` on lock errors that no interceptor sees, those of guards, middleware and streamed bodies, and leaves the answer to
@@ -49,9 +46,4 @@ export class LockErrorFilter implements ExceptionFilter<LockError> {
       .filter((filter) => !(filter instanceof LockErrorFilter) && catches(filter, error))
       .at(-1);
   }
-}
-
-function catches(filter: ExceptionFilter, error: LockError): boolean {
-  const classes = (Reflect.getMetadata(CATCHES, filter.constructor) ?? []) as readonly Type[];
-  return classes.length === 0 || classes.some((each) => error instanceof each);
 }

@@ -6,6 +6,12 @@ import type { LockedMethod } from '../methods/locked-method.js';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
+/** Where `@nestjs/bullmq` notes that a method listens to its emitters. */
+const OF_EMITTERS = [
+  ['bullmq:worker_events_metadata', '@OnWorkerEvent()'],
+  ['bullmq:queue_events_metadata', '@OnQueueEvent()'],
+] as const;
+
 /**
  * Refuses locks on methods that Nest calls without looking what becomes of them: a refusal would be a rejection that nobody handles, and
  * end the process.
@@ -27,6 +33,8 @@ function callsOf(instance: object, propertyKey: string | symbol): string | undef
     return `${String(propertyKey)}() of a gateway`;
   const handler: unknown = Reflect.get(instance, propertyKey);
   if (typeof handler !== 'function') return undefined;
+  const listens = OF_EMITTERS.find(([key]) => Reflect.hasMetadata(key, handler));
+  if (listens !== undefined) return `a method with ${listens[1]}`;
   const patterns = [Reflect.getMetadata(PATTERN, handler) as unknown].flat();
   return patterns.some(isOfCall) ? 'a method with @GrpcStreamCall()' : undefined;
 }

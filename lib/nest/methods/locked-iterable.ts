@@ -9,27 +9,41 @@ import { iterableOf } from './return-kind.js';
  * is at, which may be to wait for an event that never comes.
  */
 export function lockedIterable(call: LockedCall): AsyncGenerator {
-  const gone = new AbortController();
-  const steps = locked(call, gone.signal);
+  const [gone, left] = [new AbortController(), new AbortController()];
+  const steps = locked(call, { gone: gone.signal, left: left.signal });
   const endSteps = steps.return.bind(steps);
   steps.return = (value) => {
+    left.abort();
     gone.abort();
     return endSteps(value);
+  };
+  const failSteps = steps.throw.bind(steps);
+  steps.throw = (error) => {
+    left.abort();
+    return failSteps(error);
   };
   return steps;
 }
 
-async function* locked(call: LockedCall, gone: AbortSignal): AsyncGenerator {
+/** What its consumer does. */
+interface Consumer {
+  /** It has left: nothing is to go on. */
+  readonly gone: AbortSignal;
+  /** It leaves the line, if the call still stands there. */
+  readonly left: AbortSignal;
+}
+
+async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerator {
   let holding: Holding;
   try {
-    const entry = await call.enter(gone);
+    const entry = await call.enter(left);
     if (entry.status === 'locked') {
       if (!entry.skip) yield* entry.answer as AsyncIterable<unknown>;
       return;
     }
     ({ holding } = entry);
   } catch (error) {
-    if (gone.aborted && error === gone.reason) return; // nobody is there to be told
+    if (left.aborted && error === left.reason) return; // nobody is there to be told
     throw error;
   }
   let result: unknown;

@@ -131,6 +131,15 @@ export class LockedMethod {
     for (const template of this.templates) template.check(classNameOf(instance));
   }
 
+  /**
+   * For a method that is called with a request, though its parameters have no decorators.
+   *
+   * @throws LockConfigurationError
+   */
+  checkHandler(): void {
+    for (const template of this.templates) template.checkHandler();
+  }
+
   /** The templates of its keys; none when a function makes them. */
   get templates(): readonly KeyTemplate[] {
     return typeof this.#keys === 'function' ? [] : this.#keys;

@@ -55,7 +55,7 @@ export const httpTransport: Transport = {
 
   respond: (error, host, adapterHost) => {
     // A testing module gets its adapter after its providers.
-    new BaseExceptionFilter(adapterHost.httpAdapter).catch(error, host);
+    new BaseExceptionFilter(adapterHost?.httpAdapter).catch(error, host);
   },
 
   // It answered with a stream (Express' response is one, Fastify's is a promise of its end), or it took the response into its own hands

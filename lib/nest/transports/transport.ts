@@ -21,8 +21,12 @@ export interface Transport {
   /** What a call fails with inside its interceptors, for the filters to answer. */
   failureOf(error: LockError, host: ArgumentsHost): LockError | Promise<Error>;
 
-  /** Answers an error for which the application has no filter: as Nest would. */
-  respond(error: LockError, host: ArgumentsHost, adapterHost: HttpAdapterHost): unknown;
+  /**
+   * Answers an error for which the application has no filter: as Nest would.
+   *
+   * @param adapterHost of an application with HTTP
+   */
+  respond(error: LockError, host: ArgumentsHost, adapterHost?: HttpAdapterHost): unknown;
 
   /**
    * The end of the response, where the handler's work ends with it and not with its result. `undefined` where the result was the end.

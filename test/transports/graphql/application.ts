@@ -22,8 +22,9 @@ import {
 } from '@nestjs/graphql';
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { LockModule, LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
-import { notes, serve } from '../support/serve.js';
+import { LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
+import { LockTestingModule } from 'nestjs-holdfast/testing';
+import { notes, serve, untilLost } from '../support/serve.js';
 
 @Injectable()
 class Refusing implements CanActivate {
@@ -74,6 +75,13 @@ class OrderResolver {
   }
 
   @Mutation(() => String)
+  @WithLock('order:<orderId>')
+  async work(@Args('id', id) orderId: string): Promise<string> {
+    await untilLost(this.locks);
+    return orderId;
+  }
+
+  @Mutation(() => String)
   async service(@Args('id', id) orderId: string): Promise<string> {
     return this.locks.run(`order:${orderId}`, { wait: 0 }, () => 'done');
   }
@@ -89,6 +97,12 @@ class OrderResolver {
     return this.locks.run(`order:${orderId}`, () =>
       this.locks.run([`order:${orderId}`, 'other'], () => 'done'),
     );
+  }
+
+  @Subscription(() => Int, { resolve: (count: number) => count })
+  @WithLock('feed:<feedId>', { returns: 'iterable' })
+  hasty(@Args('id', id) feedId: string): AsyncIterableIterator<number> {
+    return new Feed(feedId);
   }
 
   @UseGuards(Noting)
@@ -132,8 +146,7 @@ const isApollo = driver === 'apollo';
 
 @Module({
   imports: [
-    LockModule.forRoot({
-      store: 'memory',
+    LockTestingModule.forRoot({
       shutdownTimeout: '100ms',
       errors: { body: (_error, body) => ({ ...body, help: 'ask again' }) },
     }),

@@ -32,7 +32,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
 
   beforeAll(async () => {
     app = await ChildApplication.start(new URL('./application.ts', import.meta.url), [driver]);
-  });
+  }, 90_000); // reads a thousand files, on a busy machine
   afterAll(() => app.close());
 
   it.each([
@@ -52,6 +52,30 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
     expect(retryAfterMs).toBeGreaterThan(10_000);
     expect(retryAfterMs).toBeLessThanOrEqual(20_000);
     expect(text).not.toContain(SECRET);
+  });
+
+  const expectOutage = (error: GraphqlError | undefined): void => {
+    expect(error).toMatchObject({
+      message: 'The lock store is not available. Try again later.',
+      extensions: { code: 'LOCK_STORE_UNAVAILABLE', status: 503, retryAfterMs: 1_000 },
+    });
+  };
+
+  const expectLoss = (error: GraphqlError | undefined): void => {
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/^The lock was lost while the work ran/),
+      extensions: { code: 'LOCK_LOST', status: 409, help: 'ask again' },
+    });
+  };
+
+  it('says that the store is out, and that the lock was lost, and no key', async () => {
+    const out = await app.duringOutage(() => ask(`mutation { pay(id: "${SECRET}") }`));
+    expectOutage(out.error);
+    const lost = await app.losing(`order:${SECRET}`, () =>
+      ask(`mutation { work(id: "${SECRET}") }`),
+    );
+    expectLoss(lost.error);
+    expect(out.text + lost.text).not.toContain(SECRET);
   });
 
   it('says of an outage that a guard meets when to ask again, and no address', async () => {
@@ -108,6 +132,45 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
       end(leave);
       await eventually(() => isFree(id));
       expect(await notes(id)).toEqual([`asked ${id}`, `began ${id}`, `left ${id}`]);
+    });
+
+    it.each([
+      ['is refused', () => app.ask('hold', 'feed:5'), 'LOCK_NOT_ACQUIRED'],
+      ['meets an outage', () => app.ask('fail'), 'LOCK_STORE_UNAVAILABLE'],
+    ])('that %s is answered, and others of its connection go on', async (_what, begin, code) => {
+      const other = subscribe('6');
+      await other.first;
+      await begin();
+      const answer = deferred<unknown>();
+      client.subscribe(
+        { query: 'subscription { hasty(id: "5") }' },
+        { next: answer.resolve, error: answer.resolve, complete: () => undefined },
+      );
+      const [error] = (await answer.promise) as [GraphqlError];
+      await app.ask('recover');
+      await app.ask('release', 'feed:5');
+      expect(error.extensions).toMatchObject({
+        code,
+        retryAfterMs: expect.any(Number),
+        help: 'ask again',
+      });
+      expect(await isFree('6')).toBe(false);
+      other.leave();
+      await eventually(() => isFree('6'));
+    });
+
+    it('ends when its lock is lost, and says so', async () => {
+      const [began, ended] = [deferred<unknown>(), deferred<unknown>()];
+      client.subscribe(
+        { query: `subscription { hasty(id: "${SECRET}") }` },
+        { next: began.resolve, error: ended.resolve, complete: () => undefined },
+      );
+      await began.promise;
+      await app.ask('lose', `feed:${SECRET}`);
+      const errors = (await ended.promise) as [GraphqlError];
+      expectLoss(errors[0]);
+      expect(JSON.stringify(errors)).not.toContain(SECRET);
+      expect(await notes(SECRET)).toEqual([`began ${SECRET}`, `left ${SECRET}`]);
     });
 
     it('leaves the line with its client', async () => {

@@ -6,9 +6,10 @@ import {
   Transport,
   type MicroserviceOptions,
 } from '@nestjs/microservices';
-import { LockModule, LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
+import { LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
+import { LockTestingModule } from 'nestjs-holdfast/testing';
 import { lastValueFrom, map, mergeMap, Observable } from 'rxjs';
-import { notes, serve } from '../support/serve.js';
+import { notes, serve, untilLost } from '../support/serve.js';
 
 interface Order {
   readonly id: string;
@@ -33,6 +34,13 @@ class OrdersController {
   async payInLine(order: Order): Promise<Answer> {
     notes.push(`began ${order.id}`);
     return { text: 'paid' };
+  }
+
+  @GrpcMethod('Orders', 'Work')
+  @WithLock('order:<order.id>')
+  async work(order: Order): Promise<Answer> {
+    await untilLost(this.locks);
+    return { text: order.id };
   }
 
   @GrpcMethod('Orders', 'Mistaken')
@@ -66,6 +74,14 @@ class OrdersController {
     return lastValueFrom(orders.pipe(mergeMap((order) => this.pay(order))));
   }
 
+  /** Itself under a lock, in line for it. */
+  @GrpcStreamMethod('Orders', 'Talk')
+  @WithLock('talk', { returns: 'observable', wait: '20s' })
+  talk(orders: Observable<Order>): Observable<Answer> {
+    notes.push('began talk');
+    return orders.pipe(map(({ id }) => ({ text: id })));
+  }
+
   @GrpcStreamMethod('Orders', 'Chat')
   chat(orders: Observable<Order>): Observable<Answer> {
     return orders.pipe(
@@ -76,7 +92,7 @@ class OrdersController {
 }
 
 @Module({
-  imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
+  imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
   controllers: [OrdersController],
 })
 class AppModule {}

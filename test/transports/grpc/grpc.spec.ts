@@ -34,6 +34,8 @@ interface OrdersClient {
   readonly payInLine: Unary;
   readonly mistaken: Unary;
   readonly down: Unary;
+  readonly work: Unary;
+  talk(): ClientDuplexStream<Order, Answer>;
   watch(order: Order): ClientReadableStream<Answer>;
   collect(callback: Callback): ClientWritableStream<Order>;
   chat(): ClientDuplexStream<Order, Answer>;
@@ -52,7 +54,7 @@ describe('gRPC', () => {
   const orderOf = (id: string): Order => ({ id });
 
   const ask = (
-    method: 'pay' | 'payInLine' | 'mistaken' | 'down',
+    method: 'pay' | 'payInLine' | 'mistaken' | 'down' | 'work',
     id: string,
     options = {},
   ): { readonly call: ClientUnaryCall; readonly outcome: Promise<Outcome> } => {
@@ -119,6 +121,45 @@ describe('gRPC', () => {
     chat.end(orderOf(SECRET));
     expectRefusal(await failureOf(chat));
     await app.ask('release', `order:${SECRET}`);
+  });
+
+  const expectLoss = (error: ServiceError | undefined): void => {
+    expect(error).toMatchObject({
+      code: status.ABORTED,
+      details: expect.stringMatching(/^The lock was lost while the work ran/),
+    });
+    expect(error?.metadata.get('lock-error-code')).toEqual(['LOCK_LOST']);
+    expect(JSON.stringify(error)).not.toContain(SECRET);
+  };
+
+  it('answers an outage at a decorated handler with UNAVAILABLE', async () => {
+    const { error } = await app.duringOutage(() => ask('pay', SECRET).outcome);
+    expect(error).toMatchObject({ code: status.UNAVAILABLE });
+    expect(error?.metadata.get('retry-after-ms')).toEqual(['1000']);
+    expect(JSON.stringify(error)).not.toContain(SECRET);
+  });
+
+  it('answers a loss with ABORTED and its own code, also in a stream', async () => {
+    const { error } = await app.losing(`order:${SECRET}`, () => ask('work', SECRET).outcome);
+    expectLoss(error);
+    expectLoss(await app.losing(`order:${SECRET}`, () => failureOf(client.watch(orderOf(SECRET)))));
+  });
+
+  it('a stream of both that is cancelled in line leaves it', async () => {
+    await app.ask('hold', 'talk');
+    const waiting = client.talk();
+    waiting.on('error', () => undefined);
+    waiting.write(orderOf('1'));
+    await ask('pay', 'another').outcome;
+    waiting.cancel();
+    await ask('pay', 'another').outcome;
+    await app.ask('release', 'talk');
+    const talk = client.talk();
+    talk.end(orderOf('2'));
+    expect(await until(talk, 'data')).toEqual([{ text: '2' }]);
+    await until(talk, 'end');
+    expect(await notes('talk')).toEqual(['began talk']);
+    expect(await app.ask('is-held', 'talk')).toBe(false);
   });
 
   it('answers an outage with UNAVAILABLE, and a fault of the application with INTERNAL', async () => {

@@ -1,9 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { compiledFile } from '../../support/compiled.js';
+import { eventually } from '../../support/eventually.js';
 
 /** What a test may ask of an application in another process (`serve.ts`). */
-export type Order = 'hold' | 'release' | 'is-held' | 'notes' | 'close';
+export type Order =
+  'hold' | 'release' | 'is-held' | 'lose' | 'fail' | 'recover' | 'notes' | 'close';
 
 interface Started {
   readonly url: string;
@@ -63,6 +65,22 @@ export class ChildApplication {
     const { value, error } = await answered;
     if (error !== undefined) throw new Error(error);
     return value;
+  }
+
+  /** While the store does not answer. */
+  async duringOutage<T>(work: () => Promise<T>): Promise<T> {
+    await this.ask('fail');
+    const result = await work();
+    await this.ask('recover');
+    return result;
+  }
+
+  /** Loses the lock of a key when the call holds it, which ends it (`untilLost`). */
+  async losing<T>(key: string, call: () => Promise<T>): Promise<T> {
+    const called = call();
+    await eventually(() => this.ask('is-held', key) as Promise<boolean>);
+    await this.ask('lose', key);
+    return called;
   }
 
   /** Resolves when the process has ended by itself. */

@@ -19,12 +19,12 @@ import {
   LockError,
   LockErrorFilter,
   LockErrorInterceptor,
-  LockModule,
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
+import { LockTestingModule } from 'nestjs-holdfast/testing';
 import { retry, timer, type Observable } from 'rxjs';
-import { notes, serve } from '../support/serve.js';
+import { notes, serve, untilLost } from '../support/serve.js';
 
 @Injectable()
 class Locking implements CanActivate {
@@ -89,6 +89,19 @@ class RetryingGateway {
 class PlainGateway {
   constructor(private readonly locks: LockService) {}
 
+  @SubscribeMessage('plain')
+  @WithLock('order:<order.id>')
+  async pay(@MessageBody() order: Order): Promise<string> {
+    return `paid ${order.id.length.toString()}`;
+  }
+
+  @SubscribeMessage('work')
+  @WithLock('order:<order.id>')
+  async work(@MessageBody() order: Order): Promise<string> {
+    await untilLost(this.locks);
+    return order.id;
+  }
+
   @SubscribeMessage('plain service')
   async service(@MessageBody() order: Order): Promise<string> {
     return this.locks.run(`order:${order.id}`, { wait: 0 }, () => 'done');
@@ -120,7 +133,7 @@ class ApologizingGateway {
 }
 
 @Module({
-  imports: [LockModule.forRoot({ store: 'memory', shutdownTimeout: '100ms' })],
+  imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
   providers: [OrdersGateway, RetryingGateway, PlainGateway, ApologizingGateway],
 })
 class AppModule {}

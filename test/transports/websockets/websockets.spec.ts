@@ -15,6 +15,23 @@ const answerTo = (pattern: string): object => ({
   cause: { pattern },
 });
 
+const outageAt = (pattern: string): object => ({
+  statusCode: 503,
+  message: 'The lock store is not available. Try again later.',
+  error: 'Service Unavailable',
+  code: 'LOCK_STORE_UNAVAILABLE',
+  retryAfterMs: 1_000,
+  cause: { pattern },
+});
+
+const LOSS = {
+  statusCode: 409,
+  message: expect.stringMatching(/^The lock was lost while the work ran/),
+  error: 'Conflict',
+  code: 'LOCK_LOST',
+  cause: { pattern: 'work' },
+};
+
 describe('a gateway of socket.io', () => {
   let app: ChildApplication;
   let socket: Socket;
@@ -42,6 +59,27 @@ describe('a gateway of socket.io', () => {
     },
   );
 
+  it.each(['plain', 'plain service', 'plain guarded'])(
+    'tells a client that the store is out: at %s',
+    async (pattern) => {
+      const exception = until(socket, 'exception');
+      const acknowledgement: unknown = await app.duringOutage(() =>
+        socket.emitWithAck(pattern, ORDER),
+      );
+      expect(acknowledgement).toEqual(outageAt(pattern));
+      expect(await exception).toEqual([acknowledgement]);
+    },
+  );
+
+  it('tells a client of a loss', async () => {
+    const exception = until(socket, 'exception');
+    const acknowledgement: unknown = await app.losing(`order:${ORDER.id}`, () =>
+      socket.emitWithAck('work', ORDER),
+    );
+    expect(acknowledgement).toEqual(LOSS);
+    expect(await exception).toEqual([acknowledgement]);
+  });
+
   it('acknowledges nothing before an interceptor has given up', async () => {
     await app.ask('hold', `order:${ORDER.id}`);
     const acknowledgement: Promise<unknown> = socket.emitWithAck('retried', ORDER);
@@ -65,17 +103,34 @@ describe('a gateway of ws', () => {
     await app.close();
   });
 
+  const ask = async (event: string): Promise<unknown> => {
+    const answered = until(socket, 'message');
+    socket.send(JSON.stringify({ event, data: ORDER }));
+    const [answer] = (await answered) as [Buffer];
+    return JSON.parse(answer.toString());
+  };
+
   it.each(['pay', 'service', 'guarded', 'plain service', 'plain guarded'])(
     'tells a client that %s was refused: by a message "exception"',
     async (event) => {
       await app.ask('hold', `order:${ORDER.id}`);
-      const answered = until(socket, 'message');
-      socket.send(JSON.stringify({ event, data: ORDER }));
-      const [answer] = (await answered) as [Buffer];
+      const answer = await ask(event);
       await app.ask('release', `order:${ORDER.id}`);
-      expect(JSON.parse(answer.toString())).toEqual({ event: 'exception', data: answerTo(event) });
+      expect(answer).toEqual({ event: 'exception', data: answerTo(event) });
     },
   );
+
+  it('tells a client that the store is out, and of a loss', async () => {
+    for (const event of ['pay', 'plain service', 'plain guarded'])
+      expect(await app.duringOutage(() => ask(event))).toEqual({
+        event: 'exception',
+        data: outageAt(event),
+      });
+    expect(await app.losing(`order:${ORDER.id}`, () => ask('work'))).toEqual({
+      event: 'exception',
+      data: LOSS,
+    });
+  });
 
   it('leaves the answer to a filter of the gateway', async () => {
     await app.ask('hold', `order:${ORDER.id}`);

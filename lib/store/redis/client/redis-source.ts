@@ -42,6 +42,33 @@ export function redisSource(location: RedisLocation, runtime: Runtime): RedisSou
 const pathOf = (url: string): string | undefined =>
   /^(?:\w+:\/\/)?[^/?#]*\/([^?#]+)/.exec(url.slice(url.lastIndexOf('@') + 1))?.[1];
 
+/** A Cluster, from the URLs of some of its nodes: user, password and TLS of the first of them are those of all. Not connected. */
+export function clusterAt(urls: readonly string[]): Cluster {
+  const nodes = urls.map((url) => {
+    const template = fromUrl(url);
+    template.disconnect();
+    return template.options;
+  });
+  const { username, password, tls } = nodes[0] ?? {};
+  return new ioredis.Cluster(
+    nodes.map(({ host, port, db }) => ({ host, port, db })),
+    {
+      lazyConnect: true,
+      redisOptions: {
+        ...(username && { username }),
+        ...(password && { password }),
+        ...(tls && { tls }),
+      },
+      // Certificates name hosts, and not what they resolve to.
+      ...(tls && {
+        dnsLookup: (address, callback) => {
+          callback(null, address);
+        },
+      }),
+    },
+  );
+}
+
 /** Not connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
 function fromUrl(url: string): Redis {
   try {

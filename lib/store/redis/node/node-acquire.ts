@@ -78,7 +78,7 @@ export class NodeAcquire {
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
     const reply = await scripts.write(group.slot, { script: acquireScript, call, timeLimitMs });
-    scripts.doubtAfter(reply, group.slot);
+    scripts.doubtAfter(reply);
     if (reply.status === 'unavailable') return reply;
     const answer = acquireScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);

@@ -65,7 +65,7 @@ async function extendBatch(
   const timeLimitMs = scripts.timeLimitMs(Math.max(...renewals.map(({ ttlMs }) => ttlMs)));
   const request = { script: extendScript, call, timeLimitMs, whileDown: 'waits' } as const;
   const reply = await scripts.write(slot, request);
-  scripts.doubtAfter(reply, slot);
+  scripts.doubtAfter(reply);
   if (reply.status === 'unavailable') return () => reply;
   const answer = extendScript.decode(reply.value);
   if (answer.status === 'malformed') return () => connection.malformed(answer);

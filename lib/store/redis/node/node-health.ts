@@ -1,8 +1,10 @@
 import type { Clock } from '../../../time/clock.js';
+import type { Scheduler } from '../../../time/scheduler.js';
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
+import { mastersOf, type KnownMaster } from './cluster-masters.js';
 import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
-import type { Master, RedisClient } from '../client/redis-client.js';
+import type { RedisClient } from '../client/redis-client.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 
 interface Subject {
@@ -22,24 +24,64 @@ interface Subject {
   readonly tryGranting: (serves?: (slot: number) => boolean) => Promise<Unavailable | undefined>;
 }
 
-/** How a node is; of a Cluster, each of its masters. Never rejects. */
-export function nodeHealth(
-  connection: RedisConnection,
-  subject: Subject,
-): Promise<readonly NodeHealth[]> {
+/** A look at one server. It goes on when nobody waits for it any more. */
+export interface HealthLook {
+  readonly node: string;
+  /** Never rejects. */
+  readonly health: Promise<NodeHealth>;
+}
+
+/** How a node is; of a Cluster, each of its masters. */
+export function nodeHealth(connection: RedisConnection, subject: Subject): readonly HealthLook[] {
   const { client } = connection;
-  const masters = client.masters();
-  if (masters.length === 0)
-    return Promise.all([healthOf(connection, (...command) => client.command(...command), subject)]);
-  return Promise.all(
-    masters.map((master) =>
-      healthOf(connection, (...command) => master.command(...command), {
-        ...subject,
-        name: master.address,
-        tryGranting: () => tryGrantingAt(master, client, subject),
-      }),
-    ),
-  );
+  const masters = mastersOf(client);
+  if (masters.length > 0) return masters.map((master) => masterHealth(connection, master, subject));
+  const health = healthOf(connection, (...command) => client.command(...command), subject);
+  return [{ node: subject.name, health }];
+}
+
+/** What is known of a server after so many ms: what it has answered, or that it has not. */
+export function healthWithin(
+  { node, health }: HealthLook,
+  withinMs: number,
+  scheduler: Scheduler,
+): Promise<NodeHealth> {
+  return new Promise((resolve) => {
+    const timeout = scheduler.schedule(withinMs, () => {
+      const problem = `no answer within ${String(withinMs)} ms`;
+      resolve({ node, reachable: false, quarantinedForMs: 0, problem });
+    });
+    void health.then((found) => {
+      timeout.cancel();
+      resolve(found);
+    });
+  });
+}
+
+function masterHealth(
+  connection: RedisConnection,
+  { address, reachable, serves, hasSlots }: KnownMaster,
+  subject: Subject,
+): HealthLook {
+  // With no slots it has nothing to grant.
+  const tryGranting = () =>
+    hasSlots ? subject.tryGranting(serves) : Promise.resolve<undefined>(undefined);
+  const health =
+    reachable === undefined
+      ? awayHealth(address, tryGranting)
+      : healthOf(connection, (...command) => reachable.command(...command), {
+          ...subject,
+          name: address,
+          tryGranting,
+        });
+  return { node: address, health };
+}
+
+/** Of a master that there is no connection to; the attempt makes one. */
+async function awayHealth(node: string, tryGranting: Subject['tryGranting']): Promise<NodeHealth> {
+  const failed = await tryGranting();
+  const problem = failed?.nodes[0]?.message;
+  return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
 }
 
 async function healthOf(
@@ -77,20 +119,6 @@ async function healthOf(
       known ??
       (quarantine.forMs > 0 ? undefined : (await subject.tryGranting())?.nodes[0]?.message),
   };
-}
-
-const SLOTS_OF_A_CLUSTER = 16_384;
-
-/** Tries one master of a Cluster; it passes when it has no slots to grant anything in. */
-async function tryGrantingAt(
-  { address }: Master,
-  client: RedisClient,
-  { tryGranting }: Subject,
-): Promise<Unavailable | undefined> {
-  const serves = (slot: number): boolean => client.ownerOf(slot) === address;
-  for (let slot = 0; slot < SLOTS_OF_A_CLUSTER; slot += 1)
-    if (serves(slot)) return tryGranting(serves);
-  return undefined;
 }
 
 async function quarantineOf(

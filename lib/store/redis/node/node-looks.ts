@@ -1,6 +1,7 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import { keyPatterns } from '../scripts/key-names.js';
-import { nodeHealth } from './node-health.js';
+import { mastersOf } from './cluster-masters.js';
+import { healthWithin, nodeHealth, type HealthLook } from './node-health.js';
 import type { NodeScripts } from './node-scripts.js';
 import type { NodeTrial } from './node-trial.js';
 import { probe, type Finding } from './probe.js';
@@ -14,8 +15,10 @@ export class NodeLooks {
   #opening: Promise<unknown> | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
-  /** Where a request was answered with an error: of a Cluster, the master of that slot is looked at. */
-  #doubtedSlot: number | undefined;
+  /** Under way. */
+  #healthLooks: readonly HealthLook[] | undefined;
+  /** What was last said of its eviction policy. */
+  #evictionWarning: string | undefined;
 
   constructor(name: string, scripts: NodeScripts, trial: NodeTrial) {
     this.#name = name;
@@ -43,27 +46,27 @@ export class NodeLooks {
   look(when: 'start' | 'later'): Promise<Finding> {
     const { epoch, parts } = this.#scripts;
     const { connection, options, prefix, runtime, clock } = parts;
-    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas, warn } = options;
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
     return probe(connection, {
-      ...{ name: this.#name, epoch, timeLimitMs, restartGuard, replicas, warn },
+      ...{ name: this.#name, epoch, timeLimitMs, restartGuard, replicas },
       key: this.#trial.main,
       keyPatterns: keyPatterns(prefix),
       clock: runtime,
       nodeClock: clock,
       isStart: when === 'start',
-      tryGranting: () => this.#tryGranting((slot) => this.#isDoubted(slot)),
+      onEviction: (warning) => {
+        this.#warnOfEviction(warning);
+      },
+      tryGranting: () => this.#tryGrantingEverywhere(),
     });
   }
 
-  /** One for each of its masters. */
-  health(): Promise<readonly NodeHealth[]> {
-    const { epoch, parts } = this.#scripts;
-    const { connection, options, runtime: clock } = parts;
-    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
-    return nodeHealth(connection, {
-      ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
-      tryGranting: (serves) => this.#tryGranting(serves),
-    });
+  /** One for each of its masters. Checks that come together share one look, which goes on until its requests are answered or time out. */
+  health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
+    const looks = (this.#healthLooks ??= this.#lookAtHealth());
+    if (withinMs === Infinity) return Promise.all(looks.map(({ health }) => health));
+    const { scheduler } = this.#scripts.parts;
+    return Promise.all(looks.map((look) => healthWithin(look, withinMs, scheduler)));
   }
 
   /** It does not vote as long as it is the same server as another node. */
@@ -78,31 +81,61 @@ export class NodeLooks {
     connection.setAside(twin && `is the same server as ${twin}`);
   }
 
-  /** Something was answered with an error, or could not be done in full. */
-  doubtAfter(failed: Unavailable, slot: number): void {
+  /** Something was answered with an error, too late, or could not be done in full. */
+  doubtAfter(failed: Unavailable): void {
     const { connection, watch } = this.#scripts.parts;
     const kind = failed.nodes[0]?.kind;
-    // Outages are told by the connection, and the first look tells the rest.
-    if (kind === 'connection' || kind === 'timeout') return;
+    // The end of a connection is logged, but of a Cluster it is that of one node. The first look tells the rest.
+    if (kind === 'connection' && connection.client.kind === 'single') return;
     if (!connection.isThere || !watch.isWell) return;
     if (this.#opening !== undefined || this.#twin !== undefined) return;
-    this.#doubtedSlot = slot;
     watch.doubted(failed.transient ? 'for a moment' : 'for good');
   }
 
-  /** There is a new connection, perhaps to another server. */
-  forgetDoubts(): void {
-    this.#doubtedSlot = undefined;
+  /** Once for each policy that it has. */
+  #warnOfEviction(warning: string | undefined): void {
+    const { connection, options } = this.#scripts.parts;
+    if (warning !== undefined && warning !== this.#evictionWarning) options.warn(warning);
+    // Of a Cluster another node may have been asked this time.
+    if (warning !== undefined || connection.client.kind === 'single')
+      this.#evictionWarning = warning;
   }
 
-  /** Of a Cluster: whether a slot is at the master that was doubted last. */
-  #isDoubted(slot: number): boolean {
-    const { client } = this.#scripts.parts.connection;
-    if (client.kind === 'single' || this.#doubtedSlot === undefined) return true;
-    return client.ownerOf(slot) === client.ownerOf(this.#doubtedSlot);
+  /** Of a Cluster at each of its masters: one that grants locks does not speak for the others. */
+  async #tryGrantingEverywhere(): Promise<Unavailable | undefined> {
+    const { connection } = this.#scripts.parts;
+    const masters = mastersOf(connection.client).filter(({ hasSlots }) => hasSlots);
+    if (masters.length === 0) return this.#tryGranting();
+    const failures = await Promise.all(
+      masters.map(async ({ address, serves }) => {
+        const failed = await this.#tryGranting(serves);
+        return failed && inPlace(failed, address);
+      }),
+    );
+    return failures.find((failed) => failed !== undefined);
+  }
+
+  #lookAtHealth(): readonly HealthLook[] {
+    const { epoch, parts } = this.#scripts;
+    const { connection, options, runtime: clock } = parts;
+    const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
+    const looks = nodeHealth(connection, {
+      ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
+      tryGranting: (serves) => this.#tryGranting(serves),
+    });
+    void Promise.all(looks.map(({ health }) => health)).then(() => {
+      this.#healthLooks = undefined;
+    });
+    return looks;
   }
 
   async #tryGranting(serves?: (slot: number) => boolean): Promise<Unavailable | undefined> {
     return this.#twin === undefined ? this.#trial.tryGranting(serves) : undefined; // it has no vote
   }
 }
+
+/** Of a Cluster: names the master in what went wrong. */
+const inPlace = (failed: Unavailable, address: string): Unavailable => ({
+  ...failed,
+  nodes: failed.nodes.map((node) => ({ ...node, message: `${address}: ${node.message}` })),
+});

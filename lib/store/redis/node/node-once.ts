@@ -137,7 +137,7 @@ export const onceRunnerOf = (scripts: NodeScripts): OnceScriptRunner => ({
     const reply = await (durability === 'acknowledged'
       ? scripts.write(slot, request)
       : scripts.run(request));
-    scripts.doubtAfter(reply, slot);
+    scripts.doubtAfter(reply);
     return reply;
   },
   malformed: (answer) => scripts.parts.connection.malformed(answer),

@@ -43,7 +43,7 @@ export class NodeRelease {
     const timeLimitMs = options.nodeTimeoutMs;
     const request = { script: releaseScript, call, timeLimitMs, whileDown };
     const reply = await scripts.run(request);
-    scripts.doubtAfter(reply, group.slot);
+    scripts.doubtAfter(reply);
     if (reply.status === 'unavailable') return reply;
     const answer = releaseScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);

@@ -1,4 +1,5 @@
 import type { Runtime } from '../../../time/runtime.js';
+import type { Scheduler } from '../../../time/scheduler.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
 import { LONGEST_CLAIM_MS } from '../../overtaking.js';
 import type { RedisConnection } from '../client/redis-connection.js';
@@ -26,9 +27,10 @@ interface NodeParts {
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
   readonly clock: NodeClock;
+  readonly scheduler: Scheduler;
   readonly runtime: Runtime;
-  /** Told what was answered with an error, or could not be done in full, and in which slot of a Cluster. */
-  readonly onFailure: (failed: Unavailable, slot: number) => void;
+  /** Told what was answered with an error, too late, or could not be done in full. */
+  readonly onFailure: (failed: Unavailable) => void;
 }
 
 /** What the scripts of one node have in common: how they are sent, what they are told of the node, and what is learnt from the answers. */
@@ -80,9 +82,9 @@ export class NodeScripts {
   }
 
   /** Callers get 503 for an answer that is an error, and mostly nobody logs those: finds out whether all of them do. */
-  doubtAfter(reply: AcknowledgedReply, slot: number): void {
+  doubtAfter(reply: AcknowledgedReply): void {
     const failed = reply.status === 'unavailable' ? reply : reply.shortfall;
-    if (failed !== undefined) this.parts.onFailure(failed, slot);
+    if (failed !== undefined) this.parts.onFailure(failed);
   }
 
   /** How long to wait for what is about a lease of so many ms: never longer than that lasts. */

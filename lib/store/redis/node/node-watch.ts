@@ -1,3 +1,4 @@
+import { LimitedWarnings } from '../../../observe/limited-warnings.js';
 import type { Scheduler, Task } from '../../../time/scheduler.js';
 import type { Finding } from './probe.js';
 
@@ -21,13 +22,23 @@ interface WatchOptions {
   readonly look: () => Promise<Finding>;
 }
 
+interface Cause {
+  /** What stays the same while the words for it differ. Default: the words. */
+  readonly trouble?: string | undefined;
+  readonly remedy?: string | undefined;
+}
+
 /** What ends a time in which a node grants no locks. */
 export type Until = 'it is there' | 'that is fixed' | 'then';
 
-/** Watches whether a node grants locks, and logs each change once, however often it is tried meanwhile. */
+/**
+ * Watches whether a node grants locks, and logs each change once, however often it is tried meanwhile. The changes of a node that comes and
+ * goes are summed up.
+ */
 export class NodeWatch {
   readonly #options: WatchOptions;
-  /** Why it grants no locks, as it was logged last; `undefined` while it does, as far as is known. */
+  readonly #log: LimitedWarnings;
+  /** What keeps it from granting locks, as it was logged last; `undefined` while it does, as far as is known. */
   #trouble: string | undefined;
   /** By the monotonic clock: when the quarantine that is its trouble ends, as it was logged. */
   #quarantinedUntil: number | undefined;
@@ -35,13 +46,20 @@ export class NodeWatch {
   #again: Task | undefined;
   /** It gave an error, and is looked at for that. */
   #isDoubted = false;
+  /** The look before found that it does not answer, although it is connected. */
+  #wasAway = false;
   #doubtedAt = -Infinity;
   /** What is to be said when the other nodes are known, too; `undefined` when they are. */
   #unsaid: (() => string)[] | undefined;
   #isClosed = false;
 
   constructor(options: WatchOptions) {
+    const { warn, scheduler } = options;
     this.#options = options;
+    this.#log = new LimitedWarnings({
+      warn,
+      later: (ms, callback) => scheduler.schedule(ms, callback),
+    });
   }
 
   /** Nothing is known that keeps it from granting locks. */
@@ -119,12 +137,16 @@ export class NodeWatch {
   /** What a look has found: at the start of the process it is reported that the server does not answer, and later that is known. */
   found(finding: Finding, when: 'start' | 'later'): void {
     if (this.#isClosed) return;
+    const isAway = typeof finding === 'object' && finding.kind === 'away';
+    const isAwayAgain = isAway && this.#wasAway;
+    this.#wasAway = isAway && this.isWell;
     if (finding === 'grants') {
       if (!this.isWell) this.#recovered();
       return;
     }
-    if (finding === 'waits' || (finding.kind === 'away' && when === 'later')) {
-      if (!this.isWell) this.#lookLater();
+    if (finding === 'waits' || (finding.kind === 'away' && when === 'later' && !isAwayAgain)) {
+      // A connection that is silent is replaced, and that is logged. One that answers too late for every request is not.
+      if (!this.isWell || this.#wasAway) this.#lookLater();
       return;
     }
     if (finding.kind === 'quarantined') {
@@ -133,11 +155,12 @@ export class NodeWatch {
     }
     const text = `Redis at ${this.#options.name} ${finding.problem}`;
     if (finding.kind === 'away') this.#report(text, 'it is there');
-    else this.#report(text, 'that is fixed', finding.remedy);
+    else this.#report(text, 'that is fixed', finding);
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#log.close();
     this.#again?.cancel();
   }
 
@@ -151,16 +174,17 @@ export class NodeWatch {
       } catch (error) {
         this.#report(String(error), 'that is fixed');
       }
-      this.#isDoubted = false;
+      this.#isDoubted = this.#wasAway;
     });
   }
 
-  #report(trouble: string, until: Until, remedy = ''): void {
+  #report(text: string, until: Until, { trouble = text, remedy = '' }: Cause = {}): void {
     this.#lookLater();
     if (this.#isClosed || trouble === this.#trouble) return;
     this.#trouble = trouble;
+    this.#wasAway = false;
     this.#quarantinedUntil = undefined;
-    this.#say(() => `${trouble}. ${this.#options.situation(until)} ${remedy}`.trimEnd());
+    this.#say(() => `${text}. ${this.#options.situation(until)} ${remedy}`.trimEnd());
   }
 
   #recovered(): void {
@@ -172,7 +196,7 @@ export class NodeWatch {
   }
 
   #say(text: () => string): void {
-    if (this.#unsaid === undefined) this.#options.warn(text());
+    if (this.#unsaid === undefined) this.#log.warn(text());
     else this.#unsaid.push(text);
   }
 

@@ -32,8 +32,9 @@ interface Subject {
   readonly replicas: ReplicaOptions | undefined;
   /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
   readonly isStart: boolean;
-  readonly warn: (message: string) => void;
-  /** Does what a grant does. Returns why that failed. */
+  /** Told with every look that gets so far whether the server may evict locks: in words, or `undefined` if not. */
+  readonly onEviction: (warning: string | undefined) => void;
+  /** Does what a grant does, of a Cluster at each of its masters. Returns why that failed. */
   readonly tryGranting: () => Promise<Unavailable | undefined>;
 }
 
@@ -47,7 +48,13 @@ export type Finding =
   /** No answer: the connection reports that. */
   | { readonly kind: 'away'; readonly problem: string }
   /** It answers, and grants nothing until somebody changes something. */
-  | { readonly kind: 'refuses'; readonly problem: string; readonly remedy?: string };
+  | {
+      readonly kind: 'refuses';
+      readonly problem: string;
+      readonly remedy?: string;
+      /** What stays the same while the words of the problem differ. */
+      readonly trouble?: string;
+    };
 
 /**
  * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should know. A server that is
@@ -56,10 +63,10 @@ export type Finding =
  * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
-  const { name, timeLimitMs, restartGuard, replicas, warn } = subject;
+  const { name, timeLimitMs, restartGuard, replicas, onEviction } = subject;
   const scripting = await readTime(connection, subject);
   if (connection.isRefused) return 'waits';
-  if (scripting.status === 'unavailable') return findingOf(scripting, subject.keyPatterns);
+  if (scripting.status === 'unavailable') return findingOf(scripting, connection, subject);
   const [server, memory, replication] = await Promise.all(
     ['server', 'memory', 'replication'].map((section) =>
       connection.look(timeLimitMs, ({ client }) => client.command('info', section)),
@@ -89,16 +96,33 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   if (typeof quarantine !== 'number') return quarantine;
   if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
   const failure = await subject.tryGranting();
-  if (failure !== undefined) return findingOf(failure, subject.keyPatterns);
-  if (evicts) warn(`${evicts} Set "noeviction", or give locks a Redis of their own.`);
+  if (failure !== undefined) return findingOf(failure, connection, subject);
+  onEviction(
+    evicts ? `${evicts} Set "noeviction", or give locks a Redis of their own.` : undefined,
+  );
   return 'grants';
 }
 
-function findingOf({ nodes: [failure] }: Unavailable, patterns: readonly string[]): Finding {
-  const message = (failure?.message ?? 'no answer').replace(/\.$/, '');
-  if (failure?.kind === 'connection' || failure?.kind === 'timeout')
+/** What Redis 7 appends to the error of a command in a script. */
+const SCRIPT_PLACE = /\.? script: [0-9a-f]{40}, on @user_script.*$/;
+
+function findingOf(
+  { nodes: [failure] }: Unavailable,
+  { client, isThere }: RedisConnection,
+  { keyPatterns }: Subject,
+): Finding {
+  const message = (failure?.message ?? 'no answer').replace(SCRIPT_PLACE, '').replace(/\.$/, '');
+  if (failure?.kind === 'connection' || failure?.kind === 'timeout') {
+    // Of a Cluster the connection is there while any of its nodes is: nothing else tells of a master that is not.
+    if (client.kind === 'cluster' && isThere)
+      return {
+        kind: 'refuses',
+        problem: `grants no locks in some slots: ${message}`,
+        trouble: 'slots',
+      };
     return { kind: 'away', problem: `is not usable yet: ${message}` };
-  const remedy = remedyFor(message, patterns);
+  }
+  const remedy = remedyFor(message, keyPatterns);
   return { kind: 'refuses', problem: `is not usable: ${message}`, remedy };
 }
 
@@ -114,6 +138,14 @@ function remedyFor(message: string, keyPatterns: readonly string[]): string {
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
   if (/unknown command/i.test(message))
     return 'Holdfast needs the commands EVAL and EVALSHA there.';
+  if (isOutOfMemory(message))
+    return 'Free memory there, or raise "maxmemory". A Redis of their own keeps locks from being refused for the data of others.';
+  if (/\bMISCONF\b/.test(message))
+    return 'Redis cannot save its data: look at its log and at its disk.';
+  if (/\bNOREPLICAS\b/.test(message))
+    return 'Fewer replicas are connected than "min-replicas-to-write" asks for.';
+  if (/\bCLUSTERDOWN\b|not served/.test(message))
+    return 'A master is missing: look at CLUSTER INFO and CLUSTER NODES.';
   return '';
 }
 

@@ -77,7 +77,6 @@ export class RedisNode {
       },
       onThere: (run) => {
         this.#run = run;
-        this.#looks.forgetDoubts();
         onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -102,9 +101,9 @@ export class RedisNode {
     const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
     const scripts = new NodeScripts({
-      ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, runtime },
-      onFailure: (failed, slot) => {
-        this.#looks.doubtAfter(failed, slot);
+      ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, scheduler, runtime },
+      onFailure: (failed) => {
+        this.#looks.doubtAfter(failed);
       },
     });
     this.#connection = connection;
@@ -233,8 +232,8 @@ export class RedisNode {
   }
 
   /** One for each of its masters. */
-  health(): Promise<readonly NodeHealth[]> {
-    return this.#looks.health();
+  health(withinMs?: number): Promise<readonly NodeHealth[]> {
+    return this.#looks.health(withinMs);
   }
 
   close(): void {

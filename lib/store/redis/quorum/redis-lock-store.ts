@@ -202,8 +202,8 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  async health(): Promise<StoreHealth> {
-    const byNode = await Promise.all(this.#nodes.map((node) => node.health()));
+  async health(withinMs?: number): Promise<StoreHealth> {
+    const byNode = await Promise.all(this.#nodes.map((node) => node.health(withinMs)));
     const well = byNode.filter((masters) =>
       masters.every((node) => node.problem === undefined && node.quarantinedForMs === 0),
     );

@@ -9,6 +9,9 @@ import { ShardedChannels } from './sharded-channels.js';
 
 const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
+/** So often in a row it fails while commands are answered before that is logged: a connection that broke is mostly back at once. */
+const QUIET_FAILURES = 5;
+
 /** Where it is not allowed: somebody has to change that first. */
 const FORBIDDEN_RETRY: BackOff = { firstMs: 5_000, longestMs: 5_000 };
 
@@ -41,7 +44,10 @@ export class RedisInbox {
   /** The last attempt was answered with a no. */
   #isForbidden = false;
   #closed = false;
-  #complained = false;
+  /** Attempts in a row that failed. */
+  #failures = 0;
+  /** It was logged that nothing is heard, and not yet that it is again. */
+  #hasComplained = false;
 
   constructor({ warn, kind, ...options }: InboxOptions) {
     this.#source = options.source;
@@ -98,7 +104,7 @@ export class RedisInbox {
     try {
       await this.#channels.add(slot, tag);
     } catch (error) {
-      this.#complain(error);
+      if (isRefusal(error)) this.#complainOfRefusal(error);
       this.#lost();
     }
   }
@@ -131,11 +137,12 @@ export class RedisInbox {
       if (this.#losses > losses) throw new Error('the connection closed');
       this.#isTryingSharded = false;
       this.#isSubscribed = true;
+      this.#isHeardAgain();
       return true;
     } catch (error) {
       this.#isForbidden = isRefusal(error);
       if (this.#isForbidden && this.#isTryingSharded) return this.#makeDoWithPlain(error);
-      this.#complain(error);
+      void this.#failed(error);
       return false;
     }
   }
@@ -176,12 +183,47 @@ export class RedisInbox {
     });
   }
 
-  #complain(error: unknown): void {
-    if (this.#closed || this.#complained) return;
-    this.#complained = true;
+  /** An outage of all is logged elsewhere: what is no refusal is logged when it goes on and commands are answered. */
+  async #failed(error: unknown): Promise<void> {
+    this.#failures += 1;
+    if (isRefusal(error)) this.#complainOfRefusal(error);
+    else if (this.#failures >= QUIET_FAILURES && !this.#hasComplained && (await this.#isServed()))
+      this.#complain(
+        error,
+        'Holdfast needs a second connection there. Look at "maxclients" and at what is in between.',
+      );
+  }
+
+  #complainOfRefusal(error: unknown): void {
+    // Else everything is refused: the password, the database.
+    if (!this.#options.connection.isThere) return;
+    this.#complain(
+      error,
+      'allow SUBSCRIBE, and PUBLISH to "holdfast:*", for the Redis user to have them woken at once.',
+    );
+  }
+
+  #complain(error: unknown, remedy: string): void {
+    if (this.#closed || this.#hasComplained) return;
+    this.#hasComplained = true;
     this.#warn(
-      `Cannot be told of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers look again every 500 ms until it works: ` +
-        `allow SUBSCRIBE, and PUBLISH to "holdfast:*", for the Redis user to have them woken at once.`,
+      `Cannot be told of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers look again every 500 ms until it works: ${remedy}`,
+    );
+  }
+
+  /** Whether commands are answered, if only by a refusal. */
+  async #isServed(): Promise<boolean> {
+    const { connection, timeLimitMs } = this.#options;
+    const reply = await connection.look(timeLimitMs, ({ client }) => client.command('ping'));
+    return reply.status === 'answered' || reply.nodes[0]?.kind === 'error';
+  }
+
+  #isHeardAgain(): void {
+    this.#failures = 0;
+    if (!this.#hasComplained) return;
+    this.#hasComplained = false;
+    this.#warn(
+      `Releases at ${this.#source.name} are heard again: waiting callers are woken at once.`,
     );
   }
 

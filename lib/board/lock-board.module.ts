@@ -1,0 +1,57 @@
+import { Inject, Module, type DynamicModule, type NestModule, type Type } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { LockAdminModule } from '../admin/lock-admin.module.js';
+import { LockAdmin } from '../admin/lock-admin.js';
+import { getLockServiceToken } from '../nest/tokens.js';
+import { systemRuntime } from '../time/runtime.js';
+import { BoardData, type HealthSource } from './board-data.js';
+import { checkBoardOptions, LOCK_BOARD_OPTIONS, type LockBoardOptions } from './board-options.js';
+import { boardControllerOf, serveSlash } from './board.controller.js';
+
+const BOARD_CONTROLLER = Symbol('nestjs-holdfast:board-controller');
+
+/**
+ * A page inside the application that shows what is held, by whom, since when and who waits, and that releases locks.
+ *
+ * `imports: [LockBoardModule.forRoot({ path: 'locks', guards: [AdminGuard] })]`, beside `LockModule.forRoot` somewhere in the application.
+ */
+@Module({})
+export class LockBoardModule implements NestModule {
+  readonly #host: HttpAdapterHost;
+  readonly #controller: Type;
+
+  constructor(
+    @Inject(HttpAdapterHost) host: HttpAdapterHost,
+    @Inject(BOARD_CONTROLLER) controller: Type,
+  ) {
+    this.#host = host;
+    this.#controller = controller;
+  }
+
+  /** @throws LockConfigurationError without guards, unless `unguarded: true` says that this is meant */
+  static forRoot(options: LockBoardOptions): DynamicModule {
+    checkBoardOptions(options);
+    const { name, imports = [] } = options;
+    const controller = boardControllerOf(options);
+    return {
+      module: LockBoardModule,
+      imports: [...imports, LockAdminModule.forRoot(name === undefined ? {} : { name })],
+      controllers: [controller],
+      providers: [
+        { provide: LOCK_BOARD_OPTIONS, useValue: options },
+        { provide: BOARD_CONTROLLER, useValue: controller },
+        {
+          provide: BoardData,
+          useFactory: (admin: LockAdmin, locks: HealthSource) =>
+            new BoardData(admin, locks, systemRuntime),
+          inject: [LockAdmin, getLockServiceToken(name)],
+        },
+      ],
+    };
+  }
+
+  /** @internal Nest calls it when it knows its HTTP adapter, and no route yet. */
+  configure(): void {
+    if (this.#host.httpAdapter.getType() === 'fastify') serveSlash(this.#controller);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Entry } from './answers.js';
+import { count, KeyLink, Panel } from './parts.js';
+import { At } from './time.js';
+
+const ACTIONS = {
+  release: 'released',
+  'release-instance': 'released all locks of an instance:',
+  'forget-once': 'forgot what was done for',
+} as const;
+
+/** More keys than these are counted. */
+const MOST_NAMED = 3;
+
+/** What operators did to any key. */
+export function Audit({ entries }: { readonly entries: readonly Entry[] }) {
+  return (
+    <Panel id="audit" title="Interventions">
+      <ul>
+        {entries.map((entry) => (
+          <li key={entry.at + entry.keys.join()}>
+            <AuditText {...entry} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+export function AuditText({ at, action, keys, by, reason }: Entry) {
+  const others = keys.length - MOST_NAMED;
+  return (
+    <>
+      <span>
+        <strong>{by}</strong> {ACTIONS[action]}{' '}
+        {keys.slice(0, MOST_NAMED).map((key, index) => (
+          <>
+            {index > 0 && ', '}
+            <KeyLink of={key} />
+          </>
+        ))}
+        {others > 0 && ` and ${count(others, 'other')}`}: {reason}
+      </span>
+      <At at={at} />
+    </>
+  );
+}

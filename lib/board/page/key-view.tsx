@@ -1,0 +1,177 @@
+import { hrefOfAll } from './address.js';
+import type { Holder, KeyAnswer, Lock, Waiter } from './answers.js';
+import { AuditText } from './audit.js';
+import { forgetOf, releaseOf, type Ask } from './deed.js';
+import { useSeen, type Seen } from './history.js';
+import { count, originOf, Panel, Tag, Who } from './parts.js';
+import { At, duration, now, Since } from './time.js';
+
+interface KeyViewProps {
+  readonly name: string;
+  readonly answer: KeyAnswer | undefined;
+  readonly ask: Ask;
+}
+
+/** Everything about one key. */
+export function KeyView({ name, answer, ask }: KeyViewProps) {
+  const seen = useSeen(answer);
+  const lock = answer?.lock;
+  return (
+    <>
+      <p>
+        <a href={hrefOfAll()}>← All keys</a>
+      </p>
+      <div class="bar">
+        <h2 tabIndex={-1} class="key">
+          {name}
+        </h2>
+        {lock?.state === 'held' && (
+          <button class="danger" onClick={() => ask(releaseOf(name, effectOf(lock)))}>
+            Release…
+          </button>
+        )}
+      </div>
+      {lock === undefined ? (
+        <p class="empty">{answer === undefined ? 'Looking…' : 'It is not known who holds it.'}</p>
+      ) : (
+        <>
+          <p class="facts">
+            <Tag>{lock.state}</Tag>
+            {lock.mode !== undefined && <Tag>{lock.mode}</Tag>}
+            {lock.fencingToken !== undefined && (
+              <span class="quiet">fencing token {lock.fencingToken}</span>
+            )}
+          </p>
+          <div class="columns">
+            <Holders {...lock} at={answer?.at ?? ''} />
+            <Line {...lock} />
+          </div>
+          {lock.once && <Once {...lock.once} onForget={() => ask(forgetOf(name))} />}
+          <History seen={seen} audit={lock.audit} />
+        </>
+      )}
+    </>
+  );
+}
+
+function effectOf({ holders, line }: Lock): string {
+  const isDeaf = holders.some(({ isSilent, isForeign }) => isSilent || isForeign);
+  const holder = isDeaf
+    ? 'The holder does not answer: it learns of this at its next renewal, and its work may still run.'
+    : 'The holder is told at once. Its work may run on for a moment.';
+  return line.length === 0 ? holder : `${holder} The next in line gets the key.`;
+}
+
+function Holders({ holders, at }: Lock & { readonly at: string }) {
+  return (
+    <Panel id="holders" title="Held by">
+      {holders.length === 0 ? (
+        <p class="empty">Nobody.</p>
+      ) : (
+        <ul>
+          {holders.map((holder, index) => (
+            <HolderItem key={holder.instance?.id ?? index} at={at} {...holder} />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function HolderItem(holder: Holder & { readonly at: string }) {
+  const { instance, isForeign, isSilent, since, at } = holder;
+  // JSON has no endless numbers.
+  const remainingMs = holder.remainingMs as number | null;
+  const origin = originOf(holder);
+  return (
+    <li>
+      {isForeign ? 'Other software' : <Who of={instance} />}{' '}
+      {isSilent && <Tag bad>does not answer</Tag>}
+      {origin !== undefined && <code>{origin}</code>}
+      <span>
+        for <Since at={since} />
+      </span>
+      <span class="quiet">
+        {remainingMs === null
+          ? 'without an end'
+          : `ends in ${duration(Math.max(0, remainingMs + Date.parse(at) - now()))} unless it is renewed`}
+        {holder.fencingToken !== undefined && ` · fencing token ${holder.fencingToken}`}
+      </span>
+    </li>
+  );
+}
+
+function Line({ line }: Lock) {
+  return (
+    <Panel id="line" title="In line" {...(line.length > 0 && { note: String(line.length) })}>
+      {line.length === 0 ? (
+        <p class="empty">Nobody waits.</p>
+      ) : (
+        <ol>
+          {line.map((waiter) => (
+            <WaiterItem key={waiter.position} {...waiter} />
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function WaiterItem({ instance, isSilent, since, keys, callers = [] }: Waiter) {
+  return (
+    <li>
+      <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
+      {callers.length === 0 && (
+        <span>
+          for <Since at={since} />
+        </span>
+      )}
+      {keys !== undefined && <span class="quiet">wants {keys.join(', ')}</span>}
+      {callers.length > 0 && (
+        <ul>
+          {callers.map((caller, index) => (
+            <li key={index}>
+              <code>{originOf(caller) ?? 'a call'}</code> <Since at={caller.since} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function Once(once: NonNullable<Lock['once']> & { readonly onForget: () => void }) {
+  const { state, attempts, error, onForget } = once;
+  return (
+    <Panel
+      id="once"
+      title="Work that is done once"
+      actions={<button onClick={onForget}>Forget…</button>}
+    >
+      <p>
+        <Tag bad={state === 'exhausted'}>{state}</Tag> after {count(attempts, 'attempt')}
+      </p>
+      {error !== undefined && <p class="bad">{error}</p>}
+    </Panel>
+  );
+}
+
+/** What this page has seen of the key, and what operators did to it. */
+function History({ seen, audit }: { readonly seen: readonly Seen[] } & Pick<Lock, 'audit'>) {
+  const entries = [
+    ...seen.map(({ at, text }) => ({ at, text: <span>{text}</span> })),
+    ...audit.map((entry) => ({ at: entry.at, text: <AuditText {...entry} /> })),
+  ].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+  return (
+    <Panel id="history" title="History" note="interventions, and what this page has seen">
+      <ul>
+        {entries.map(({ at, text }) => (
+          <li key={at}>
+            {text}
+            <At at={at} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

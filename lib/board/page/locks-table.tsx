@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks';
+import type { Row } from './answers.js';
+import { KeyLink, Silence, Tag, Who } from './parts.js';
+import { Since } from './time.js';
+
+const startOf = ({ since }: Row): number => (since === undefined ? Infinity : Date.parse(since));
+
+/** How rows are sorted, and what comes first then. Rows that are alike are in the order of their keys. */
+const ORDERS = {
+  key: { label: 'Key', direction: 'ascending', compare: () => 0 },
+  since: {
+    label: 'Held for',
+    direction: 'descending',
+    compare: (a: Row, b: Row) => (startOf(a) === startOf(b) ? 0 : startOf(a) - startOf(b)),
+  },
+  waiting: {
+    label: 'Waiting',
+    direction: 'descending',
+    compare: (a: Row, b: Row) => b.waiting - a.waiting,
+  },
+} as const;
+
+type Order = keyof typeof ORDERS;
+
+interface TableProps {
+  readonly rows: readonly Row[];
+  /** The instances that did not answer just now. */
+  readonly mute: ReadonlySet<string>;
+}
+
+export function LocksTable({ rows, mute }: TableProps) {
+  const [order, setOrder] = useState<Order>('waiting');
+  const sorted = [...rows].sort(ORDERS[order].compare);
+  const header = (name: Order, className?: string) => (
+    <th
+      role="columnheader"
+      scope="col"
+      class={className}
+      aria-sort={order === name ? ORDERS[name].direction : undefined}
+    >
+      <button class="sort" onClick={() => setOrder(name)}>
+        {ORDERS[name].label}
+      </button>
+    </th>
+  );
+  // The roles are those of the elements, which lose them on narrow screens, where the rows are laid out otherwise.
+  return (
+    <table role="table" aria-label="Keys">
+      <thead role="rowgroup">
+        <tr role="row">
+          {header('key')}
+          <th role="columnheader" scope="col">
+            Held by
+          </th>
+          {header('since')}
+          {header('waiting', 'number')}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {sorted.map((row) => (
+          <LockRow key={row.key} row={row} isMute={mute.has(row.instance?.id ?? '')} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean }) {
+  const { key, state, mode, once, holders, instance, since, waiting } = row;
+  const isHeld = state === 'held';
+  return (
+    <tr role="row">
+      <th role="rowheader" scope="row">
+        <KeyLink of={key} />
+        {mode !== undefined && mode !== 'exclusive' && <Tag>{mode}</Tag>}
+        {once !== undefined && <Tag bad={once === 'exhausted'}>once: {once}</Tag>}
+      </th>
+      <td role="cell">
+        {isHeld ? <Who of={instance} /> : <span class="quiet">nobody</span>}
+        {holders > 1 && <span class="quiet"> and {holders - 1} more</span>}
+        {instance && <Silence of={instance} isMute={isMute} />}
+      </td>
+      <td role="cell">{isHeld ? <Since at={since} /> : <span class="quiet">–</span>}</td>
+      <td role="cell" class="number">
+        {waiting === 0 ? <span class="quiet">0</span> : <strong>{waiting}</strong>}
+        <span class="unit"> waiting</span>
+      </td>
+    </tr>
+  );
+}

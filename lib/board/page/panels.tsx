@@ -1,0 +1,121 @@
+import type { Instance, Node, Snapshot } from './answers.js';
+import { releaseAllOf, type Ask } from './deed.js';
+import { count, KeyLink, muteIn, Panel, Silence, Tag, Who, whoOf } from './parts.js';
+import { duration, now, span } from './time.js';
+
+export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
+  return (
+    <Panel id="hot" title="Hot keys" note="last 5 minutes">
+      {hot === undefined || hot.keys.length === 0 ? (
+        <p class="empty">Nobody waited, and nobody was refused.</p>
+      ) : (
+        <ul>
+          {hot.keys.map(({ key, waitedMs, waits, refusals }) => (
+            <li key={key}>
+              <KeyLink of={key} />
+              <span class="quiet">
+                {waits > 0 && `${duration(waitedMs)} in ${count(waits, 'wait')}`}
+                {waits > 0 && refusals > 0 && ' · '}
+                {refusals > 0 && `refused ${count(refusals, 'time')}`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; readonly ask: Ask }) {
+  const { instances = [] } = snapshot;
+  const mute = muteIn(snapshot);
+  return (
+    <Panel id="instances" title="Instances" note={String(instances.length)}>
+      {instances.length === 0 ? (
+        <p class="empty">None has reported.</p>
+      ) : (
+        <ul>
+          {instances.map((each) => (
+            <InstanceItem key={each.id} of={each} isMute={mute.has(each.id)} ask={ask} />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+interface InstanceProps {
+  readonly of: Instance;
+  /** It did not answer just now. */
+  readonly isMute: boolean;
+  readonly ask: Ask;
+}
+
+function InstanceItem({ of, isMute, ask }: InstanceProps) {
+  return (
+    <li>
+      <div class="bar">
+        <span>
+          <Who of={of} /> <Silence of={of} isMute={isMute} />
+        </span>
+        {(of.isSilent || isMute) && (
+          <button
+            aria-label={`Release all locks of ${whoOf(of)}`}
+            onClick={() => ask(releaseAllOf(of.id, whoOf(of)))}
+          >
+            Release all…
+          </button>
+        )}
+      </div>
+      <span class="quiet" title={of.seenAt}>
+        {of.version !== undefined && `version ${of.version} · `}
+        up {span(now() - Date.parse(of.startedAt))}
+        {of.isSilent && ` · last seen ${span(now() - Date.parse(of.seenAt))} ago`}
+      </span>
+    </li>
+  );
+}
+
+export function Nodes({ health }: Pick<Snapshot, 'health'>) {
+  return (
+    <Panel
+      id="nodes"
+      title="Redis"
+      {...(health && health.quorum > 1 && { note: `${health.quorum} have to agree` })}
+    >
+      {health === undefined ? (
+        <p class="empty">Not known.</p>
+      ) : (
+        <>
+          {!health.hasQuorum && <p class="bad">No lock can be granted.</p>}
+          <ul>
+            {health.nodes.map((node) => (
+              <NodeItem key={node.node} of={node} />
+            ))}
+          </ul>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function NodeItem({ of }: { readonly of: Node }) {
+  const problem =
+    of.problem ??
+    (of.quarantinedForMs > 0
+      ? `Grants no locks for ${duration(of.quarantinedForMs)} more: it may have forgotten some.`
+      : undefined);
+  return (
+    <li>
+      <div class="bar">
+        <span class="key">{of.node}</span>
+        {problem === undefined ? (
+          <span class="quiet">{of.latencyMs === undefined ? 'well' : duration(of.latencyMs)}</span>
+        ) : (
+          <Tag bad>{of.reachable ? 'not well' : 'not reachable'}</Tag>
+        )}
+      </div>
+      {problem !== undefined && <span class="bad">{problem}</span>}
+    </li>
+  );
+}

@@ -1,0 +1,36 @@
+import type { Command, Context } from '../command.js';
+import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { printable, toJson } from '../text/printable.js';
+import { counted } from '../text/who.js';
+
+/** Has work done again that was to be done once. */
+export const forget: Command = {
+  name: 'forget',
+  summary: 'Forgets work that was done once, so that it is done again',
+  word: { name: 'key', isRequired: true },
+  options: ['reason', 'by', 'yes'],
+  async run(context) {
+    const request = interventionOf(context, 'forget');
+    if (!mayAct(context, 'forget')) return EXIT.unconfirmed;
+    const { admin, word: key, options, terminal, ink, target } = context;
+    const { once } = await admin().describe(key);
+    if (once === undefined) return nothingKnown(context);
+    if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+    const question = `The work of ${printable(key)} is ${once.state} after ${counted(once.attempts, 'attempt')}. Forget that, so that it is done again?`;
+    if (!(await confirmed(context, question))) return EXIT.unconfirmed;
+    if (!(await admin().forgetOnce(key, request))) return nothingKnown(context);
+    if (options.json === true) terminal.write(`${toJson({ key, forgotten: true })}\n`);
+    else
+      terminal.write(
+        `${ink.green('Forgotten')} ${printable(key)}. Whoever calls next does the work.\n`,
+      );
+    return EXIT.ok;
+  },
+};
+
+function nothingKnown({ word: key, options, terminal }: Context): ExitCode {
+  if (options.json === true) terminal.write(`${toJson({ key, forgotten: false })}\n`);
+  else terminal.write(`Nothing is known of work under ${printable(key)}.\n`);
+  return EXIT.nothing;
+}

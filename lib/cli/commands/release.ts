@@ -1,0 +1,57 @@
+import type { LockDescription } from '../../admin/lock-admin.types.js';
+import type { Command, Context } from '../command.js';
+import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { callersIn, descriptionLines } from '../text/description.js';
+import { printable, toJson } from '../text/printable.js';
+import { counted, nameOf } from '../text/who.js';
+
+/** Frees one key. */
+export const release: Command = {
+  name: 'release',
+  summary: 'Frees a key, whoever holds it',
+  word: { name: 'key', isRequired: true },
+  options: ['reason', 'by', 'yes'],
+  async run(context) {
+    const request = interventionOf(context, 'release');
+    if (!mayAct(context, 'release')) return EXIT.unconfirmed;
+    const { admin, word: key, options, terminal, ink, runtime, target } = context;
+    const lock = await admin().describe(key);
+    if (lock.holders.length === 0) return nobodyHeld(context);
+    if (options.json !== true) {
+      terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+      const nowMs = runtime.now().wallMs;
+      terminal.note(`${descriptionLines(lock, { nowMs, ink }).join('\n')}\n\n`);
+    }
+    if (!(await confirmed(context, questionOf(lock)))) return EXIT.unconfirmed;
+    const at = new Date(runtime.now().wallMs);
+    if (!(await admin().release(key, request))) return nobodyHeld(context);
+    if (options.json === true) terminal.write(`${toJson({ key, released: true, at })}\n`);
+    else terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
+    return EXIT.ok;
+  },
+};
+
+function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
+  if (options.json === true) terminal.write(`${toJson({ key, released: false })}\n`);
+  else terminal.write(`${printable(key)} is free: nobody holds it.\n`);
+  return EXIT.nothing;
+}
+
+/** Work goes on after its lock was taken away: whoever is asked should know whose. */
+function questionOf({ key, holders }: LockDescription): string {
+  const living = holders.flatMap(({ instance, isSilent }) =>
+    instance === undefined || isSilent ? [] : [nameOf(instance)],
+  );
+  const [first] = living;
+  const warning =
+    first === undefined
+      ? ''
+      : `${first} answers, so its work may be running: the work has to stop at its signal.\n`;
+  return `${warning}Release ${printable(key)}?`;
+}
+
+function consequenceOf({ line }: LockDescription): string {
+  if (line.length === 0) return '. Nobody waits for it.';
+  return `. The first of ${counted(callersIn(line), 'waiting caller')} gets it.`;
+}

@@ -1,0 +1,24 @@
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { descriptionLines, isInUse } from '../text/description.js';
+import { toJson } from '../text/printable.js';
+
+/** Everything that is known of one key. */
+export const show: Command = {
+  name: 'show',
+  summary: 'One key: who holds it, who waits, in which line, since when',
+  word: { name: 'key', isRequired: true },
+  options: [],
+  async run({ admin, word: key, options, terminal, ink, runtime, target }) {
+    const lock = await admin().describe(key);
+    const code = isInUse(lock) ? EXIT.ok : EXIT.nothing;
+    if (options.json === true) {
+      terminal.write(`${toJson(lock)}\n`);
+      return code;
+    }
+    terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+    const nowMs = runtime.now().wallMs;
+    terminal.write(`${descriptionLines(lock, { nowMs, ink }).join('\n')}\n`);
+    return code;
+  },
+};

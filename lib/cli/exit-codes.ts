@@ -1,0 +1,19 @@
+/** How the program ends, for scripts. Documented in docs/cli.md. */
+export const EXIT = {
+  /** Done. `doctor`: no errors. */
+  ok: 0,
+  /** Nobody holds the key, or there is nothing under that name. */
+  nothing: 1,
+  /** The command line is wrong. */
+  usage: 2,
+  /** Redis cannot be reached, or refuses what was asked. */
+  unavailable: 3,
+  /** `doctor` found at least one error. */
+  unhealthy: 4,
+  /** The question was not answered with yes, or could not be asked. */
+  unconfirmed: 5,
+  /** A fault of this program. */
+  internal: 70,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

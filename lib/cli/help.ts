@@ -1,0 +1,44 @@
+import type { Command } from './command.js';
+import { GROUPS } from './commands.js';
+import { COMMON, specOf, type OptionName } from './options.js';
+
+const PROGRAM = 'nestjs-holdfast';
+
+const usageOf = ({ name, word }: Command): string => {
+  if (word === undefined) return name;
+  return `${name} ${word.isRequired ? `<${word.name}>` : `[${word.name}]`}`;
+};
+
+const aligned = (rows: readonly (readonly [string, string])[]): string => {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
+};
+
+const optionRow = (name: OptionName): readonly [string, string] => {
+  const { short, value, help } = specOf(name);
+  const names = short === undefined ? `    --${name}` : `-${short}, --${name}`;
+  return [value === undefined ? names : `${names} ${value}`, help];
+};
+
+/** Of the whole program. */
+export function helpText(): string {
+  const groups = GROUPS.map(
+    ([title, commands]) =>
+      `${title}\n${aligned(commands.map((command) => [usageOf(command), command.summary]))}\n`,
+  );
+  return (
+    `Who holds which lock, since when, who waits, and how to free it.\n\n` +
+    `Usage: ${PROGRAM} <command> [options]\n\n${groups.join('\n')}\n` +
+    `Options of every command\n${aligned(COMMON.map(optionRow))}\n\n` +
+    `The options of one command: ${PROGRAM} <command> --help\n` +
+    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 4 doctor found errors, 5 not confirmed\n`
+  );
+}
+
+/** Of one command. */
+export function helpFor(command: Command): string {
+  return (
+    `${command.summary}\n\nUsage: ${PROGRAM} ${usageOf(command)} [options]\n\n` +
+    `Options\n${aligned([...command.options, ...COMMON].map(optionRow))}\n`
+  );
+}

@@ -1,0 +1,63 @@
+/** One option of the command line. */
+export interface OptionSpec {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  readonly multiple?: true;
+  /** What stands for the value in the help. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+export const OPTIONS = {
+  redis: {
+    type: 'string',
+    multiple: true,
+    value: 'URL',
+    help: 'The Redis to ask. Several: independent masters. Default: $REDIS_URL',
+  },
+  cluster: { type: 'boolean', help: 'The URLs are nodes of a Redis Cluster' },
+  prefix: {
+    type: 'string',
+    value: 'TEXT',
+    help: 'The keyPrefix of the application. Default: lock:',
+  },
+  json: { type: 'boolean', help: 'Print one JSON document' },
+  limit: { type: 'string', value: 'N', help: 'Print at most N rows' },
+  interval: { type: 'string', value: 'TIME', help: 'Between two looks: 500ms, 2s. Default: 2s' },
+  reason: { type: 'string', value: 'TEXT', help: 'Why: the holder is told, the audit keeps it' },
+  by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
+  yes: { type: 'boolean', short: 'y', help: 'Do not ask before acting' },
+  help: { type: 'boolean', short: 'h', help: 'Print this text' },
+  version: { type: 'boolean', short: 'v', help: 'Print the version' },
+} as const satisfies Record<string, OptionSpec>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+export const OPTION_NAMES = Object.keys(OPTIONS) as readonly OptionName[];
+
+export const specOf = (name: OptionName): OptionSpec => OPTIONS[name];
+
+/** Of every command. */
+export const COMMON: readonly OptionName[] = [
+  'redis',
+  'cluster',
+  'prefix',
+  'json',
+  'help',
+  'version',
+];
+
+/** The values that were given. */
+export interface GivenOptions {
+  readonly redis?: readonly string[];
+  readonly cluster?: boolean;
+  readonly prefix?: string;
+  readonly json?: boolean;
+  readonly limit?: string;
+  readonly interval?: string;
+  readonly reason?: string;
+  readonly by?: string;
+  readonly yes?: boolean;
+  readonly help?: boolean;
+  readonly version?: boolean;
+}

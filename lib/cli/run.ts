@@ -1,0 +1,126 @@
+import { LockConfigurationError, LockKeyError, LockStoreUnavailableError } from '../errors.js';
+import { redact } from '../errors/redact.js';
+import type { Runtime } from '../time/runtime.js';
+import { readArguments, type GivenArguments } from './arguments.js';
+import type { Command, Context } from './command.js';
+import { commandNamed } from './commands.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
+import { helpFor, helpText } from './help.js';
+import { COMMON, type OptionName } from './options.js';
+import { Session } from './session.js';
+import { targetOf } from './target.js';
+import type { Terminal } from './terminal.js';
+import { inkFor } from './text/ink.js';
+import { printable } from './text/printable.js';
+import { UsageError } from './usage-error.js';
+
+/** What the program stands on. */
+export interface Surroundings {
+  readonly terminal: Terminal;
+  readonly runtime: Runtime;
+  readonly version: () => string;
+}
+
+/** The whole program. Never rejects. */
+export async function runCli(
+  args: readonly string[],
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  try {
+    return await dispatch(readArguments(args), surroundings);
+  } catch (error) {
+    return report(error, surroundings);
+  }
+}
+
+async function dispatch(given: GivenArguments, surroundings: Surroundings): Promise<ExitCode> {
+  const { terminal, version } = surroundings;
+  const { words, options } = given;
+  const [name, word = '', ...rest] = words;
+  if (options.version === true) {
+    terminal.write(`${version()}\n`);
+    return EXIT.ok;
+  }
+  if (name === undefined && options.help !== true) {
+    terminal.note(helpText());
+    return EXIT.usage;
+  }
+  if (name === undefined || name === 'help') {
+    terminal.write(word === '' ? helpText() : helpFor(commandNamed(word)));
+    return EXIT.ok;
+  }
+  const command = commandNamed(name);
+  if (options.help === true) {
+    terminal.write(helpFor(command));
+    return EXIT.ok;
+  }
+  check(command, given, rest);
+  return perform(command, { word, options }, surroundings);
+}
+
+/** @throws UsageError for what the command does not take */
+function check({ name, word, options }: Command, given: GivenArguments, rest: readonly string[]) {
+  const mine = new Set<string>([...COMMON, ...options]);
+  const foreign = Object.keys(given.options).find((option) => !mine.has(option));
+  if (foreign !== undefined)
+    throw new UsageError(
+      `"${name}" takes no option --${foreign}. Its options are ${listOf([...COMMON, ...options])}.`,
+    );
+  const [, first, second] = given.words;
+  if (word?.isRequired === true && first === undefined)
+    throw new UsageError(`"${name}" needs a ${word.name}: nestjs-holdfast ${name} <${word.name}>.`);
+  const extra = word === undefined ? first : second;
+  if (extra !== undefined)
+    throw new UsageError(
+      `"${name}" takes ${word === undefined ? 'nothing' : `one ${word.name}`}, and "${printable(extra)}" is one too many${rest.length > 0 || word !== undefined ? '. Put a text with spaces in quotes' : ''}.`,
+    );
+}
+
+const listOf = (names: readonly OptionName[]): string =>
+  names.map((name) => `--${name}`).join(', ');
+
+async function perform(
+  command: Command,
+  { word, options }: Pick<Context, 'word' | 'options'>,
+  { terminal, runtime }: Surroundings,
+): Promise<ExitCode> {
+  const target = targetOf(options, terminal.env, runtime);
+  let opened: Session | undefined;
+  const session = (): Session => (opened ??= new Session(target, runtime));
+  const ink = inkFor(terminal);
+  const context: Context = {
+    ...{ word, options, terminal, ink, runtime, target, session },
+    admin: () => session().admin,
+  };
+  try {
+    const code = await command.run(context);
+    for (const warning of opened?.warnings ?? [])
+      terminal.note(`${ink.yellow('warning:')} ${printable(warning)}\n`);
+    return code;
+  } finally {
+    await opened?.close();
+  }
+}
+
+function report(error: unknown, { terminal }: Surroundings): ExitCode {
+  const ink = inkFor(terminal);
+  const say = (text: string): void => {
+    terminal.note(`${ink.red('error:')} ${printable(redact(text))}\n`);
+  };
+  if (error instanceof UsageError || error instanceof LockConfigurationError) {
+    say(error.message);
+    if (error instanceof UsageError) terminal.note('See nestjs-holdfast --help.\n');
+    return EXIT.usage;
+  }
+  if (error instanceof LockKeyError) {
+    say(error.detail);
+    return EXIT.usage;
+  }
+  if (error instanceof LockStoreUnavailableError) {
+    say(error.detail);
+    return EXIT.unavailable;
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  for (const line of text.split('\n')) terminal.note(`${printable(redact(line))}\n`);
+  return EXIT.internal;
+}

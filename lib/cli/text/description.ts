@@ -1,0 +1,129 @@
+import type {
+  AuditEntry,
+  CallOrigin,
+  HolderInfo,
+  LockDescription,
+  WaiterInfo,
+} from '../../admin/lock-admin.types.js';
+import type { Ink } from './ink.js';
+import { printable } from './printable.js';
+import { lasting, moment } from './times.js';
+import { counted, nameOf } from './who.js';
+
+/** Of a long line, so many callers are shown of each process. */
+const MOST_CALLERS = 10;
+
+interface Drawing {
+  readonly nowMs: number;
+  readonly ink: Ink;
+}
+
+/** Whether anything is known of the key. */
+export const isInUse = ({ holders, line, once }: LockDescription): boolean =>
+  holders.length > 0 || line.length > 0 || once !== undefined;
+
+/** How many callers wait, as far as is known: a process that does not answer counts for one. */
+export const callersIn = (line: readonly WaiterInfo[]): number =>
+  line.reduce((sum, { callers }) => sum + Math.max(1, callers?.length ?? 1), 0);
+
+/** One key, for people. */
+export function descriptionLines(lock: LockDescription, drawing: Drawing): readonly string[] {
+  return [
+    headline(lock, drawing),
+    ...holderLines(lock, drawing),
+    ...waiterLines(lock, drawing),
+    ...onceLines(lock, drawing),
+    ...auditLines(lock.audit, drawing),
+  ];
+}
+
+function headline({ key, state, mode, fencingToken }: LockDescription, { ink }: Drawing): string {
+  const token = fencingToken === undefined ? '' : `, last fencing token ${String(fencingToken)}`;
+  const facts = state === 'held' ? `held, ${mode ?? 'exclusive'}` : 'free';
+  return `${ink.bold(printable(key))}  ${facts}${token}`;
+}
+
+function holderLines({ holders }: LockDescription, drawing: Drawing): readonly string[] {
+  if (holders.length === 0) return [];
+  return ['', drawing.ink.bold('Held by'), ...holders.flatMap((each) => holder(each, drawing))];
+}
+
+function holder(info: HolderInfo, { nowMs, ink }: Drawing): readonly string[] {
+  const { instance, isForeign, since, remainingMs, isSilent } = info;
+  const lines = [`  ${instance === undefined ? unknown(isForeign) : nameOf(instance)}`];
+  if (since !== undefined)
+    lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
+  const origin = originOf(info);
+  if (origin !== '') lines.push(`    in ${origin}`);
+  lines.push(
+    remainingMs === Infinity
+      ? '    the lock never ends by itself'
+      : `    the lease ends in ${lasting(remainingMs)} unless it is renewed`,
+  );
+  if (isSilent)
+    lines.push(
+      `    ${ink.red('it does not answer')}: it is frozen, cut off or dead${lastSeen(info, nowMs)}`,
+    );
+  return lines;
+}
+
+const unknown = (isForeign: boolean): string =>
+  isForeign
+    ? 'other software, which Holdfast knows nothing of'
+    : 'an instance that has no record here: it is gone for an hour, or tells nobody who it is';
+
+const lastSeen = ({ instance }: HolderInfo, nowMs: number): string =>
+  instance === undefined
+    ? ''
+    : `. It was last seen ${lasting(nowMs - instance.seenAt.getTime())} ago, instance id ${printable(instance.id)}`;
+
+/** `OrdersService.pay (order:<orderId>)` */
+function originOf({ method, template, place }: CallOrigin): string {
+  const where = method ?? place;
+  if (where === undefined) return template === undefined ? '' : printable(template);
+  return printable(template === undefined ? where : `${where} (${template})`);
+}
+
+function waiterLines({ line }: LockDescription, drawing: Drawing): readonly string[] {
+  if (line.length === 0) return [];
+  const title = `Waiting: ${counted(callersIn(line), 'caller')} in ${counted(line.length, 'process', 'processes')}`;
+  return ['', drawing.ink.bold(title), ...line.flatMap((each) => waiter(each, drawing))];
+}
+
+function waiter(info: WaiterInfo, { nowMs, ink }: Drawing): readonly string[] {
+  const { position, instance, since, keys, callers, isSilent } = info;
+  const name = instance === undefined ? 'a process that has no record here' : nameOf(instance);
+  const waited = since === undefined ? '' : `, since ${moment(since)}`;
+  const silent = isSilent ? `, ${ink.red('does not answer')}` : '';
+  const lines = [`  ${String(position)}. ${name}${waited}${silent}`];
+  if (keys !== undefined) lines.push(`     for all of ${printable(keys.join(', '))}`);
+  for (const caller of callers?.slice(0, MOST_CALLERS) ?? []) {
+    const origin = originOf(caller);
+    const where = origin === '' ? 'a call by hand' : origin;
+    lines.push(`     ${where}, for ${lasting(nowMs - caller.since.getTime())}`);
+  }
+  const more = (callers?.length ?? 0) - MOST_CALLERS;
+  if (more > 0) lines.push(`     and ${counted(more, 'caller')} more`);
+  return lines;
+}
+
+function onceLines({ once }: LockDescription, { ink }: Drawing): readonly string[] {
+  if (once === undefined) return [];
+  const { state, attempts, error, keptForMs } = once;
+  const told = error === undefined ? '' : `, last error: ${printable(error)}`;
+  return [
+    '',
+    ink.bold('Work that is to be done once'),
+    `  ${state}, ${counted(attempts, 'attempt')}${told}`,
+    `  remembered for another ${lasting(keptForMs)}`,
+  ];
+}
+
+function auditLines(audit: readonly AuditEntry[], { ink }: Drawing): readonly string[] {
+  if (audit.length === 0) return [];
+  const lines = audit.map(
+    ({ at, action, by, reason }) =>
+      `  ${moment(at)}  ${action} by ${printable(by)}: ${printable(reason)}`,
+  );
+  return ['', ink.bold('What operators did'), ...lines];
+}

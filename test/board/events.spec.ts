@@ -1,0 +1,178 @@
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { LockAdmin } from 'nestjs-holdfast/admin';
+import { ADAPTERS, closeHttpApps } from '../nest/http-app.js';
+import { until } from '../support/eventually.js';
+import { EventClient, startBoard } from './board-app.js';
+
+const clients: EventClient[] = [];
+
+const openAt = async (url: string, query: Record<string, string>): Promise<EventClient> => {
+  const client = new EventClient();
+  clients.push(client);
+  const status = await client.open(
+    `${url}/locks/api/stream?${new URLSearchParams(query).toString()}`,
+  );
+  expect(status).toBe(200);
+  return client;
+};
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await closeHttpApps();
+});
+
+/** Emits "close" when the response to who looks at this key is closed. */
+function responseAt(app: INestApplication, key: string): EventEmitter {
+  const events = new EventEmitter();
+  (app.getHttpServer() as Server).on(
+    'request',
+    ({ url }: IncomingMessage, response: ServerResponse) => {
+      if (url?.endsWith(`key=${key}`)) response.once('close', () => events.emit('close'));
+    },
+  );
+  return events;
+}
+
+describe.each(ADAPTERS)('the events of the page on %s', (adapter) => {
+  it('tell what is held, by whom, since when, and who waits', async () => {
+    const { locks, url } = await startBoard({ adapter });
+    const before = Date.now();
+    const lock = await locks.acquire('order:42');
+    const waiting = locks.acquire('order:42', { wait: '20s' });
+    const client = await openAt(url, { prefix: '' });
+    const snapshot = await client.next('snapshot');
+    expect(snapshot).toMatchObject({
+      more: false,
+      locks: [
+        {
+          key: 'order:42',
+          state: 'held',
+          mode: 'exclusive',
+          holders: 1,
+          waiting: 1,
+          instance: { pid: process.pid, isSilent: false },
+        },
+      ],
+      instances: [{ pid: process.pid }],
+      hot: { keys: [], silent: [] },
+      audit: [],
+      health: { hasQuorum: true },
+    });
+    expect(snapshot).not.toHaveProperty('problem');
+    const since = Date.parse(String(snapshot.locks[0]?.since));
+    expect(since).toBeGreaterThanOrEqual(before - 1_000);
+    expect(since).toBeLessThanOrEqual(Date.now() + 1_000);
+    await lock.release();
+    expect((await client.next('snapshot')).locks).toMatchObject([{ waiting: 0 }]);
+    await (await waiting).release();
+    expect((await client.next('snapshot')).locks).toEqual([]);
+  });
+
+  it('tell of the keys with a prefix', async () => {
+    const { locks, url } = await startBoard({ adapter });
+    for (const key of ['b:2', 'a:2', 'a:1']) await locks.acquire(key);
+    const client = await openAt(url, { prefix: 'a:' });
+    const { locks: found } = await client.next('snapshot');
+    expect(found.map(({ key }) => key)).toEqual(['a:1', 'a:2']);
+  });
+
+  it('tell of 200 keys, and that there are more', async () => {
+    const { locks, url } = await startBoard({ adapter });
+    const keys = Array.from({ length: 201 }, (_, index) => `order:${index}`);
+    await Promise.all(keys.map((key) => locks.acquire(key)));
+    const snapshot = await (await openAt(url, { prefix: '' })).next('snapshot');
+    expect(snapshot).toMatchObject({ more: true });
+    expect(snapshot.locks).toHaveLength(200);
+  });
+
+  it('tell everything about one key', async () => {
+    const { locks, url } = await startBoard({ adapter });
+    const key = 'order:42/é?&=#%2F"';
+    const lock = await locks.acquire(key);
+    const waiting = locks.acquire(key, { wait: '20s' });
+    const client = await openAt(url, { key });
+    const seen = await client.next('key');
+    expect(seen.lock).toMatchObject({
+      key,
+      state: 'held',
+      fencingToken: lock.fencingToken,
+      holders: [{ instance: { pid: process.pid }, isForeign: false, isSilent: false }],
+      line: [{ position: 1, callers: [{}] }],
+      audit: [],
+    });
+    await lock.release();
+    await (await waiting).release();
+    for (;;) {
+      const { lock: now } = await client.next('key');
+      if (now?.state === 'free') break;
+    }
+  });
+
+  it('say that a key is none', async () => {
+    const { url } = await startBoard({ adapter });
+    const client = await openAt(url, { key: '<script>alert(1)</script>' });
+    expect(await client.next('key')).toMatchObject({
+      problem: expect.stringContaining('"<"'),
+    });
+  });
+
+  it.each([[{ key: '' }], [{ key: 'x'.repeat(1_025) }]])('refuse %j', async (query) => {
+    const { get } = await startBoard({ adapter });
+    const { status } = await get(`/locks/api/stream?${new URLSearchParams(query).toString()}`);
+    expect(status).toBe(400);
+  });
+
+  it('are not for other sites, whatever the CORS settings of the application', async () => {
+    const { get } = await startBoard({
+      adapter,
+      configure: (app) => app.enableCors({ origin: true, credentials: true }),
+    });
+    const headers = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await get('/locks/api/stream?prefix=', { headers })).status).toBe(403);
+  });
+
+  it('end when the client goes, and the store is asked no more', async () => {
+    const { app, url } = await startBoard({ adapter });
+    const asked = jest.spyOn(app.get(LockAdmin, { strict: false }), 'describe');
+    const looksAt = (wanted: string): number =>
+      asked.mock.calls.filter(([key]) => key === wanted).length;
+    const closed = until(responseAt(app, 'left'), 'close');
+    const client = await openAt(url, { key: 'left' });
+    await client.next('key');
+    client.close();
+    await closed;
+    const looks = looksAt('left');
+    const other = await openAt(url, { key: 'other' });
+    for (let event = 0; event < 3; event += 1) await other.next('key');
+    expect(looksAt('left')).toBe(looks);
+    expect(looksAt('other')).toBeGreaterThanOrEqual(3);
+  });
+
+  it('are one look at the store for all who see the same', async () => {
+    const { app, url } = await startBoard({ adapter });
+    const asked = jest.spyOn(app.get(LockAdmin, { strict: false }), 'describe');
+    const one = await openAt(url, { key: 'a' });
+    let seen = await one.next('key');
+    const other = await openAt(url, { key: 'a' });
+    const seenByOther = await other.next('key');
+    while (seen.at < seenByOther.at) seen = await one.next('key');
+    expect(seenByOther).toEqual(seen);
+    for (let event = 0; event < 3; event += 1)
+      expect(await one.next('key')).toEqual(await other.next('key'));
+    expect(asked.mock.calls.length).toBeLessThanOrEqual(6);
+  });
+
+  it('end with the application, which does not wait for their clients', async () => {
+    const { app, url } = await startBoard({ adapter });
+    const client = await openAt(url, { prefix: '' });
+    const other = await openAt(url, { key: 'order:42' });
+    await client.next('snapshot');
+    const before = performance.now();
+    await app.close();
+    expect(performance.now() - before).toBeLessThan(2_000);
+    await Promise.all([client.ended(), other.ended()]);
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals';
+import { readArguments } from '../../lib/cli/arguments.js';
+import { run } from './program.js';
+
+const NOBODY = 'redis://127.0.0.1:1';
+
+describe('the command line', () => {
+  it('is a command, a word and options in any order', () => {
+    expect(
+      readArguments(['--redis', 'redis://a', 'show', '--json', 'order:42', '--redis=redis://b']),
+    ).toEqual({
+      words: ['show', 'order:42'],
+      options: { redis: ['redis://a', 'redis://b'], json: true },
+    });
+    expect(readArguments(['show', '--', '--odd-key']).words).toEqual(['show', '--odd-key']);
+    expect(readArguments(['release', '-y', '--reason=-']).options).toEqual({
+      yes: true,
+      reason: '-',
+    });
+  });
+
+  it.each([
+    [['lst'], 'There is no command "lst". Did you mean "list"?'],
+    [['xyz'], 'There is no command "xyz". Commands are list, show'],
+    [['list', '--jsn'], 'There is no option --jsn. Did you mean "--json"?'],
+    [['list', '--verbosely'], 'There is no option --verbosely.\n'],
+    [['list', '-x'], 'There is no option -x.\n'],
+    [['list', '--json=yes'], 'Option --json takes no value.'],
+    [['release', 'a', '--reason', '--yes'], 'Option --reason needs a value: --reason TEXT.'],
+    [['release', 'a', '--reason'], 'Option --reason needs a value'],
+    [['release', 'a', '--reason='], 'Option --reason needs a value'],
+    [['release', 'a', '--by', 'x', '--by', 'y'], 'Option --by was given twice.'],
+    [['list', '--reason', 'x'], '"list" takes no option --reason. Its options are --redis'],
+    [['show'], '"show" needs a key: nestjs-holdfast show <key>.'],
+    [
+      ['show', 'a', 'b'],
+      '"show" takes one key, and "b" is one too many. Put a text with spaces in quotes.',
+    ],
+    [['instances', 'a'], '"instances" takes nothing, and "a" is one too many.'],
+    [
+      ['list'],
+      'Which Redis? Give --redis redis://localhost:6379, or set REDIS_URL. There is no default.',
+    ],
+    [
+      ['list', '--redis', 'localhost:6379'],
+      '--redis must be a URL such as redis://localhost:6379, received "localhost:6379".',
+    ],
+    [
+      ['list', '--redis', NOBODY, '--limit', '0'],
+      'Option --limit must be a whole number from 1 on, received "0".',
+    ],
+    [['list', '--redis', NOBODY, '--limit', 'ten'], 'received "ten"'],
+    [
+      ['watch', '--redis', NOBODY, '--interval', '2'],
+      'Option --interval must be a time from 100ms to 60min with its unit, such as 500ms or 2s, received "2".',
+    ],
+    [['watch', '--redis', NOBODY, '--interval', '1ms'], 'received "1ms"'],
+    [['release', 'a', '--redis', NOBODY], '"release" needs --reason: holders are told'],
+    [['show', 'a{b', '--redis', NOBODY], 'contains a brace'],
+    [['show', 'a\x1bb', '--redis', NOBODY], 'contains a control character'],
+    [['list', '--redis', `${NOBODY}/3`, '--cluster'], 'A Cluster has database 0 only'],
+    [['list', '--redis', NOBODY, '--prefix', ''], 'needs a value'],
+  ])('%j is refused with what to do', async (args, problem) => {
+    const { code, stdout, stderr } = await run(args);
+    expect(stderr).toContain(`error: `);
+    expect(stderr).toContain(problem);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+
+  it('never shows a password', async () => {
+    for (const url of [
+      'redis://:topsecret@127.0.0.1:1',
+      'topsecret@host',
+      'redis://a:topsecret@h:99999',
+      'http://me:topsecret@host',
+    ]) {
+      for (const cluster of [[], ['--cluster']]) {
+        const { code, stdout, stderr } = await run(['list', '--redis', url, ...cluster]);
+        expect([2, 3]).toContain(code);
+        expect(stdout + stderr).not.toContain('topsecret');
+      }
+    }
+  });
+
+  it('has help for the program and for each command', async () => {
+    const { stdout } = await run(['--help']);
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name);
+    expect(names).toEqual([
+      'list',
+      'show',
+      'watch',
+      'top',
+      'instances',
+      'audit',
+      'release',
+      'release-instance',
+      'forget',
+      'doctor',
+    ]);
+    for (const name of names) {
+      const help = await run([name!, '--help']);
+      expect(help).toMatchObject({ code: 0, stderr: '' });
+      expect(help.stdout).toContain(`Usage: nestjs-holdfast ${name}`);
+      expect((await run(['help', name!])).stdout).toBe(help.stdout);
+    }
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(120);
+    expect(await run([])).toMatchObject({ code: 2, stdout: '', stderr: stdout });
+    expect(await run(['-v'])).toMatchObject({ code: 0, stdout: '1.2.3\n' });
+  });
+});

@@ -1,0 +1,343 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { deferred, eventually } from '../support/eventually.js';
+import { Locks } from '../support/locks.js';
+import { RedisServer } from '../support/redis-server.js';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
+import { LockEngine } from '../../lib/engine/lock-engine.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
+import { FakeTerminal, run, runIn } from './program.js';
+
+let server: RedisServer;
+let opened: LockEngine[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterEach(async () => {
+  await Promise.all(opened.map((locks) => locks.shutdown(0)));
+  opened = [];
+  await server.command('FLUSHALL');
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+const MACHINE = { host: 'web-3', pid: 4711, application: 'orders', version: '1.4.2' };
+
+/** A service that describes itself. */
+async function service(
+  machine = MACHINE,
+  options: Partial<LockModuleOptions> = {},
+): Promise<LockEngine> {
+  const log = { warn: () => undefined, error: () => undefined };
+  const locks = new LockEngine(
+    { redis: server.url, ...options },
+    { runtime: systemRuntime, log, machine },
+  );
+  opened.push(locks);
+  await locks.open();
+  await eventually(async () =>
+    (await json('instances')).some(({ host }: { host: string }) => host === machine.host),
+  );
+  return locks;
+}
+
+const on = (...args: readonly string[]): readonly string[] => [...args, '--redis', server.url];
+
+async function json(...args: readonly string[]): Promise<any> {
+  const { stdout } = await run(on(...args, '--json'));
+  return JSON.parse(stdout);
+}
+
+describe('list', () => {
+  it('says who holds what and who waits, the longest lines first', async () => {
+    const locks = await service();
+    const other = await service({ ...MACHINE, host: 'web-4' });
+    await locks.acquire('order:1');
+    await locks.acquire('order:2', { mode: 'shared' });
+    const waiting = other.acquire('order:2', { wait: '20s' });
+    waiting.catch(() => undefined);
+    await eventually(
+      async () =>
+        (await json('list'))[0]?.waiting !== undefined &&
+        (await json('list')).some(({ waiting: n }: any) => n === 1),
+    );
+    const { code, stdout, stderr } = await run(on('list'));
+    expect(code).toBe(0);
+    expect(stderr).toBe(`Redis at 127.0.0.1:${server.port}, prefix lock:\n`);
+    expect(stdout).toMatch(
+      /^KEY +MODE +HELD FOR +ENDS IN +LINE +HOLDER +WHERE\norder:2 +shared .* 1 +orders 1\.4\.2 +web-3, pid 4711\norder:1 +exclusive .* orders 1\.4\.2 +web-3, pid 4711\n$/,
+    );
+    expect((await run(on('list', 'order:1'))).stdout).not.toContain('order:2');
+    expect((await run(on('list', '--limit', '1'))).stderr).toContain('1 of 2 keys');
+    expect(await json('list', '--limit', '1')).toHaveLength(1);
+  });
+
+  it('fits the window, and shows what it cannot print', async () => {
+    await server.command('SET', `lock:${'a'.repeat(100)}\x1b[2J`, 'theirs');
+    const { stdout } = await run(on('list'), {
+      isTty: true,
+      env: { NO_COLOR: '1' },
+      window: { columns: 60, rows: 20 },
+    });
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
+    expect(stdout).toContain('a…');
+    expect((await run(on('list'))).stdout).toContain('\\u{1b}[2J');
+  });
+
+  it('of nothing says so', async () => {
+    expect(await run(on('list'))).toMatchObject({ code: 0, stdout: '' });
+    expect((await run(on('list', '--json'))).stdout).toBe('[]\n');
+  });
+});
+
+describe('show', () => {
+  it('ends with 1 where nothing is known of the key', async () => {
+    expect(await run(on('show', 'free'))).toMatchObject({ code: 1, stdout: 'free  free\n' });
+  });
+
+  it('names the place of a call by hand, and other software', async () => {
+    const locks = await service();
+    await locks.acquire('order:1');
+    await server.command('SET', 'lock:order:2', 'theirs');
+    expect((await run(on('show', 'order:1'))).stdout).toMatch(/ {4}in .*commands\.spec\.ts:\d+/);
+    const { code, stdout } = await run(on('show', 'order:2'));
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '  other software, which Holdfast knows nothing of\n    the lock never ends by itself\n',
+    );
+    expect((await json('show', 'order:2')).holders[0].remainingMs).toBeNull();
+  });
+
+  it('says why a caller of several keys waits', async () => {
+    const locks = await service();
+    const other = await service({ ...MACHINE, host: 'web-4' });
+    await locks.acquire('a');
+    other.acquire(['a', 'b'], { wait: '20s' }).catch(() => undefined);
+    await eventually(async () => (await run(on('show', 'b'))).stdout.includes('for all of a, b'));
+  });
+});
+
+describe('release', () => {
+  const because = ['--reason', 'stuck'];
+
+  it('asks on a terminal, and does what the answer is', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('order:1');
+    const no = await run(on('release', 'order:1', ...because), { canAsk: true, answers: ['n'] });
+    expect(no).toMatchObject({ code: 5, stdout: '' });
+    expect(no.terminal.questions).toEqual([
+      'orders 1.4.2 on web-3, pid 4711 answers, so its work may be running: the work has to stop at its signal.\nRelease order:1? [y/N] ',
+    ]);
+    expect(lock.isHeld).toBe(true);
+
+    const aborted = deferred<unknown>();
+    lock.signal.addEventListener('abort', () => aborted.resolve(lock.signal.reason));
+    const yes = await run(on('release', 'order:1', ...because, '--by', 'ada'), {
+      canAsk: true,
+      answers: ['yes'],
+    });
+    expect(yes).toMatchObject({ code: 0, stdout: 'Released order:1. Nobody waits for it.\n' });
+    expect(await aborted.promise).toMatchObject({
+      reason: 'force-released',
+      detail: expect.stringContaining('ada'),
+    });
+    expect(await run(on('release', 'order:1', ...because, '--yes'))).toMatchObject({
+      code: 1,
+      stdout: 'order:1 is free: nobody holds it.\n',
+    });
+    expect((await run(on('show', 'order:1'))).stdout).toMatch(
+      /What operators did\n {2}\S+ \S+Z {2}release by ada: stuck\n/,
+    );
+  });
+
+  it('changes nothing without a terminal, unless --yes is given', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('order:1');
+    const { code, stderr } = await run(on('release', 'order:1', ...because));
+    expect(code).toBe(5);
+    expect(stderr).toContain('Give --yes to act without a question');
+    expect(lock.isHeld).toBe(true);
+    expect(await run(on('release', 'order:1', ...because, '-y', '--json'))).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect(await json('release', 'order:1', ...because, '-y')).toEqual({
+      key: 'order:1',
+      released: false,
+    });
+  });
+
+  it('frees everything of one instance', async () => {
+    const locks = await service();
+    const other = await service({ ...MACHINE, host: 'web-4' });
+    await locks.acquire(['a', 'b']);
+    await other.acquire('c');
+    const [{ id }] = (await json('instances')).filter(
+      ({ host }: { host: string }) => host === 'web-3',
+    );
+    const asked = await run(on('release-instance', id, ...because), {
+      canAsk: true,
+      answers: [''],
+    });
+    expect(asked.code).toBe(5);
+    expect(asked.terminal.questions[0]).toMatch(
+      /^orders 1\.4\.2 on web-3, pid 4711\. It reported \d+ m?s ago, so it is alive/,
+    );
+    expect(await run(on('release-instance', id, ...because, '--yes'))).toMatchObject({
+      code: 0,
+      stdout: 'Released 2 keys:\n  a\n  b\n',
+    });
+    expect(await run(on('release-instance', id, ...because, '--yes'))).toMatchObject({ code: 1 });
+    expect(
+      (await run(on('release-instance', 'nobody', ...because), { canAsk: true, answers: ['y'] }))
+        .terminal.questions[0],
+    ).toContain('No instance nobody has a record here');
+    expect(await json('list')).toHaveLength(1);
+  });
+});
+
+describe('forget', () => {
+  it('has work done again that was done once', async () => {
+    const locks = await service();
+    const work = (): Promise<{ outcome: string }> =>
+      locks.runOnce('report', { keepDone: '1h' }, () => 1);
+    expect(await work()).toMatchObject({ outcome: 'completed' });
+    expect(await work()).toMatchObject({ outcome: 'done-elsewhere' });
+    expect((await run(on('list'))).stdout).toMatch(/report +free +done\n/);
+    const shown = await run(on('show', 'report'));
+    expect(shown).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /Work that is to be done once\n {2}done, 1 attempt\n {2}remembered for another (1 h|59 min)/,
+      ),
+    });
+    const asked = await run(on('forget', 'report', '--reason', 'wrong day'), {
+      canAsk: true,
+      answers: ['y'],
+    });
+    expect(asked).toMatchObject({
+      code: 0,
+      stdout: 'Forgotten report. Whoever calls next does the work.\n',
+    });
+    expect(asked.terminal.questions[0]).toContain('is done after 1 attempt');
+    expect(await work()).toMatchObject({ outcome: 'completed' });
+    expect(await run(on('forget', 'other', '--reason', 'x', '--yes'))).toMatchObject({ code: 1 });
+  });
+});
+
+describe('instances and top', () => {
+  it('tell who is there, and what is waited for', async () => {
+    const locks = await service();
+    const other = await service({ ...MACHINE, host: 'web-4', pid: 12 });
+    expect((await run(on('instances'))).stdout).toMatch(
+      /^ID +APPLICATION +VERSION +HOST +PID +STARTED +SEEN +STATE\n\S+ +orders +1\.4\.2 +web-4 +12 .* reports\n\S+ +orders +1\.4\.2 +web-3 +4711 .* reports\n$/,
+    );
+    const lock = await locks.acquire('order:1');
+    const waited = other.acquire('order:1', { wait: '20s' });
+    await eventually(async () => (await json('list'))[0].waiting === 1);
+    await lock.release();
+    await (await waited).release();
+    expect(await run(on('top'))).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^KEY +WAITED +WAITS +EACH\norder:1 +\d+ m?s +1 +\d+ m?s\n$/),
+    });
+    expect((await json('top')).keys).toMatchObject([{ key: 'order:1', waits: 1 }]);
+    expect(await run(on('audit'))).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('No operator has done anything here.'),
+    });
+  });
+});
+
+describe('watch', () => {
+  it('draws over its last picture in the alternate screen, and restores the screen', async () => {
+    const locks = await service();
+    await locks.acquire('order:1');
+    const terminal = new FakeTerminal();
+    Object.assign(terminal, {
+      isTty: true,
+      window: { columns: 50, rows: 6 },
+      env: { NO_COLOR: '1' },
+    });
+    const seen = (text: string): Promise<void> =>
+      new Promise((resolve) => {
+        terminal.onWrite = (all) => {
+          if (all.slice(all.lastIndexOf('\x1b[H')).includes(text)) resolve();
+        };
+      });
+    const first = seen('order:1');
+    const ended = runIn(terminal, ...on('watch', '--interval', '100ms'));
+    await first;
+    await locks.acquire('order:2');
+    await seen('order:2');
+    const narrow = seen('…');
+    terminal.resize({ columns: 20, rows: 6 });
+    await narrow;
+    const frame = terminal.stdout.slice(terminal.stdout.lastIndexOf('\x1b[H') + 3);
+    const lines = frame.replaceAll('\x1b[K', '').replaceAll('\x1b[J', '').split('\r\n');
+    expect(lines.length).toBeLessThanOrEqual(6);
+    for (const line of lines.filter((each) => !each.includes('keys,')))
+      expect(line.length).toBeLessThanOrEqual(20);
+    terminal.press('x');
+    terminal.press('q');
+    expect(await ended).toBe(0);
+    expect(terminal.stdout.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true);
+    expect(terminal.stdout.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
+    expect(terminal.listeners).toBe(0);
+  });
+
+  it('shows an outage and goes on', async () => {
+    const own = await RedisServer.start();
+    const terminal = Object.assign(new FakeTerminal(), {
+      isTty: true,
+      window: { columns: 200, rows: 6 },
+    });
+    const seen = (text: string): Promise<void> =>
+      new Promise((resolve) => {
+        terminal.onWrite = (all) => {
+          if (all.slice(all.lastIndexOf('\x1b[H')).includes(text)) resolve();
+        };
+      });
+    try {
+      const there = seen('0 keys');
+      const ended = runIn(terminal, 'top', '--redis', own.url, '--interval', '100ms');
+      await Promise.race([seen('Nobody waited'), there]);
+      const away = seen('not available');
+      await own.kill();
+      await away;
+      const back = seen('Nobody waited');
+      await own.restart();
+      await back;
+      terminal.stop();
+      expect(await ended).toBe(0);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('prints one look where there is no terminal, and one after the other with --interval', async () => {
+    const locks = new Locks({ redis: server.url });
+    opened.push(locks);
+    await locks.acquire('order:1');
+    expect(await run(on('watch'))).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('order:1'),
+    });
+    const terminal = new FakeTerminal();
+    const twice = new Promise<void>((resolve) => {
+      terminal.onWrite = (all) => {
+        if (all.split('\n').length > 2) resolve();
+      };
+    });
+    const ended = runIn(terminal, ...on('watch', '--json', '--interval', '100ms'));
+    await twice;
+    terminal.stop();
+    expect(await ended).toBe(0);
+    for (const line of terminal.stdout.trim().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ found: 1 });
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { inkFor } from '../../lib/cli/text/ink.js';
+import { printable, toJson } from '../../lib/cli/text/printable.js';
+import { tableLines, type Column } from '../../lib/cli/text/table.js';
+import { lasting, moment } from '../../lib/cli/text/times.js';
+import { fitted, padded, widthOf } from '../../lib/cli/text/width.js';
+
+const ink = inkFor({ env: {}, isTty: false });
+
+describe('the width of a text', () => {
+  it.each([
+    ['order:42', 8],
+    ['', 0],
+    ['é', 1],
+    ['e\u0301', 1],
+    ['注文', 4],
+    ['ｶﾞ', 2],
+    ['Ａ', 2],
+    ['한국', 4],
+    ['😀', 2],
+    ['👩‍👩‍👧', 2],
+    ['🇫🇷', 2],
+    ['→…', 2],
+  ])('of %j is %d cells', (text, cells) => {
+    expect(widthOf(text)).toBe(cells);
+  });
+
+  it('is never more than it may be, and what is missing is marked', () => {
+    expect(fitted('order:42', 8)).toBe('order:42');
+    expect(fitted('order:42', 5)).toBe('orde…');
+    expect(fitted('注文番号', 5)).toBe('注文…');
+    expect(fitted('注文番号', 4)).toBe('注…');
+    expect(fitted('order', 0)).toBe('');
+    expect(padded('注', 4)).toBe('注  ');
+    expect(padded('7', 3, 'right')).toBe('  7');
+  });
+});
+
+describe('texts of others', () => {
+  it('cannot move the cursor or swap what is read', () => {
+    expect(printable('a\x1b[2Jb\n\u009bc\u202ed')).toBe('a\\u{1b}[2Jb\\u{a}\\u{9b}c\\u{202e}d');
+    expect(printable('order:注文 é')).toBe('order:注文 é');
+    expect(toJson({ key: 'a\x1b\u009b\u202e' })).toBe('{"key":"a\\u001b\\u009b\\u202e"}');
+    expect(JSON.parse(toJson({ key: 'a\x1b\u009b\u202e' }))).toEqual({ key: 'a\x1b\u009b\u202e' });
+  });
+});
+
+describe('a table', () => {
+  const columns: readonly Column[] = [
+    { title: 'KEY', atLeast: 6 },
+    { title: 'FOR', align: 'right' },
+    { title: 'HOST', atLeast: 4, leaveOut: 2 },
+    { title: 'PID', align: 'right', leaveOut: 1 },
+  ];
+  const rows = [
+    ['order:42', '4 min', 'web-three', '4711'],
+    ['注文:注文:42', '12 s', 'web-4', '7'],
+  ];
+  const at = (width: number): readonly string[] => tableLines(columns, rows, width, ink);
+
+  it('is as wide as its texts where there is room', () => {
+    expect(at(Infinity)).toEqual([
+      'KEY             FOR  HOST        PID',
+      'order:42      4 min  web-three  4711',
+      '注文:注文:42   12 s  web-4         7',
+    ]);
+  });
+
+  it('cuts the widest cells first, then leaves columns out', () => {
+    expect(at(30)).toEqual([
+      'KEY         FOR  HOST      PID',
+      'order:42  4 min  web-th…  4711',
+      '注文:注…   12 s  web-4       7',
+    ]);
+    expect(at(22)).toEqual([
+      'KEY          FOR   PID',
+      'order:42   4 min  4711',
+      '注文:注…    12 s     7',
+    ]);
+    expect(at(15)).toEqual(['KEY         FOR', 'order:42  4 min', '注文:注…   12 s']);
+    expect(at(5)).toEqual(['KEY', 'orde…', '注文…']);
+  });
+
+  it('leaves out what nobody has', () => {
+    expect(tableLines(columns, [['a', '1 s', '', '7']], 80, ink)).toEqual([
+      'KEY  FOR  PID',
+      'a    1 s    7',
+    ]);
+  });
+
+  it('is never wider than the terminal', () => {
+    const cell = fc.string({ unit: 'grapheme', maxLength: 40 }).map(printable);
+    const table = fc.array(fc.tuple(cell, cell, cell, cell), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(table, fc.integer({ min: 1, max: 120 }), (anyRows, width) => {
+        for (const line of tableLines(columns, anyRows, width, ink))
+          expect(widthOf(line)).toBeLessThanOrEqual(width);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('colours', () => {
+  const red = '\x1b[31m!\x1b[39m';
+  it.each([
+    ['a pipe', {}, false, '!'],
+    ['a terminal', {}, true, red],
+    ['NO_COLOR', { NO_COLOR: '1' }, true, '!'],
+    ['an empty NO_COLOR, which does not count', { NO_COLOR: '' }, true, red],
+    ['a terminal that has none', { TERM: 'dumb' }, true, '!'],
+    ['FORCE_COLOR', { FORCE_COLOR: '1' }, false, red],
+    ['FORCE_COLOR=0', { FORCE_COLOR: '0' }, true, '!'],
+    ['NO_COLOR and FORCE_COLOR', { NO_COLOR: '1', FORCE_COLOR: '1' }, true, '!'],
+  ])('with %s', (_, env, isTty, expected) => {
+    expect(inkFor({ env, isTty }).red('!')).toBe(expected);
+  });
+});
+
+describe('times', () => {
+  it.each([
+    [412, '412 ms'],
+    [-3, '0 ms'],
+    [12_400, '12 s'],
+    [252_000, '4 min 12 s'],
+    [240_000, '4 min'],
+    [11_100_000, '3 h 5 min'],
+    [187_200_000, '2 d 4 h'],
+    [Infinity, 'never ends'],
+  ])('%d ms are %s', (ms, text) => {
+    expect(lasting(ms)).toBe(text);
+  });
+
+  it('are moments in UTC', () => {
+    expect(moment(new Date(Date.UTC(2026, 10, 24, 3, 2, 11)))).toBe('2026-11-24 03:02:11Z');
+    expect(moment(new Date(NaN))).toBe('unknown');
+  });
+});

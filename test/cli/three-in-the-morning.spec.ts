@@ -1,0 +1,78 @@
+import { hostname } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { OrdersProcess } from './orders-process.js';
+import { program, run } from './program.js';
+
+let server: RedisServer;
+const started: OrdersProcess[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(async () => {
+  await Promise.all(started.map((each) => each.kill()));
+  await server.stop();
+});
+
+async function application(name: string): Promise<OrdersProcess> {
+  const instance = { application: name, version: '1.4.2' };
+  const orders = await OrdersProcess.start({ redis: server.url, instance });
+  started.push(orders);
+  return orders;
+}
+
+describe('at 3 a.m., an instance is frozen while it holds a key', () => {
+  it('show names it and who waits, release lets the next one in, and the thawed call fails and says who did it', async () => {
+    const REDIS_URL = server.url;
+    const frozen = await application('orders');
+    const waiters = [await application('shop'), await application('back-office')];
+    frozen.tell('pay 42');
+    await frozen.says('granted');
+    for (const [index, id] of [0, 1, 0, 1, 0].entries()) {
+      waiters[id]?.tell('pay 42');
+      await eventually(async () => {
+        const { stdout } = await run(['show', 'order:42', '--json', '--redis', REDIS_URL]);
+        const { line } = JSON.parse(stdout) as { line: { callers?: unknown[] }[] };
+        return line.flatMap(({ callers = [] }) => callers).length === index + 1;
+      });
+    }
+    frozen.freeze();
+
+    const shown = await program(['show', 'order:42'], { REDIS_URL });
+    expect(shown.code).toBe(0);
+    const where = `on ${hostname()}, pid ${frozen.pid}`;
+    expect(shown.stdout).toMatch(
+      new RegExp(
+        `Held by\n  orders 1\\.4\\.2 ${where}\n    since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ, for \\d+ (s|min|ms)`,
+      ),
+    );
+    expect(shown.stdout).toContain('it does not answer: it is frozen, cut off or dead');
+    expect(shown.stdout).toContain('Waiting: 5 callers in 2 processes');
+    expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\), for /g)).toHaveLength(5);
+    for (const { pid } of waiters) expect(shown.stdout).toContain(`pid ${pid}`);
+
+    const released = await program(
+      ['release', 'order:42', '--reason', 'stuck since 3 am', '--by', 'ada', '--yes', '--json'],
+      { REDIS_URL },
+    );
+    expect(released).toMatchObject({ code: 0, stderr: '' });
+    const { at } = JSON.parse(released.stdout) as { at: string };
+    const { at: grantedAt } = await Promise.race(waiters.map((each) => each.says('granted')));
+    const ms = grantedAt - Date.parse(at);
+    // 10 ms where nothing else runs. A machine that is busy with other tests may take longer, and no polling takes less than a second.
+    expect(ms).toBeLessThan(900);
+
+    frozen.thaw();
+    expect((await frozen.says('lost')).reason).toBe('force-released');
+    frozen.tell('finish 42');
+    const { name, detail } = await frozen.says('failed');
+    expect(name).toBe('LockLostError');
+    expect(detail).toMatch(/ada.*stuck since 3 am/s);
+
+    const { stdout } = await program(['audit'], { REDIS_URL });
+    expect(stdout).toMatch(/release +order:42 +ada +stuck since 3 am/);
+  });
+});
