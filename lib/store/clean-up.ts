@@ -183,7 +183,7 @@ export class CleanUp {
         if (!complete || this.#state !== state) return;
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, work));
+    await Promise.all(Array.from({ length: Math.min(atOnce, entries.length) }, work));
     return complete;
   }
 

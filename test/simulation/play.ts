@@ -100,7 +100,7 @@ class WorldStage {
 
   #start(index: number, callers: readonly CallerPlan[]): void {
     const { world, network, history, holdings, servers } = this;
-    const { processes, service } = this.#scenario;
+    const { processes, service, faults } = this.#scenario;
     const { clock, handoff } = processes[index]!;
     const life = this.#lives[index] ?? 0;
     this.#lives[index] = life + 1;
@@ -111,6 +111,7 @@ class WorldStage {
     const application = new Application({
       ...{ process, network, history, holdings, addresses, service, handoff },
       isFirst: life === 0,
+      isKnown: faults.some(({ kind }) => kind === 'force-released'),
     });
     this.#applications[index] = application;
     process.input(() => {

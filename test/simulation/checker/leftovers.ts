@@ -36,12 +36,16 @@ const givesBackAtOnce = ({ processes }: Scenario): boolean =>
     ),
   );
 
-/** The last fencing token of a key, and what is remembered of work, for a while; the guard's own key; lines in which somebody died. */
+/**
+ * The last fencing token of a key, and what is remembered of work and of processes, for a while; the guard's own key; lines in which
+ * somebody died.
+ */
 function mayStay(
   { name, ttlMs }: { readonly name: string; readonly ttlMs: number },
   hadFaults: boolean,
 ): boolean {
   if (name.includes('epoch')) return ttlMs === -1;
+  if (name.startsWith('lock:{instances}')) return ttlMs >= 0;
   return (
     ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name)
   );

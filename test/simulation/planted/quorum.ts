@@ -35,7 +35,8 @@ export const QUORUM: readonly PlantedBug[] = [
     name: 'withdrawal-not-awaited',
     file: 'lib/store/redis/quorum/quorum-acquire.ts',
     find: "if (outcome.status === 'held') await this.#withdraw(request, answers);",
-    replace: "if (outcome.status === 'held') void this.#withdraw(request, answers);",
+    replace:
+      "if (outcome.status === 'held') this.#deps.runtime.setTimer(() => void this.#withdraw(request, answers), 1_000);",
     profile: 'quorum',
     explanation: 'The next try goes out ahead of the withdrawal of the last.',
     breaks: 'all take their votes back and ask again after a random pause',
@@ -48,15 +49,6 @@ export const QUORUM: readonly PlantedBug[] = [
     profile: 'quorum',
     explanation: 'A vote that comes after the decision stays.',
     breaks: 'a late vote is removed when it arrives',
-  },
-  {
-    name: 'healed-over-another-grant',
-    file: 'lib/store/redis/scripts/extend.ts',
-    find: 'may_join and expected_fence == fence',
-    replace: 'may_join and expected_fence',
-    profile: 'quorum',
-    explanation: 'A key is put back although its fence says that somebody was granted it since.',
-    breaks: 'unless somebody else was granted it there since, or it was released',
   },
   {
     name: 'released-lease-healed',

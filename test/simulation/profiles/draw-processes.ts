@@ -30,21 +30,33 @@ function drawCaller(random: Random, features: Features): CallerPlan {
 }
 
 function drawOperation(random: Random, features: Features): Operation {
-  const { keys, modes, severalKeys, crowds, nobodyWaits, ttlsMs, lengthMs, onceWork } = features;
+  const { keys, modes, severalKeys, nobodyWaits, shortHolds, ttlsMs, onceWork } = features;
   const isOnce =
     onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
   const ttlMs = random.pick(ttlsMs);
   const count = severalKeys && !isOnce ? random.between(1, keys.length) : 1;
-  const holdMs = random.pick([0, 1, 10, 50, ttlMs / 2, ttlMs * 2, ttlMs * 3]);
+  const holdMs = random.pick([
+    0,
+    1,
+    10,
+    50,
+    ...(shortHolds ? [] : [0.5, 2, 3].map((times) => times * ttlMs)),
+  ]);
   return {
     ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
-    pauseMs: crowds && !nobodyWaits ? 0 : random.pick([0, 0, 1, 20, lengthMs / 10]),
+    pauseMs: drawPause(random, features),
     keys: random.sample(keys, count),
     mode: isOnce ? 'exclusive' : random.pick(modes),
     waitMs: nobodyWaits ? 0 : random.pick([0, 50, 1_000, 10_000, 10_000]),
     ...(isOnce ? { once: drawOnce(random) } : drawTerms(random, features, { ttlMs, holdMs })),
     ...drawManners(random, features),
   };
+}
+
+/** Who does not wait in a crowd asks again later, or would be done before anything happens. */
+function drawPause(random: Random, { crowds, nobodyWaits, lengthMs }: Features): number {
+  if (!crowds) return random.pick([0, 0, 1, 20, lengthMs / 10]);
+  return nobodyWaits ? random.pick([0, 1, 20, lengthMs / 10, lengthMs / 5]) : 0;
 }
 
 /** How long it is held, and whether it is. */

@@ -22,6 +22,8 @@ export interface Features {
   readonly crowds: boolean;
   /** Every call is a try. */
   readonly nobodyWaits: boolean;
+  /** Nobody holds a lock for long. */
+  readonly shortHolds: boolean;
   readonly nesting: boolean;
   readonly onceWork: 'none' | 'some' | 'only';
   readonly minHolds: boolean;
@@ -100,6 +102,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),
+    shortHolds: false,
     nesting: random.chance(0.2),
     minHolds: random.chance(0.15),
     holdLimits: random.chance(0.1),
@@ -113,13 +116,43 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     faults: faultsOf(random, replicas),
     mostFaults: size.faults,
   };
-  return serverCount > 2 && random.chance(0.1) ? { ...features, ...RUSH_AND_LOSS } : features;
+  return { ...features, ...staged(features, random) };
 }
 
-/** A lock that a bare majority has, and the loss of one of it: when many ask at once and nobody waits, votes are split. */
+/** Some worlds are made for what rarely comes about by chance. */
+function staged({ serverCount, replicas, guardMs }: Features, random: Random): Partial<Features> {
+  const chance = random.fraction();
+  if (serverCount > 2) return chance < 0.12 ? RUSH_AND_LOSS : chance < 0.24 ? RUSH_AND_CALM : {};
+  return chance < 0.12 && serverCount + replicas + guardMs === 1 ? RESETS_AND_LONG_LEASES : {};
+}
+
+const PLAIN = {
+  ...{ guardMs: 0, modes: ['exclusive'], nesting: false, minHolds: false, blocks: false },
+} satisfies Partial<Features>;
+
+/** When many ask at once and nobody waits, votes are split. */
+const RUSH = {
+  ...PLAIN,
+  crowds: true,
+  nobodyWaits: true,
+  lengthMs: 500,
+} satisfies Partial<Features>;
+
+/** A lock that a bare majority has, and the loss of one of it. */
 const RUSH_AND_LOSS = {
-  ...{ crowds: true, nobodyWaits: true, guardMs: 0, modes: ['exclusive'], nesting: false },
-  ...{ blocks: false, faults: ['server-flushed'], mostFaults: 1 },
+  ...{ ...RUSH, ttlsMs: [4_000], faults: ['server-flushed'], mostFaults: 1 },
+} satisfies Partial<Features>;
+
+/** Whatever is left on any of the servers is seen when all have gone. */
+const RUSH_AND_CALM = {
+  ...{ ...RUSH, ttlsMs: [20_000], shortHolds: true, faults: [] },
+} satisfies Partial<Features>;
+
+/** What a request without an answer left behind: its lease is longer than it takes to remove it. */
+const RESETS_AND_LONG_LEASES = {
+  ...{ ...PLAIN, ttlsMs: [20_000], shortHolds: true, fixedLeases: false, severalKeys: false },
+  ...{ lengthMs: 500, faults: ['link-reset', 'connections-reset'] },
+  network: { latencyUs: 5_000, jitterUs: 500 },
 } satisfies Partial<Features>;
 
 function modesOf(serverCount: number, random: Random): readonly Mode[] {

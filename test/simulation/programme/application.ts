@@ -24,6 +24,8 @@ export interface ApplicationOptions {
   readonly handoff: boolean;
   /** Whether servers that were never seen before are new ones. */
   readonly isFirst: boolean;
+  /** It says in the store who it is, so that its locks can be ended by name. */
+  readonly isKnown: boolean;
 }
 
 /** What runs in a process: the library, and callers that use it. */
@@ -35,8 +37,9 @@ export class Application {
   #state: 'running' | 'closing' | 'ended' = 'running';
 
   constructor(options: ApplicationOptions) {
-    const { process, history, holdings, handoff, service } = options;
+    const { process, history, holdings, handoff, service, isKnown } = options;
     const client = process.name;
+    const machine = { host: process.machine, pid: 1, application: client, version: undefined };
     this.process = process;
     this.#options = options;
     const warn = (message: string): void => {
@@ -52,6 +55,7 @@ export class Application {
       },
       {
         runtime: process.runtime,
+        ...(isKnown && { machine }),
         log: {
           warn,
           error: (error) => history.record({ type: 'unhandled', error: String(error) }),
@@ -103,8 +107,10 @@ export class Application {
     }, CLOSED_WITHIN_MS);
   }
 
+  /** An operator ends whatever lease the key has, and its holder is told. */
   async forceRelease(key: string): Promise<void> {
-    await this.#engine.forceRelease(key).catch(() => undefined);
+    const intervention = { by: 'an operator', reason: 'simulated' };
+    await this.#engine.forceRelease(key, intervention).catch(() => undefined);
   }
 
   #openStore(warn: (message: string) => void): RedisLockStore {
