@@ -133,10 +133,11 @@ describe.each([
     const released = await run(['release', 'order:7', '--reason', 'a test', '--yes', ...at.args]);
     expect(released).toMatchObject({
       code: 0,
+      stderr: expect.not.stringContaining('error'),
       stdout: 'Released order:7. The first of 1 waiting caller gets it.\n',
     });
     await waiter.says('granted');
     expect(await orders.says('lost')).toMatchObject({ reason: 'force-released' });
     expect((await run(['audit', ...at.args])).stdout).toContain('a test');
-  });
+  }, 120_000);
 });
