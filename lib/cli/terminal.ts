@@ -27,6 +27,8 @@ export interface Terminal {
   onStop(listener: () => void): () => void;
 }
 
+const DEFAULT: Size = { columns: 80, rows: 24 };
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The terminal of this process. */
@@ -36,10 +38,11 @@ export function processTerminal(): Terminal {
     env,
     isTty: stdout.isTTY,
     canAsk: stdin.isTTY && stderr.isTTY,
-    size: () => ({
-      columns: stdout.isTTY ? stdout.columns : Number(env.COLUMNS) || Infinity,
-      rows: stdout.isTTY ? stdout.rows : Infinity,
-    }),
+    size: () =>
+      stdout.isTTY
+        ? // Some terminals tell no size, and say 0.
+          { columns: stdout.columns || DEFAULT.columns, rows: stdout.rows || DEFAULT.rows }
+        : { columns: Number(env.COLUMNS) || Infinity, rows: Infinity },
     write: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
     ask: async (question) => {

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { EXIT } from '../../lib/cli/exit-codes.js';
+import { OPTION_NAMES } from '../../lib/cli/options.js';
 import { readArguments } from '../../lib/cli/arguments.js';
 import { run } from './program.js';
 
@@ -106,5 +109,18 @@ describe('the command line', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(120);
     expect(await run([])).toMatchObject({ code: 2, stdout: '', stderr: stdout });
     expect(await run(['-v'])).toMatchObject({ code: 0, stdout: '1.2.3\n' });
+  });
+
+  it('is documented: each command, option and exit code', async () => {
+    const page = readFileSync('docs/cli.md', 'utf8');
+    const { stdout } = await run(['--help']);
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name);
+    const rows = [...page.matchAll(/^\| `([a-z][a-z-]*)(?: [[<][^`]*)?` /gm)].map(
+      ([, name]) => name,
+    );
+    expect(rows).toEqual(expect.arrayContaining(names));
+    for (const option of OPTION_NAMES) expect(page).toContain(`--${option}`);
+    for (const code of Object.values(EXIT))
+      expect(page).toMatch(new RegExp(`^\\| ${code} +\\| `, 'm'));
   });
 });

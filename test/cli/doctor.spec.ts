@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { RIGHTS } from '../../lib/cli/doctor/rights.js';
 import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
 import { Locks } from '../support/locks.js';
@@ -27,16 +28,31 @@ const of = ({ findings }: Examined, check: string, level?: Level): readonly Find
 const complaints = ({ findings }: Examined): readonly string[] =>
   findings.filter(({ level }) => level !== 'ok').map(({ check, level }) => `${check}: ${level}`);
 
+/** It prints a hint where INFO is forbidden; the program itself keeps that from the terminal. */
+const silenceIoredis = (): void => {
+  jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+};
+
 const BESIDE_PERSISTENCE = 'persistence: warning';
 
 describe('doctor at one Redis', () => {
   let server: RedisServer;
+  let opened: Locks[] = [];
+
+  const open = (options: Partial<LockModuleOptions> = {}): Locks => {
+    const locks = new Locks({ redis: server.url, ...options });
+    opened.push(locks);
+    return locks;
+  };
 
   beforeAll(async () => {
     server = await RedisServer.start();
   });
 
   afterEach(async () => {
+    await Promise.all(opened.map((locks) => locks.shutdown(0)));
+    opened = [];
+    jest.restoreAllMocks();
     await server.command('FLUSHALL');
     await server.command('CONFIG', 'SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
   });
@@ -108,14 +124,13 @@ describe('doctor at one Redis', () => {
   });
 
   it('counts locks, and finds keys of other software', async () => {
-    const locks = new Locks({ redis: server.url });
+    const locks = open();
     await locks.acquire('order:1');
     await locks.acquire('order:2', { mode: 'shared' });
     await server.command('SET', 'lock:config', 'x');
     await server.command('HSET', 'lock:cache', 'a', 'b');
     await server.command('SET', '{lock:order:1}:queue', 'x');
     const examined = await doctor(...redis());
-    await locks.shutdown(0);
     expect(examined.code).toBe(4);
     const [count, types, endless] = of(examined, 'keys');
     expect(count?.text).toMatch(/^3 keys held, 1 key waited for/);
@@ -130,6 +145,7 @@ describe('doctor at one Redis', () => {
   });
 
   it('writes the ACL line that is missing', async () => {
+    silenceIoredis();
     const user = async (...rights: string[]): Promise<void> => {
       await server.command('ACL', 'SETUSER', 'app', 'reset', 'on', '>topsecret', ...rights);
     };
@@ -173,6 +189,7 @@ describe('doctor at one Redis', () => {
   });
 
   it('says what it could not find out where INFO and CONFIG are forbidden', async () => {
+    silenceIoredis();
     await server.command(
       'ACL',
       'SETUSER',
@@ -205,10 +222,8 @@ describe('doctor at one Redis', () => {
   it('looks at the account of the restart guard', async () => {
     const guard = async (): Promise<Finding | undefined> =>
       of(await doctor(...redis()), 'restart guard')[0];
-    const locks = new Locks({
-      redis: server.url,
-      restartGuard: { maxTtl: '60s', bootstrap: true },
-    });
+    const locks = open({ restartGuard: { maxTtl: '60s', bootstrap: true } });
+    await locks.open();
     await (await locks.acquire('order:1')).release();
     await locks.shutdown(0);
     expect(await guard()).toMatchObject({

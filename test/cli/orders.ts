@@ -5,6 +5,7 @@
 import { createInterface } from 'node:readline';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Cluster, type ClusterNode } from 'ioredis';
 import {
   LockModule,
   LockService,
@@ -16,6 +17,16 @@ import {
 import { deferred, type Deferred } from '../support/eventually.js';
 
 const [options = '{}'] = process.argv.slice(2);
+
+/** What `LockModule` is given; `nodes` are those of a Cluster. */
+function where(): LockModuleOptions {
+  const { nodes, ...given } = JSON.parse(options) as LockModuleOptions & {
+    readonly nodes?: ClusterNode[];
+  };
+  return nodes === undefined
+    ? given
+    : { ...given, redis: new Cluster(nodes, { lazyConnect: true }) };
+}
 
 const say = (event: string, facts: object = {}): void => {
   process.stdout.write(`${JSON.stringify({ event, at: Date.now(), ...facts })}\n`);
@@ -44,7 +55,7 @@ class OrdersService {
 }
 
 @Module({
-  imports: [LockModule.forRoot(JSON.parse(options) as LockModuleOptions)],
+  imports: [LockModule.forRoot(where())],
   providers: [OrdersService],
 })
 class AppModule {}

@@ -43,18 +43,32 @@ function headline({ key, state, mode, fencingToken }: LockDescription, { ink }: 
   return `${ink.bold(printable(key))}  ${facts}${token}`;
 }
 
-function holderLines({ holders }: LockDescription, drawing: Drawing): readonly string[] {
+function holderLines({ holders, line }: LockDescription, drawing: Drawing): readonly string[] {
   if (holders.length === 0) return [];
-  return ['', drawing.ink.bold('Held by'), ...holders.flatMap((each) => holder(each, drawing))];
+  const likely = commonOrigin(line);
+  return [
+    '',
+    drawing.ink.bold('Held by'),
+    ...holders.flatMap((each) => holder(each, likely, drawing)),
+  ];
 }
 
-function holder(info: HolderInfo, { nowMs, ink }: Drawing): readonly string[] {
+/** Where all who wait call from: a key is mostly locked in one place. Empty where they differ. */
+function commonOrigin(line: readonly WaiterInfo[]): string {
+  const origins = new Set(line.flatMap(({ callers = [] }) => callers.map(originOf)));
+  const [only = ''] = origins;
+  return origins.size === 1 ? only : '';
+}
+
+function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
   const { instance, isForeign, since, remainingMs, isSilent } = info;
   const lines = [`  ${instance === undefined ? unknown(isForeign) : nameOf(instance)}`];
   if (since !== undefined)
     lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
   const origin = originOf(info);
   if (origin !== '') lines.push(`    in ${origin}`);
+  else if (isSilent && likely !== '')
+    lines.push(`    in a method that only it knows, perhaps as those who wait: ${likely}`);
   lines.push(
     remainingMs === Infinity
       ? '    the lock never ends by itself'
