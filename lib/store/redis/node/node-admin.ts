@@ -174,7 +174,13 @@ export class NodeAdmin {
     };
   }
 
-  #ask(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
+  /** A key of another type is no lock. After any other error nothing is known: a right may be missing. */
+  async #ask(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
+    const reply = await this.#send(commands);
+    return this.#checked(reply, (problem) => !/^WRONGTYPE\b/.test(problem.message));
+  }
+
+  #send(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
     if (commands.length === 0) return Promise.resolve({ status: 'answered', value: [] });
     const { connection, options } = this.#scripts.parts;
     return connection.look(options.nodeTimeoutMs, ({ client }) =>
@@ -184,9 +190,17 @@ export class NodeAdmin {
 
   /** Nothing was written when one of them was refused. */
   async #write(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
-    const reply = await this.#ask(commands);
-    const error = reply.status === 'answered' && reply.value.find(([problem]) => problem)?.[0];
-    return error ? this.#scripts.parts.connection.failed(error) : reply;
+    return this.#checked(await this.#send(commands), () => true);
+  }
+
+  #checked(
+    reply: Looked<readonly CommandResult[]>,
+    matters: (problem: Error) => boolean,
+  ): Looked<readonly CommandResult[]> {
+    if (reply.status === 'unavailable') return reply;
+    const problems = reply.value.flatMap(([problem]) => problem ?? []);
+    const serious = problems.find(matters);
+    return serious === undefined ? reply : this.#scripts.parts.connection.failed(serious);
   }
 }
 
