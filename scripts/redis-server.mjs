@@ -2,9 +2,10 @@
  * Finds a Redis (or Valkey) server program for the tests and the demo, and installs one where it can.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { aptGet, executable, onPath, rootPrefix, run } from './programs.mjs';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const ownLink = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'redis-server');
@@ -45,10 +46,10 @@ export function ensureRedisServer(log = console.log) {
 function install(log) {
   if (onPath('apt-get')) return installWithApt(log);
   if (onPath('brew')) {
-    run(log, ['brew', 'install', 'redis']);
+    run(log, 'redis', ['brew', 'install', 'redis']);
   } else if (onPath('apk')) {
     const asRoot = rootPrefix();
-    if (asRoot) run(log, [...asRoot, 'apk', 'add', '--no-cache', 'redis']);
+    if (asRoot) run(log, 'redis', [...asRoot, 'apk', 'add', '--no-cache', 'redis']);
     else log('redis: apk needs root, and sudo asks for a password');
   } else {
     log('redis: none of apt-get, brew and apk is here');
@@ -61,20 +62,11 @@ function install(log) {
  * service that starts at once on port 6379. The tests want the program alone, so the link is made here.
  */
 function installWithApt(log) {
-  const asRoot = rootPrefix();
-  if (!asRoot) {
-    log('redis: apt-get needs root, and sudo asks for a password');
-    return undefined;
-  }
-  // `env` hands the variables through sudo, which drops those of its caller.
-  const apt = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get'];
-  const installing = [...apt, 'install', '-y', '--no-install-recommends'];
-  run(log, [...apt, 'update']); // one unreachable repository of many does not matter: install decides
-  if (run(log, [...installing, 'redis-tools'])) {
+  if (aptGet(log, 'redis', 'redis-tools')) {
     const linked = linkServerProgram('/usr/bin/redis-check-rdb');
     if (linked) return linked;
   }
-  run(log, [...installing, 'redis-server']); // RUNLEVEL=1 keeps invoke-rc.d from starting the service
+  aptGet(log, 'redis', 'redis-server');
   return findRedisServer();
 }
 
@@ -89,41 +81,8 @@ function linkServerProgram(program) {
   return undefined;
 }
 
-/** The words to put before a command that needs root; `undefined` where root is out of reach. */
-function rootPrefix() {
-  if (process.getuid?.() === 0) return [];
-  const sudo = onPath('sudo');
-  const passwordless = sudo && spawnSync(sudo, ['-n', 'true'], { stdio: 'ignore' }).status === 0;
-  return passwordless ? [sudo, '-n'] : undefined;
-}
-
-function run(log, [command, ...args]) {
-  log(`redis: ${[command, ...args].join(' ')}`);
-  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  if (status === 0) return true;
-  log(`redis: that failed (${error ? error.message : `exit code ${status}`})`);
-  return false;
-}
-
 function versionOf(program) {
   const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   if (status !== 0) return undefined;
   return /(?:Redis|Valkey) server v=\S+/i.exec(stdout)?.[0] ?? /v=\S+/.exec(stdout)?.[0];
-}
-
-function onPath(name) {
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const found = folder && executable(join(folder, name));
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function executable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? path : undefined;
-  } catch {
-    return undefined;
-  }
 }

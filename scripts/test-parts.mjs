@@ -7,6 +7,7 @@
  *   which some are dead, far or silent), and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/` and the demo
+ * - `browser`: what needs a browser (`test/browser/`)
  * - `all`: every spec, for `npm test -- test/queue`
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -17,13 +18,14 @@ const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const SPEC = /\.spec\.ts$/;
 const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
+const BROWSER = /^test\/browser\//;
 const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
-const isMain = (spec) => !SAMPLE.test(spec) && !LONG.test(spec);
+const isMain = (spec) => ![SAMPLE, BROWSER, LONG].some((other) => other.test(spec));
 const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
 
 const BELONGS = {
@@ -32,6 +34,7 @@ const BELONGS = {
   soak: (spec) => LONG.test(spec) || importsOf(spec).has(HAS_SHARE),
   hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),
+  browser: (spec) => BROWSER.test(spec),
   all: () => true,
 };
 

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureChromium } from './chromium.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 import { PARTS } from './test-parts.mjs';
 
@@ -36,6 +37,7 @@ function readArguments(args) {
     // A property has one time limit, however many inputs it is tried with.
     forJest.unshift('--testTimeout=7200000', '--maxWorkers=2');
   }
+  if (env.HOLDFAST_PART === 'browser') env.CHROMIUM_BIN = ensureChromium();
   // They compute, and wait for nothing: more of them at once take longer.
   if (env.HOLDFAST_PART === 'unit') forJest.unshift('--maxWorkers=3');
   // A few specs reach fewer lines than all of them.

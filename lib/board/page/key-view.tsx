@@ -121,9 +121,11 @@ function WaiterItem({ instance, isSilent, since, keys, callers = [] }: Waiter) {
   return (
     <li>
       <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
-      <span>
-        for <Since at={since} />
-      </span>
+      {callers.length === 0 && (
+        <span>
+          for <Since at={since} />
+        </span>
+      )}
       {keys !== undefined && <span class="quiet">wants {keys.join(', ')}</span>}
       {callers.length > 0 && (
         <ul>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Row } from './answers.js';
-import { KeyLink, Tag, Who } from './parts.js';
+import { KeyLink, Silence, Tag, Who } from './parts.js';
 import { Since } from './time.js';
 
 const startOf = ({ since }: Row): number => (since === undefined ? Infinity : Date.parse(since));
@@ -22,7 +22,13 @@ const ORDERS = {
 
 type Order = keyof typeof ORDERS;
 
-export function LocksTable({ rows }: { readonly rows: readonly Row[] }) {
+interface TableProps {
+  readonly rows: readonly Row[];
+  /** The instances that did not answer just now. */
+  readonly mute: ReadonlySet<string>;
+}
+
+export function LocksTable({ rows, mute }: TableProps) {
   const [order, setOrder] = useState<Order>('waiting');
   const sorted = [...rows].sort(ORDERS[order].compare);
   const header = (name: Order, className?: string) => (
@@ -52,14 +58,14 @@ export function LocksTable({ rows }: { readonly rows: readonly Row[] }) {
       </thead>
       <tbody role="rowgroup">
         {sorted.map((row) => (
-          <LockRow key={row.key} row={row} />
+          <LockRow key={row.key} row={row} isMute={mute.has(row.instance?.id ?? '')} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function LockRow({ row }: { readonly row: Row }) {
+function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean }) {
   const { key, state, mode, once, holders, instance, since, waiting } = row;
   const isHeld = state === 'held';
   return (
@@ -72,7 +78,7 @@ function LockRow({ row }: { readonly row: Row }) {
       <td role="cell">
         {isHeld ? <Who of={instance} /> : <span class="quiet">nobody</span>}
         {holders > 1 && <span class="quiet"> and {holders - 1} more</span>}
-        {instance?.isSilent && <Tag bad>silent</Tag>}
+        {instance && <Silence of={instance} isMute={isMute} />}
       </td>
       <td role="cell">{isHeld ? <Since at={since} /> : <span class="quiet">–</span>}</td>
       <td role="cell" class="number">

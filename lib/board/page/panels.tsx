@@ -1,6 +1,6 @@
 import type { Instance, Node, Snapshot } from './answers.js';
 import { releaseAllOf, type Ask } from './deed.js';
-import { count, KeyLink, Panel, Tag, Who, whoOf } from './parts.js';
+import { count, KeyLink, muteIn, Panel, Silence, Tag, Who, whoOf } from './parts.js';
 import { duration, now, span } from './time.js';
 
 export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
@@ -27,8 +27,8 @@ export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
 }
 
 export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; readonly ask: Ask }) {
-  const { instances = [], hot } = snapshot;
-  const mute = new Set(hot?.silent.map(({ id }) => id));
+  const { instances = [] } = snapshot;
+  const mute = muteIn(snapshot);
   return (
     <Panel id="instances" title="Instances" note={String(instances.length)}>
       {instances.length === 0 ? (
@@ -52,12 +52,11 @@ interface InstanceProps {
 }
 
 function InstanceItem({ of, isMute, ask }: InstanceProps) {
-  const silence = of.isSilent ? 'silent' : 'no answer';
   return (
     <li>
       <div class="bar">
         <span>
-          <Who of={of} /> {(of.isSilent || isMute) && <Tag bad>{silence}</Tag>}
+          <Who of={of} /> <Silence of={of} isMute={isMute} />
         </span>
         {(of.isSilent || isMute) && (
           <button

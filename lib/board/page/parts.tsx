@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { hrefOfKey } from './address.js';
-import type { Instance, Origin } from './answers.js';
+import type { Instance, Origin, Snapshot } from './answers.js';
 
 /** An application on a host, by its process. */
 export function Who({ of }: { readonly of: Instance | undefined }) {
@@ -14,6 +14,18 @@ export function Who({ of }: { readonly of: Instance | undefined }) {
       </span>
     </span>
   );
+}
+
+interface SilenceProps {
+  readonly of: Instance;
+  /** It did not answer just now. */
+  readonly isMute: boolean;
+}
+
+/** Whether an instance is frozen, cut off or dead, as far as anybody can tell. */
+export function Silence({ of, isMute }: SilenceProps) {
+  if (of.isSilent) return <Tag bad>silent</Tag>;
+  return isMute ? <Tag bad>no answer</Tag> : null;
 }
 
 export const whoOf = ({ application, host, pid }: Instance): string =>
@@ -54,6 +66,10 @@ export function Panel({ id, title, note, actions, children }: PanelProps) {
     </section>
   );
 }
+
+/** The ids of those who did not answer just now. */
+export const muteIn = ({ hot }: Snapshot): ReadonlySet<string> =>
+  new Set(hot?.silent.map(({ id }) => id));
 
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number} ${number === 1 ? one : many}`;
