@@ -52,7 +52,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
     mode: modeOf(first),
     ...known({
       instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
-      since: dateOf(first.sinceMs),
+      since: dateOf(sinceOf(first)),
     }),
     remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
   };
@@ -102,13 +102,13 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
 }
 
 function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowledge): HolderInfo {
-  const { token, remainingMs, sinceMs } = holder;
+  const { token, remainingMs } = holder;
   const maker = makerOf(holder, instances);
   const hold = answers.get(maker?.id ?? '')?.holds?.find(({ tail }) => tail === tailOf(token));
   return {
     ...known({
       instance: instanceOf(maker, wallMs),
-      since: dateOf(hold === undefined ? sinceMs : wallMs - hold.heldMs),
+      since: dateOf(hold === undefined ? sinceOf(holder) : wallMs - hold.heldMs),
       fencingToken: hold?.fencingToken,
     }),
     isForeign: !isOwnerToken(token),
@@ -169,6 +169,10 @@ const instanceOf = (found: FoundInstance | undefined, wallMs: number): InstanceI
   found && infoOf(found, wallMs);
 
 const modeOf = ({ token }: FoundHolder): LockMode => holdModeOf(token);
+
+/** What the last fencing token tells of a lock that has none is when somebody else got the key, before. */
+const sinceOf = ({ token, sinceMs }: FoundHolder): number | undefined =>
+  isOwnerToken(token) ? sinceMs : undefined;
 
 const dateOf = (ms: number | undefined): Date | undefined =>
   ms === undefined ? undefined : new Date(ms);
