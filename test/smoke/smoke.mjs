@@ -28,8 +28,8 @@ const CLASSIC = {
   outDir: 'classic',
 };
 
-/** Packed: what an installation has to fetch. Telemetry and its entries are 9 kB of it. */
-const MOST_KB = 160;
+/** Packed: what an installation has to fetch. Telemetry and its entries are 9 kB of it, the page of the board 19 kB. */
+const MOST_KB = 200;
 
 const RUN_LIMIT_MS = 30_000;
 
