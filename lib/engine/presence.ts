@@ -7,7 +7,8 @@ import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { AdminStore, FoundInstance } from '../store/admin-store.js';
 import { tailOf } from '../store/owner-token.js';
-import type { Scheduler, Task } from '../time/scheduler.js';
+import type { CancelTimer } from '../time/clock.js';
+import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import {
   parseMessage,
@@ -61,7 +62,7 @@ export class Presence {
   readonly #startedAtMs: number;
   /** By the id of the question. */
   readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
-  #task: Task | undefined;
+  #cancelNext: CancelTimer | undefined;
   #isStarted = false;
   /** A shutdown may come before the store has answered for the first time. */
   #isClosed = false;
@@ -88,7 +89,7 @@ export class Presence {
   /** Resolves when the store knows, or did not answer: then the record expires. */
   async stop(): Promise<void> {
     this.#isClosed = true;
-    this.#task?.cancel();
+    this.#cancelNext?.();
     this.#stopListening?.();
     if (!this.#isStarted) return;
     this.#isStarted = false;
@@ -160,9 +161,9 @@ export class Presence {
     void this.#reportNow(machine).finally(() => {
       this.#isReporting = false;
       if (!this.#isStarted) return;
-      this.#task = this.#deps.scheduler.schedule(REPORT_MS, () => {
-        this.#report(machine);
-      });
+      const { runtime } = this.#deps.scheduler;
+      // A program that does nothing else any more may end.
+      this.#cancelNext = runtime.setTimer(() => this.#report(machine), REPORT_MS, 'background');
     });
   }
 

@@ -9,8 +9,8 @@ export type CancelTimer = () => void;
 /** Where the library has time from; tests give one of their own. With chance and ids it is a `Runtime`. */
 export interface Clock {
   now(): Instant;
-  /** Calls back once, after `delayMs` of any length. */
-  setTimer(callback: () => void, delayMs: number): CancelTimer;
+  /** Calls back once, after `delayMs` of any length. One in the `'background'` does not keep the process running. */
+  setTimer(callback: () => void, delayMs: number, where?: 'background'): CancelTimer;
 }
 
 /** Node keeps delays in a signed 32-bit integer; a longer one fires at once. */
@@ -18,7 +18,7 @@ const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => ({ monotonicMs: performance.now(), wallMs: Date.now() }),
-  setTimer(callback, delayMs) {
+  setTimer(callback, delayMs, where) {
     let timer: NodeJS.Timeout;
     const arm = (leftMs: number): void => {
       const stepMs = Math.min(leftMs, LONGEST_DELAY_MS);
@@ -26,6 +26,7 @@ export const systemClock: Clock = {
         if (leftMs > stepMs) arm(leftMs - stepMs);
         else callback();
       }, stepMs);
+      if (where === 'background') timer.unref();
     };
     arm(Math.max(0, delayMs));
     return () => {
