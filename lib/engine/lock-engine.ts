@@ -211,11 +211,11 @@ export class LockEngine {
   ): Promise<boolean> {
     const intervention = checkedIntervention(request);
     const name = this.checked(() => checkKey(key));
-    const wasHeld = await this.#parts.interventions.tellHoldersOf(name, intervention);
+    if (await this.#parts.interventions.endHoldersOf(name, intervention)) return true;
+    // What is left: votes on a minority of masters, or a key that could not be looked at.
     const outcome = await this.#parts.store.forceRelease(name);
     if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
-    // A holder that was told gives the key back by itself.
-    return wasHeld || outcome.status === 'released';
+    return outcome.status === 'released';
   }
 
   /**
