@@ -105,7 +105,9 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
 function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowledge): HolderInfo {
   const { token, remainingMs } = holder;
   const maker = makerOf(holder, instances);
-  const hold = answers.get(maker?.id ?? '')?.holds?.find(({ tail }) => tail === tailOf(token));
+  const hold = answers.get(maker?.id ?? '')?.holds?.find(isOf(token));
+  // What a frozen or dead one said of it before.
+  const recorded = hold ?? maker?.holds?.find(isOf(token));
   return {
     ...known({
       instance: instanceOf(maker, wallMs),
@@ -114,10 +116,15 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     }),
     isForeign: !isOwnerToken(token),
     remainingMs,
-    ...(hold && originOf(hold)),
+    ...(recorded && originOf(recorded)),
     isSilent: maker !== undefined && !answers.has(maker.id),
   };
 }
+
+const isOf =
+  (token: string) =>
+  ({ tail }: { readonly tail: string }): boolean =>
+    tail === tailOf(token);
 
 /** A process may have several places at a key, for callers that want different things: what it says of them stands at the first. */
 function waitersIn(

@@ -1,4 +1,4 @@
-/** One `LockService` of one process, as it describes itself to the store every 15 s. */
+/** One `LockService` of one process, as it describes itself to the store every 5 s. */
 export interface InstanceInfo {
   /** Random, of this start of the service; it is part of every owner token that the service makes. */
   readonly id: string;
@@ -14,7 +14,7 @@ export interface InstanceInfo {
   readonly startedAt: Date;
   /** When it last described itself, by the clock of the store. */
   readonly seenAt: Date;
-  /** It has missed two of its reports: it is frozen, cut off or dead. */
+  /** It has not described itself for 15 s: it is frozen, cut off or dead. */
   readonly isSilent: boolean;
   /** Whether messages reach it. One that may not subscribe cannot be asked, and hears of a forced release at its next renewal. */
   readonly isListening: boolean;
@@ -40,7 +40,7 @@ export interface HolderInfo extends CallOrigin {
   /** Milliseconds until the lease ends if it is not renewed; `Infinity` without TTL. */
   readonly remainingMs: number;
   readonly fencingToken?: number;
-  /** The instance was asked and did not answer within 250 ms: what only it knows is missing. */
+  /** The instance was asked and did not answer within 250 ms: of where the lock was asked for, its last report tells, if anything. */
   readonly isSilent: boolean;
 }
 

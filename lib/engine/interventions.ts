@@ -58,6 +58,33 @@ export class Interventions {
   /** By their tokens, so that nobody is hit who got a key after it was looked at. Rejects for an outage. */
   async release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
     await this.#tell(found, intervention);
+    await this.#end(found);
+  }
+
+  /**
+   * Ends the leases of those who hold a key now; whether there are any. Not whoever's it is by then: a holder that was told gives the key to
+   * the next in line at once. Who cannot be told learns of it at the next renewal.
+   */
+  async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
+    const found = await this.#holdersOf(key);
+    if (found.length === 0) return false;
+    // Perhaps the names of instances must not be read. Their leases end all the same.
+    await this.#tell(found, intervention).catch(() => undefined);
+    await this.#end(found);
+    return true;
+  }
+
+  async #holdersOf(key: string): Promise<readonly FoundKey[]> {
+    try {
+      const found = (await this.#store.admin?.look([key])) ?? [];
+      return found.filter(({ holders }) => holders.length > 0);
+    } catch {
+      // An outage, or not allowed: the release that follows says so where it matters.
+      return [];
+    }
+  }
+
+  async #end(found: readonly FoundKey[]): Promise<void> {
     for (const { key, holders, fencingToken } of found) {
       for (const { token, remainingMs } of holders) {
         const ttlMs = Math.min(remainingMs, LONGEST_MS);
@@ -80,18 +107,6 @@ export class Interventions {
       return found?.holders.some((holder) => holder.token === token) ?? false;
     } catch {
       return true;
-    }
-  }
-
-  /** Tells those who hold a key now; whether there are any. Who cannot be told learns of it at the next renewal. */
-  async tellHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
-    try {
-      const found = (await this.#store.admin?.look([key])) ?? [];
-      await this.#tell(found, intervention);
-      return found.some(({ holders }) => holders.length > 0);
-    } catch {
-      // An outage, or not allowed: the release that follows says so where it matters.
-      return false;
     }
   }
 

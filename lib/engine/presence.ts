@@ -5,7 +5,7 @@ import type { LeaseOptions } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
-import type { AdminStore, FoundInstance } from '../store/admin-store.js';
+import type { AdminStore, FoundInstance, RecordedHold } from '../store/admin-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -18,13 +18,13 @@ import {
   type Question,
 } from './messages.js';
 
-const REPORT_MS = 15_000;
+const REPORT_MS = 5_000;
 
 /** A record outlives its instance for so long, or for two TTLs where that is longer. */
 const LIFE_MS = 3_600_000;
 
-/** Who has missed two reports. */
-const SILENT_AFTER_MS = 2 * REPORT_MS + 5_000;
+/** Who has missed three reports. */
+const SILENT_AFTER_MS = 3 * REPORT_MS;
 
 /** So long an answer is waited for. */
 const ANSWER_MS = 250;
@@ -33,6 +33,9 @@ const ANSWER_MS = 250;
 const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
+
+/** Of the locks that it holds, a record names so many: one that is held for long may be held by a process that will be frozen. */
+const MOST_RECORDED = 20;
 
 /** Redis' own code for a right that is missing. */
 const FORBIDDEN = /^NOPERM\b/;
@@ -54,7 +57,7 @@ export const isSilent = ({ seenMsAgo }: FoundInstance): boolean => seenMsAgo > S
 
 /**
  * Says in the store who this service is, answers what operators ask it, and hears what they do to its locks. Nothing of it is in the way
- * of a lock: it is written every 15 s, and what fails is tried again then.
+ * of a lock: it is written every 5 s, and what fails is tried again then.
  */
 export class Presence {
   readonly id: string;
@@ -182,9 +185,10 @@ export class Presence {
   }
 
   async #write(machine: Machine): Promise<void> {
-    const { store, service, ttlMs, log } = this.#deps;
+    const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
-    const record = { id: this.id, ...machine, service, startedAtMs, address };
+    const holds = keeper.held.slice(0, MOST_RECORDED).map(holdOf);
+    const record = { id: this.id, ...machine, service, startedAtMs, address, holds };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
     if (this.#hasWarned) log.warn('Operators can see again who this instance is.');
     this.#hasWarned = false;
@@ -225,8 +229,7 @@ export class Presence {
     const holds = keeper.held
       .filter((lease) => lease.keys.includes(key))
       .map((lease: Lease) => ({
-        ...callFacts(lease.options),
-        tail: tailOf(lease.token),
+        ...holdOf(lease),
         heldMs: lease.heldForMs(now),
         fencingToken: lease.fencingToken,
       }));
@@ -254,6 +257,11 @@ function whyUnseen(error: unknown): readonly [string, string] | undefined {
     ]
   );
 }
+
+const holdOf = ({ options, token }: Lease): RecordedHold => ({
+  ...callFacts(options),
+  tail: tailOf(token),
+});
 
 const callFacts = ({ origin, site }: LeaseOptions): CallFacts => ({
   method: origin?.method,

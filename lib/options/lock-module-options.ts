@@ -206,7 +206,7 @@ const MODULE = {
   shutdownTimeout: withDefault(timerDuration(), '10s'),
   /**
    * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
-   * and host and process id. Written when the service opens, and every 15 s. `false`: nothing, and nobody can ask it anything.
+   * and host and process id. Written when the service opens, and every 5 s. `false`: nothing, and nobody can ask it anything.
    *
    * @defaultValue from the environment of `npm`
    */

@@ -1,3 +1,12 @@
+/** What an instance says of one lock that it holds, in case that it cannot be asked later. */
+export interface RecordedHold {
+  /** Of the owner token: enough to tell it from others. */
+  readonly tail: string;
+  readonly method?: string | undefined;
+  readonly template?: string | undefined;
+  readonly place?: string | undefined;
+}
+
 /** One lock service of one process, as it describes itself. */
 export interface InstanceRecord {
   /** Random, of this start of the service; it is part of every owner token that the service makes. */
@@ -11,6 +20,8 @@ export interface InstanceRecord {
   readonly startedAtMs: number;
   /** Where messages reach it; missing where it hears none. */
   readonly address?: string | undefined;
+  /** Those that it has held longest. */
+  readonly holds?: readonly RecordedHold[] | undefined;
 }
 
 /** A record that was found in the store. */

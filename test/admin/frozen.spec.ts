@@ -57,12 +57,25 @@ describe.each([
     return { child, admin, waits };
   }
 
+  /** An instance tells of its locks every 5 s, in case that it cannot be asked later. */
+  const isReported = (key: string, of: number): Promise<unknown> =>
+    eventually(
+      async () => {
+        const token = String(await servers[of - 1]!.command('GET', `lock:${key}`));
+        const [, id = ''] = /^holdfast:([\w-]+)\./.exec(token) ?? [];
+        const record = await servers[of - 1]!.command('GET', `lock:{instances}:${id}`);
+        return String(record).includes('holder-process');
+      },
+      { withinMs: 20_000 },
+    );
+
   const holder = async (admin: LockAdmin, key: string): Promise<HolderInfo | undefined> =>
     (await admin.describe(key)).holders[0];
 
   it('is named while it is frozen; after a forced release the next one works, and it learns who did it as soon as it runs again', async () => {
     const key = `report:${String(masters)}`;
     const { child, admin, waits } = await staged(key);
+    await isReported(key, masters);
     process.kill(child.pid, 'SIGSTOP');
     const { holders, silent } = await eventually(async () => {
       const found = await admin.describe(key);
@@ -70,7 +83,8 @@ describe.each([
     });
     const instance = { application: 'reports', host: hostname(), pid: child.pid };
     expect(silent).toMatchObject([instance]);
-    expect(holders).toMatchObject([{ instance, isSilent: true, isForeign: false }]);
+    const place = expect.stringContaining('holder-process');
+    expect(holders).toMatchObject([{ instance, place, isSilent: true, isForeign: false }]);
     expect(holders[0]!.since!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     expect(await admin.release(key, STUCK)).toBe(true);
     await Promise.all(waits.map(async (wait) => (await wait).release()));

@@ -1,5 +1,11 @@
 import type { Unavailable } from '../../lock-store.js';
-import type { FoundHolder, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
+import type {
+  FoundHolder,
+  FoundInstance,
+  FoundKey,
+  InstanceRecord,
+  RecordedHold,
+} from '../../admin-store.js';
 import { MARK } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
@@ -243,8 +249,16 @@ function recordIn(
   result: CommandResult | undefined,
 ): Partial<InstanceRecord & { readonly lifeMs: number }> | undefined {
   try {
-    return JSON.parse(String(valueOf(result))) as Partial<InstanceRecord & { lifeMs: number }>;
+    const record = JSON.parse(String(valueOf(result))) as Partial<
+      InstanceRecord & { lifeMs: number }
+    >;
+    const { holds } = record;
+    return Array.isArray(holds) && holds.every(isHold) ? record : { ...record, holds: undefined };
   } catch {
     return undefined;
   }
 }
+
+/** Whoever may write to the store can write anything. */
+const isHold = (hold: unknown): boolean =>
+  typeof hold === 'object' && hold !== null && typeof (hold as RecordedHold).tail === 'string';
