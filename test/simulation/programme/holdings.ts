@@ -77,11 +77,12 @@ export class Holdings {
   #watch(holding: Holding): void {
     const { process, lock, ask } = holding;
     const leftMs = Math.max(0, lock.remainingMs) / process.clock.rate;
-    const lateMs = process.clock.wasDisturbed ? UNNOTICED_MS : LATE_MS;
-    this.#world.in((leftMs + lateMs) * 1_000, () => {
+    const { clock } = process;
+    const allowedMs = (): number => (clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS);
+    this.#world.in((leftMs + allowedMs()) * 1_000, () => {
       if (!this.#all.has(holding) || process.isDead || lock.signal.aborted) return;
-      const allowedMs = process.clock.wasDisturbed ? UNNOTICED_MS : LATE_MS;
-      if (allowedMs <= lateMs && process.hasRunForMs >= lateMs && !lock.isHeld) {
+      const hadTime = Math.min(process.hasRunForMs, clock.undisturbedForMs) >= allowedMs();
+      if (hadTime && !lock.isHeld) {
         this.#history.record({ type: 'overdue', client: process.name, ask });
         return;
       }

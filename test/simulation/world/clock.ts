@@ -15,8 +15,8 @@ const EPOCH_US = Date.UTC(2030, 0, 1) * 1_000;
 export class SimClock {
   readonly #world: World;
   readonly rate: number;
-  /** Its two ways to tell the time have said different things. */
-  wasDisturbed = false;
+  /** Its two ways to tell the time have said different things, most recently then, in µs of the true time. */
+  #disturbedAtUs: number | undefined;
   #wallUs: number;
   #stoppedUs = 0;
   #stoppedAtUs: number | undefined;
@@ -38,20 +38,28 @@ export class SimClock {
     return (nowUs - this.#stoppedUs) * this.rate;
   }
 
+  /** For how long its two ways to tell the time have agreed on how it passes; `Infinity`: always. */
+  get undisturbedForMs(): number {
+    return this.#disturbedAtUs === undefined
+      ? Infinity
+      : (this.#world.nowUs - this.#disturbedAtUs) / 1_000;
+  }
+
   /** Somebody sets it, forward or back. */
   step(byMs: number): void {
-    this.wasDisturbed = true;
+    this.#disturbedAtUs = this.#world.nowUs;
     this.#wallUs += byMs * 1_000;
   }
 
   /** The machine falls asleep. */
   stopMonotonic(): void {
-    this.wasDisturbed = true;
+    this.#disturbedAtUs = this.#world.nowUs;
     this.#stoppedAtUs ??= this.#world.nowUs;
   }
 
   startMonotonic(): void {
     if (this.#stoppedAtUs === undefined) return;
+    this.#disturbedAtUs = this.#world.nowUs;
     this.#stoppedUs += this.#world.nowUs - this.#stoppedAtUs;
     this.#stoppedAtUs = undefined;
   }
