@@ -36,6 +36,9 @@ const LOOKED_AT_ONCE = 100;
 const MOST_AUDITED = 20;
 const MOST_NOTES = 1_000;
 
+/** Among so many of the last ones a description looks for those of its key: a page asks every second. */
+const LATEST_NOTES = 200;
+
 const NO_ANSWERS: Knowledge['answers'] = new Map();
 
 /**
@@ -85,7 +88,7 @@ export class LockAdmin {
   async describe(key: string): Promise<LockDescription> {
     const found = await this.#look(key);
     const [instances, notes] = await this.#shown(
-      Promise.all([this.#store.instances(), this.#audited()]),
+      Promise.all([this.#store.instances(), this.#audited(LATEST_NOTES)]),
     );
     const concerned = concernedBy(found, instances);
     const answers = await this.#presence.ask(concerned, { about: 'key', key });
@@ -156,7 +159,7 @@ export class LockAdmin {
 
   /** What operators did, the newest first. The last 1,000 entries are kept. */
   async audit(limit = 100): Promise<readonly AuditEntry[]> {
-    return (await this.#shown(this.#audited())).slice(0, limit);
+    return (await this.#shown(this.#audited(MOST_NOTES))).slice(0, limit);
   }
 
   /** Each key once, with what is there of it. */
@@ -200,8 +203,8 @@ export class LockAdmin {
     await this.#shown(this.#store.note(note));
   }
 
-  async #audited(): Promise<readonly AuditEntry[]> {
-    const notes = await this.#store.notes(MOST_NOTES);
+  async #audited(count: number): Promise<readonly AuditEntry[]> {
+    const notes = await this.#store.notes(count);
     return notes
       .flatMap((note) => auditEntryIn(note) ?? [])
       .sort((a, b) => b.at.getTime() - a.at.getTime());

@@ -46,6 +46,8 @@ export class LeaseKeeper {
   /** Releases that somebody waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
+  /** On their way back to the store; an operator may have ended them meanwhile. */
+  readonly #givenBack = new Map<Lease, Intervention | undefined>();
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
@@ -163,6 +165,8 @@ export class LeaseKeeper {
   endByForce(tokens: readonly string[], intervention: Intervention): void {
     for (const lease of this.#leases.all)
       if (tokens.includes(lease.token)) this.#lose(lease, 'force-released', intervention);
+    for (const lease of this.#givenBack.keys())
+      if (tokens.includes(lease.token)) this.#givenBack.set(lease, intervention);
   }
 
   /** Ends all leases, at once: their holders are told, and the store is. */
@@ -217,6 +221,7 @@ export class LeaseKeeper {
     const { keys, longestTtlMs: ttlMs } = lease;
     const { store, events } = this.#deps;
     const { service } = events;
+    this.#givenBack.set(lease, undefined);
     let outcome = await askForRelease(store, lease, service, heldMs);
     // What never left this process was waited for by the store as long as it may.
     if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
@@ -224,6 +229,8 @@ export class LeaseKeeper {
       // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
       if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
     }
+    const intervention = this.#givenBack.get(lease);
+    this.#givenBack.delete(lease);
     this.#successors?.wake(keys);
     if (outcome.status === 'released') {
       this.#released(lease, heldMs);
@@ -231,8 +238,9 @@ export class LeaseKeeper {
     }
     if (outcome.status === 'not-held') {
       // Lost before, only nobody had noticed.
-      lease.lose('released-elsewhere');
-      this.#reportLoss(lease, 'released-elsewhere');
+      const reason = intervention === undefined ? 'released-elsewhere' : 'force-released';
+      lease.lose(reason, intervention);
+      this.#reportLoss(lease, reason);
       return false;
     }
     this.discard(lease, ttlMs, lease.keepMs);

@@ -53,10 +53,10 @@ function drawOperation(random: Random, features: Features): Operation {
   };
 }
 
-/** Who does not wait in a crowd asks again later, or would be done before anything happens. */
+/** Who does not wait in a crowd asks again long after the others, or all would be done before anything happens. */
 function drawPause(random: Random, { crowds, nobodyWaits, lengthMs }: Features): number {
   if (!crowds) return random.pick([0, 0, 1, 20, lengthMs / 10]);
-  return nobodyWaits ? random.pick([0, 1, 20, lengthMs / 10, lengthMs / 5]) : 0;
+  return nobodyWaits ? random.pick([0, lengthMs / 2, lengthMs]) : 0;
 }
 
 /** How long it is held, and whether it is. */

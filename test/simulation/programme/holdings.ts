@@ -78,10 +78,10 @@ export class Holdings {
     const { process, lock, ask } = holding;
     const leftMs = Math.max(0, lock.remainingMs) / process.clock.rate;
     const { clock } = process;
-    const lateMs = clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS;
-    this.#world.in((leftMs + lateMs) * 1_000, () => {
+    const allowedMs = (): number => (clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS);
+    this.#world.in((leftMs + allowedMs()) * 1_000, () => {
       if (!this.#all.has(holding) || process.isDead || lock.signal.aborted) return;
-      const hadTime = process.hasRunForMs >= lateMs && clock.undisturbedForMs >= lateMs;
+      const hadTime = Math.min(process.hasRunForMs, clock.undisturbedForMs) >= allowedMs();
       if (hadTime && !lock.isHeld) {
         this.#history.record({ type: 'overdue', client: process.name, ask });
         return;
