@@ -27,7 +27,7 @@ async function later({ args, retryAfterMs }: LockedContext): Promise<never> {
 
 @Processor(QUEUE, { concurrency: 2 })
 class PayoutProcessor extends WorkerHost {
-  @WithLock('payout:<job.data.account>', { ttl: '1s', onLocked: later })
+  @WithLock('payout:<job.data.account>', { ttl: '4s', onLocked: later })
   async process(job: Job<Payout>, _token?: string): Promise<string> {
     busy += 1;
     most = Math.max(most, busy);

@@ -15,7 +15,12 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import {
+  MessageBody,
+  SubscribeMessage,
+  WebSocketGateway,
+  type OnGatewayDisconnect,
+} from '@nestjs/websockets';
 import {
   LockError,
   LockErrorFilter,
@@ -95,8 +100,20 @@ class RetryingGateway {
 
 /** As most are written: nothing of ours is said of it. */
 @WebSocketGateway()
-class PlainGateway {
+class PlainGateway implements OnGatewayDisconnect {
   constructor(private readonly locks: LockService) {}
+
+  handleDisconnect(): void {
+    notes.push('gone');
+  }
+
+  @SubscribeMessage('in line')
+  @UseGuards(Noting)
+  @WithLock('order:<order.id>', { wait: '20s' })
+  async inLine(@MessageBody() order: Order): Promise<string> {
+    notes.push(`began ${order.id}`);
+    return 'done';
+  }
 
   @SubscribeMessage('keys')
   @WithLock(['order:<0>', 'raw:<body.id>'])

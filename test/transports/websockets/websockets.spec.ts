@@ -32,6 +32,27 @@ const LOSS = {
   cause: { pattern: 'work' },
 };
 
+/** A client that stands in line and leaves: its call does not begin. */
+async function expectToLeaveTheLine(
+  app: ChildApplication,
+  id: string,
+  { ask, leave }: { readonly ask: () => void; readonly leave: () => void },
+): Promise<void> {
+  const notes = async (): Promise<readonly string[]> =>
+    (await app.ask('notes')) as readonly string[];
+  await app.ask('hold', `order:${id}`);
+  const before = (await notes()).length;
+  ask();
+  await eventually(async () => (await notes()).length > before);
+  leave();
+  await eventually(async () => (await notes()).includes('gone'));
+  await app.ask('release', `order:${id}`);
+  // Whoever still stood in line would come before this.
+  await app.ask('hold', `order:${id}`);
+  expect(await notes()).not.toContain(`began ${id}`);
+  await app.ask('release', `order:${id}`);
+}
+
 describe('a gateway of socket.io', () => {
   let app: ChildApplication;
   let socket: Socket;
@@ -89,6 +110,16 @@ describe('a gateway of socket.io', () => {
     expect(await app.ask('notes')).toEqual([...before, 'asked']);
   });
 
+  it('takes a client that disconnects out of the line', async () => {
+    const leaving = io(app.url, { transports: ['websocket'], forceNew: true });
+    await until(leaving, 'connect');
+    await expectToLeaveTheLine(app, 'left', {
+      ask: () => leaving.emit('in line', { id: 'left' }),
+      leave: () => leaving.disconnect(),
+    });
+    expect(await socket.emitWithAck('in line', { id: 'kept' })).toBe('done');
+  });
+
   it('acknowledges nothing before an interceptor has given up', async () => {
     await app.ask('hold', `order:${ORDER.id}`);
     const acknowledgement: Promise<unknown> = socket.emitWithAck('retried', ORDER);
@@ -140,6 +171,15 @@ describe('a gateway of ws', () => {
     expect(await app.losing(`order:${ORDER.id}`, () => ask('work'))).toEqual({
       event: 'exception',
       data: LOSS,
+    });
+  });
+
+  it('takes a client whose connection is cut out of the line', async () => {
+    const leaving = new WebSocket(app.url.replace('http', 'ws'));
+    await until(leaving, 'open');
+    await expectToLeaveTheLine(app, 'left', {
+      ask: () => leaving.send(JSON.stringify({ event: 'in line', data: { id: 'left' } })),
+      leave: () => leaving.terminate(),
     });
   });
 
