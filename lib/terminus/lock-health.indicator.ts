@@ -7,6 +7,16 @@ import { getLockServiceToken } from '../nest/tokens.js';
 import { healthMessage, isGranting } from './health-message.js';
 import { resolveHealthOptions, type LockHealthOptions } from './lock-health-options.js';
 
+type Facts = Record<string, unknown>;
+
+/** What both versions of Terminus have in common. */
+interface Session<Key extends string> {
+  up(facts: Facts): HealthIndicatorResult<Key>;
+  down(facts: Facts): HealthIndicatorResult<Key>;
+  /** From Terminus 12 on. */
+  degraded?(facts: Facts): HealthIndicatorResult<Key>;
+}
+
 /**
  * Tells `@nestjs/terminus` whether locks can be granted: `() => this.locks.check('locks')`. Provide it in the module of the health
  * controller, beside `imports: [TerminusModule]`.
@@ -42,7 +52,7 @@ export class LockHealthIndicator {
     options: LockHealthOptions = {},
   ): Promise<HealthIndicatorResult<Key>> {
     const { name, timeoutMs, details } = resolveHealthOptions(options);
-    const session = this.#indicators.check(key);
+    const session: Session<Key> = this.#indicators.check(key);
     const health = await this.#serviceNamed(name).healthWithin(timeoutMs);
     const { nodes, hasQuorum } = health;
     const message = healthMessage(health);
@@ -54,8 +64,7 @@ export class LockHealthIndicator {
     };
     if (!hasQuorum) return session.down(facts);
     if (message === undefined) return session.up(facts);
-    // Terminus 11 knows up and down.
-    return 'degraded' in session ? session.degraded(facts) : (session as Session<Key>).up(facts);
+    return session.degraded?.(facts) ?? session.up(facts);
   }
 
   #serviceNamed(name: string | symbol | undefined): LockService {
@@ -69,5 +78,3 @@ export class LockHealthIndicator {
     }
   }
 }
-
-type Session<Key extends string> = ReturnType<typeof HealthIndicatorService.prototype.check<Key>>;
