@@ -97,7 +97,14 @@ async function answerOf<T>(asked: Promise<T>): Promise<{ value?: T; problem?: st
 }
 
 /** What changes with every look, although nothing has happened. */
-const PASSING = new Set(['at', 'seenAt', 'remainingMs', 'latencyMs', 'clockOffsetMs', 'quarantinedForMs']);
+const PASSING = new Set([
+  'at',
+  'seenAt',
+  'remainingMs',
+  'latencyMs',
+  'clockOffsetMs',
+  'quarantinedForMs',
+]);
 
 /** Equal for snapshots that show the same. */
 export const contentOf = (snapshot: BoardSnapshot): string =>

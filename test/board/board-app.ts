@@ -7,6 +7,7 @@ interface Settings {
   readonly adapter: AdapterName;
   readonly board?: LockBoardOptions;
   readonly parts?: ModuleMetadata;
+  readonly forceCloseConnections?: boolean;
   readonly configure?: (app: INestApplication) => void;
 }
 
@@ -22,11 +23,12 @@ export const startBoard = ({
   adapter,
   board = { unguarded: true },
   parts = {},
+  forceCloseConnections = true,
   configure,
 }: Settings): Promise<HttpApp> =>
   startHttpApp(
     { ...parts, imports: [...(parts.imports ?? []), LockBoardModule.forRoot(board)] },
-    { adapter, ...(configure && { configure }) },
+    { adapter, forceCloseConnections, ...(configure && { configure }) },
   );
 
 /** The headers that the page sends with what it does. */

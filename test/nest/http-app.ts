@@ -41,6 +41,8 @@ interface Settings {
   readonly adapter?: AdapterName;
   /** Default: the memory store. */
   readonly options?: LockModuleOptions;
+  /** Whether a shutdown closes connections whose clients keep them. Default: `true`. */
+  readonly forceCloseConnections?: boolean;
   /** Runs before the application starts. */
   readonly configure?: (app: INestApplication) => void;
   /** How Nest tells dynamic modules apart. */
@@ -60,7 +62,13 @@ const open = new Set<INestApplication>();
 /** Starts an application of these parts and a `LockModule`. */
 export async function startHttpApp(
   metadata: ModuleMetadata,
-  { adapter = 'Express', options = { store: 'memory' }, configure, ...nest }: Settings = {},
+  {
+    adapter = 'Express',
+    options = { store: 'memory' },
+    configure,
+    forceCloseConnections = true,
+    ...nest
+  }: Settings = {},
 ): Promise<HttpApp> {
   const warnings: string[] = [];
   const record = (message: unknown): void => {
@@ -81,7 +89,7 @@ export async function startHttpApp(
     .compile();
   const app = module.createNestApplication(
     adapter === 'Express' ? new ExpressAdapter() : new FastifyAdapter(),
-    { forceCloseConnections: true },
+    { forceCloseConnections },
   );
   open.add(app);
   configure?.(app);
