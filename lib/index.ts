@@ -60,6 +60,7 @@ export type {
   TryAcquireOptions,
   TryRunOptions,
 } from './options/acquire-options.js';
+export type { Wait } from './options/checks.js';
 export type { Duration } from './options/duration.js';
 export type {
   HandoffOptions,

@@ -232,6 +232,15 @@ export class LockEngine {
     return section?.lock;
   }
 
+  /**
+   * In how many sections of this service, one nested in the other, the calling code holds a key now; 0 when it does not. A lock of
+   * `acquire` is no section and does not count.
+   */
+  holdCount(key: string): number {
+    const around = Section.current()?.enclosing(this) ?? [];
+    return around.filter((section) => section.holds(this, key)).length;
+  }
+
   /** Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that holds the key now. */
   assertHeld(key: string): void {
     for (const section of Section.current()?.enclosing(this) ?? []) {

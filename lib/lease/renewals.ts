@@ -42,6 +42,11 @@ export class Renewals {
     this.#plan(lease, delayMs - validSinceMs, now);
   }
 
+  /** Of a lease that is renewed no more: the next look at it is at its end. One that waits for an answer is planned when that comes. */
+  stop(lease: Lease): void {
+    if (lease.task !== undefined) this.#plan(lease, Infinity);
+  }
+
   /** Renews one lease now, for `ttlMs`. */
   async extend(lease: Lease, ttlMs: number): Promise<ExtendOutcome | undefined> {
     const [outcome] = await this.#send([lease], ttlMs);
@@ -57,7 +62,7 @@ export class Renewals {
   }
 
   #dueMs(lease: Lease, delayMs: number, now: Instant): number {
-    const isRenewed = lease.options.autoExtend && lease.renewing === undefined;
+    const isRenewed = lease.isRenewed && lease.renewing === undefined;
     // A timer counts the time of the monotonic clock, which stands still while the machine sleeps: the end may come before it.
     return Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
   }
@@ -76,8 +81,7 @@ export class Renewals {
         scheduler.runtime.afterInput(() => {
           if (!lease.isOver) lose(lease, reason);
         });
-    } else if (!lease.options.autoExtend || lease.renewing !== undefined)
-      this.#plan(lease, Infinity, now);
+    } else if (!lease.isRenewed || lease.renewing !== undefined) this.#plan(lease, Infinity, now);
     else {
       // No queueMicrotask: the fake timers of a test hold that back.
       if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());

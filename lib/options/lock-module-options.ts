@@ -12,6 +12,7 @@ import {
   tested,
   timerDuration,
   ttl,
+  wait,
   wholeDuration,
 } from './checks.js';
 import { lockStore, redisLocations } from './location.js';
@@ -143,11 +144,11 @@ const MODULE = {
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told.
+   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told. `'forever'`: without end.
    *
    * @defaultValue 10 s
    */
-  wait: withDefault(duration(), '10s'),
+  wait: withDefault(wait, '10s'),
   /**
    * Whether leases are renewed for as long as they are held.
    *
