@@ -1,3 +1,13 @@
+export { defineLock } from './nest/definitions/define-lock.js';
+export type { DefinedLock } from './nest/definitions/defined-lock.js';
+export type {
+  KeyArguments,
+  KeyParameters,
+  KeyValues,
+  LockDefinition,
+  LockKeyValue,
+  LockWork,
+} from './nest/definitions/definition.types.js';
 export type { LockedMethod } from './nest/methods/locked-method.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
 export type {
@@ -56,6 +66,7 @@ export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
 export { LockService } from './nest/lock.service.js';
 export type {
   AcquireOptions,
+  LockDefinitionOptions,
   RunOptions,
   TryAcquireOptions,
   TryRunOptions,

@@ -51,6 +51,7 @@ describe('the exports', () => {
       'RunOnce',
       'WithLock',
       'WorkExhaustedError',
+      'defineLock',
       'getLockServiceToken',
       'holdModeOf',
       'lockKey',

@@ -63,21 +63,16 @@ export class Granting {
     given: Keys,
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
+    origin?: LockOrigin,
   ): Promise<HeldLock> {
-    const keys = this.#canonical(given);
-    return isTraced()
-      ? this.#takeTraced(keys, options, site)
-      : this.#take({ keys, ...options, site });
+    const request = { keys: this.#canonical(given), ...options, site, origin };
+    return isTraced() ? this.#takeTraced(request, options) : this.#take(request);
   }
 
-  async #takeTraced(
-    keys: readonly string[],
-    options: ResolvedAcquireOptions,
-    site: CallSite | undefined,
-  ): Promise<HeldLock> {
-    const asked = { keys, options, origin: undefined };
-    const lock = await tracedCall(asked, this.#parts, (observed) =>
-      this.#take({ keys, ...options, site, observed }),
+  async #takeTraced(request: Request, options: ResolvedAcquireOptions): Promise<HeldLock> {
+    const { keys, origin } = request;
+    const lock = await tracedCall({ keys, options, origin }, this.#parts, (observed) =>
+      this.#take({ ...request, observed }),
     );
     lock.begun();
     return lock;

@@ -122,7 +122,7 @@ export class LockEngine {
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
-    return scope.run(work, this.#refuseStream);
+    return scope.run(work, this.refuseStream);
   }
 
   /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
@@ -148,7 +148,7 @@ export class LockEngine {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
     }
-    return { acquired: true, value: await scope.run(work, this.#refuseStream) };
+    return { acquired: true, value: await scope.run(work, this.refuseStream) };
   }
 
   /**
@@ -179,7 +179,7 @@ export class LockEngine {
       options,
       async (attempt) => {
         const value = await work(attempt);
-        this.#refuseStream(value, attempt.lock);
+        this.refuseStream(value, attempt.lock);
         return value;
       },
       (keys, lockOptions) => this.openScope(keys, lockOptions, { site }),
@@ -308,6 +308,16 @@ export class LockEngine {
     return this.#granting.open(keys, options, { ...origin, parent });
   }
 
+  /** @internal `acquire` for those who say themselves where the lock is asked for. */
+  acquireFrom(
+    keys: string | readonly string[],
+    options: RunOptions,
+    { origin, site }: Pick<ScopeOrigin, 'origin' | 'site'>,
+  ): Promise<Lock> {
+    const resolved = resolveAcquireOptions(options, this.#parts.options);
+    return this.#granting.acquire(keys, resolved, site, origin);
+  }
+
   /**
    * @internal Whether options fit those of the service.
    *
@@ -326,8 +336,8 @@ export class LockEngine {
     }
   }
 
-  /** A stream that the work returns would go on after the lock was given back. */
-  readonly #refuseStream = (value: unknown, lock: Lock): void => {
+  /** @internal A stream that the work returns would go on after the lock was given back. */
+  readonly refuseStream = (value: unknown, lock: Lock): void => {
     if (streamKindOf(value) === undefined) return;
     throw this.present(
       new LockReturnKindError(

@@ -105,6 +105,9 @@ export interface RunOptions extends OptionsOf<typeof RUN> {}
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
 
+/** Options of `defineLock`: of every lock that is taken by the definition. */
+export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'> {}
+
 const ONLY_OF_WORK = {
   reentrant: 'It is an option of run() and tryRun(): acquire() never goes through.',
 };
@@ -132,6 +135,18 @@ export const CALLS = {
     elsewhere: { ...OTHER_WORDS, ...doesNotWait('tryRun', 'run') },
   },
 } satisfies Record<string, Kind>;
+
+export const LOCK_DEFINITION = {
+  called: 'defineLock()',
+  options: without(ACQUIRE, 'signal'),
+  elsewhere: {
+    ...OTHER_WORDS,
+    signal: 'It belongs to a call: locks.use(definition).run(value, { signal }, work).',
+    reentrant: 'It belongs to a call: locks.use(definition).run(value, { reentrant }, work).',
+    instance:
+      "Use the service of that name: locks.use(definition). On a method: WithLock({ instance: 'jobs' }).",
+  },
+} satisfies Kind;
 
 export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly ttlMs: number;
