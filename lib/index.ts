@@ -1,3 +1,8 @@
+export { Leader } from './nest/leaders/leader.decorator.js';
+export type { LeaderMethodOptions } from './nest/leaders/leader-options.js';
+export type { Lead, LeadEnd, LeadEnded, LeaderInfo } from './leader/lead.js';
+export type { LeadOptions } from './leader/lead-options.js';
+export type { Leadership } from './leader/leadership.js';
 export { defineLock } from './nest/definitions/define-lock.js';
 export type { DefinedLock } from './nest/definitions/defined-lock.js';
 export type {

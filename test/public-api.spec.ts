@@ -27,6 +27,7 @@ describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
       'InjectLockService',
+      'Leader',
       'LockConfigurationError',
       'LockDeadlockError',
       'LockError',

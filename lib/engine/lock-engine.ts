@@ -7,13 +7,19 @@ import {
 } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey } from '../key/index.js';
+import type { LeaderInfo } from '../leader/lead.js';
+import { LEAD_KIND, type LeadOptions } from '../leader/lead-options.js';
+import { Leaders } from '../leader/leaders.js';
+import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
+import type { LockOrigin } from '../lease/grant.js';
 import type { Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { OnceRunner } from '../once/once-runner.js';
 import {
+  constantOptions,
   NO_OPTIONS,
   NO_WAIT,
   resolveAcquireOptions,
@@ -23,6 +29,8 @@ import {
   type TryRunOptions,
 } from '../options/acquire-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
+import { resolve } from '../options/schema.js';
+import { refuseUnknown } from '../options/unknown-option.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import type { Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
@@ -30,6 +38,7 @@ import { streamKindOf } from '../sections/stream-kind.js';
 import type { StoreHealth } from '../store/lock-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
+import { findLeader } from './find-leader.js';
 import { Granting, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { Shutdown } from './shutdown.js';
@@ -52,6 +61,7 @@ export type TryRunResult<T> =
 export class LockEngine {
   readonly #parts: Parts;
   readonly #granting: Granting;
+  readonly #leaders = new Leaders();
 
   /** @internal Work that is to be done once. */
   readonly once: OnceRunner;
@@ -186,6 +196,31 @@ export class LockEngine {
     );
   }
 
+  /**
+   * Stands for the lead of something: of all instances that do, one leads at a time, for as long as it lives. `onElected` is called when this
+   * one is elected. When a leader dies another one is elected within its `ttl` and 150 ms. Ended by `stop()`, and by the shutdown.
+   *
+   * @throws LockConfigurationError for options that are wrong; LockKeyError for a name that cannot be a key; LockServiceClosedError during
+   * the shutdown. It never rejects: while the store cannot be reached it tries again, and failures of callbacks are logged.
+   */
+  lead(name: string, options: LeadOptions): Leadership {
+    return this.#stand(name, options, { site: this.sites.here(1) });
+  }
+
+  /**
+   * Who leads, or `null` when nobody does. The leader itself is asked for its term, and has 250 ms to answer.
+   *
+   * @throws LockStoreUnavailableError for an outage; LockConfigurationError when a store of your own has no `admin`
+   */
+  async getLeader(name: string): Promise<LeaderInfo | null> {
+    const key = this.checked(() => checkKey(name));
+    try {
+      return await findLeader(key, this.#parts);
+    } catch (error) {
+      throw this.present(error);
+    }
+  }
+
   /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
   currentAttempt(): OnceAttempt | undefined {
     return this.once.attemptOf(Section.current()?.enclosing(this) ?? []);
@@ -267,8 +302,16 @@ export class LockEngine {
     this.#parts.presence?.start();
   }
 
-  /** Sends those away who wait, and lets nobody wait any more; holders go on, and who does not wait may still get a lock. */
+  /** @internal Has its leaders step down, and lets nobody stand for election any more. */
+  stopLeading(): void {
+    this.#leaders.close();
+  }
+
+  /**
+   * Sends those away who wait, and lets nobody wait any more; holders go on, except leaders, and who does not wait may still get a lock.
+   */
   refuseWaiting(): void {
+    this.#leaders.close();
     this.#parts.queue.refuseWaiting();
   }
 
@@ -277,6 +320,7 @@ export class LockEngine {
    * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
    */
   async shutdown(timeoutMs: number = this.shutdownTimeoutMs): Promise<void> {
+    this.#leaders.close();
     await new Shutdown(this.#parts).run(timeoutMs);
   }
 
@@ -306,6 +350,11 @@ export class LockEngine {
   ): Promise<Scope> {
     const parent = origin.parent ?? Section.current();
     return this.#granting.open(keys, options, { ...origin, parent });
+  }
+
+  /** @internal `lead` for those who say themselves where it is called from. */
+  leadFrom(name: string, options: LeadOptions, origin: LockOrigin): Leadership {
+    return this.#stand(name, options, { origin });
   }
 
   /** @internal `acquire` for those who say themselves where the lock is asked for. */
@@ -347,6 +396,25 @@ export class LockEngine {
       ),
     );
   };
+
+  #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
+    refuseUnknown(LEAD_KIND, given);
+    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
+    const key = this.checked(() => checkKey(name));
+    const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
+    this.assertFits(options);
+    const { log, scheduler, store } = this.#parts;
+    return this.#leaders.stand({
+      ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
+      open: (signal) => this.openScope(key, options, { ...from, signal }),
+      othersWait: async () => {
+        const { admin } = store;
+        if (admin === undefined) return true;
+        const [found] = await admin.look([key]);
+        return (found?.line.length ?? 0) > 0;
+      },
+    });
+  }
 
   #unavailable(
     operation: string,

@@ -16,7 +16,7 @@ export interface LockedContext {
   readonly error: LockNotAcquiredError;
 }
 
-const SERVICE = {
+export const SERVICE = {
   /**
    * The `name` under which the `LockService` was registered.
    *
