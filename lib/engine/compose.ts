@@ -1,5 +1,6 @@
 import { LockLostError } from '../errors.js';
 import { CallSites } from '../lease/call-site.js';
+import { ForgottenLocks } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
@@ -35,6 +36,7 @@ export interface Parts extends Surroundings {
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
+  readonly forgotten: ForgottenLocks;
   /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
   readonly presence: Presence | undefined;
   readonly interventions: Interventions;
@@ -65,6 +67,10 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
       warn(detail);
     },
   });
+  const forgotten = new ForgottenLocks({
+    mode: options.forgottenLocks ?? (process.env.NODE_ENV === 'production' ? 'sample' : 'release'),
+    ...{ runtime, keeper, log },
+  });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
   const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
@@ -80,7 +86,20 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
       machine: machine && { ...machine, ...defined(options.instance) },
     });
   return {
-    ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, sites, present },
+    ...{
+      options,
+      runtime,
+      log,
+      scheduler,
+      events,
+      store,
+      keeper,
+      queue,
+      once,
+      sites,
+      present,
+      forgotten,
+    },
     presence,
     interventions: new Interventions(store, presence),
   };

@@ -66,7 +66,10 @@ export class Granting {
     origin?: LockOrigin,
   ): Promise<HeldLock> {
     const request = { keys: this.#canonical(given), ...options, site, origin };
-    return isTraced() ? this.#takeTraced(request, options) : this.#take(request);
+    const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
+    const { forgotten } = this.#parts;
+    // Sections end by themselves: only a lock by hand can be forgotten.
+    return forgotten.watches(site) ? taking.then(forgotten.watch) : taking;
   }
 
   async #takeTraced(request: Request, options: ResolvedAcquireOptions): Promise<HeldLock> {

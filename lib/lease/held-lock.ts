@@ -17,6 +17,11 @@ export class HeldLock implements LockHandle {
     this.#keeper = keeper;
   }
 
+  /** What is left of the lock when its handle is gone. */
+  get leaseToWatch(): Lease {
+    return this.#lease;
+  }
+
   get lease(): LeaseRequest {
     const { keys, token, ttlMs } = this.#lease;
     return { keys, token, ttlMs };
@@ -78,7 +83,7 @@ export class HeldLock implements LockHandle {
   }
 
   stopRenewal(): void {
-    this.#keeper.stopRenewal(this.#lease);
+    this.#lease.stopRenewal();
   }
 
   release(): Promise<boolean> {

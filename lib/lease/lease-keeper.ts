@@ -124,13 +124,6 @@ export class LeaseKeeper {
     throw this.#deps.present(new LockStoreUnavailableError(failed));
   }
 
-  /** Renews a lease no more: it ends with its TTL, unless it is extended by hand. */
-  stopRenewal(lease: Lease): void {
-    if (lease.isOver || !lease.isRenewed) return;
-    lease.stopRenewal();
-    this.#renewals.stop(lease);
-  }
-
   /** Throws unless the lease is held now. */
   assertHeld(lease: Lease): void {
     const { notHeldReason: reason } = lease;

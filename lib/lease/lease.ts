@@ -167,7 +167,7 @@ export class Lease implements LeaseReference {
     return this.#isRenewed;
   }
 
-  /** From here on it is renewed by hand only. */
+  /** From here on it is renewed by hand only: the next look at it finds no renewal to send. */
   stopRenewal(): void {
     this.#isRenewed = false;
   }

@@ -42,11 +42,6 @@ export class Renewals {
     this.#plan(lease, delayMs - validSinceMs, now);
   }
 
-  /** Of a lease that is renewed no more: the next look at it is at its end. One that waits for an answer is planned when that comes. */
-  stop(lease: Lease): void {
-    if (lease.task !== undefined) this.#plan(lease, Infinity);
-  }
-
   /** Renews one lease now, for `ttlMs`. */
   async extend(lease: Lease, ttlMs: number): Promise<ExtendOutcome | undefined> {
     const [outcome] = await this.#send([lease], ttlMs);

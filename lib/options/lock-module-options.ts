@@ -7,6 +7,7 @@ import {
   flag,
   group,
   keyPrefix,
+  oneOf,
   serviceName,
   shortText,
   tested,
@@ -205,6 +206,14 @@ const MODULE = {
    * @defaultValue 10 s
    */
   shutdownTimeout: withDefault(timerDuration(), '10s'),
+  /**
+   * What becomes of a lock of `acquire` that was never released and whose handle is garbage: `'release'` releases it, with a warning that
+   * names the place where it was acquired. `'sample'` does so for up to 20 locks a second, which costs nothing that can be measured.
+   * `'keep'`: it is renewed until the process ends.
+   *
+   * @defaultValue `'release'`; with `NODE_ENV=production` `'sample'`
+   */
+  forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
   /**
    * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
    * and host and process id. Written when the service opens, and every 15 s. `false`: nothing, and nobody can ask it anything.
