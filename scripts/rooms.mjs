@@ -43,6 +43,7 @@ export const ROOMS = {
   opentelemetry: ['observe'],
   prometheus: ['observe'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
+  redlock: ['engine', 'errors', 'lease', 'store', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
 };
 

@@ -19,6 +19,7 @@ import {
 import * as admin from 'nestjs-holdfast/admin';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
+import * as redlock from 'nestjs-holdfast/redlock';
 import * as swagger from 'nestjs-holdfast/swagger';
 import * as testing from 'nestjs-holdfast/testing';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
@@ -67,6 +68,16 @@ describe('the exports', () => {
   it('of the entries for telemetry are these', () => {
     expect(Object.keys(opentelemetry)).toEqual(['observeWithOpenTelemetry']);
     expect(Object.keys(prometheus)).toEqual(['registerLockMetrics']);
+  });
+
+  it('of nestjs-holdfast/redlock are these', () => {
+    expect(Object.keys(redlock).sort()).toEqual([
+      'ExecutionError',
+      'Lock',
+      'Redlock',
+      'ResourceLockedError',
+      'default',
+    ]);
   });
 
   it('of nestjs-holdfast/swagger are these', () => {
