@@ -1,6 +1,6 @@
 import { LockLostError } from '../errors.js';
 import { CallSites } from '../lease/call-site.js';
-import { ForgottenLocks } from '../lease/forgotten-locks.js';
+import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
@@ -68,7 +68,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     },
   });
   const forgotten = new ForgottenLocks({
-    mode: options.forgottenLocks ?? (process.env.NODE_ENV === 'production' ? 'sample' : 'release'),
+    mode: options.forgottenLocks ?? usualForgottenLocks(),
     ...{ runtime, keeper, log },
   });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
@@ -110,3 +110,10 @@ const defined = <T extends object>(facts: T | undefined): Partial<T> =>
   Object.fromEntries(
     Object.entries(facts ?? {}).filter(([, value]) => value !== undefined),
   ) as Partial<T>;
+
+/**
+ * In development a forgotten lock is a mistake to be told of. In production the lock may be meant to last, and in tests it often stands for
+ * somebody else's.
+ */
+const usualForgottenLocks = (): ForgottenLocksMode =>
+  ['production', 'test'].includes(process.env.NODE_ENV ?? '') ? 'keep' : 'release';

@@ -208,10 +208,10 @@ const MODULE = {
   shutdownTimeout: withDefault(timerDuration(), '10s'),
   /**
    * What becomes of a lock of `acquire` that was never released and whose handle is garbage: `'release'` releases it, with a warning that
-   * names the place where it was acquired. `'sample'` does so for up to 20 locks a second, which costs nothing that can be measured.
+   * names the place where it was acquired. `'sample'` does so for up to 20 locks a second.
    * `'keep'`: it is renewed until the process ends.
    *
-   * @defaultValue `'release'`; with `NODE_ENV=production` `'sample'`
+   * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
   forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
   /**

@@ -64,7 +64,13 @@ export class Redlock extends EventEmitter {
       throw new Error('Redlock must be instantiated with at least one redis client.');
     const { driftFactor: clockDrift } = this.settings;
     this.#engine = new LockEngine(
-      { redis: [...this.clients], keyPrefix: '', clockDrift, instance: false },
+      {
+        redis: [...this.clients],
+        keyPrefix: '',
+        clockDrift,
+        instance: false,
+        forgottenLocks: 'keep',
+      },
       {
         runtime: systemRuntime,
         log: {

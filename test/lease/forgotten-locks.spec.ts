@@ -9,10 +9,10 @@ interface Seen {
   readonly said: readonly string[];
 }
 
-async function seenWith(mode: string, environment?: 'production'): Promise<Seen> {
+async function seenWith(mode: string, environment = 'development'): Promise<Seen> {
   const { NODE_ENV } = process.env;
   try {
-    process.env.NODE_ENV = environment ?? 'test';
+    process.env.NODE_ENV = environment;
     const child = new ChildScript(PROCESS, [mode], ['--expose-gc']);
     return JSON.parse(await child.output) as Seen;
   } finally {
@@ -35,11 +35,21 @@ describe('a lock whose handle is collected while it is held', () => {
     30_000,
   );
 
-  it('is released in production, too, where it is in the sample', async () => {
-    const { held, said } = await seenWith('default', 'production');
+  it('is released in production where that is asked for', async () => {
+    const { held, said } = await seenWith('sample', 'production');
     expect(held).toEqual(['remembered', 'section']);
     expect(said).toHaveLength(1);
   }, 30_000);
+
+  it.each(['production', 'test'])(
+    'is kept in %s, where it may be meant to last',
+    async (environment) => {
+      const { held, said } = await seenWith('default', environment);
+      expect(held).toEqual(['forgotten', 'remembered', 'section']);
+      expect(said).toEqual([]);
+    },
+    30_000,
+  );
 
   it('is kept where that is asked for', async () => {
     const { held, said } = await seenWith('keep');
