@@ -1,3 +1,18 @@
+export { Leader } from './nest/leaders/leader.decorator.js';
+export type { LeaderMethodOptions } from './nest/leaders/leader-options.js';
+export type { Lead, LeadEnd, LeadEnded, LeaderInfo } from './leader/lead.js';
+export type { LeadOptions } from './leader/lead-options.js';
+export type { Leadership } from './leader/leadership.js';
+export { defineLock } from './nest/definitions/define-lock.js';
+export type { DefinedLock } from './nest/definitions/defined-lock.js';
+export type {
+  KeyArguments,
+  KeyParameters,
+  KeyValues,
+  LockDefinition,
+  LockKeyValue,
+  LockWork,
+} from './nest/definitions/definition.types.js';
 export type { LockedMethod } from './nest/methods/locked-method.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
 export type {
@@ -56,10 +71,12 @@ export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
 export { LockService } from './nest/lock.service.js';
 export type {
   AcquireOptions,
+  LockDefinitionOptions,
   RunOptions,
   TryAcquireOptions,
   TryRunOptions,
 } from './options/acquire-options.js';
+export type { Wait } from './options/checks.js';
 export type { Duration } from './options/duration.js';
 export type {
   HandoffOptions,

@@ -20,6 +20,7 @@ import * as admin from 'nestjs-holdfast/admin';
 import * as board from 'nestjs-holdfast/board';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
+import * as redlock from 'nestjs-holdfast/redlock';
 import * as swagger from 'nestjs-holdfast/swagger';
 import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
@@ -29,6 +30,7 @@ describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
       'InjectLockService',
+      'Leader',
       'LockConfigurationError',
       'LockDeadlockError',
       'LockError',
@@ -53,6 +55,7 @@ describe('the exports', () => {
       'RunOnce',
       'WithLock',
       'WorkExhaustedError',
+      'defineLock',
       'getLockServiceToken',
       'holdModeOf',
       'lockKey',
@@ -71,6 +74,16 @@ describe('the exports', () => {
   it('of the entries for telemetry are these', () => {
     expect(Object.keys(opentelemetry)).toEqual(['observeWithOpenTelemetry']);
     expect(Object.keys(prometheus)).toEqual(['registerLockMetrics']);
+  });
+
+  it('of nestjs-holdfast/redlock are these', () => {
+    expect(Object.keys(redlock).sort()).toEqual([
+      'ExecutionError',
+      'Lock',
+      'Redlock',
+      'ResourceLockedError',
+      'default',
+    ]);
   });
 
   it('of nestjs-holdfast/swagger are these', () => {

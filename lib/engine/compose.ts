@@ -1,5 +1,6 @@
 import { LockLostError } from '../errors.js';
 import { CallSites } from '../lease/call-site.js';
+import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
@@ -38,6 +39,7 @@ export interface Parts extends Surroundings {
   readonly sites: CallSites;
   /** Of locks that are lost or cannot be given back: in an outage they are many. */
   readonly warnings: LimitedWarnings;
+  readonly forgotten: ForgottenLocks;
   /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
   readonly presence: Presence | undefined;
   readonly interventions: Interventions;
@@ -72,6 +74,10 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
       warnings.warn(detail);
     },
   });
+  const forgotten = new ForgottenLocks({
+    mode: options.forgottenLocks ?? usualForgottenLocks(),
+    ...{ runtime, keeper, log },
+  });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
   const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
@@ -100,6 +106,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
       sites,
       warnings,
       present,
+      forgotten,
     },
     presence,
     interventions: new Interventions(store, presence),
@@ -111,3 +118,10 @@ const defined = <T extends object>(facts: T | undefined): Partial<T> =>
   Object.fromEntries(
     Object.entries(facts ?? {}).filter(([, value]) => value !== undefined),
   ) as Partial<T>;
+
+/**
+ * In development a forgotten lock is a mistake to be told of. In production the lock may be meant to last, and in tests it often stands for
+ * somebody else's.
+ */
+const usualForgottenLocks = (): ForgottenLocksMode =>
+  ['production', 'test'].includes(process.env.NODE_ENV ?? '') ? 'keep' : 'release';

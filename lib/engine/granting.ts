@@ -15,6 +15,7 @@ import { Section } from '../sections/section.js';
 import { WaitsFor } from '../sections/waits-for.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Parts } from './compose.js';
+import { renewForValidity, type LeastValidity } from './least-validity.js';
 import { isTraced, tracedCall } from './observing.js';
 
 /** Of all services of the process: what they wait for can close one circle. */
@@ -23,6 +24,9 @@ const waitsFor = new WaitsFor();
 const nothingIsHeld = (): boolean => false;
 
 type Keys = string | readonly string[];
+
+/** What the store is asked for, and how the lock is handed out. */
+type Request = LockRequest & Pick<ResolvedAcquireOptions, 'minValidityMs'>;
 
 /** What a section is asked for with. */
 interface Asked {
@@ -59,37 +63,36 @@ export class Granting {
     given: Keys,
     options: ResolvedAcquireOptions,
     site: CallSite | undefined,
+    origin?: LockOrigin,
   ): Promise<HeldLock> {
-    const keys = this.#canonical(given);
-    return isTraced()
-      ? this.#takeTraced(keys, options, site)
-      : this.#take({ keys, ...options, site });
+    const request = { keys: this.#canonical(given), ...options, site, origin };
+    const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
+    const { forgotten } = this.#parts;
+    // Sections end by themselves: only a lock by hand can be forgotten.
+    return forgotten.watches(site) ? taking.then(forgotten.watch) : taking;
   }
 
-  async #takeTraced(
-    keys: readonly string[],
-    options: ResolvedAcquireOptions,
-    site: CallSite | undefined,
-  ): Promise<HeldLock> {
-    const asked = { keys, options, origin: undefined };
-    const lock = await tracedCall(asked, this.#parts, (observed) =>
-      this.#take({ keys, ...options, site, observed }),
+  async #takeTraced(request: Request, options: ResolvedAcquireOptions): Promise<HeldLock> {
+    const { keys, origin } = request;
+    const lock = await tracedCall({ keys, options, origin }, this.#parts, (observed) =>
+      this.#take({ ...request, observed }),
     );
     lock.begun();
     return lock;
   }
 
-  async #take(request: LockRequest): Promise<HeldLock> {
+  async #take(request: Request): Promise<HeldLock> {
     const { runtime, queue, events, keeper, present } = this.#parts;
     const since = runtime.now();
     const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
     try {
       const lease = await queue.acquire(request, this.#isHeldAround());
-      const { observed } = request;
+      const lock = new HeldLock(lease, keeper);
+      const { observed, minValidityMs } = request;
+      if (minValidityMs > 0) await this.#orGiveBack(lock, request);
       if (observed !== undefined) observed.fencingToken = lease.fencingToken;
       if (events.isHeard('acquired'))
         events.emit('acquired', { ...lease.subject, waitedMs: waitedMs() });
-      const lock = new HeldLock(lease, keeper);
       // The event loop may have been blocked since the grant.
       lock.assertHeld();
       return lock;
@@ -104,6 +107,16 @@ export class Granting {
         events.emit('unavailable', { keys, mode, ...origin, operation: 'acquire', nodes });
       }
       throw present(withStackOf(error, site));
+    }
+  }
+
+  /** A lock that cannot be handed out is given back, or left to its clean-up. */
+  async #orGiveBack(lock: HeldLock, least: LeastValidity): Promise<void> {
+    try {
+      await renewForValidity(lock, least);
+    } catch (error) {
+      await lock.release().catch(() => false);
+      throw error;
     }
   }
 
@@ -138,7 +151,7 @@ export class Granting {
     if (parent !== undefined) {
       try {
         const nested = await this.#nest(asked, from, observed);
-        if (nested !== undefined) return nested;
+        if (nested !== undefined) return await withValidity(nested, resolved);
         const sections = resolved.waitMs > 0 ? parent.enclosing() : [];
         if (sections.length > 0) {
           const { mode } = resolved;
@@ -184,6 +197,17 @@ export class Granting {
     const how = { ...resolved, turnWithinMs, scheduler, observed };
     return enterNested(this.#owner, keys, how, parent);
   }
+}
+
+/** A nested section that cannot have the validity it asks for is left at once: the outer one goes on. */
+async function withValidity(scope: Scope, least: LeastValidity): Promise<Scope> {
+  if (least.minValidityMs === 0) return scope;
+  try {
+    await renewForValidity(scope.section.lock, least);
+  } catch (error) {
+    throw await scope.fail(error);
+  }
+  return scope;
 }
 
 /** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */

@@ -7,13 +7,19 @@ import {
 } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey } from '../key/index.js';
+import type { LeaderInfo } from '../leader/lead.js';
+import { LEAD_KIND, type LeadOptions } from '../leader/lead-options.js';
+import { Leaders } from '../leader/leaders.js';
+import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
+import type { LockOrigin } from '../lease/grant.js';
 import type { Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { OnceRunner } from '../once/once-runner.js';
 import {
+  constantOptions,
   NO_OPTIONS,
   NO_WAIT,
   resolveAcquireOptions,
@@ -23,6 +29,8 @@ import {
   type TryRunOptions,
 } from '../options/acquire-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
+import { resolve } from '../options/schema.js';
+import { refuseUnknown } from '../options/unknown-option.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import type { Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
@@ -31,6 +39,7 @@ import type { StoreHealth } from '../store/lock-store.js';
 import { unhealthy } from '../store/unhealthy.js';
 import type { Runtime } from '../time/runtime.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
+import { findLeader } from './find-leader.js';
 import { Granting, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { Shutdown } from './shutdown.js';
@@ -53,6 +62,7 @@ export type TryRunResult<T> =
 export class LockEngine {
   readonly #parts: Parts;
   readonly #granting: Granting;
+  readonly #leaders = new Leaders();
 
   /** @internal Work that is to be done once. */
   readonly once: OnceRunner;
@@ -123,7 +133,7 @@ export class LockEngine {
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
-    return scope.run(work, this.#refuseStream);
+    return scope.run(work, this.refuseStream);
   }
 
   /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
@@ -149,7 +159,7 @@ export class LockEngine {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return { acquired: false, retryAfterMs: error.retryAfterMs };
     }
-    return { acquired: true, value: await scope.run(work, this.#refuseStream) };
+    return { acquired: true, value: await scope.run(work, this.refuseStream) };
   }
 
   /**
@@ -180,11 +190,36 @@ export class LockEngine {
       options,
       async (attempt) => {
         const value = await work(attempt);
-        this.#refuseStream(value, attempt.lock);
+        this.refuseStream(value, attempt.lock);
         return value;
       },
       (keys, lockOptions) => this.openScope(keys, lockOptions, { site }),
     );
+  }
+
+  /**
+   * Stands for the lead of something: of all instances that do, one leads at a time, for as long as it lives. `onElected` is called when this
+   * one is elected. When a leader dies another one is elected within its `ttl` and 150 ms. Ended by `stop()`, and by the shutdown.
+   *
+   * @throws LockConfigurationError for options that are wrong; LockKeyError for a name that cannot be a key; LockServiceClosedError during
+   * the shutdown. It never rejects: while the store cannot be reached it tries again, and failures of callbacks are logged.
+   */
+  lead(name: string, options: LeadOptions): Leadership {
+    return this.#stand(name, options, { site: this.sites.here(1) });
+  }
+
+  /**
+   * Who leads, or `null` when nobody does. The leader itself is asked for its term, and has 250 ms to answer.
+   *
+   * @throws LockStoreUnavailableError for an outage; LockConfigurationError when a store of your own has no `admin`
+   */
+  async getLeader(name: string): Promise<LeaderInfo | null> {
+    const key = this.checked(() => checkKey(name));
+    try {
+      return await findLeader(key, this.#parts);
+    } catch (error) {
+      throw this.present(error);
+    }
   }
 
   /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
@@ -258,6 +293,15 @@ export class LockEngine {
     return section?.lock;
   }
 
+  /**
+   * In how many sections of this service, one nested in the other, the calling code holds a key now; 0 when it does not. A lock of
+   * `acquire` is no section and does not count.
+   */
+  holdCount(key: string): number {
+    const around = Section.current()?.enclosing(this) ?? [];
+    return around.filter((section) => section.holds(this, key)).length;
+  }
+
   /** Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that holds the key now. */
   assertHeld(key: string): void {
     for (const section of Section.current()?.enclosing(this) ?? []) {
@@ -284,8 +328,16 @@ export class LockEngine {
     this.#parts.presence?.start();
   }
 
-  /** Sends those away who wait, and lets nobody wait any more; holders go on, and who does not wait may still get a lock. */
+  /** @internal Has its leaders step down, and lets nobody stand for election any more. */
+  stopLeading(): void {
+    this.#leaders.close();
+  }
+
+  /**
+   * Sends those away who wait, and lets nobody wait any more; holders go on, except leaders, and who does not wait may still get a lock.
+   */
   refuseWaiting(): void {
+    this.#leaders.close();
     this.#parts.queue.refuseWaiting();
   }
 
@@ -294,6 +346,7 @@ export class LockEngine {
    * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
    */
   async shutdown(timeoutMs: number = this.shutdownTimeoutMs): Promise<void> {
+    this.#leaders.close();
     await new Shutdown(this.#parts).run(timeoutMs);
   }
 
@@ -325,6 +378,21 @@ export class LockEngine {
     return this.#granting.open(keys, options, { ...origin, parent });
   }
 
+  /** @internal `lead` for those who say themselves where it is called from. */
+  leadFrom(name: string, options: LeadOptions, origin: LockOrigin): Leadership {
+    return this.#stand(name, options, { origin });
+  }
+
+  /** @internal `acquire` for those who say themselves where the lock is asked for. */
+  acquireFrom(
+    keys: string | readonly string[],
+    options: RunOptions,
+    { origin, site }: Pick<ScopeOrigin, 'origin' | 'site'>,
+  ): Promise<Lock> {
+    const resolved = resolveAcquireOptions(options, this.#parts.options);
+    return this.#granting.acquire(keys, resolved, site, origin);
+  }
+
   /**
    * @internal Whether options fit those of the service.
    *
@@ -343,8 +411,8 @@ export class LockEngine {
     }
   }
 
-  /** A stream that the work returns would go on after the lock was given back. */
-  readonly #refuseStream = (value: unknown, lock: Lock): void => {
+  /** @internal A stream that the work returns would go on after the lock was given back. */
+  readonly refuseStream = (value: unknown, lock: Lock): void => {
     if (streamKindOf(value) === undefined) return;
     throw this.present(
       new LockReturnKindError(
@@ -362,6 +430,25 @@ export class LockEngine {
     } catch (error) {
       throw this.present(error);
     }
+  }
+
+  #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
+    refuseUnknown(LEAD_KIND, given);
+    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
+    const key = this.checked(() => checkKey(name));
+    const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
+    this.assertFits(options);
+    const { log, scheduler, store } = this.#parts;
+    return this.#leaders.stand({
+      ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
+      open: (signal) => this.openScope(key, options, { ...from, signal }),
+      othersWait: async () => {
+        const { admin } = store;
+        if (admin === undefined) return true;
+        const [found] = await admin.look([key]);
+        return (found?.line.length ?? 0) > 0;
+      },
+    });
   }
 
   #unavailable(

@@ -144,6 +144,11 @@ export class Presence {
     return answers;
   }
 
+  /** What this service itself knows of a key, also where it has no record. */
+  answerAbout(key: string): Answer {
+    return this.#answer({ about: 'key', key });
+  }
+
   /** Tells instances that locks of theirs were ended. */
   async tellReleased(
     instances: readonly FoundInstance[],

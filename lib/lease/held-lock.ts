@@ -8,12 +8,18 @@ import type { LockHandle } from './lock.js';
 
 /** The handle of a lease. */
 export class HeldLock implements LockHandle {
+  readonly depth: number = 1;
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
 
   constructor(lease: Lease, keeper: LeaseKeeper) {
     this.#lease = lease;
     this.#keeper = keeper;
+  }
+
+  /** What is left of the lock when its handle is gone. */
+  get leaseToWatch(): Lease {
+    return this.#lease;
   }
 
   get lease(): LeaseRequest {
@@ -76,12 +82,16 @@ export class HeldLock implements LockHandle {
     await this.#keeper.extend(this.#lease, ttl);
   }
 
+  stopRenewal(): void {
+    this.#lease.stopRenewal();
+  }
+
   release(): Promise<boolean> {
     return this.#keeper.release(this.#lease);
   }
 
   borrow(): LockHandle {
-    return new BorrowedLock(this.#lease, this.#keeper);
+    return new BorrowedLock(this.#lease, this.#keeper, this.depth + 1);
   }
 
   /** Never rejects: what became of the lock must not replace what the block returned or threw. Loss is told by signal and event. */
@@ -92,6 +102,13 @@ export class HeldLock implements LockHandle {
 
 /** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
 class BorrowedLock extends HeldLock {
+  override readonly depth: number;
+
+  constructor(lease: Lease, keeper: LeaseKeeper, depth: number) {
+    super(lease, keeper);
+    this.depth = depth;
+  }
+
   /** Its holder has it already. */
   override begun(): void {
     return undefined;

@@ -7,7 +7,8 @@ import {
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
-import { endsWhenDone, validityMs, type Grant, type LeaseOptions } from './grant.js';
+import { validityMs } from '../options/validity.js';
+import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
@@ -86,6 +87,7 @@ export class Lease implements LeaseReference {
   #sentAt: Instant;
   #state: LeaseState = HELD;
   #abort: AbortController | undefined;
+  #isRenewed: boolean;
 
   /** The keeper's: when it looks at this lease again. */
   task: Task | undefined;
@@ -109,6 +111,7 @@ export class Lease implements LeaseReference {
     this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
     this.#grantedAtMs = now.monotonicMs;
     this.options = options;
+    this.#isRenewed = options.autoExtend;
     this.#ttlMs = grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
@@ -167,6 +170,16 @@ export class Lease implements LeaseReference {
 
   get state(): LeaseState {
     return this.#state;
+  }
+
+  /** Whether it is renewed for as long as it is held. */
+  get isRenewed(): boolean {
+    return this.#isRenewed;
+  }
+
+  /** From here on it is renewed by hand only: the next look at it finds no renewal to send. */
+  stopRenewal(): void {
+    this.#isRenewed = false;
   }
 
   /** Released or lost. */

@@ -23,6 +23,11 @@ export interface Lock extends AsyncDisposable {
   readonly remainingMs: number;
   /** Whether the lock is held now. Compares the clocks, so it is right even after the event loop was blocked. */
   readonly isHeld: boolean;
+  /**
+   * How many sections hold the lock, down to this handle: 1 in `acquire` and in the outermost `run` or `@WithLock`, 2 in a call nested in
+   * that, and so on.
+   */
+  readonly depth: number;
   /** Throws a `LockLostError` unless the lock is held now. Call it right before a step that cannot be undone. */
   assertHeld(): void;
   /**
@@ -32,6 +37,12 @@ export interface Lock extends AsyncDisposable {
    * still held until `remainingMs` is over.
    */
   extend(ttl?: Duration): Promise<void>;
+  /**
+   * Ends the automatic renewals, also for the sections around. The lock is held until its TTL is over, and is lost then (reason
+   * `'expired'`, `signal` aborts) unless it is released before. A renewal that is on its way still counts. `extend()` renews by hand. Does
+   * nothing with `autoExtend: false`.
+   */
+  stopRenewal(): void;
   /**
    * Gives the lock back. `true` when it was held until now, `false` when it was lost before. Idempotent: another call gives
    * the same answer.

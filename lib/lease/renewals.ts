@@ -57,7 +57,7 @@ export class Renewals {
   }
 
   #dueMs(lease: Lease, delayMs: number, now: Instant): number {
-    const isRenewed = lease.options.autoExtend && lease.renewing === undefined;
+    const isRenewed = lease.isRenewed && lease.renewing === undefined;
     // A timer counts the time of the monotonic clock, which stands still while the machine sleeps: the end may come before it.
     return Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
   }
@@ -76,8 +76,7 @@ export class Renewals {
         scheduler.runtime.afterInput(() => {
           if (!lease.isOver) lose(lease, reason);
         });
-    } else if (!lease.options.autoExtend || lease.renewing !== undefined)
-      this.#plan(lease, Infinity, now);
+    } else if (!lease.isRenewed || lease.renewing !== undefined) this.#plan(lease, Infinity, now);
     else {
       // No queueMicrotask: the fake timers of a test hold that back.
       if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());

@@ -2,7 +2,9 @@ import {
   Logger,
   type BeforeApplicationShutdown,
   type InjectionToken,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
+  type OnModuleDestroy,
   type OnModuleInit,
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
@@ -15,6 +17,7 @@ import { refuseAmbiguous } from './handlers/message-handlers.js';
 import { answerOnMicroservices } from './handlers/microservices.js';
 import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
+import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
 
@@ -29,7 +32,12 @@ const PATHS = /"path":"([^"]*)"/g;
 
 /** Starts a service with its application, and ends it after the last request. */
 export class LockLifecycle
-  implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+  implements
+    OnModuleInit,
+    OnApplicationBootstrap,
+    OnModuleDestroy,
+    BeforeApplicationShutdown,
+    OnApplicationShutdown
 {
   readonly #logger = new Logger('Holdfast');
   readonly #service: LockService;
@@ -76,7 +84,18 @@ export class LockLifecycle
         `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
       );
     }
+    checkLeaders(wrappers, this.#service.name);
     await this.#service.open();
+  }
+
+  /** Leaders may use whatever the application has by now. */
+  onApplicationBootstrap(): void {
+    startLeaders(this.#discovery.getProviders(), this.#service);
+  }
+
+  /** Leaders step down first: what they use may be closed in this phase. */
+  onModuleDestroy(): void {
+    this.#service.stopLeading();
   }
 
   /** Looks how decorated methods are called, and compares their keys with what is known of their parameters and routes. */

@@ -8,6 +8,8 @@ import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import './http-exceptions.js';
 import { bindLockedMethods } from './methods/bind.js';
+import { DefinedLock } from './definitions/defined-lock.js';
+import type { LockDefinition } from './definitions/definition.types.js';
 import type { LockFeature } from './methods/lock-feature.js';
 import type { Invocation, LockedMethod } from './methods/locked-method.js';
 
@@ -21,6 +23,8 @@ export class LockService extends LockEngine {
   readonly #logger: Logger;
   /** Of each handler: the values of its key that somebody was warned of. */
   readonly #warnedOf = new WeakMap<LockedMethod, Set<string>>();
+
+  readonly #defined = new WeakMap<object, object>();
 
   /** The `name` that the module registered it under. */
   readonly name: string | symbol | undefined;
@@ -44,6 +48,20 @@ export class LockService extends LockEngine {
   bind<T extends object>(instance: T): T {
     bindLockedMethods(instance, this);
     return instance;
+  }
+
+  /**
+   * The lock of a definition, taken by this service: `locks.use(orderLock).run(orderId, work)`. The same object for each call, so it may be
+   * kept, or provided: `{ provide: OrderLock, useFactory: (locks) => locks.use(orderLock), inject: [LockService] }`.
+   *
+   * @throws LockConfigurationError for options of the definition that do not fit this service
+   */
+  use<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
+    const known = this.#defined.get(definition) as DefinedLock<Template> | undefined;
+    if (known !== undefined) return known;
+    const defined = new DefinedLock(definition, this);
+    this.#defined.set(definition, defined);
+    return defined;
   }
 
   /** @internal The keys of a decorated call. */

@@ -1,13 +1,5 @@
 import { LEASE } from '../options/acquire-options.js';
-import {
-  abortSignal,
-  count,
-  duration,
-  flag,
-  tested,
-  ttl,
-  wholeDuration,
-} from '../options/checks.js';
+import { abortSignal, count, flag, tested, ttl, wait, wholeDuration } from '../options/checks.js';
 import {
   optional,
   required,
@@ -53,11 +45,11 @@ export const ONCE = {
 /** Of those who do not get the work. */
 export const STAND_BY = {
   /**
-   * How long to stand by while somebody else is at it.
+   * How long to stand by while somebody else is at it; `'forever'` until that ends.
    *
    * @defaultValue the module's
    */
-  wait: optional(duration()),
+  wait: optional(wait),
 };
 
 const SIGNAL = {

@@ -1,10 +1,11 @@
 import type { HoldingOptions } from './holding-options.js';
 import { LockConfigurationError } from '../errors.js';
 import type { HoldMode } from '../store/owner-token.js';
-import { abortSignal, count, duration, flag, oneOf, ttl, wholeDuration } from './checks.js';
+import { abortSignal, count, duration, flag, oneOf, ttl, wait, wholeDuration } from './checks.js';
 import { ttlWithin, type ResolvedOptions } from './resolve-options.js';
 import { optional, resolve, withDefault, without, type OptionsOf } from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
+import { validityMs } from './validity.js';
 
 /** Of every lease. */
 export const LEASE = {
@@ -61,6 +62,13 @@ export const HOLD = {
    * @defaultValue `'when-done'`
    */
   release: withDefault(oneOf('when-done', 'on-expiry'), 'when-done'),
+  /**
+   * The least validity that a lock has when it is handed out. A lock with less left, such as one passed on inside the process, is renewed
+   * first. Must be shorter than the `ttl`.
+   *
+   * @defaultValue 0
+   */
+  minValidity: withDefault(duration(), 0),
 };
 
 /** Of work under a lock. */
@@ -76,11 +84,11 @@ export const NESTING = {
 const ACQUIRE = {
   ...LEASE,
   /**
-   * How long to wait for the lock; 0 does not wait.
+   * How long to wait for the lock; 0 does not wait. `'forever'` waits until the lock is granted, `signal` aborts or the service shuts down.
    *
    * @defaultValue the module's
    */
-  wait: optional(duration()),
+  wait: optional(wait),
   /** Ends the wait when it aborts, and with its reason. A lock that was granted is not affected. */
   signal: optional(abortSignal),
   ...HOLD,
@@ -96,6 +104,9 @@ export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
 export interface RunOptions extends OptionsOf<typeof RUN> {}
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
+
+/** Options of `defineLock`: of every lock that is taken by the definition. */
+export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'> {}
 
 const ONLY_OF_WORK = {
   reentrant: 'It is an option of run() and tryRun(): acquire() never goes through.',
@@ -125,12 +136,26 @@ export const CALLS = {
   },
 } satisfies Record<string, Kind>;
 
+export const LOCK_DEFINITION = {
+  called: 'defineLock()',
+  options: without(ACQUIRE, 'signal'),
+  elsewhere: {
+    ...OTHER_WORDS,
+    signal: 'It belongs to a call: locks.use(definition).run(value, { signal }, work).',
+    reentrant: 'It belongs to a call: locks.use(definition).run(value, { reentrant }, work).',
+    instance:
+      "Use the service of that name: locks.use(definition). On a method: WithLock({ instance: 'jobs' }).",
+  },
+} satisfies Kind;
+
 export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
   readonly reentrant: boolean;
   readonly mode: HoldMode;
+  /** A lock with less validity left is renewed before it is handed out. */
+  readonly minValidityMs: number;
 }
 
 /** Of constant options: what they come to with the defaults of a service. */
@@ -168,9 +193,11 @@ function checkedAcquireOptions(
   const resolved = resolve(RUN, options);
   const { ttlMs = defaults.ttlMs, waitMs = defaults.waitMs, maxHoldMs = Infinity } = resolved;
   const { autoExtend = defaults.autoExtend, minHoldMs, release, reentrant, signal } = resolved;
+  const { minValidityMs } = resolved;
   const mode = holdModeFrom(resolved);
   refuseLimitOnQuorum(mode, defaults);
   refuseLongMinHold(minHoldMs, ttlMs);
+  refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
   return {
     ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
@@ -181,6 +208,7 @@ function checkedAcquireOptions(
     reentrant,
     signal,
     mode,
+    minValidityMs,
   };
 }
 
@@ -209,5 +237,15 @@ export function refuseLongMinHold(minHoldMs: number, ttlMs: number): void {
   throw new LockConfigurationError(
     `"minHold" (${longest} ms) is longer than the TTL of the lock (${ttlText} ms): a process that dies leaves the lock for its TTL, and that ` +
       `must cover it. Give a "ttl" of at least ${longest} ms; a lock that is released is not kept for longer than "minHold".`,
+  );
+}
+
+/** @throws LockConfigurationError for a validity that no lock of this TTL ever has */
+function refuseLongMinValidity(minValidityMs: number, ttlMs: number, clockDrift: number): void {
+  const mostMs = validityMs(ttlMs, clockDrift);
+  if (minValidityMs < mostMs || minValidityMs === 0) return;
+  throw new LockConfigurationError(
+    `"minValidity" (${String(minValidityMs)} ms) is not shorter than the longest validity of the lock (${String(mostMs)} ms, of a TTL of ` +
+      `${String(ttlMs)} ms): no lock could be handed out. Give a longer "ttl", or a shorter "minValidity".`,
   );
 }

@@ -13,6 +13,24 @@ export const duration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
   resolve: (value, name) => toMs(value, name, atLeastMs),
 });
 
+/** How long to wait: a duration, or without end. */
+export type Wait = Duration | 'forever';
+
+/** A duration, or `'forever'`, which is `Infinity`. */
+export const wait: Check<Wait, number, 'Ms'> = {
+  unit: 'Ms',
+  resolve: (value, name) =>
+    value === 'forever' || value === Infinity ? Infinity : waitMs(value, name),
+};
+
+function waitMs(value: unknown, name: string): number {
+  if (typeof value !== 'string' || !/^(for[- ]?ever|infinit[ey])$/i.test(value))
+    return toMs(value, name);
+  throw new LockConfigurationError(
+    `Option "${name}" must be a duration or 'forever', received ${describe(value)}. Give 'forever' to wait without end.`,
+  );
+}
+
 /** A duration that Redis counts, or the TTL of a key that it gives up: in whole milliseconds. */
 export const wholeDuration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
   unit: 'Ms',

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockStore } from '../store/lock-store.js';
-import { isRedisClient } from '../store/redis/client/is-redis-client.js';
+import { isMockedClient, isRedisClient } from '../store/redis/client/is-redis-client.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
@@ -90,6 +90,12 @@ function nodeOf(redis: unknown, option: string): RedisLocation {
     throw wrong(option, redis, `a URL such as 'redis://localhost:6379'`);
   }
   if (typeof redis === 'object' && redis !== null && !Array.isArray(redis)) {
+    if (isMockedClient(redis)) {
+      throw new LockConfigurationError(
+        `Option "${option}" is a client of ioredis-mock, which does not run the scripts of locks. In tests import LockTestingModule of ` +
+          "'nestjs-holdfast/testing' in place of LockModule: it needs no Redis.",
+      );
+    }
     if (isRedisClient(redis)) return redis;
     const { url, duplicate } = redis as { url?: unknown; duplicate?: unknown };
     if (url !== undefined) {

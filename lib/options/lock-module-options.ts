@@ -7,11 +7,13 @@ import {
   flag,
   group,
   keyPrefix,
+  oneOf,
   serviceName,
   shortText,
   tested,
   timerDuration,
   ttl,
+  wait,
   wholeDuration,
 } from './checks.js';
 import { lockStore, redisLocations } from './location.js';
@@ -143,11 +145,11 @@ const MODULE = {
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told.
+   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told. `'forever'`: without end.
    *
    * @defaultValue 10 s
    */
-  wait: withDefault(duration(), '10s'),
+  wait: withDefault(wait, '10s'),
   /**
    * Whether leases are renewed for as long as they are held.
    *
@@ -204,6 +206,14 @@ const MODULE = {
    * @defaultValue 10 s
    */
   shutdownTimeout: withDefault(timerDuration(), '10s'),
+  /**
+   * What becomes of a lock of `acquire` that was never released and whose handle is garbage: `'release'` releases it, with a warning that
+   * names the place where it was acquired. `'sample'` does so for up to 20 locks a second.
+   * `'keep'`: it is renewed until the process ends.
+   *
+   * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
+   */
+  forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
   /**
    * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
    * and host and process id. Written when the service opens, and every 5 s. `false`: nothing, and nobody can ask it anything.

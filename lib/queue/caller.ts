@@ -12,7 +12,7 @@ import { onAbort } from './on-abort.js';
 export interface LockRequest extends LeaseOptions {
   readonly keys: readonly string[];
   readonly ttlMs: number;
-  /** 0: do not wait. */
+  /** 0: do not wait. `Infinity`: without end. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly mode: HoldMode;
@@ -27,6 +27,9 @@ interface CallerDependencies {
   readonly contention: Contention;
   readonly events: LockEventHub;
 }
+
+/** The end of a wait that has none. */
+const NEVER: Task = { cancel: () => undefined };
 
 /** Somebody who waits for a lock: until it is granted, the wait is over, or its signal aborts. */
 export class Caller {
@@ -99,7 +102,8 @@ export class Caller {
       giveUp();
       return;
     }
-    this.#timeout = this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
+    this.#timeout =
+      leftMs === Infinity ? NEVER : this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
     this.#reportWait(outcome.status);
   }
 

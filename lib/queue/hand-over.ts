@@ -1,7 +1,8 @@
-import { endsWhenDone, validityMs } from '../lease/grant.js';
+import { endsWhenDone } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
+import { validityMs } from '../options/validity.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
@@ -19,7 +20,7 @@ interface Bounds {
 
 /** Whether a lease may be handed to a caller of this process: within the bounds of a tenure, and if it is what the caller asks for. */
 export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boolean {
-  const { tenure, ttlMs, options } = lease;
+  const { tenure, ttlMs, isRenewed } = lease;
   const { handoff, clockDrift, now } = bounds;
   const sinceMs = elapsedMs(tenure.since, now);
   return (
@@ -30,10 +31,10 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
     // Who asks for another lease gets it from the store.
-    isAlike({ ttlMs, autoExtend: options.autoExtend }, request) &&
+    isAlike({ ttlMs, autoExtend: isRenewed }, request) &&
     // What is left of this one need not cover it.
     endsWhenDone(request) &&
-    options.autoExtend &&
+    isRenewed &&
     lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
   );
 }

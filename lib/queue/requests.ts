@@ -1,5 +1,6 @@
-import { validityMs, type Grant } from '../lease/grant.js';
+import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import { validityMs } from '../options/validity.js';
 import type {
   AcquireRequest,
   Held,

@@ -88,6 +88,7 @@ export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = 
   refuseUnknown(TEST_LOCKS, options);
   const { name, ...rest } = options;
   const store = new TestLockStore();
-  const locks = new LockService({ ...rest, store }, { name });
+  // A lock that a test takes and forgets stands for somebody else's.
+  const locks = new LockService({ forgottenLocks: 'keep', ...rest, store }, { name });
   return { locks, testLocks: new TestLocks(store, locks) };
 }

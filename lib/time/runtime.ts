@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock, type CancelTimer, type Clock } from './clock.js';
 
+/** What objects are watched by. */
+export interface CollectedWatch<T> {
+  /** @param note what is told of the object; must not refer to it */
+  register(object: WeakKey, note: T): void;
+}
+
 /**
  * Everything that differs from one run to the next: time, timers, chance, ids. One object, given to whoever needs any of it, so that
  * a simulation decides all of them. ESLint keeps the globals out of the rest of the library.
@@ -10,6 +16,11 @@ export interface Runtime extends Clock {
   afterInput(callback: () => void): CancelTimer;
   /** From 0 to 1, without 1. */
   random(): number;
+  /**
+   * Calls back some time after a watched object was collected as garbage. None where nothing may depend on the garbage collector, as in a
+   * simulation.
+   */
+  watchCollected?<T>(onCollected: (note: T) => void): CollectedWatch<T>;
   /** 122 random bits that nobody can guess, as a UUID. */
   uuid(): string;
 }
@@ -22,6 +33,7 @@ export const systemRuntime: Runtime = {
       clearImmediate(immediate);
     };
   },
+  watchCollected: (onCollected) => new FinalizationRegistry(onCollected),
   random: () => Math.random(),
   uuid: () => randomUUID(),
 };

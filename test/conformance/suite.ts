@@ -577,6 +577,58 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
     });
 
+    describe('waits without end, leases that end, and leaders', () => {
+      it('waits without end until the key is free', async () => {
+        const [first, second] = await twoServices();
+        const key = newKey();
+        const lock = await first.acquire(key);
+        const waiting = second.acquire(key, { wait: 'forever' });
+        await waitsInLine(second, key);
+        await lock.release();
+        const next = await waiting;
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+        await next.release();
+      });
+
+      it('ends a lock with its TTL when its renewals are stopped', async () => {
+        const [first, second] = await twoServices();
+        const key = newKey();
+        const lock = await first.acquire(key, { ttl: RENEWED_TTL_MS });
+        const ended = until(listenable(lock.signal), 'abort');
+        lock.stopRenewal();
+        const next = await second.acquire(key, { wait: SOON_MS });
+        await ended;
+        expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+        await next.release();
+      });
+
+      it('renews the lease of a section for one that asks for more validity', async () => {
+        const service = await newService();
+        const key = newKey();
+        await service.run(key, { ttl: '5s' }, async () => {
+          const options = { ttl: '20s', minValidity: '15s' } as const;
+          await service.run(key, options, ({ remainingMs }) => {
+            expect(remainingMs).toBeGreaterThan(15_000);
+          });
+        });
+      });
+
+      it('elects one leader, and the next one in a later term when it stops', async () => {
+        const services = await twoServices();
+        const key = newKey();
+        const terms: { readonly who: number; readonly term: number }[] = [];
+        const [first, second] = services.map((service, who) =>
+          service.lead(key, { onElected: ({ term }) => void terms.push({ who, term }) }),
+        );
+        await eventually(() => terms.length === 1, { withinMs: SOON_MS });
+        await (first?.isLeader === true ? first : second)?.stop();
+        await eventually(() => terms.length === 2, { withinMs: SOON_MS });
+        expect(terms[1]?.who).not.toBe(terms[0]?.who);
+        expect(terms[1]?.term).toBeGreaterThan(terms[0]?.term ?? Infinity);
+        await Promise.all([first?.stop(), second?.stop()]);
+      });
+    });
+
     const queues = async (): Promise<readonly StoredKey[]> =>
       ((await backend.storedKeys?.()) ?? []).filter(({ name }) => /queue\}?$/.test(name));
 

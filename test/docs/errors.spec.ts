@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  defineLock,
+  Leader,
   LockError,
   LockModule,
   LockService,
@@ -99,6 +101,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       make: () => start({ redis: { url: 'redis://a' } }),
     },
     {
+      mistake: 'forRoot({ redis: new RedisMock() }), of ioredis-mock',
+      make: () => start({ redis: { shaScripts: {}, customCommands: {}, keyData: {} } }),
+    },
+    {
       mistake: "forRoot({ store: 'memory', tll: '5s' })",
       make: () => start({ store: 'memory', tll: '5s' }),
     },
@@ -129,6 +135,17 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
   ],
   'Decorators and keys': [
+    {
+      mistake: "defineLock('order:<order.id>')",
+      make: () => defineLock('order:<order.id>'),
+    },
+    {
+      mistake: "@Leader('mailbox', { wait: '5s' })",
+      make: () =>
+        Leader('mailbox', { wait: '5s' } as never)({ constructor: LockService }, 'lead', {
+          value: () => undefined,
+        }),
+    },
     { mistake: '@WithLock', make: () => decorate(WithLock) },
     { mistake: '@WithLock()', make: () => decorate(withLock()) },
     { mistake: "@WithLock({ key: 'order' })", make: () => decorate(withLock({ key: 'order' })) },
@@ -201,6 +218,10 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       make: () => call('acquire', 'order:42', { timeout: 5_000 }),
     },
     { mistake: 'locks.acquire(undefined)', make: () => call('acquire', undefined) },
+    {
+      mistake: "locks.acquire('order:42', { ttl: '5s', minValidity: '5s' })",
+      make: () => call('acquire', 'order:42', { ttl: '5s', minValidity: '5s' }),
+    },
     { mistake: "locks.acquire('order:{42}')", make: () => call('acquire', 'order:{42}') },
     { mistake: "locks.run('order:42')", make: () => call('run', 'order:42') },
     {

@@ -4,6 +4,8 @@ import { inspect } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ms from 'ms';
 import * as prettier from 'prettier';
+import { LEAD_KIND } from '../../lib/leader/lead-options.js';
+import { LEADER_KIND } from '../../lib/nest/leaders/leader-options.js';
 import { FEATURE, RUN_ONCE_METHOD, WITH_LOCK } from '../../lib/nest/methods/method-options.js';
 import { LOCKING_WORKER, RUN_ONCE_CALL } from '../../lib/once/once-options.js';
 import { CALLS } from '../../lib/options/acquire-options.js';
@@ -26,6 +28,8 @@ interface Options {
 const METHODS = 'lib/nest/methods/method-options.ts';
 const ONCE = 'lib/once/once-options.ts';
 const ACQUIRE = 'lib/options/acquire-options.ts';
+const LEAD = 'lib/leader/lead-options.ts';
+const LEADER = 'lib/nest/leaders/leader-options.ts';
 const MODULE = 'lib/options/lock-module-options.ts';
 
 /** The tables, by the name that their place on a page has: `<!-- options: module -->`. In each the calls that it is about. */
@@ -48,6 +52,10 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
     runOnce: { schema: RUN_ONCE_CALL.options, file: ONCE, type: 'RunOnceOptions' },
     '@RunOnce': { schema: RUN_ONCE_METHOD, file: METHODS, type: 'RunOnceMethodOptions' },
   },
+  leader: {
+    lead: { schema: LEAD_KIND.options, file: LEAD, type: 'LeadOptions' },
+    '@Leader': { schema: LEADER_KIND.options, file: LEADER, type: 'LeaderMethodOptions' },
+  },
   worker: {
     LockingWorker: { schema: LOCKING_WORKER.options, file: ONCE, type: 'LockingWorkerOptions' },
   },
@@ -56,7 +64,15 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
 let compiled: CompiledOptions;
 
 beforeAll(() => {
-  compiled = new CompiledOptions([METHODS, ONCE, ACQUIRE, MODULE, 'lib/options/schema.ts']);
+  compiled = new CompiledOptions([
+    METHODS,
+    ONCE,
+    ACQUIRE,
+    MODULE,
+    LEAD,
+    LEADER,
+    'lib/options/schema.ts',
+  ]);
 });
 
 /** A default as the documentation writes it. */
@@ -129,6 +145,7 @@ describe('the tables of options', () => {
   it.each([
     ['README.md', ['module', 'calls', 'feature']],
     ['docs/once.md', ['once', 'worker']],
+    ['docs/leaders.md', ['leader']],
   ])(
     'of %s say what the options are: %j',
     async (page, tables) => {
@@ -139,7 +156,7 @@ describe('the tables of options', () => {
         /(<!-- options: (\w+) -->\n\n)(?:\|.*\n)+/g,
         (_whole, marker: string, table: string) => {
           made.push(table);
-          return marker + tableOf(TABLES[table] ?? {}, table === 'calls' || table === 'once');
+          return marker + tableOf(TABLES[table] ?? {}, ['calls', 'once', 'leader'].includes(table));
         },
       );
       expect(made).toEqual(tables);

@@ -72,6 +72,17 @@ describe('where Redis is', () => {
     },
   );
 
+  it('is no client of ioredis-mock, and the error says what to use in tests', () => {
+    const mock = {
+      ...{ shaScripts: {}, customCommands: {}, keyData: {}, data: new Map() },
+      duplicate: () => undefined,
+    };
+    expect(() => at(mock)).toThrow(LockConfigurationError);
+    expect(() => at(mock)).toThrow(
+      /^Option "redis" is a client of ioredis-mock, .* import LockTestingModule of 'nestjs-holdfast\/testing'/,
+    );
+  });
+
   it('is named by its place in a list', () => {
     expect(() => at(['redis://a', {}])).toThrow('Option "redis[1]" must say where Redis is: ');
   });

@@ -30,6 +30,8 @@ const lockOf = (key: string): LockHandle => ({
   begun: () => undefined,
   failed: () => undefined,
   assertHeld: () => undefined,
+  depth: 1,
+  stopRenewal: () => undefined,
   extend: () => Promise.resolve(),
   release: () => Promise.resolve(true),
   [Symbol.asyncDispose]: () => Promise.resolve(),

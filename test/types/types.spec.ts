@@ -80,9 +80,12 @@ describe('types of @WithLock', () => {
   });
 });
 
-describe('types of @RunOnce', () => {
-  const tests = fileURLToPath(new URL('run-once.types.ts', import.meta.url));
-  const outspoken = fileURLToPath(new URL('run-once.outspoken.ts', import.meta.url));
+describe.each([
+  ['@RunOnce', 'run-once'],
+  ['defineLock', 'define-lock'],
+])('types of %s', (_what, file) => {
+  const tests = fileURLToPath(new URL(`${file}.types.ts`, import.meta.url));
+  const outspoken = fileURLToPath(new URL(`${file}.outspoken.ts`, import.meta.url));
   const source = readFileSync(tests, 'utf8');
   const expectations = source
     .split('\n')
@@ -110,7 +113,7 @@ describe('types of @RunOnce', () => {
     said.forEach(({ text }, index) => {
       expect(text).toContain(expectations[index]?.sentence);
     });
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('the samples of the documentation', () => {

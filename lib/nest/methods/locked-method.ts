@@ -61,6 +61,8 @@ export interface LockDecorator {
   readonly always: Pick<RunOptions, 'reentrant'>;
   /** How long calls wait where nobody says so; `undefined`: as the service's options say. */
   readonly usualWait: 0 | undefined;
+  /** Whether `keyPrefix` of the module is left out. */
+  readonly isWholeKey?: boolean;
 }
 
 /** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
@@ -80,6 +82,7 @@ export class LockedMethod {
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
+  readonly #isWholeKey: boolean;
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
@@ -88,6 +91,7 @@ export class LockedMethod {
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
     this.decorator = called;
+    this.#isWholeKey = decorator.isWholeKey === true;
     this.where = `${called} on ${this.name}`;
     const { where } = this;
     const { key } = said;
@@ -169,7 +173,9 @@ export class LockedMethod {
     const made = this.#keys;
     const prefixed = (keys: LockKeys): readonly string[] => {
       const own = canonicalKeys(keys);
-      return feature === undefined ? own : canonicalKeys(own.map((key) => feature.keyPrefix + key));
+      return feature === undefined || this.#isWholeKey
+        ? own
+        : canonicalKeys(own.map((key) => feature.keyPrefix + key));
     };
     if (typeof made === 'function')
       return this.#named(request, () => prefixed(made.call(self as never, ...(args as never[]))));

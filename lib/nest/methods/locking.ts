@@ -56,8 +56,9 @@ function runOptionsFrom({
   waitMs: wait,
   maxHoldMs: maxHold,
   minHoldMs: minHold,
+  minValidityMs: minValidity,
   ...others
 }: MethodOptions): RunOptions {
   const { autoExtend, mode, limit, release, reentrant } = others;
-  return { ttl, wait, autoExtend, maxHold, mode, limit, minHold, release, reentrant };
+  return { ttl, wait, autoExtend, maxHold, mode, limit, minHold, minValidity, release, reentrant };
 }

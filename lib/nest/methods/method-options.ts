@@ -2,7 +2,7 @@ import type { LockNotAcquiredError } from '../../errors.js';
 import { forbiddenIn } from '../../key/check-key.js';
 import { ONCE, STAND_BY } from '../../once/once-options.js';
 import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
-import { duration, oneOf, serviceName, tested } from '../../options/checks.js';
+import { oneOf, serviceName, tested, wait } from '../../options/checks.js';
 import { optional, withDefault, type OptionsOf } from '../../options/schema.js';
 
 /** What an `onLocked` function is told about the call that did not get its lock. */
@@ -16,7 +16,7 @@ export interface LockedContext {
   readonly error: LockNotAcquiredError;
 }
 
-const SERVICE = {
+export const SERVICE = {
   /**
    * The `name` under which the `LockService` was registered.
    *
@@ -27,11 +27,12 @@ const SERVICE = {
 
 const WAIT = {
   /**
-   * How long a call waits in line for the lock; 0 does not wait.
+   * How long a call waits in line for the lock; 0 does not wait. `'forever'` waits until the lock is granted, the client is gone or the
+   * service shuts down.
    *
    * @defaultValue 0
    */
-  wait: optional(duration()),
+  wait: optional(wait),
 };
 
 const RESULT = {
@@ -93,7 +94,7 @@ export const FEATURE = {
    *
    * @defaultValue 0, and of `@RunOnce` the module's
    */
-  wait: optional(duration()),
+  wait: optional(wait),
   /**
    * What the keys of decorated methods begin with, behind the `keyPrefix` of `forRoot`. Errors and events name keys with it.
    *

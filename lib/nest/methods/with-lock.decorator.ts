@@ -17,6 +17,23 @@ const DECORATOR: LockDecorator = {
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
 
+const withLockAs =
+  (decorator: LockDecorator): WithLockSignature =>
+  (key, options) => {
+    refuseBare('@WithLock', key, options);
+    return (
+      target: object,
+      propertyKey: string | symbol,
+      descriptor?: PropertyDescriptor,
+    ): void => {
+      decorate('@WithLock', target, propertyKey, descriptor, (method) => {
+        const said = { key, options };
+        const locked = new LockedMethod({ target, propertyKey, method }, said, decorator);
+        return { locked, run: RUN[locked.kind] };
+      });
+    };
+  };
+
 /**
  * Runs a method only while it holds a lock.
  *
@@ -31,12 +48,7 @@ const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lo
  * nobody knows, `LockKeyError` (400 or 500) when a value of the key is missing, and `LockLostError` (409) when the lock was lost
  * while the method ran. Without a `LockService` it rejects too: the method never runs unlocked.
  */
-export const WithLock: WithLockSignature = (key, options) => {
-  refuseBare('@WithLock', key, options);
-  return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
-    decorate('@WithLock', target, propertyKey, descriptor, (method) => {
-      const locked = new LockedMethod({ target, propertyKey, method }, { key, options }, DECORATOR);
-      return { locked, run: RUN[locked.kind] };
-    });
-  };
-};
+export const WithLock: WithLockSignature = withLockAs(DECORATOR);
+
+/** The same for a key that is written once for a whole application: no module puts a prefix before it. */
+export const wholeKeyWithLock: WithLockSignature = withLockAs({ ...DECORATOR, isWholeKey: true });

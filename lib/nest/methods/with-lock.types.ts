@@ -15,12 +15,12 @@ export type KeyFunction<Args extends readonly unknown[] = never> = (...args: Arg
 export type WithLockKey = string | readonly [string, ...string[]] | KeyFunction;
 
 /** What `O` is without options: nothing is known of them, while an `onLocked` function still gets its context's type. */
-type NoOptions = WithLockOptions | Record<never, never>;
+export type NoOptions = WithLockOptions | Record<never, never>;
 
 declare const notInferred: unique symbol;
 
 /** What `O` becomes when the options do not fit at all. The compiler has complained of them then, where they stand: that is enough. */
-interface KnownOptions extends WithLockOptions {
+export interface KnownOptions extends WithLockOptions {
   readonly [notInferred]?: never;
 }
 

@@ -8,3 +8,10 @@ export function isRedisClient(value: unknown): value is RedisClient {
   const { duplicate, isCluster } = value as Partial<RedisClient>;
   return typeof duplicate === 'function' && typeof isCluster === 'boolean';
 }
+
+/** What ioredis-mock keeps in each of its clients, and no client of ioredis has. */
+const OF_A_MOCK = ['shaScripts', 'customCommands', 'keyData'];
+
+/** By shape, too: the package is none of ours, and its classes have no name that lasts. */
+export const isMockedClient = (value: object): boolean =>
+  OF_A_MOCK.every((name) => Object.hasOwn(value, name));

@@ -1,0 +1,47 @@
+import { LockConfigurationError } from '../errors.js';
+import type { LeaderInfo } from '../leader/lead.js';
+import { makerIn, tailOf } from '../store/owner-token.js';
+import type { Parts } from './compose.js';
+
+/**
+ * Who holds the lock of a leader, by the records of instances and by what the leader itself answers.
+ *
+ * @throws LockConfigurationError for a store of the application's own without `admin`; LockStoreUnavailableError
+ */
+export async function findLeader(
+  key: string,
+  { store, presence }: Pick<Parts, 'store' | 'presence'>,
+): Promise<LeaderInfo | null> {
+  const { admin } = store;
+  if (admin === undefined || presence === undefined)
+    throw new LockConfigurationError(
+      'getLeader() needs a store that tells who holds a key, and this one has no "admin". Those of Redis and of the memory do.',
+    );
+  const [found] = await admin.look([key]);
+  const holder = found?.holders[0];
+  if (holder === undefined) return null;
+  const { token, remainingMs, sinceMs } = holder;
+  const id = makerIn(token);
+  const instance =
+    id === undefined ? undefined : (await admin.instances()).find((each) => each.id === id);
+  const answers = await presence.ask(instance === undefined ? [] : [instance], {
+    about: 'key',
+    key,
+  });
+  const own = id === presence.id ? presence.answerAbout(key) : undefined;
+  const answer = own ?? (id === undefined ? undefined : answers.get(id));
+  const hold = answer?.holds?.find(({ tail }) => tail === tailOf(token));
+  return {
+    isSelf: id === presence.id,
+    ...(id !== undefined && { id }),
+    ...(instance && {
+      application: instance.application,
+      host: instance.host,
+      pid: instance.pid,
+      ...(instance.version !== undefined && { version: instance.version }),
+    }),
+    ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
+    ...(hold && { term: hold.fencingToken }),
+    remainingMs,
+  };
+}

@@ -1,0 +1,265 @@
+import { LockServiceClosedError } from '../errors.js';
+import type { Log } from '../observe/log.js';
+import { onAbort } from '../queue/on-abort.js';
+import type { Scope } from '../sections/scope.js';
+import { backOffMs, type BackOff } from '../time/back-off.js';
+import type { Scheduler } from '../time/scheduler.js';
+import type { Lead, LeadEnd, LeadEnded } from './lead.js';
+
+/** After an election whose work failed, or that could not be held. Others may be elected meanwhile. */
+const AFTER_FAILURE: BackOff = { firstMs: 1_000, longestMs: 60_000 };
+
+/** A leader that stepped down for others stands again after this: over several masters there is no line that puts it behind them. */
+const STAND_ASIDE_MS = 1_000;
+
+/** Work that goes on for so long after its lead is over is warned of. */
+const LATE_MS = 5_000;
+
+/** What an instance needs to stand for election. */
+export interface Candidacy {
+  readonly name: string;
+  readonly rotateEveryMs: number | undefined;
+  readonly onElected: (lead: Lead) => unknown;
+  readonly onLost: ((ended: LeadEnded) => unknown) | undefined;
+  readonly log: Log;
+  readonly scheduler: Scheduler;
+  /** Waits until the lock of the leader is held. */
+  readonly open: (signal: AbortSignal) => Promise<Scope>;
+  /** Whether others wait to be elected. */
+  readonly othersWait: () => Promise<boolean>;
+}
+
+/** A term that has begun. */
+interface Term {
+  readonly number: number;
+  readonly isHeld: () => boolean;
+  readonly end: (reason: LeadEnd, error?: unknown) => void;
+  /** Resolves when its lock is given back, or lost. */
+  readonly over: Promise<void>;
+}
+
+/**
+ * This instance as a candidate: it stands for election until it is stopped, again after each of its terms. Made by `locks.lead(…)`; the
+ * shutdown stops it.
+ */
+export class Leadership implements AsyncDisposable {
+  /** What is led. */
+  readonly name: string;
+  readonly #candidacy: Candidacy;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  #term: Term | undefined;
+
+  /** @internal */
+  constructor(candidacy: Candidacy) {
+    this.name = candidacy.name;
+    this.#candidacy = candidacy;
+    this.#running = this.#run();
+  }
+
+  /** Whether this instance leads now. Compares clocks, so it is right even after the event loop was blocked. */
+  get isLeader(): boolean {
+    return this.#term?.isHeld() === true;
+  }
+
+  /** The number of the present term, while this instance leads. */
+  get term(): number | undefined {
+    return this.isLeader ? this.#term?.number : undefined;
+  }
+
+  /** Gives the lead to another instance, and stands again a second later. Resolves when the work has ended and the lead is free. */
+  async stepDown(): Promise<void> {
+    const term = this.#term;
+    term?.end('stepped-down');
+    await term?.over;
+  }
+
+  /** Gives the lead back and stands for election no more. Resolves when the work has ended. */
+  async stop(): Promise<void> {
+    this.close();
+    await this.#running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** @internal Resolves when it stands for election no more. */
+  get stopped(): Promise<void> {
+    return this.#running;
+  }
+
+  /** @internal Begins to stop. */
+  close(): void {
+    this.#stopping.abort();
+    this.#term?.end('stopped');
+  }
+
+  #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { open, log } = this.#candidacy;
+    let failures = 0;
+    while (!this.#isStopped()) {
+      let scope: Scope;
+      try {
+        scope = await open(signal);
+      } catch (error) {
+        if (this.#isStopped() || error instanceof LockServiceClosedError) return;
+        log.error(`This instance could not stand for the lead of "${this.name}"`, error);
+        await this.#pause(backOffMs(AFTER_FAILURE, failures++));
+        continue;
+      }
+      const end = await this.#lead(scope);
+      if (end === 'failed') await this.#pause(backOffMs(AFTER_FAILURE, failures++));
+      else {
+        failures = 0;
+        if (end === 'stepped-down' || end === 'rotated') await this.#pause(STAND_ASIDE_MS);
+      }
+    }
+  }
+
+  /** One term, from the election until its lock is given back. */
+  async #lead(scope: Scope): Promise<LeadEnd> {
+    const { lock } = scope;
+    const { name } = this;
+    const controller = new AbortController();
+    let ended!: (end: LeadEnded) => void;
+    const end = new Promise<LeadEnded>((resolve) => (ended = resolve));
+    let giveUp!: () => void;
+    const over = new Promise<void>((resolve) => (giveUp = resolve));
+    const term = lock.fencingToken;
+    const finish = (reason: LeadEnd, error: unknown = abortError(name, reason)): void => {
+      if (controller.signal.aborted) return;
+      controller.abort(error);
+      ended({ name, term, reason, error });
+    };
+    const { signal } = controller;
+    this.#term = {
+      number: term,
+      isHeld: () => !signal.aborted && lock.isHeld,
+      end: finish,
+      over,
+    };
+    const forget = onAbort(lock.signal, () => {
+      finish('lost', lock.signal.reason);
+    });
+    const lead: Lead = {
+      name,
+      term,
+      signal,
+      assertLeading: () => {
+        signal.throwIfAborted();
+        lock.assertHeld();
+      },
+      stepDown: () => {
+        finish('stepped-down');
+      },
+    };
+    // Lost, or stopped, before anybody could be told.
+    if (lock.signal.aborted) finish('lost', lock.signal.reason);
+    else if (this.#isStopped()) finish('stopped');
+    const work = signal.aborted ? Promise.resolve() : this.#work(scope, lead, finish);
+    const stopRotation = this.#rotate(finish);
+    const ending = await end;
+    stopRotation();
+    forget();
+    await Promise.all([this.#tellLost(ending), this.#settled(work, term)]);
+    // A release that failed was logged by the keeper, and a loss is what ended the term.
+    await scope.finish().catch(() => undefined);
+    this.#term = undefined;
+    giveUp();
+    return ending.reason;
+  }
+
+  /** Never rejects. */
+  async #work(
+    scope: Scope,
+    lead: Lead,
+    finish: (reason: LeadEnd, error: unknown) => void,
+  ): Promise<void> {
+    const { onElected, log } = this.#candidacy;
+    try {
+      await scope.section.inside(() => onElected(lead));
+    } catch (error) {
+      const { signal } = lead;
+      // To fail with the reason of its signal is how work ends that is told to.
+      if (signal.aborted && (error === signal.reason || isAbortError(error))) return;
+      log.error(
+        `The work of the leader of "${this.name}" failed in term ${String(lead.term)}`,
+        error,
+      );
+      finish('failed', error);
+    }
+  }
+
+  /** Never rejects. */
+  async #tellLost(ended: LeadEnded): Promise<void> {
+    const { onLost, log } = this.#candidacy;
+    try {
+      await onLost?.(ended);
+    } catch (error) {
+      log.error(`onLost of the leader of "${this.name}" failed`, error);
+    }
+  }
+
+  async #settled(work: Promise<void>, term: number): Promise<void> {
+    const { scheduler, log } = this.#candidacy;
+    const late = scheduler.schedule(LATE_MS, () => {
+      log.warn(
+        `The work of the leader of "${this.name}" still goes on ${String(LATE_MS / 1_000)} s after term ${String(term)} was over. This instance ` +
+          'does not stand for election before it ends: have the work end when its signal aborts.',
+      );
+    });
+    await work;
+    late.cancel();
+  }
+
+  /** Steps down each time that others wait when its time is over. Returns what ends that. */
+  #rotate(finish: (reason: LeadEnd) => void): () => void {
+    const { rotateEveryMs, othersWait, scheduler } = this.#candidacy;
+    if (rotateEveryMs === undefined) return () => undefined;
+    let isOver = false;
+    const look = async (): Promise<void> => {
+      const isWanted = await othersWait().catch(() => false);
+      if (isOver) return;
+      if (isWanted) finish('rotated');
+      else next();
+    };
+    let task = scheduler.schedule(rotateEveryMs, () => void look());
+    const next = (): void => {
+      task = scheduler.schedule(rotateEveryMs, () => void look());
+    };
+    return () => {
+      isOver = true;
+      task.cancel();
+    };
+  }
+
+  /** Ends early when it is stopped. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#stopping;
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const task = this.#candidacy.scheduler.schedule(ms, () => {
+        forget();
+        resolve();
+      });
+      const forget = onAbort(signal, () => {
+        task.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+/** As platforms name the reason of a signal that was aborted on purpose. */
+const abortError = (name: string, reason: LeadEnd): DOMException =>
+  new DOMException(`The lead of "${name}" is over: ${reason}.`, 'AbortError');
+
+const isAbortError = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'AbortError';

@@ -1,0 +1,53 @@
+import { quoteKeys } from '../errors/quote-keys.js';
+import type { Log } from '../observe/log.js';
+import type { CollectedWatch, Runtime } from '../time/runtime.js';
+import type { CallSite } from './call-site.js';
+import type { HeldLock } from './held-lock.js';
+import type { LeaseKeeper } from './lease-keeper.js';
+import type { Lease } from './lease.js';
+
+/** Which locks of `acquire` are watched: all, those whose place is recorded anyway, or none. */
+export type ForgottenLocksMode = 'release' | 'sample' | 'keep';
+
+interface Dependencies {
+  readonly mode: ForgottenLocksMode;
+  readonly runtime: Runtime;
+  readonly keeper: LeaseKeeper;
+  readonly log: Log;
+}
+
+/**
+ * Gives back locks that nobody can give back any more: their handles were collected as garbage while they were held, and they would be
+ * renewed for as long as the process lives.
+ */
+export class ForgottenLocks {
+  readonly #isSampled: boolean;
+  readonly #collected: CollectedWatch<Lease> | undefined;
+
+  constructor({ mode, runtime, keeper, log }: Dependencies) {
+    this.#isSampled = mode === 'sample';
+    if (mode === 'keep') return;
+    this.#collected = runtime.watchCollected?.((lease: Lease) => {
+      if (lease.isOver) return;
+      const place = lease.options.site?.place;
+      log.warn(
+        `The lock of ${quoteKeys(lease.keys)}${place === undefined ? '' : `, acquired at ${place},`} was never released, and its handle is ` +
+          'garbage by now: it is released. Release a lock of acquire() in a finally block, or use run() or "await using". A lock that is to be ' +
+          'held until the process ends needs a reference that lasts as long.',
+      );
+      // What went wrong with the release was logged by the keeper.
+      keeper.release(lease).catch(() => undefined);
+    });
+  }
+
+  /** Whether a lock that was asked for there is watched. */
+  watches(site: CallSite | undefined): boolean {
+    return this.#collected !== undefined && (!this.#isSampled || site !== undefined);
+  }
+
+  /** Gives the lock back. */
+  readonly watch = (lock: HeldLock): HeldLock => {
+    this.#collected?.register(lock, lock.leaseToWatch);
+    return lock;
+  };
+}

@@ -1,0 +1,57 @@
+import { LockConfigurationError } from '../../errors.js';
+import { parseNamedTemplate } from '../../key/index.js';
+import {
+  constantOptions,
+  holdModeFrom,
+  LOCK_DEFINITION,
+  refuseLongMinHold,
+  type LockDefinitionOptions,
+} from '../../options/acquire-options.js';
+import { inPlace } from '../../options/in-place.js';
+import { resolve } from '../../options/schema.js';
+import { refuseUnknown } from '../../options/unknown-option.js';
+import { wholeKeyWithLock } from '../methods/with-lock.decorator.js';
+import { keyFrom, rememberTemplate } from './definition-templates.js';
+import type { KeyArguments, LockDefinition } from './definition.types.js';
+
+/**
+ * Defines a lock once, for the services, decorated methods, tests and dashboards of an application.
+ *
+ * ```ts
+ * export const orderLock = defineLock('order:<orderId>', { ttl: '10s' });
+ *
+ * await locks.use(orderLock).run(orderId, work);
+ * ```
+ *
+ * @param template as of `@WithLock`, with plain names as placeholders
+ * @param options of every lock that is taken by it; a call may say otherwise
+ * @throws LockConfigurationError for a template or options that cannot work
+ */
+export function defineLock<const Template extends string>(
+  template: Template,
+  options: LockDefinitionOptions = {},
+): LockDefinition<Template> {
+  const parsed = parseNamedTemplate(template, 'defineLock');
+  const where = `defineLock(${JSON.stringify(template)})`;
+  refuseUnknown({ ...LOCK_DEFINITION, called: where }, options);
+  const resolved = inPlace(where, () => resolve(LOCK_DEFINITION.options, options));
+  inPlace(where, () => {
+    holdModeFrom(resolved);
+    refuseLongMinHold(resolved.minHoldMs, resolved.ttlMs ?? Infinity);
+  });
+  const said = constantOptions(options);
+  const definition: LockDefinition<Template> = Object.freeze({
+    name: template,
+    options: said,
+    key: (...values: KeyArguments<Template>): string => keyFrom(parsed, values[0]),
+    WithLock: ((own?: object, ...decorated: unknown[]) => {
+      if (decorated.length > 0)
+        throw new LockConfigurationError(
+          `${where}: its decorator needs parentheses: @orderLock.WithLock().`,
+        );
+      return wholeKeyWithLock(template, { ...said, ...own });
+    }) as LockDefinition<Template>['WithLock'],
+  });
+  rememberTemplate(definition, parsed);
+  return definition;
+}
