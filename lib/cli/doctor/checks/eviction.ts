@@ -41,6 +41,13 @@ function policyFinding(policy: string, most: number): Found {
 
 function usage(most: number, used: number): readonly Found[] {
   if (most === 0 || used < most * NEARLY_FULL) return [];
+  if (used >= most)
+    return [
+      error(
+        'Its memory is full: locks are refused (503).',
+        `Raise maxmemory (CONFIG SET maxmemory ${String(2 * used)}), or remove data.`,
+      ),
+    ];
   const percent = String(Math.round((used / most) * 100));
   return [
     warning(

@@ -17,7 +17,7 @@ export const services: CommonCheck = {
       const names = silent.slice(0, MOST_NAMED).map(nameOf).join('; ');
       return [
         warning(
-          `${text}, ${String(silent.length)} of them no longer: ${names}. They are frozen, cut off or dead.`,
+          `${text}, ${String(silent.length)} of them no longer: ${names}. They are frozen, cut off or dead, or a server refuses what they write.`,
           'See "nestjs-holdfast instances". What a dead one holds ends with its TTL, or by "release-instance".',
         ),
       ];
