@@ -60,6 +60,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
   const scheduler = new Scheduler(runtime);
   const warnings = new LimitedWarnings({
     warn,
+    now: () => runtime.now().monotonicMs,
     later: (ms, callback) => scheduler.schedule(ms, callback),
   });
   const store = createStore(options, runtime, warn);

@@ -155,10 +155,10 @@ export class Presence {
     tokens: readonly string[],
     intervention: Intervention,
   ): Promise<void> {
+    this.#deps.keeper.endByForce(tokens, intervention);
     await Promise.all(
       instances.map(async ({ id, address }) => {
-        if (id === this.id) this.#deps.keeper.endByForce(tokens, intervention);
-        else if (address !== undefined)
+        if (id !== this.id && address !== undefined)
           await this.#tell(address, { type: 'released', tokens, intervention });
       }),
     );
@@ -190,6 +190,8 @@ export class Presence {
   }
 
   async #write(machine: Machine): Promise<void> {
+    // It is retracted already.
+    if (!this.#isStarted) return;
     const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
     const holds = keeper.held.slice(0, MOST_RECORDED).map(holdOf);

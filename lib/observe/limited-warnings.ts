@@ -5,6 +5,8 @@ interface Planned {
 
 interface Options {
   readonly warn: (message: string) => void;
+  /** By a clock that only goes forward, in ms. */
+  readonly now: () => number;
   /** Calls back in so many ms. */
   readonly later: (ms: number, callback: () => void) => Planned;
 }
@@ -21,19 +23,27 @@ export class LimitedWarnings {
   /** In this minute. */
   #count = 0;
   #last = '';
-  #minute: Planned | undefined;
+  #sinceMs = -Infinity;
+  /** When the sum is due; a process whose warnings are few may end before. */
+  #summing: Planned | undefined;
 
   constructor(options: Options) {
     this.#options = options;
   }
 
   warn(message: string): void {
-    const { warn, later } = this.#options;
-    this.#minute ??= later(WITHIN_MS, () => {
+    const { warn, now, later } = this.#options;
+    const nowMs = now();
+    if (nowMs - this.#sinceMs >= WITHIN_MS) {
       this.flush();
-    });
+      this.#sinceMs = nowMs;
+    }
     this.#count += 1;
     this.#last = message;
+    if (this.#count > MOST)
+      this.#summing ??= later(WITHIN_MS - (nowMs - this.#sinceMs), () => {
+        this.flush();
+      });
     if (this.#count < MOST) warn(message);
     else if (this.#count === MOST)
       warn(
@@ -44,8 +54,9 @@ export class LimitedWarnings {
   /** Logs the sum of what was not logged, and begins anew. */
   flush(): void {
     const more = this.#count - MOST;
-    this.#minute?.cancel();
-    this.#minute = undefined;
+    this.#summing?.cancel();
+    this.#summing = undefined;
+    this.#sinceMs = -Infinity;
     this.#count = 0;
     if (more > 0)
       this.#options.warn(
@@ -55,6 +66,6 @@ export class LimitedWarnings {
 
   /** Logs nothing more. */
   close(): void {
-    this.#minute?.cancel();
+    this.#summing?.cancel();
   }
 }

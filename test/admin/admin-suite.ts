@@ -309,6 +309,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(await other.tryAcquire(refused)).toBeNull();
       expect(await one.tryAcquire(refused)).toBeNull();
       const next = other.acquire(waited, { wait: TTL_MS });
+      await eventually(async () => (await admin.describe(waited)).line.length === 1);
       await sleep(20);
       await locks[0]!.release();
       await (await next).release();

@@ -9,7 +9,7 @@ import {
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, until } from '../support/eventually.js';
-import type { Backend, StoredKey } from './suite.js';
+import { BY_FORCE, type Backend, type StoredKey } from './suite.js';
 
 interface Abilities {
   /** Over several masters nothing can be limited. */
@@ -266,7 +266,7 @@ export function describeModes(
         expect(await three.forceRelease(key)).toBe(false);
         expect(await three.inspect(key)).toEqual({ held: false });
         for (const event of await Promise.all(lost))
-          expect(event).toMatchObject({ keys: [key], reason: 'released-elsewhere' });
+          expect(event).toMatchObject({ keys: [key], reason: BY_FORCE });
         for (const lock of locks) expect(await lock.release()).toBe(false);
         const writer = await three.acquire(key);
         expect(writer.fencingToken).toBeGreaterThan(locks[0]?.fencingToken ?? Infinity);

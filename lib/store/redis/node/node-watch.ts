@@ -58,6 +58,7 @@ export class NodeWatch {
     this.#options = options;
     this.#log = new LimitedWarnings({
       warn,
+      now: () => scheduler.runtime.now().monotonicMs,
       later: (ms, callback) => scheduler.schedule(ms, callback),
     });
   }
