@@ -28,7 +28,7 @@ export const rowOf = (result) => inRow([result.bug.name, ...cellsOf(result)]);
 export async function pageOf(results, { seconds, machine, seed }) {
   const date = new Date().toISOString().slice(0, 10);
   const count = results.filter(({ found }) => found !== undefined).length;
-  const run = `${date}, on ${machine}; ${seconds} s for each bug, from seed ${seed} on: **${count} of ${results.length} found**.`;
+  const run = `${date}, on ${machine}; ${seconds} s of a core for each bug, from seed ${seed} on: **${count} of ${results.length} found**.`;
   const rows = results.map((result) =>
     inRow([`\`${result.bug.name}\``, result.bug.explanation, ...cellsOf(result)]),
   );

@@ -23,13 +23,13 @@ function drawCaller(random: Random, features: Features): CallerPlan {
   const { crowds, size } = features;
   return {
     startMs: crowds ? 20 : random.between(0, 100),
-    operations: Array.from({ length: random.between(1, size.operations) }, () =>
-      drawOperation(random, features),
+    operations: Array.from({ length: random.between(1, size.operations) }, (_, index) =>
+      drawOperation(random, features, index === 0),
     ),
   };
 }
 
-function drawOperation(random: Random, features: Features): Operation {
+function drawOperation(random: Random, features: Features, isFirst: boolean): Operation {
   const { keys, modes, severalKeys, nobodyWaits, shortHolds, ttlsMs, onceWork } = features;
   const isOnce =
     onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
@@ -44,7 +44,7 @@ function drawOperation(random: Random, features: Features): Operation {
   ]);
   return {
     ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
-    pauseMs: drawPause(random, features),
+    pauseMs: drawPause(random, features, isFirst),
     keys: random.sample(keys, count),
     mode: isOnce ? 'exclusive' : random.pick(modes),
     waitMs: nobodyWaits ? 0 : random.pick([0, 50, 1_000, 10_000, 10_000]),
@@ -54,9 +54,10 @@ function drawOperation(random: Random, features: Features): Operation {
 }
 
 /** Who does not wait in a crowd asks again long after the others, or all would be done before anything happens. */
-function drawPause(random: Random, { crowds, nobodyWaits, lengthMs }: Features): number {
+function drawPause(random: Random, features: Features, isFirst: boolean): number {
+  const { crowds, nobodyWaits, lengthMs } = features;
   if (!crowds) return random.pick([0, 0, 1, 20, lengthMs / 10]);
-  return nobodyWaits ? random.pick([0, lengthMs / 2, lengthMs]) : 0;
+  return nobodyWaits && !isFirst ? random.pick([0.8, 1]) * lengthMs : 0;
 }
 
 /** How long it is held, and whether it is. */

@@ -136,11 +136,12 @@ const RUSH = {
   crowds: true,
   nobodyWaits: true,
   lengthMs: 500,
+  network: { latencyUs: 200, jitterUs: 500 },
 } satisfies Partial<Features>;
 
 /** A lock that a bare majority has, and the loss of one of it. */
 const RUSH_AND_LOSS = {
-  ...{ ...RUSH, ttlsMs: [4_000], faults: ['server-flushed'], mostFaults: 1 },
+  ...{ ...RUSH, ttlsMs: [4_000], faults: ['server-flushed'], mostFaults: 1, keys: ['a'] },
 } satisfies Partial<Features>;
 
 /** Whatever is left on any of the servers is seen when all have gone. */
