@@ -4,7 +4,7 @@
  * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
  * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
- *   which some are dead, far or silent), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ *   which some are dead, far or silent, the page, the command line and health checks), and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/` and the demo
  * - `browser`: what needs a browser (`test/browser/`)
@@ -20,18 +20,22 @@ const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
 const BROWSER = /^test\/browser\//;
 const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
+/** What operators use starts applications and programs by the dozen. */
+const OF_OPERATORS =
+  /^test\/(board\/|terminus\/|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line)|leader\/processes\.|lease\/forgotten-locks\.)/;
+const isLong = (spec) => LONG.test(spec) || OF_OPERATORS.test(spec);
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
-const isMain = (spec) => ![SAMPLE, BROWSER, LONG].some((other) => other.test(spec));
+const isMain = (spec) => !isLong(spec) && ![SAMPLE, BROWSER].some((other) => other.test(spec));
 const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
 
 const BELONGS = {
   main: isMain,
   unit: isUnit,
-  soak: (spec) => LONG.test(spec) || importsOf(spec).has(HAS_SHARE),
+  soak: (spec) => isLong(spec) || importsOf(spec).has(HAS_SHARE),
   hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),
   browser: (spec) => BROWSER.test(spec),

@@ -99,7 +99,7 @@ describe('the health of one Redis', () => {
       application({ redis: redis.url }),
       server({ replicaOf: other }).then(({ url }) => application({ redis: url })),
     ]);
-    await after.expectDown(REFUSING);
+    await eventually(() => after.expectDown(REFUSING));
     await redis.command('REPLICAOF', '127.0.0.1', other.port);
     await before.expectDown(/No lock can be granted now/);
     await eventually(() => before.expectDown(REFUSING));

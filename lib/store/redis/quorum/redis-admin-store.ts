@@ -9,15 +9,19 @@ import type {
 } from '../../admin-store.js';
 import type { Looked, NodeAdmin } from '../node/node-admin.js';
 import type { RedisNode } from '../node/redis-node.js';
+import type { CancelTimer } from '../../../time/clock.js';
+import type { Runtime } from '../../../time/runtime.js';
 import { quorumOf } from './poll.js';
 
 /** What a majority of the nodes says to operators. */
 export class RedisAdminStore implements AdminStore {
   readonly #nodes: readonly RedisNode[];
   readonly #quorum: number;
+  readonly #runtime: Runtime;
 
-  constructor(nodes: readonly RedisNode[]) {
+  constructor(nodes: readonly RedisNode[], runtime: Runtime) {
     this.#nodes = nodes;
+    this.#runtime = runtime;
     this.#quorum = quorumOf(nodes.length);
   }
 
@@ -78,11 +82,12 @@ export class RedisAdminStore implements AdminStore {
 
   async tell(address: string, text: string): Promise<void> {
     const addresses = JSON.parse(address) as readonly string[];
-    await Promise.all(
+    await this.#enough(
       this.#nodes.map(async ({ admin }, index) => {
         const at = addresses[index];
         if (at !== undefined) await admin.tell(at, text);
       }),
+      () => true,
     );
   }
 
@@ -106,11 +111,33 @@ export class RedisAdminStore implements AdminStore {
     keys: readonly string[],
     ask: (admin: NodeAdmin) => Promise<Looked<T>>,
   ): Promise<readonly T[]> {
-    const looked = await Promise.all(this.#nodes.map(({ admin }) => ask(admin)));
+    const looked = await this.#enough(
+      this.#nodes.map(({ admin }) => ask(admin)),
+      ({ status }) => status === 'answered',
+    );
     const answers = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
     if (answers.length >= this.#quorum) return answers;
     const nodes = looked.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
     throw new LockStoreUnavailableError({ operation, keys, nodes });
+  }
+
+  /** What all of them say; or, soon after a majority has answered, what there is by then: one silent node delays no operator. */
+  #enough<T>(asked: readonly Promise<T>[], isAnswer: (said: T) => boolean): Promise<readonly T[]> {
+    const said: T[] = [];
+    return new Promise((resolve, reject) => {
+      let cancel: CancelTimer | undefined;
+      const end = (): void => {
+        cancel?.();
+        resolve([...said]);
+      };
+      for (const each of asked)
+        each.then((answer) => {
+          said.push(answer);
+          if (said.length === asked.length) end();
+          else if (said.filter(isAnswer).length >= this.#quorum)
+            cancel ??= this.#runtime.setTimer(end, LATECOMERS_MS);
+        }, reject);
+    });
   }
 
   /** A majority holds; a vote of fewer came to nothing, or is about to. Each node has a line of its own, in another order. */
@@ -139,6 +166,9 @@ export class RedisAdminStore implements AdminStore {
     };
   }
 }
+
+/** For so long those are waited for that answer after a majority. */
+const LATECOMERS_MS = 250;
 
 const NOTHING = { holders: [], line: [] } as const;
 

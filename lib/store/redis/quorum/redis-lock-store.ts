@@ -80,7 +80,7 @@ export class RedisLockStore implements LockStore {
     this.#members = new Members(nodes);
     this.#members.expectDifferentNames();
     this.once = new RedisOnceStore(nodes);
-    this.admin = new RedisAdminStore(nodes);
+    this.admin = new RedisAdminStore(nodes, runtime);
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);
