@@ -120,6 +120,8 @@ export class LeaseKeeper {
     while (lease.renewing !== undefined) await lease.renewing;
     this.#throwIfLost(lease);
     const outcome = await this.#renewals.extend(lease, ttlMs);
+    // It may be about to end, when what arrived meanwhile has been read.
+    if (outcome?.status === 'lost' && !lease.isOver) await this.#inputIsRead();
     this.#throwIfLost(lease);
     if (outcome?.status !== 'unavailable') return;
     const failed = { operation: 'extend', keys: lease.keys, nodes: outcome.nodes } as const;
@@ -214,6 +216,12 @@ export class LeaseKeeper {
         if (!lease.isOver) this.#lose(lease, loss);
         resolve(false);
       });
+    });
+  }
+
+  #inputIsRead(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#deps.scheduler.runtime.afterInput(resolve);
     });
   }
 

@@ -16,6 +16,9 @@ import type { Lease } from './lease.js';
 const renewalDelayMs = (ttlMs: number, runtime: Runtime): number =>
   (ttlMs / 3) * (0.9 + runtime.random() * 0.1) + SLOT_MS;
 
+/** Who renews later than that did not run meanwhile, or could not reach the store. */
+const STOOD_STILL_MS = 1_000;
+
 /** After a failed renewal. */
 const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
 
@@ -163,7 +166,7 @@ export class Renewals {
     if (lease.isOver) return;
     // An answer that comes after the old deadline revives nothing: somebody else may have held the lock in between.
     if (lease.validForMsAt(sent.now) <= 0) this.#deps.lose(lease, 'store-unavailable');
-    else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);
+    else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
       const { events } = this.#deps;
@@ -174,6 +177,16 @@ export class Renewals {
       this.#endanger(lease, outcome.nodes, sent.now);
       this.#plan(lease, retryDelayMs(lease.ttlMs), sent.now);
     }
+  }
+
+  /** Who ended the lease says so over another connection. After the process stood still, both answers have arrived, and this one may be read first. */
+  #lost(lease: Lease, reason: LockLossReason, { sentAt }: Pick<Sent, 'sentAt'>): void {
+    const { lose, scheduler } = this.#deps;
+    if (lease.sinceSentMs(sentAt) < lease.ttlMs / 3 + STOOD_STILL_MS) lose(lease, reason);
+    else
+      scheduler.runtime.afterInput(() => {
+        if (!lease.isOver) lose(lease, reason);
+      });
   }
 
   #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {
