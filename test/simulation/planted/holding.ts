@@ -17,7 +17,7 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'validity-without-drift',
-    file: 'lib/lease/grant.ts',
+    file: 'lib/options/validity.ts',
     find: 'ttlMs - ttlMs * clockDrift - 2',
     replace: 'ttlMs + 0 * clockDrift',
     profile: 'line',
