@@ -20,7 +20,9 @@ class BillingModule {}
 const app = await NestFactory.createApplicationContext(BillingModule, { logger: false });
 const admin = app.get(LockAdmin, { strict: false });
 // Who is frozen earlier than this is nobody that others know of, or can tell anything.
-await eventually(async () => (await admin.instances()).some((each) => each.pid === process.pid && each.isListening));
+await eventually(async () =>
+  (await admin.instances()).some((each) => each.pid === process.pid && each.isListening),
+);
 const { signal } = await app.get(LockService).acquire('order:42');
 signal.addEventListener('abort', () => {
   console.log(`lost: ${(signal.reason as LockLostError).detail}`);

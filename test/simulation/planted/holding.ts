@@ -54,7 +54,7 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'loss-ignored',
     file: 'lib/lease/renewals.ts',
-    find: "else if (outcome.status === 'lost') this.#deps.lose(lease, outcome.reason);",
+    find: "else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);",
     replace: "else if (outcome.status === 'lost') this.#plan(lease, retryDelayMs(lease.ttlMs));",
     profile: 'line',
     explanation: 'A renewal that says that the lock is lost is tried again.',
