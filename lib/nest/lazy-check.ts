@@ -1,11 +1,8 @@
-import type { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../errors.js';
 import type { LockService } from './lock.service.js';
 
 type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
-
-/** The first module of every application; the next one is its root. */
-const OF_NEST = 'InternalCoreModule';
 
 /**
  * Refuses a service that `LazyModuleLoader` makes: Nest calls no lifecycle hooks of such modules, so nobody would close its connections.
@@ -17,7 +14,8 @@ export async function refuseLazy(service: LockService, modules: ModulesContainer
   const host = all.find(({ providers }) =>
     [...providers.values()].some(({ instance }) => instance === service),
   );
-  const root = all.find(({ name }) => name !== OF_NEST);
+  // The first module is Nest's own, with the providers of the core (a minifier changes its name); the next one is the root.
+  const root = all.find(({ providers }) => !providers.has(ModulesContainer));
   if (host === undefined || root === undefined || importedBy(root).has(host)) return;
   await service.shutdown(0);
   throw new LockConfigurationError(

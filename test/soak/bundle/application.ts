@@ -3,7 +3,13 @@ import 'reflect-metadata';
 import { Controller, HttpCode, Injectable, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
-import { LockModule, LockService, RunOnce, WithLock } from 'nestjs-holdfast';
+import {
+  LockModule,
+  LockService,
+  LockStoreUnavailableError,
+  RunOnce,
+  WithLock,
+} from 'nestjs-holdfast';
 
 const [redis = '', fault] = process.argv.slice(2);
 
@@ -64,6 +70,17 @@ try {
   console.log((await fetch(url, { method: 'POST' })).status);
   await lock.release();
   console.log((await fetch(url, { method: 'POST' })).status);
+  if (fault === 'foreign') {
+    console.log(
+      await app
+        .get(LockService)
+        .acquire('order:foreign')
+        .catch(
+          (error: unknown) =>
+            error instanceof LockStoreUnavailableError && JSON.stringify(error.nodes),
+        ),
+    );
+  }
   await app.close();
 } catch (error) {
   console.log(String(error));

@@ -40,6 +40,11 @@ describe('an application in one minified file, far from every package', () => {
     expect(await run()).toEqual(['paid 7', '409', '200']);
   });
 
+  it('tells a refusal of the server from a connection that broke', async () => {
+    await redis.command('rpush', 'lock:order:foreign', 'of other software');
+    expect((await run('foreign')).at(-1)).toMatch(/"kind":"error","message":".*WRONGTYPE/);
+  });
+
   it('does not start with a name that the minifier has changed, and says what to write', async () => {
     expect((await run('parameter')).join()).toMatch(
       /^LockConfigurationError: .* has no parameter "orderNumber" .* minifiers can rename .* a position/,

@@ -1,3 +1,5 @@
+import ioredis from './ioredis.cjs';
+
 /** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
 const PASSING =
   /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
@@ -9,9 +11,14 @@ export const messageOf = (error: unknown): string =>
 export const replyError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'ReplyError' });
 
-/** The server said no, as opposed to: the connection failed. */
+const OfServer = ioredis.ReplyError as typeof Error;
+
+/**
+ * The server said no, as opposed to: the connection failed. ioredis takes the name of its errors from the class, which a minifier renames;
+ * the name counts where the application's client comes from another copy of ioredis.
+ */
 export const isReply = (error: unknown): error is Error =>
-  error instanceof Error && error.name === 'ReplyError';
+  error instanceof OfServer || (error instanceof Error && error.name === 'ReplyError');
 
 /** The server said no, and will for a moment only. */
 export const isPassing = (error: unknown): boolean =>
@@ -27,6 +34,6 @@ export const isLoginRefusal = (message: string): boolean =>
 /** What becomes of a request when the connection breaks. */
 export const CLOSED = 'the connection closed before the answer came';
 
-/** The client's word for that names a number of retries, which is ours. */
+/** The client's text for that names a number of retries, which is ours. */
 export const isBroken = (error: unknown): boolean =>
-  error instanceof Error && error.name === 'MaxRetriesPerRequestError';
+  messageOf(error).startsWith('Reached the max retries per request limit');
