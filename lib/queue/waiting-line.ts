@@ -166,6 +166,7 @@ export class WaitingLine {
     });
     if (outcome.status === 'granted') {
       const before = [...this.#callers];
+      if (this.#isForAnother(request)) return;
       this.#granted(request, outcome.grant);
       if (request.mode === 'shared') await this.#letFollow(before, outcome.grant);
       // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
@@ -173,6 +174,15 @@ export class WaitingLine {
         await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
     } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
     else await this.#unavailable(outcome, place);
+  }
+
+  /**
+   * The caller that it was granted to has gone, and the next one asks for something else: that one asks for the keys with the token that has
+   * them, before anybody else in line is given them.
+   */
+  #isForAnother(request: LockRequest): boolean {
+    const next = this.#head()?.request;
+    return next !== undefined && !isAlike(next, request) && this.#standsInOrder();
   }
 
   #granted(request: LockRequest, grant: Grant): void {
