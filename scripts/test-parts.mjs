@@ -4,7 +4,8 @@
  * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
  * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
- *   which some are dead, far or silent, the page, the command line and health checks), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ *   which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many servers or more than
+ *   4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/` and the demo
  * - `browser`: what needs a browser (`test/browser/`)
@@ -23,7 +24,10 @@ const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)
 /** What operators use starts applications and programs by the dozen. */
 const OF_OPERATORS =
   /^test\/(board\/|terminus\/|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line)|leader\/processes\.|lease\/forgotten-locks\.)/;
-const isLong = (spec) => LONG.test(spec) || OF_OPERATORS.test(spec);
+/** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
+const HEAVY =
+  /^test\/(types\/|docs\/(options|operations)\.|conformance\/(sentinel|modes-quorum)\.|track-record\/(quorum-line|many-keys)\.|store\/sharded-line\.|interop\/)/;
+const isLong = (spec) => [LONG, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */

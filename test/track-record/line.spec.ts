@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LockService, type Lock, type LockModuleOptions } from 'nestjs-holdfast';
+import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { ChildScript } from '../support/child-script.js';
 import type { SentCommand } from '../support/command-recorder.js';
@@ -143,9 +144,12 @@ async function expectGrowingFences(first: Lock): Promise<void> {
   expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
 }
 
+/** A caller that is called begins with its claim, and renews it; or it asks for the lock with the token that it was called by. */
+const ASKING: ReadonlySet<string> = new Set([acquireScript.sha, extendScript.sha]);
+
 /** How often anybody asked for a lock. */
 const asks = (commands: readonly SentCommand[]): number =>
-  commands.filter(([name, sha]) => name === 'evalsha' && sha === acquireScript.sha).length;
+  commands.filter(([name, sha = '']) => name === 'evalsha' && ASKING.has(sha)).length;
 
 /** How many keys have expired, and leases and claims among them. */
 const expired = async (): Promise<number> =>

@@ -221,7 +221,8 @@ describe('waiting, against a real Redis', () => {
     const holder = await serviceAt(server.url).acquire('crossed');
     const slow = serviceAt(`redis://127.0.0.1:${proxy.port}`);
     const controller = new AbortController();
-    const crossed = slow.acquire('crossed', { signal: controller.signal });
+    // One that is renewed would begin with the call, before it can leave.
+    const crossed = slow.acquire('crossed', { signal: controller.signal, autoExtend: false });
     await lineOf('crossed', 1);
     const looked = proxy.whenClientSends('evalsha');
     await holder.release();

@@ -14,11 +14,14 @@ const CALL = /^(\S+) (\d+)(?::(\d+):(\d+):(\d+))? (.*)$/s;
 export function lineCallOf(
   message: string,
   claims: ClaimClock | undefined,
-): (LineCall & { readonly name: string }) | undefined {
+): { readonly name: string; readonly call: LineCall } | undefined {
   const [, to, inMs, first, sentUs, ttlMs, name] = CALL.exec(message) ?? [];
   if (to === undefined || name === undefined) return undefined;
   const claim = claimOf({ first, sentUs, ttlMs }, claims);
-  return { to, inMs: Number(inMs), name, claim };
+  return {
+    name,
+    call: claim === undefined ? { to, inMs: Number(inMs) } : { to, inMs: Number(inMs), claim },
+  };
 }
 
 interface ClaimFields {

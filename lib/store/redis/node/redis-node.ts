@@ -246,8 +246,8 @@ export class RedisNode {
       if (message === undefined) onCall();
       else if (message.startsWith('{')) this.onMessage?.(message);
       else {
-        const call = lineCallOf(message, this.#claims);
-        if (call?.name.startsWith(prefix)) onCall(call.name.slice(prefix.length), call);
+        const heard = lineCallOf(message, this.#claims);
+        if (heard?.name.startsWith(prefix)) onCall(heard.name.slice(prefix.length), heard.call);
       }
     }, onDeaf);
   }
