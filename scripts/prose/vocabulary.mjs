@@ -12,6 +12,10 @@ export const VOCABULARY = [
   [/\b(?:is|are|was|were|be|been) told\b/i, '"is notified"'],
   [/\bin vain\b/i, '"times out"'],
   [/\bsa(?:y|ys|id) so\b/i, '"reports"'],
+  [/\b(?:goes|went|going|go) on\b/i, '"continues"'],
+  [/\blook(?:s|ed)? again\b/i, '"tries again"'],
+  [/\b(?:learns?|hears?|heard) of\b/i, '"detects", "is notified of"'],
+  [/\b(?:let|lets) in\b/i, '"admit"'],
   [/\bgoes? through\b/i, 'what happens: "reuses the lock", "succeeds"'],
   [/\b(?:give|gives|gave|given|giving)(?: \w+)? back\b/i, '"release", "return"'],
   [
