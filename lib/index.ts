@@ -102,6 +102,7 @@ export type {
   LeaseRenewal,
   LeaseRequest,
   LineCall,
+  LineClaim,
   LinePlace,
   LockStore,
   NodeHealth,

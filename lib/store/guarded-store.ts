@@ -32,6 +32,7 @@ import {
   INSPECT,
   RELEASE,
   textOf,
+  isClaim,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
 
@@ -140,7 +141,8 @@ export class GuardedStore implements LockStore {
 
   /** A store that others use too outlives the service. It keeps these two then, and not all that the service holds. */
   readonly #tellRelease: ReleaseListener = (key, call) => {
-    this.#listener?.(key, call);
+    const isBelieved = call?.claim === undefined || isClaim(call.claim);
+    this.#listener?.(key, isBelieved ? call : { ...call, claim: undefined });
   };
 
   readonly #tellDeaf = (): void => {
