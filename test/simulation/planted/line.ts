@@ -3,7 +3,7 @@ import type { PlantedBug } from './planted-bug.js';
 const EXCLUSION = 'A key has at most one holder at a time';
 const FIFO = 'first come, first served, over all processes';
 const BEGINS =
-  'The process that is called begins with the claim when more than half of it is left for certain.';
+  'The process that is woken begins with the claim when more than half of it is certainly left.';
 const NO_NEED =
   'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of the queue). Then a caller waits at most 5 s beside a free key';
 
