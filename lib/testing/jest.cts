@@ -18,8 +18,8 @@ function compilerOf(rootDir: string): typeof Typescript {
 }
 
 /**
- * A transformer for Jest, where that cannot load ES modules: it makes CommonJS of this package and needs no `allowJs`. README.md has
- * the two lines of configuration.
+ * A transformer for Jest, where that cannot load ES modules: it makes CommonJS of this package and needs no `allowJs`. docs/testing-your-app.md
+ * has the two lines of configuration.
  */
 function process(source: string, file: string, { config }: TransformOptions): { code: string } {
   const ts = compilerOf(config.rootDir);

@@ -1,29 +1,29 @@
-/** Makes an application: the files of `nest new`, what README.md says, and a little of a user's own. */
+/** Makes an application: the files of `nest new`, what the documentation says, and a little of a user's own. */
 import { cp, readFile, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const templates = join(dirname(fileURLToPath(import.meta.url)), 'templates');
 
-/** What the README's examples call without saying where it comes from: see templates/added/src/shop.ts. */
+/** What the documented examples call without saying where it comes from: see templates/added/src/shop.ts. */
 const SHOP = [
   ...['Order', 'Receipt'],
   ...['charge', 'ship', 'move', 'mergeOrders', 'countStock', 'writeReport'],
 ];
 
-/** @param readme the blocks of README.md by name */
-export async function writeApplication(root, { folder, type, recipe }, readme, redisUrl) {
+/** @param documented the blocks of the documentation by name */
+export async function writeApplication(root, { folder, type, recipe }, documented, redisUrl) {
   await cp(join(templates, folder), root, { recursive: true });
   await cp(join(templates, 'added'), root, { recursive: true });
   for (const name of ['orders.service', 'orders.controller', 'report.job'].map(sourceFile)) {
-    await writeFile(join(root, name), withShop(readme(name)));
+    await writeFile(join(root, name), withShop(documented(name)));
   }
   const spec = 'src/orders.service.spec.ts';
-  await writeFile(join(root, spec), specOf(readme(spec)));
-  await edit(root, 'src/app.module.ts', (code) => moduleOf(code, readme, redisUrl));
+  await writeFile(join(root, spec), specOf(documented(spec)));
+  await edit(root, 'src/app.module.ts', (code) => moduleOf(code, documented, redisUrl));
   await edit(root, 'src/main.ts', withShutdownHooks);
   if (type === 'module') await nameExtensions(root);
-  if (recipe !== undefined) await setUpJest(root, JSON.parse(readme(recipe)));
+  if (recipe !== undefined) await setUpJest(root, JSON.parse(documented(recipe)));
 }
 
 /** Gives these settings to the unit tests and to the e2e tests. */
@@ -50,15 +50,16 @@ function specOf(code) {
   return [
     ...lines.filter(isImport),
     "import { OrdersService } from './orders.service';",
-    `\nit('does what the README says', async () => {${body}});\n`,
+    `\nit('does what the documentation says', async () => {${body}});\n`,
   ].join('\n');
 }
 
-/** The module of `nest new`, with the imports of the README's module. */
-function moduleOf(code, readme, redisUrl) {
-  const [, imports] = /imports: \[(.*)\],/.exec(readme('src/app.module.ts'));
+/** The module of `nest new`, with the imports of the documented module. */
+function moduleOf(code, documented, redisUrl) {
+  const [, imports] = /imports: \[(.*)\],/.exec(documented('src/app.module.ts'));
   const redis = imports.replace('redis://localhost:6379', redisUrl);
-  if (redis === imports) throw new Error(`README.md names no redis://localhost:6379 in ${imports}`);
+  if (redis === imports)
+    throw new Error(`The documented module names no redis://localhost:6379 in ${imports}`);
   const added = [
     "import { ScheduleModule } from '@nestjs/schedule';",
     "import { LockModule } from 'nestjs-holdfast';",

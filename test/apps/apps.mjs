@@ -1,6 +1,6 @@
 /**
  * `npm run test:apps`: makes the applications that `nest new` 11 and 12 make (12 both kinds), installs the packed library there as README.md
- * says, and puts the README's examples in: they have to build, lint, pass their tests, and answer HTTP requests in production.
+ * says, and puts the examples of the documentation in: they have to build, lint, pass their tests, and answer HTTP requests in production.
  * `npm run test:apps -- nest-12` is one of them.
  */
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { runToTheEnd, startNest, startRedis } from '../../scripts/demo/processes.mjs';
 import { install, pack, run, temporaryFolder } from '../support/consumer.mjs';
 import { writeApplication } from './application.mjs';
-import { readAnswer, readmeBlocks } from './readme.mjs';
+import { documentedBlocks, readAnswer } from './pages.mjs';
 
 const APPLICATIONS = [
   { folder: 'nest-11', type: 'commonjs', schedule: 6, recipe: 'ts-jest' },
@@ -31,11 +31,11 @@ const SWCRC = {
 const parent = temporaryFolder('apps');
 
 await runToTheEnd('apps', async () => {
-  const readme = await readmeBlocks();
+  const documented = await documentedBlocks();
   const tarball = await pack(parent);
   const redisUrl = await startRedis((line) => console.log(`apps: ${line}`));
   for (const application of chosen(process.argv.slice(2))) {
-    await tryApplication(application, readme, tarball, redisUrl);
+    await tryApplication(application, documented, tarball, redisUrl);
   }
 });
 
@@ -45,7 +45,7 @@ function chosen(names) {
   return APPLICATIONS.filter(({ folder }) => names.length === 0 || names.includes(folder));
 }
 
-async function tryApplication(application, readme, tarball, redisUrl) {
+async function tryApplication(application, documented, tarball, redisUrl) {
   const { folder, type, schedule, testsNeedNode } = application;
   const root = join(parent, folder);
   const step = async (name, work) => {
@@ -58,8 +58,8 @@ async function tryApplication(application, readme, tarball, redisUrl) {
   };
   const script = (...args) => step(`npm ${args.join(' ')}`, () => run('npm', args, root));
 
-  await writeApplication(root, application, readme, redisUrl);
-  const packages = packagesOf(readme('install'), tarball);
+  await writeApplication(root, application, documented, redisUrl);
+  const packages = packagesOf(documented('install'), tarball);
   const added = [`@nestjs/schedule@${schedule}`, ...(type === 'commonjs' ? SWC : [])];
   await step('npm install', () => install(root, ...packages, ...added));
   console.log(`apps: ${folder}: ${(await versions(root)).join(', ')}`);
@@ -71,9 +71,9 @@ async function tryApplication(application, readme, tarball, redisUrl) {
     await script('test');
     await script('run', 'test:e2e');
   }
-  await step('start:prod', () => production(root, readAnswer(readme('conflict'))));
+  await step('start:prod', () => production(root, readAnswer(documented('conflict'))));
   if (type === 'commonjs') {
-    await step('jest with @swc/jest', () => testWithSwc(root, JSON.parse(readme('swc-jest'))));
+    await step('jest with @swc/jest', () => testWithSwc(root, JSON.parse(documented('swc-jest'))));
   }
 }
 
@@ -81,7 +81,7 @@ function isOlderThan(node = '0') {
   return process.versions.node.localeCompare(node, 'en', { numeric: true }) < 0;
 }
 
-/** What the README installs, with the tarball in the place of the library. */
+/** What README.md installs, with the tarball in the place of the library. */
 function packagesOf(command, tarball) {
   const [npm, verb, ...names] = command.trim().split(' ');
   assert.deepEqual([npm, verb, names[0]], ['npm', 'install', 'nestjs-holdfast']);
@@ -95,7 +95,7 @@ async function versions(root) {
   return texts.map((text, at) => `${names[at]} ${JSON.parse(text).version}`);
 }
 
-/** Starts the program of `start:prod`. Of two payments at once one is made, and the other gets the answer in the README. */
+/** Starts the program of `start:prod`. Of two payments at once one is made, and the other gets the answer in README.md. */
 async function production(root, conflict) {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const [node, program] = scripts['start:prod'].split(' ');

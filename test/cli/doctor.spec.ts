@@ -5,7 +5,7 @@ import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
 import { Locks } from '../support/locks.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
-import { readmeRights } from '../store/readme-rights.js';
+import { documentedRights } from '../store/documented-rights.js';
 import { run } from './program.js';
 
 interface Examined {
@@ -175,8 +175,8 @@ describe('doctor at one Redis', () => {
     expect(complaints(await doctor(...redis('app:topsecret@')))).toContain('pub/sub: warning');
   });
 
-  it('is content with the rights that the README lists, and says what operators lack', async () => {
-    const listed = await readmeRights(server);
+  it('is content with the rights that the documentation lists, and says what operators lack', async () => {
+    const listed = await documentedRights(server);
     await server.command('ACL', 'SETUSER', 'app', 'reset', 'on', '>topsecret', ...listed);
     const examined = await doctor(...redis('app:topsecret@'));
     expect(of(examined, 'rights', 'error')).toEqual([]);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const LINK = /\]\((?<target>[^)\s]+)\)/g;
+const LINK = /\]\((?<inline>[^)\s]+)\)|^\[[^\]]+\]: (?<defined>\S+)$/gm;
 const HEADING = /^#+ (?<title>.*)$/gm;
 /** Code may show links that are none. */
 const CODE = /^```[^]*?^```$|`[^`\n]*`/gm;
@@ -9,7 +9,7 @@ const CODE = /^```[^]*?^```$|`[^`\n]*`/gm;
 /** The links of a page that lead nowhere: to a file of the project that does not exist, or to a heading that it does not have. */
 export function brokenLinksIn(page: string, text: string, project: string): readonly string[] {
   return [...text.replaceAll(CODE, '').matchAll(LINK)]
-    .map(({ groups }) => groups?.target ?? '')
+    .map(({ groups }) => groups?.inline ?? groups?.defined ?? '')
     .filter((target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(target, page, text, project));
 }
 

@@ -143,7 +143,7 @@ function tableOf(calls: Readonly<Record<string, Options>>, hasCalls: boolean): s
 
 describe('the tables of options', () => {
   it.each([
-    ['README.md', ['module', 'calls', 'feature']],
+    ['docs/options.md', ['module', 'calls', 'feature']],
     ['docs/once.md', ['once', 'worker']],
     ['docs/leaders.md', ['leader']],
   ])(

@@ -31,13 +31,19 @@ describe('the links of the documentation', () => {
 
   it('are found out when they lead nowhere', () => {
     const text =
-      '# One\n[a](README.md) [b](docs/none.md) [c](#one) [d](#two) [e](https://nestjs.com)';
-    expect(brokenLinksIn('page.md', text, project)).toEqual(['docs/none.md', '#two']);
+      '# One\n[a](README.md) [b](docs/none.md) [c](#one) [d](#two) [e](https://nestjs.com) [f]\n\n[f]: docs/neither.md';
+    expect(brokenLinksIn('page.md', text, project)).toEqual([
+      'docs/none.md',
+      '#two',
+      'docs/neither.md',
+    ]);
   });
 });
 
-describe('README.md', () => {
-  it.each([...Object.keys(holdfast), ...Object.keys(testing)])('says what %s is for', (name) => {
-    expect(read('README.md')).toMatch(new RegExp(`\\b${name}\\b`));
+describe('the documentation', () => {
+  const text = ['README.md', ...docs].map(read).join('\n');
+
+  it.each([...Object.keys(holdfast), ...Object.keys(testing)])('names %s', (name) => {
+    expect(text).toMatch(new RegExp(`\\b${name}\\b`));
   });
 });

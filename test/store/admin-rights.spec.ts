@@ -3,7 +3,7 @@ import { LockAdmin } from '../../lib/admin/index.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LoggedLocks } from '../log/logged.js';
-import { readmeRights } from './readme-rights.js';
+import { documentedRights } from './documented-rights.js';
 
 let ends: (() => unknown)[] = [];
 
@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 async function open(server: RedisServer, ...headings: readonly string[]): Promise<LoggedLocks> {
-  const rights = await readmeRights(server, ...headings);
+  const rights = await documentedRights(server, ...headings);
   await server.command('ACL', 'SETUSER', 'locks', 'reset', ...rights);
   const locks = await LoggedLocks.open({ redis: server.url.replace('//', '//locks:secret@') });
   ends.push(() => locks.end());
@@ -28,7 +28,7 @@ async function started(): Promise<RedisServer> {
 
 const WHY = { reason: 'a test', by: 'maria' };
 
-describe('the rights that the README lists', () => {
+describe('the rights that the documentation lists', () => {
   it('are enough for an instance to say who it is', async () => {
     const server = await started();
     const locks = await open(server);

@@ -7,7 +7,7 @@ import { deferred, eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request, type OpenStore } from './open-store.js';
-import { readmeRights } from './readme-rights.js';
+import { documentedRights } from './documented-rights.js';
 
 let server: RedisServer;
 let opened: OpenStore[] = [];
@@ -287,7 +287,7 @@ describe('a server that may evict locks', () => {
   });
 });
 
-describe('a Redis user with the rights that the README lists', () => {
+describe('a Redis user with the rights that the documentation lists', () => {
   let servers: readonly RedisServer[] = [];
   let ends: (() => unknown)[] = [];
 
@@ -300,7 +300,7 @@ describe('a Redis user with the rights that the README lists', () => {
   async function allow(on: readonly RedisServer[], ...headings: readonly string[]): Promise<void> {
     servers = on;
     const [first] = on as [RedisServer];
-    const rights = await readmeRights(first, ...headings);
+    const rights = await documentedRights(first, ...headings);
     for (const each of on) {
       await each.command('ACL', 'SETUSER', 'locks', 'reset', 'resetchannels', ...rights);
       await each.command('ACL', 'LOG', 'RESET');

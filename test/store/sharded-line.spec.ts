@@ -18,7 +18,7 @@ import { eventually } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
-import { readmeRights } from './readme-rights.js';
+import { documentedRights } from './documented-rights.js';
 
 /** So long that a waiter who sleeps until a lease ends fails its test. */
 const TTL_MS = 60_000;
@@ -460,9 +460,9 @@ describe('a user of a Cluster', () => {
     await expectSoon(waiting);
   });
 
-  it('with the rights that the README lists is denied nothing', async () => {
+  it('with the rights that the documentation lists is denied nothing', async () => {
     const [node] = cluster.nodes as [RedisServer];
-    await user('listed', 'resetchannels', ...(await readmeRights(node, 'A Cluster')));
+    await user('listed', 'resetchannels', ...(await documentedRights(node, 'A Cluster')));
     for (const node of cluster.nodes) await node.command('ACL', 'LOG', 'RESET');
     const keys = await Promise.all((await masters()).map((master) => newKey(master)));
     const [first, second] = [service({ username: 'listed' }), service({ username: 'listed' })];

@@ -50,10 +50,10 @@ async function open(
   return service;
 }
 
-/** Where a server is, for a user with the rights that the README lists. */
+/** Where a server is, for a user with the rights that the documentation lists. */
 async function modestUserAt(server: RedisServer): Promise<string> {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const rights = /ACL SETUSER locks on >secret (.*)/.exec(readme)?.[1]?.split(' ') ?? [];
+  const page = await readFile(new URL('../../docs/redis.md', import.meta.url), 'utf8');
+  const rights = /ACL SETUSER locks on >secret (.*)/.exec(page)?.[1]?.split(' ') ?? [];
   await server.command('ACL', 'SETUSER', 'modest', 'reset', 'on', '>secret', ...rights);
   return `redis://modest:secret@127.0.0.1:${String(server.port)}`;
 }
@@ -170,7 +170,7 @@ describe('work that is to be done once, on three masters', () => {
     await ending.catch(() => undefined);
   });
 
-  it('HF-21 a user with the rights that the README lists is told that it is done', async () => {
+  it('HF-21 a user with the rights that the documentation lists is told that it is done', async () => {
     const redis = await Promise.all(servers.map(modestUserAt));
     const locks = await open([], { redis });
     for (const server of servers) await server.command('ACL', 'LOG', 'RESET');

@@ -8,7 +8,7 @@ const CALLERS = 8;
 
 export const idleWaiters = {
   id: 'idle-waiters',
-  title: `${PROCESSES} processes × ${CALLERS} callers wait while somebody holds the lock: what Redis is asked meanwhile`,
+  title: `${PROCESSES} processes × ${CALLERS} callers wait while another caller holds the lock: what Redis is asked meanwhile`,
 
   async run({ redis, quick }) {
     const holdMs = quick ? 500 : 3_000;

@@ -21,7 +21,7 @@ const leastOf = (callers, awayMs) => {
 /** @param awayMs how much longer each answer takes */
 const uncontended = (id, callers, awayMs = 0) => ({
   id,
-  title: `Nobody else wants the lock: acquire and release, ${callers === 1 ? 'one caller' : `${callers} callers, each with a key of its own`}${far(awayMs)}`,
+  title: `No contention: acquire and release, ${callers === 1 ? 'one caller' : `${callers} callers, each with a key of its own`}${far(awayMs)}`,
 
   async run({ redis, quick }) {
     const keys = Array.from({ length: callers }, (_, caller) => `key:${caller}`);

@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const GROWS = 'For one key, a later grant has a larger token';
+const GROWS = '**One key.** A later grant has a larger token';
 
 export const FENCING: readonly PlantedBug[] = [
   {
@@ -31,7 +31,7 @@ export const FENCING: readonly PlantedBug[] = [
     profile: 'quorum',
     explanation: 'Over several masters the proposed token is 900 ms ahead of the clocks.',
     breaks:
-      'a token may be ahead of their clocks, by 5 ms and the time that the request takes (counted up to 100 ms)',
+      'A token may be ahead of their clocks, by 5 ms and the time that the request takes (counted up to 100 ms)',
   },
   {
     name: 'token-not-agreed',
@@ -41,6 +41,6 @@ export const FENCING: readonly PlantedBug[] = [
     profile: 'quorum',
     explanation: 'Nobody writes the largest token of the votes back to a majority.',
     breaks:
-      'where they did not agree, it is written back to a majority before the lock is granted, so that the next grant, whichever nodes it comes from, is larger',
+      'If they did not agree, it is written to a majority before the lock is granted. So the next grant is larger, whichever nodes it comes from.',
   },
 ];

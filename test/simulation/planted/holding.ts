@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const EXCLUSION = 'At most one holder of a key at a time';
+const EXCLUSION = 'A key has at most one holder at a time';
 const VALIDITY =
   'A holder counts its validity from the moment the request was **sent**: TTL − `clockDrift` × TTL − 2 ms.';
 
@@ -58,7 +58,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: "else if (outcome.status === 'lost') this.#plan(lease, retryDelayMs(lease.ttlMs));",
     profile: 'line',
     explanation: 'A renewal that says that the lock is lost is tried again.',
-    breaks: 'The old holder learns of it at the next renewal',
+    breaks: 'The old holder detects it at the next renewal',
   },
   {
     name: 'renewal-of-a-foreign-token',
@@ -67,7 +67,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: 'elseif holder and not mode or may_join',
     profile: 'line',
     explanation: 'A renewal overwrites the token of the client that holds the key by now.',
-    breaks: 'another caller gets the key at once. The old holder learns of it at the next renewal',
+    breaks: 'another caller gets the key at once. The old holder detects it at the next renewal',
   },
   {
     name: 'release-of-a-foreign-token',
@@ -76,7 +76,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: '  if mode and not holds(main, holders, token) then\n    if not is_open(main)',
     profile: 'line',
     explanation: 'A release ends the lease of the client that holds the key.',
-    breaks: 'in case the request is carried out late',
+    breaks: 'in case Redis executes the request late',
   },
   {
     name: 'restart-guard-ignored',
@@ -86,7 +86,8 @@ export const HOLDING: readonly PlantedBug[] = [
     profile: 'line',
     explanation:
       'A server that has forgotten its leases grants keys at once, in spite of the restart guard.',
-    breaks: 'A script that finds it missing, or naming another run, grants nothing for `maxTtl`.',
+    breaks:
+      'A script that does not find it, or finds the name of another run, grants nothing for `maxTtl`.',
   },
   {
     name: 'replicas-not-waited-for',
@@ -104,7 +105,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: 'return Math.ceil(Math.max(0, Math.min(0, leftMs),',
     profile: 'line',
     explanation: 'A release does not keep the keys for what is left of `minHold`.',
-    breaks: 'With `minHold` nobody else gets the keys before that time is over',
+    breaks: 'No other caller gets the keys before that time is over',
   },
   {
     name: 'acquire-not-cleaned-up',
@@ -113,6 +114,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'What an acquire without an answer left in the store stays there for its TTL.',
-    breaks: 'Its token is removed at once, again and again until Redis answers or the TTL is over',
+    breaks:
+      'Its token is removed at once, and this is repeated until Redis answers or the TTL is over',
   },
 ];

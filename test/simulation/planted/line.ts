@@ -1,11 +1,11 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const EXCLUSION = 'At most one holder of a key at a time';
+const EXCLUSION = 'A key has at most one holder at a time';
 const FIFO = 'first come, first served, over all processes';
 const BEGINS =
-  'The process that is called begins with the claim when more than half of it is left for certain.';
+  'The process that is woken begins with the claim when more than half of it is certainly left.';
 const NO_NEED =
-  'So when the line itself is lost (`FLUSHALL`, eviction, `DEL` of the queue), a caller waits beside a free key for 5 s at most';
+  'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of the queue). Then a caller waits at most 5 s beside a free key';
 
 export const LINE: readonly PlantedBug[] = [
   {
@@ -24,7 +24,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: 'asked[channel] = true',
     profile: 'line',
     explanation: 'A process that died in line is given its claims.',
-    breaks: 'A process that dies in line costs nothing: it is passed over.',
+    breaks: '**A process that dies in line** costs nothing: it is skipped.',
   },
   {
     name: 'place-lost-on-asking-again',
@@ -73,7 +73,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'The second in line is given the key together with the first, whether both may hold it or not.',
     breaks:
-      'any number of shared holders and no other, or at most so many with that limit and no other',
+      'a key has any number of shared holders and no other. With `limit`, it has at most that number of holders with that limit, and no other.',
   },
   {
     name: 'keys-claimed-one-by-one',
@@ -84,7 +84,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'Who wants several keys is given each of them when it is free, and hands it on, in a circle with those who do the same.',
     breaks:
-      'Several keys** are granted all at once or not at all, and nobody holds one of them while waiting for another',
+      'Several keys are granted all at once or not at all. A caller never holds one of them while it waits for another.',
   },
   {
     name: 'abandoned-caller-served',
@@ -93,7 +93,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'A caller that gave up is granted the lock in its turn, and never gives it back.',
-    breaks: 'A request over HTTP leaves the line when its client goes away.',
+    breaks: '**A request over HTTP** leaves the line when its client goes away.',
   },
   {
     name: 'place-not-left',
@@ -102,7 +102,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'When the last caller has gone, the place of its process stays in line.',
-    breaks: 'A request over HTTP leaves the line when its client goes away.',
+    breaks: '**A request over HTTP** leaves the line when its client goes away.',
   },
   {
     name: 'turns-without-bound',
@@ -111,7 +111,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: '    sinceMs < handoff.tenureMs * 1_000 &&\n',
     profile: 'line',
     explanation: 'The callers of one process take turns for as long as there are any.',
-    breaks: 'go one after the other under one lease before other processes have their turn',
+    breaks: 'go one after the other under one lease, before other processes have their turn',
   },
   {
     name: 'no-look-after-reconnecting',
@@ -120,7 +120,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: 'if (open) return;',
     profile: 'line',
     explanation: 'When the subscriber is back nobody looks for what was missed.',
-    breaks: 'then everybody who waits looks again, because a release may have been missed',
+    breaks: 'then all waiting callers try again, because a release may have been missed',
   },
   {
     name: 'call-taken-for-fresh',

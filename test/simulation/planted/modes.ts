@@ -1,7 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
 const TOGETHER =
-  'any number of shared holders and no other, or at most so many with that limit and no other';
+  'a key has any number of shared holders and no other. With `limit`, it has at most that number of holders with that limit, and no other.';
 
 export const MODES: readonly PlantedBug[] = [
   {
@@ -31,7 +31,7 @@ export const MODES: readonly PlantedBug[] = [
     profile: 'modes',
     explanation:
       'The marker and the holder set end with the first lease, although others have joined or renewed since.',
-    breaks: 'Others are kept out** by a marker at the main key',
+    breaks: 'Other callers are excluded** by a marker at the main key',
   },
   {
     name: 'readers-starve-writers',
@@ -40,7 +40,8 @@ export const MODES: readonly PlantedBug[] = [
     replace: 'if not has_line or mode and phase_of(main, holders, mode) then',
     profile: 'modes',
     explanation: 'A reader joins those who read, also when a writer waits.',
-    breaks: 'who comes while a writer waits stands behind it, and is refused if it does not wait',
+    breaks:
+      'A reader that comes while a writer waits stands behind it, and is refused if it does not wait',
   },
   {
     name: 'readers-starve-writers-of-a-quorum',
@@ -49,7 +50,7 @@ export const MODES: readonly PlantedBug[] = [
     replace: 'if not mode and must_queue(queue, holders) then',
     profile: 'modes',
     explanation: 'Over several masters a reader joins those who read, also when a writer waits.',
-    breaks: 'readers do not join those before them while a writer waits',
+    breaks: 'Readers do not join those before them while a writer waits',
   },
   {
     name: 'token-of-other-keys-passed-on',
@@ -58,6 +59,6 @@ export const MODES: readonly PlantedBug[] = [
     replace: 'add_holder(main, holders, token, ttl, first)',
     profile: 'modes',
     explanation: 'Who joins a reader of several keys has the token of that one.',
-    breaks: 'which is not passed on to those who join a single key later',
+    breaks: 'Readers that join a single key later do not get that one.',
   },
 ];

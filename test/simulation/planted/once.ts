@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const SUPERSEDED = 'a holder that comes back after another attempt has begun can mark nothing';
+const SUPERSEDED = 'A holder that returns after another attempt has begun can mark nothing';
 
 export const ONCE: readonly PlantedBug[] = [
   {

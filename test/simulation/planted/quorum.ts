@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const MAJORITY = 'a lock is held by the client that has a majority of the N servers';
+const MAJORITY = 'a client that has a majority of the N servers holds the lock';
 
 export const QUORUM: readonly PlantedBug[] = [
   {
@@ -29,7 +29,7 @@ export const QUORUM: readonly PlantedBug[] = [
     replace: '',
     profile: 'quorum',
     explanation: 'Votes that were not enough stay where they are.',
-    breaks: 'all take their votes back and ask again after a random pause',
+    breaks: 'all callers withdraw their votes and ask again after a random pause',
   },
   {
     name: 'withdrawal-not-awaited',
@@ -39,7 +39,7 @@ export const QUORUM: readonly PlantedBug[] = [
       "if (outcome.status === 'held') this.#deps.runtime.setTimer(() => void this.#withdraw(request, answers), 1_000);",
     profile: 'quorum',
     explanation: 'The next try goes out ahead of the withdrawal of the last.',
-    breaks: 'all take their votes back and ask again after a random pause',
+    breaks: 'all callers withdraw their votes and ask again after a random pause',
   },
   {
     name: 'late-vote-not-removed',
@@ -57,7 +57,7 @@ export const QUORUM: readonly PlantedBug[] = [
     replace: 'if (leftMs <= 0) return undefined;',
     profile: 'quorum',
     explanation: 'A lease that was given back is still brought to the nodes that did not have it.',
-    breaks: 'unless somebody else was granted it there since, or it was released',
+    breaks: 'unless another caller was granted it there since, or it was released',
   },
   {
     name: 'bare-majority-kept-bare',
@@ -67,7 +67,7 @@ export const QUORUM: readonly PlantedBug[] = [
     profile: 'quorum',
     explanation: 'A lease that a bare majority has is not brought to the other nodes.',
     breaks:
-      'The holder brings the lock to such a node after 50 ms, and again every 2 to 4 s at the latest for as long as it holds it',
+      'The holder brings the lock to such a node after 50 ms, and again at least every 2 to 4 s for as long as it holds it',
   },
   {
     name: 'quorum-line-not-woken',

@@ -8,7 +8,7 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: 'replies[1]',
     profile: 'line',
     explanation: 'All requests of a call are given the answer to the first of them.',
-    breaks: 'Requests that share a call to Redis are answered each for itself',
+    breaks: '**Requests that share a call to Redis** get separate results',
   },
   {
     name: 'nested-call-locks-again',
@@ -17,7 +17,7 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: 'for (const section of inner?.enclosing({}) ?? []) {',
     profile: 'line',
     explanation: 'A call inside a section that holds its keys asks the store for another lock.',
-    breaks: 'Nested calls have the token of the lock that they run under.',
+    breaks: '**Nested calls** have the token of the lock that they run under.',
   },
   {
     name: 'shutdown-leaves-a-lease',
@@ -26,7 +26,7 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: '',
     profile: 'line',
     explanation: 'A shutdown does not end the locks that are held when its time is up.',
-    breaks: 'then their locks are lost, `shutdown`, and everything is given back',
+    breaks: 'Then the remaining locks are lost, `shutdown`, and all locks are released.',
   },
   {
     name: 'timer-left',
@@ -35,6 +35,6 @@ export const SERVICE: readonly PlantedBug[] = [
     replace: '    return isOver;',
     profile: 'line',
     explanation: 'The timer of the shutdown runs on when nobody waits for it any more.',
-    breaks: 'Locks are given back by `shutdownTimeout` all the same.',
+    breaks: 'Locks are released by `shutdownTimeout` anyway.',
   },
 ];

@@ -126,7 +126,8 @@ function findingOf(
   return { kind: 'refuses', problem: `is not usable: ${message}`, remedy };
 }
 
-const RIGHTS = 'see README, "Which rights does the Redis user need?"';
+const RIGHTS =
+  'see https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/redis.md#which-rights-does-the-redis-user-need';
 
 /** What to change, by what the server says. */
 function remedyFor(message: string, keyPatterns: readonly string[]): string {

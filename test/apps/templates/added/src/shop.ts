@@ -1,4 +1,4 @@
-/** What the README's examples call: the shop around them. */
+/** What the documented examples call: the shop around them. */
 export class Receipt {
   constructor(readonly paid: string) {}
 }

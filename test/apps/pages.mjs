@@ -1,5 +1,5 @@
-/** What README.md tells a new user to put into an application, as it stands there. */
-import { readFile } from 'node:fs/promises';
+/** What README.md and the pages in docs/ tell a new user to put into an application, as it stands there. */
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../support/consumer.mjs';
 
@@ -7,17 +7,19 @@ const BLOCK =
   /^<!-- app: (?<name>\S+) -->\s*(?:<!-- sample:(?<preamble>[^]*?)-->\s*)?^```\w+\n(?<code>[^]*?)^```$/gm;
 
 /** The code blocks behind `<!-- app: name -->`; the code of `<!-- sample: … -->` comes first, a line an import. */
-export async function readmeBlocks() {
-  const text = await readFile(join(projectRoot, 'README.md'), 'utf8');
+export async function documentedBlocks() {
+  const names = (await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md'));
+  const pages = ['README.md', ...names.map((name) => join('docs', name))];
+  const texts = await Promise.all(pages.map((page) => readFile(join(projectRoot, page), 'utf8')));
   const blocks = new Map(
-    [...text.matchAll(BLOCK)].map(({ groups: { name, preamble, code } }) => [
+    [...texts.join('\n').matchAll(BLOCK)].map(({ groups: { name, preamble, code } }) => [
       name,
       preamble ? `${preamble.trim().replaceAll('; ', ';\n')}\n\n${code}` : code,
     ]),
   );
   return (name) => {
     const block = blocks.get(name);
-    if (block === undefined) throw new Error(`README.md has no block behind <!-- app: ${name} -->`);
+    if (block === undefined) throw new Error(`no page has a block behind <!-- app: ${name} -->`);
     return block;
   };
 }

@@ -1,0 +1,7 @@
+export interface ProseProblem {
+  readonly line: number;
+  readonly problem: string;
+}
+
+export const MOST_WORDS: number;
+export function problemsOf(markdown: string): readonly ProseProblem[];
