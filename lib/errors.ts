@@ -14,6 +14,7 @@ export {
   type LockLostReason,
 } from './errors/lost.js';
 export { LockNotBoundError, LockReturnKindError } from './errors/misuse.js';
+export { LockNotAttachedError, type NotAttachedReason } from './errors/not-attached.js';
 export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';
 export { LockReentrancyError } from './errors/reentrancy.js';
 export { LockServiceClosedError } from './errors/service-closed.js';

@@ -9,6 +9,7 @@ import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
+import { placeOf } from './attach.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
@@ -71,6 +72,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     events,
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
+    place: placeOf(options.location, options.keyPrefix),
     onReleaseFailed: ({ detail }) => {
       warnings.warn(detail);
     },

@@ -1,4 +1,5 @@
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
+import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseRequest } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -50,6 +51,22 @@ export interface Lock extends AsyncDisposable {
    * @throws LockStoreUnavailableError when the store did not answer; it is told again in the background until the TTL is over.
    */
   release(): Promise<boolean>;
+}
+
+/** A lock that `acquire`, `tryAcquire` or `attach` returned: it belongs to no section, so it can go to another process. */
+export interface DetachableLock extends Lock {
+  /**
+   * Ends the lock here without giving its keys back, and returns a text with which another process, or this one, goes on:
+   * `locks.attach(text)`. There it has the same keys, mode and fencing token. From this call on, this handle holds nothing: `isHeld` is
+   * false, nothing is renewed, and `release()` returns false. Its `signal` does not abort, and no `lost` event is emitted.
+   *
+   * Whoever has the text can take the lock, once: treat it as a credential. While nobody has attached it, the keys stay taken for `ttl`
+   * (default: the TTL in force) from now, and are free then.
+   *
+   * @throws LockLostError when the lock was lost; LockStoreUnavailableError when the store did not answer: the lock is given back then;
+   * LockConfigurationError for a `ttl` that is shorter than what is left of `minHold`, and when a store of your own has no `transfer`.
+   */
+  detach(options?: DetachOptions): Promise<string>;
 }
 
 /** A lock as the library itself sees it. */

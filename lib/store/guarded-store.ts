@@ -21,6 +21,8 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
+  TransferOutcome,
+  TransferRequest,
 } from './lock-store.js';
 import {
   ACQUIRE,
@@ -32,6 +34,7 @@ import {
   INSPECT,
   RELEASE,
   textOf,
+  TRANSFER,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
 
@@ -89,6 +92,12 @@ export class GuardedStore implements LockStore {
 
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome> {
     return guard(RELEASE, () => this.#store.release(lease, lastToken, keepMs));
+  }
+
+  get transfer(): ((request: TransferRequest) => Promise<TransferOutcome>) | undefined {
+    const store = this.#store;
+    if (store.transfer === undefined) return undefined;
+    return (request) => guard(TRANSFER, () => store.transfer?.(request));
   }
 
   inspect(key: string): Promise<InspectOutcome> {

@@ -97,6 +97,31 @@ export type ExtendOutcome =
 export type ReleaseOutcome =
   { readonly status: 'released' } | { readonly status: 'not-held' } | Unavailable;
 
+/** A lease that is to go on under another owner token. */
+export interface TransferRequest extends LeaseRequest {
+  /** The token that takes the place of `token`. It holds the keys in the same mode. */
+  readonly to: string;
+  /** The last fencing token that belongs to the lease. */
+  readonly lastToken: number;
+  /**
+   * Who has the lease under the new token: this service, which renews it, or nobody yet. A lease that nobody has is not brought to nodes
+   * that lack it.
+   */
+  readonly holder: 'this service' | 'nobody';
+}
+
+export type TransferOutcome =
+  | { readonly status: 'transferred' }
+  | {
+      readonly status: 'lost';
+      /**
+       * `'gone'`: nobody holds a key. `'attached'`: somebody holds it, and the key was not granted since the lease was: the lease goes on
+       * under yet another token. `'stolen'`: the key was granted to somebody else since.
+       */
+      readonly reason: 'gone' | 'attached' | 'stolen';
+    }
+  | Unavailable;
+
 export type InspectOutcome =
   | { readonly status: 'free' }
   | { readonly status: 'held'; readonly remainingMs: number }
@@ -164,6 +189,12 @@ export interface LockStore {
    * stands in line is told when that is over. 0, the default: they are free at once
    */
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
+  /**
+   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays. Where the new token
+   * holds the keys already, it is a request sent twice. After `unavailable` the store may know the lease under either token; after every
+   * other refusal nothing of the new one is left. Without it there is no `detach`.
+   */
+  transfer?(request: TransferRequest): Promise<TransferOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

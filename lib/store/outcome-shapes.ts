@@ -4,6 +4,7 @@ import type {
   ExtendOutcome,
   InspectOutcome,
   ReleaseOutcome,
+  TransferOutcome,
   Unavailable,
 } from './lock-store.js';
 import type { BeginOutcome, FinishOutcome } from './once-store.js';
@@ -55,6 +56,14 @@ export const RELEASE: Shapes<ReleaseOutcome> = {
   ...UNAVAILABLE,
   released: anything,
   'not-held': anything,
+};
+
+const LOST_IN_TRANSFER: readonly unknown[] = ['gone', 'attached', 'stolen'];
+
+export const TRANSFER: Shapes<TransferOutcome> = {
+  ...UNAVAILABLE,
+  transferred: anything,
+  lost: ({ reason }) => LOST_IN_TRANSFER.includes(reason),
 };
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;

@@ -6,6 +6,8 @@ import type {
   NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  TransferOutcome,
+  TransferRequest,
   Unavailable,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
@@ -24,6 +26,7 @@ import { NodeOnce, onceRunnerOf } from './node-once.js';
 import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
 import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
+import { transferAt } from './node-transfer.js';
 import { NodeTrial } from './node-trial.js';
 import { NodeWatch, type Until } from './node-watch.js';
 
@@ -208,6 +211,11 @@ export class RedisNode {
       await acquiring;
       return this.#release.release(lease, how);
     });
+  }
+
+  /** Gives a lease another owner token. */
+  transfer(request: TransferRequest): Promise<TransferOutcome> {
+    return transferAt(this.#scripts, this.#release, request);
   }
 
   /** Ends whoever's lease. */

@@ -12,6 +12,8 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
+  TransferOutcome,
+  TransferRequest,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
@@ -22,6 +24,7 @@ import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
 import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
+import { QuorumTransfer } from './quorum-transfer.js';
 import { RedisAdminStore } from './redis-admin-store.js';
 import { RedisOnceStore } from './redis-once-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
@@ -52,6 +55,7 @@ export class RedisLockStore implements LockStore {
   /** With one node, which puts nothing back, none. */
   readonly #standing: StandingLeases;
   readonly #acquire: QuorumAcquire;
+  readonly #transfer: QuorumTransfer;
 
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({
@@ -89,6 +93,7 @@ export class RedisLockStore implements LockStore {
     this.#leftOvers = leftOvers;
     this.#standing = standing;
     this.#acquire = new QuorumAcquire({ nodes, runtime, standing, leftOvers, turns });
+    this.#transfer = new QuorumTransfer({ nodes, scheduler, standing, leftOvers });
   }
 
   /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
@@ -167,6 +172,10 @@ export class RedisLockStore implements LockStore {
       });
     }
     return outcome;
+  }
+
+  transfer(request: TransferRequest): Promise<TransferOutcome> {
+    return this.#transfer.transfer(request);
   }
 
   async inspect(key: string): Promise<InspectOutcome> {
