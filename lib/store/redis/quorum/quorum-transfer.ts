@@ -9,8 +9,11 @@ import { transferOutcome } from './votes.js';
 /** Several who attach one lease at once may get some of the nodes each, and none of them a majority: so often each of them tries. */
 const CONTENDED_TRIES = 5;
 
-/** The longest pause between two of these tries, in ms, of the first; of the others as many times that. */
+/** The longest pause after the first of these tries, in ms; after the second twice that, and so on. */
 const PAUSE_MS = 10;
+
+/** After so many ms a node that refused a lease is asked for it once more: longer than a try that comes to nothing takes. */
+const ASK_AGAIN_MS = 200;
 
 interface Dependencies {
   readonly nodes: readonly RedisNode[];
@@ -28,13 +31,16 @@ export class QuorumTransfer {
   }
 
   async transfer(request: TransferRequest): Promise<TransferOutcome> {
-    const { nodes, standing } = this.#deps;
+    const { nodes, standing, scheduler } = this.#deps;
     const [only, second] = nodes;
     if (only !== undefined && second === undefined) return only.transfer(request);
     // From here on nothing is brought to a node under the old token.
     standing.end(request.token);
+    const sentAt = scheduler.runtime.now().monotonicMs;
     for (let tries = 1; ; tries += 1) {
-      const { outcome, isContended } = await this.#tryOnce(request);
+      const first = tries === 1 ? undefined : await this.#askFirst(request);
+      if (first?.vote.status === 'lost' && first.vote.reason === 'attached') return first.vote;
+      const { outcome, isContended } = await this.#ask(request, { first, sentAt });
       if (!isContended) return outcome;
       if (tries === CONTENDED_TRIES) {
         await this.#takeBack(request);
@@ -45,13 +51,21 @@ export class QuorumTransfer {
     }
   }
 
-  async #tryOnce(request: TransferRequest): Promise<Try> {
-    const { nodes, scheduler } = this.#deps;
-    const sentAt = scheduler.runtime.now().monotonicMs;
+  /**
+   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and leaves the lease to whoever
+   * has its vote.
+   */
+  async #askFirst(request: TransferRequest): Promise<First | undefined> {
+    const node = this.#deps.nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
+    return node && { node, vote: await node.transfer(request) };
+  }
+
+  async #ask(request: TransferRequest, { first, sentAt }: Before): Promise<Asked> {
+    const { nodes } = this.#deps;
     const { outcome, complete } = await poll(
       nodes,
       quorumOf(nodes.length),
-      (node) => node.transfer(request),
+      (node) => (node === first?.node ? Promise.resolve(first.vote) : node.transfer(request)),
       (votes, awaited) => transferOutcome(votes, awaited, nodes),
     );
     if (outcome.status === 'transferred') {
@@ -82,7 +96,18 @@ export class QuorumTransfer {
         if (status === 'transferred') return;
         // What it knows the lease by there would be in the way of the new token.
         if (status === 'unavailable') leftOvers.remove(node, { keys, token, ttlMs });
-        if (holder === 'this service') standing.bringTo(node, stands);
+        if (holder === 'this service') this.#completeAt(node, request, stands);
+      });
+    });
+  }
+
+  /** Somebody who attached it, too, may have had the node, and given it back. */
+  #completeAt(node: RedisNode, request: TransferRequest, stands: Standing): void {
+    const { scheduler, standing } = this.#deps;
+    scheduler.schedule(ASK_AGAIN_MS, () => {
+      if (stands.state !== 'held') return;
+      void node.transfer(request).then(({ status }) => {
+        if (status !== 'transferred') standing.bringTo(node, stands);
       });
     });
   }
@@ -113,7 +138,19 @@ export class QuorumTransfer {
   }
 }
 
-interface Try {
+/** The node that is asked before the others, and what it says. */
+interface First {
+  readonly node: RedisNode;
+  readonly vote: TransferOutcome;
+}
+
+interface Before {
+  readonly first: First | undefined;
+  /** When the first request was sent, by the monotonic clock. */
+  readonly sentAt: number;
+}
+
+interface Asked {
   readonly outcome: TransferOutcome;
   /** Somebody else attaches the lease at the same time, and neither has a majority. */
   readonly isContended: boolean;
