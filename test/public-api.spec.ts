@@ -42,6 +42,7 @@ describe('the exports', () => {
       'LockLostError',
       'LockModule',
       'LockNotAcquiredError',
+      'LockNotAttachedError',
       'LockNotBoundError',
       'LockReentrancyError',
       'LockReturnKindError',

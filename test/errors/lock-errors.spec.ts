@@ -7,6 +7,7 @@ import {
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
+  LockNotAttachedError,
   LockNotBoundError,
   LockReentrancyError,
   LockReturnKindError,
@@ -49,6 +50,17 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
         'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
       error: 'Conflict',
       code: 'LOCK_LOST',
+    },
+  ],
+  [
+    'LockNotAttachedError',
+    () => new LockNotAttachedError({ keys: ONE, reason: 'expired', fencingToken: 1 }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'This came too late: its lock is no longer held.',
+      error: 'Conflict',
+      code: 'LOCK_NOT_ATTACHED',
     },
   ],
   [
@@ -222,6 +234,10 @@ const TELLING: readonly (readonly [string, () => LockError])[] = [
         reason: 'store-unavailable',
         cause: new Error(PROBLEM),
       }),
+  ],
+  [
+    'LockNotAttachedError',
+    () => new LockNotAttachedError({ keys: [KEY], reason: 'stolen', fencingToken: 1 }),
   ],
   [
     'LockStoreUnavailableError',
