@@ -1,5 +1,7 @@
 export { LockConfigurationError } from './errors/configuration.js';
 export { LockDeadlockError } from './errors/deadlock.js';
+export { FencedError } from './errors/fenced.js';
+export { GuardedCommandError } from './errors/guarded-command.js';
 export { LockKeyError } from './errors/key.js';
 export {
   LockError,

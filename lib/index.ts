@@ -25,6 +25,8 @@ export type { RunOnceKey } from './nest/methods/run-once.types.js';
 export { WithLock } from './nest/methods/with-lock.decorator.js';
 export type { KeyFunction, LockKeys, WithLockKey } from './nest/methods/with-lock.types.js';
 export {
+  FencedError,
+  GuardedCommandError,
   LockConfigurationError,
   LockDeadlockError,
   LockError,
@@ -114,6 +116,9 @@ export type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
+  WriteCommand,
+  WriteOutcome,
+  WriteRequest,
 } from './store/lock-store.js';
 export type {
   AttemptEnd,

@@ -5,6 +5,7 @@ import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
+import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
@@ -73,6 +74,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
+    noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnings.warn(detail);
     },

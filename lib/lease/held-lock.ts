@@ -6,7 +6,7 @@ import { optionsOf } from '../options/call-arguments.js';
 import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
-import type { LeaseRequest } from '../store/lock-store.js';
+import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 import type { DetachableLock, LockHandle } from './lock.js';
 
@@ -97,6 +97,10 @@ export class HeldLock implements LockHandle, DetachableLock {
   async detach(options?: DetachOptions): Promise<string> {
     const { ttl } = optionsOf<DetachOptions>('detach', options);
     return this.#keeper.detach(this.#lease, ttl);
+  }
+
+  async guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
+    return this.#keeper.write(this.#lease, commands);
   }
 
   borrow(): LockHandle {

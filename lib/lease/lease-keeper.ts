@@ -1,4 +1,5 @@
 import {
+  GuardedCommandError,
   LockConfigurationError,
   LockStoreUnavailableError,
   LockLostError,
@@ -8,13 +9,14 @@ import {
 import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseReference, LockStore } from '../store/lock-store.js';
+import type { LeaseReference, LockStore, WriteCommand } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import { askForRelease } from './ask-release.js';
 import { askToDetach, toDetached, transferOf } from './detach.js';
 import type { Grant, LeaseOptions } from './grant.js';
+import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
@@ -29,6 +31,8 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
+  /** Why there are no guarded writes, where there are none. */
+  readonly noWrites: string;
   /** Where the locks are kept, for the texts of detached ones. */
   readonly place: string;
   /** Applied to every error that leaves. */
@@ -140,6 +144,36 @@ export class LeaseKeeper {
   release(lease: Lease): Promise<boolean> {
     lease.releasing ??= this.#release(lease);
     return lease.releasing;
+  }
+
+  /** Runs commands in one step with the check that the lease is held. */
+  async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
+    const { store, noWrites, present } = this.#deps;
+    checkCommands(commands);
+    this.#throwIfLost(lease);
+    const { keys, token, ttlMs } = lease;
+    const outcome = await store.write?.({ keys, token, ttlMs, commands });
+    switch (outcome?.status) {
+      case undefined:
+        throw new LockConfigurationError(noWrites);
+      case 'written':
+        return outcome.replies;
+      case 'failed': {
+        const [command = ''] = commands[outcome.index] ?? [];
+        throw new GuardedCommandError({ ...outcome, command });
+      }
+      case 'refused':
+        throw new LockConfigurationError(`guarded() was refused: ${outcome.problem}`);
+      case 'unavailable': {
+        const { nodes } = outcome;
+        throw present(new LockStoreUnavailableError({ operation: 'write under', keys, nodes }));
+      }
+      case 'lost':
+        // Who ended it may say so over another connection.
+        if (!lease.isOver) await this.#inputIsRead();
+        if (!lease.isOver) this.#lose(lease, outcome.reason);
+        throw present(new LockLostError(lease.lossFacts(lease.notHeldReason ?? outcome.reason)));
+    }
   }
 
   /** Has the keys stay taken for whoever brings the text that this resolves with. */

@@ -1,7 +1,7 @@
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseRequest } from '../store/lock-store.js';
+import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 
 /** A lock that is held: what `acquire` returns and what the work of `run` is given. */
@@ -38,6 +38,16 @@ export interface Lock extends AsyncDisposable {
    * still held until `remainingMs` is over.
    */
   extend(ttl?: Duration): Promise<void>;
+  /**
+   * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held: what a holder that was
+   * suspended, or has lost its lock, sends late is not run. Resolves with the reply of each command. Keys are whole names, without any
+   * `keyPrefix`; on a Cluster they lie in the slot of the lock: `{lock:order:42}:total`. Arguments are texts and numbers.
+   *
+   * @throws LockLostError when the lock is not held: nothing was run; GuardedCommandError when a command fails: those before it were run;
+   * LockStoreUnavailableError when Redis did not answer: nobody knows whether they were run; LockConfigurationError over several masters,
+   * in memory, and for keys in another slot.
+   */
+  guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]>;
   /**
    * Ends the automatic renewals, also for the sections around. The lock is held until its TTL is over, and is lost then (reason
    * `'expired'`, `signal` aborts) unless it is released before. A renewal that is on its way still counts. `extend()` renews by hand. Does

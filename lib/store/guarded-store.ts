@@ -23,6 +23,8 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
+  WriteOutcome,
+  WriteRequest,
 } from './lock-store.js';
 import {
   ACQUIRE,
@@ -35,6 +37,7 @@ import {
   RELEASE,
   textOf,
   TRANSFER,
+  WRITE,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
 
@@ -98,6 +101,12 @@ export class GuardedStore implements LockStore {
     const store = this.#store;
     if (store.transfer === undefined) return undefined;
     return (request) => guard(TRANSFER, () => store.transfer?.(request));
+  }
+
+  get write(): ((request: WriteRequest) => Promise<WriteOutcome>) | undefined {
+    const store = this.#store;
+    if (store.write === undefined) return undefined;
+    return (request) => guard(WRITE, () => store.write?.(request));
   }
 
   inspect(key: string): Promise<InspectOutcome> {

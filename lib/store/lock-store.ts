@@ -122,6 +122,25 @@ export type TransferOutcome =
     }
   | Unavailable;
 
+/** A command of Redis: its name and its arguments. */
+export type WriteCommand = readonly [name: string, ...args: (string | number)[]];
+
+/** Commands that only the holder of a lease may have run. */
+export interface WriteRequest extends LeaseRequest {
+  readonly commands: readonly WriteCommand[];
+}
+
+export type WriteOutcome =
+  | { readonly status: 'written'; readonly replies: readonly unknown[] }
+  /** The command with that index was answered with an error; those before it were run, those after it were not. */
+  | { readonly status: 'failed'; readonly index: number; readonly message: string }
+  /** The lease does not hold its keys any more: nothing was run. */
+  | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
+  /** Nothing was run, nor will it be until the application is changed. */
+  | { readonly status: 'refused'; readonly problem: string }
+  /** Nobody knows whether they were run. */
+  | Unavailable;
+
 export type InspectOutcome =
   | { readonly status: 'free' }
   | { readonly status: 'held'; readonly remainingMs: number }
@@ -195,6 +214,8 @@ export interface LockStore {
    * other refusal nothing of the new one is left. Without it there is no `detach`.
    */
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
+  /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
+  write?(request: WriteRequest): Promise<WriteOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

@@ -6,6 +6,7 @@ import type {
   ReleaseOutcome,
   TransferOutcome,
   Unavailable,
+  WriteOutcome,
 } from './lock-store.js';
 import type { BeginOutcome, FinishOutcome } from './once-store.js';
 
@@ -64,6 +65,14 @@ export const TRANSFER: Shapes<TransferOutcome> = {
   ...UNAVAILABLE,
   transferred: anything,
   lost: ({ reason }) => LOST_IN_TRANSFER.includes(reason),
+};
+
+export const WRITE: Shapes<WriteOutcome> = {
+  ...UNAVAILABLE,
+  written: ({ replies }) => Array.isArray(replies),
+  failed: ({ index, message }) => Number.isSafeInteger(index) && isText(message),
+  lost: EXTEND.lost,
+  refused: ({ problem }) => isText(problem),
 };
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;

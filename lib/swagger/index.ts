@@ -23,6 +23,7 @@ const CONFLICTS = [
   'LOCK_NOT_ACQUIRED',
   'LOCK_LOST',
   'LOCK_NOT_ATTACHED',
+  'LOCK_FENCED',
   'LOCK_DEADLOCK',
   'WORK_EXHAUSTED',
 ] as const satisfies readonly LockErrorCode[];

@@ -9,6 +9,8 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
+  WriteOutcome,
+  WriteRequest,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
@@ -28,6 +30,7 @@ import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
 import { transferAt } from './node-transfer.js';
 import { NodeTrial } from './node-trial.js';
+import { writeAt } from './node-write.js';
 import { NodeWatch, type Until } from './node-watch.js';
 
 /** What a node has to know of the others. */
@@ -216,6 +219,11 @@ export class RedisNode {
   /** Gives a lease another owner token. */
   transfer(request: TransferRequest): Promise<TransferOutcome> {
     return transferAt(this.#scripts, this.#release, request);
+  }
+
+  /** Runs commands of the application, as long as the lease holds its keys. */
+  write(request: WriteRequest): Promise<WriteOutcome> {
+    return writeAt(this.#scripts, request);
   }
 
   /** Ends whoever's lease. */

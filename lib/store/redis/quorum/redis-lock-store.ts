@@ -14,6 +14,8 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
+  WriteOutcome,
+  WriteRequest,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
@@ -45,6 +47,8 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
 export class RedisLockStore implements LockStore {
   readonly once: RedisOnceStore;
   readonly admin: RedisAdminStore;
+  /** With one node: data on several independent masters would be several data. */
+  readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -85,6 +89,8 @@ export class RedisLockStore implements LockStore {
     this.#members.expectDifferentNames();
     this.once = new RedisOnceStore(nodes);
     this.admin = new RedisAdminStore(nodes, runtime);
+    const [only, second] = nodes;
+    if (only !== undefined && second === undefined) this.write = (request) => only.write(request);
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);
