@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as errors from '../../lib/errors.js';
 import {
   LockConfigurationError,
+  FencedError,
   LockDeadlockError,
   LockError,
   LockKeyError,
@@ -61,6 +62,17 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
       message: 'This came too late: its lock is no longer held.',
       error: 'Conflict',
       code: 'LOCK_NOT_ATTACHED',
+    },
+  ],
+  [
+    'FencedError',
+    () => new FencedError({ fencingToken: 7, keys: ONE, resource: 'account 7' }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+      error: 'Conflict',
+      code: 'LOCK_FENCED',
     },
   ],
   [
@@ -238,6 +250,10 @@ const TELLING: readonly (readonly [string, () => LockError])[] = [
   [
     'LockNotAttachedError',
     () => new LockNotAttachedError({ keys: [KEY], reason: 'stolen', fencingToken: 1 }),
+  ],
+  [
+    'FencedError',
+    () => new FencedError({ fencingToken: 7, keys: [KEY], resource: NODE, cause: PROBLEM }),
   ],
   [
     'LockStoreUnavailableError',

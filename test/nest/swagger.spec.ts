@@ -62,6 +62,7 @@ describe('@ApiLockConflict', () => {
       'LOCK_NOT_ACQUIRED',
       'LOCK_LOST',
       'LOCK_NOT_ATTACHED',
+      'LOCK_FENCED',
       'LOCK_DEADLOCK',
       'WORK_EXHAUSTED',
     ]);
