@@ -139,6 +139,21 @@ describe.each(Object.entries(places))('guarded writes on %s', (_, open) => {
     expect(await place.client.get(data)).toBe('new');
   });
 
+  it('are not run for who has given the lock back, though it goes on in the same process', async () => {
+    const locks = await serviceOf(place.options);
+    const { key, data } = names();
+    const lock = await locks.acquire(key);
+    const waiting = locks.acquire(key, { wait: '20s' });
+    await locks.inspect(key);
+    await lock.release();
+    await using next = await waiting;
+    await expect(lock.guarded([['set', data, 'late']])).rejects.toMatchObject({
+      reason: 'released',
+    });
+    await next.guarded([['setnx', data, 'mine']]);
+    expect(await place.client.get(data)).toBe('mine');
+  });
+
   it('end at the first command that fails, and say which', async () => {
     const locks = await serviceOf(place.options);
     const { key, data } = names();
