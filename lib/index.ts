@@ -107,6 +107,7 @@ export type {
   LeaseRenewal,
   LeaseRequest,
   LineCall,
+  LineClaim,
   LinePlace,
   LockStore,
   NodeHealth,

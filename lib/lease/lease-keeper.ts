@@ -82,7 +82,8 @@ export class LeaseKeeper {
     const now = this.#now();
     const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
     this.#leases.add(lease);
-    this.#renewals.add(lease, now);
+    if (grant.claimMs === undefined) this.#renewals.add(lease, now);
+    else void this.#renewals.extend(lease, grant.ttlMs);
     return lease;
   }
 

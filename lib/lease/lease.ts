@@ -86,6 +86,8 @@ export class Lease implements LeaseReference {
   readonly #present: LeaseTerms['present'];
   readonly #grantedAtMs: number;
   #ttlMs: number;
+  /** What the validity is counted by: the TTL, or that of a claim until a renewal is confirmed. */
+  #inForceMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
   #state: LeaseState = HELD;
@@ -116,6 +118,7 @@ export class Lease implements LeaseReference {
     this.options = options;
     this.#isRenewed = options.autoExtend;
     this.#ttlMs = grant.ttlMs;
+    this.#inForceMs = grant.claimMs ?? grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
     this.renewing = previous?.renewing;
@@ -139,6 +142,7 @@ export class Lease implements LeaseReference {
         token,
         fencingToken: tenure.nextToken ?? this.fencingToken,
         ttlMs: this.#ttlMs,
+        claimMs: this.#inForceMs,
         sentAt: this.#sentAt,
       },
       options,
@@ -164,6 +168,11 @@ export class Lease implements LeaseReference {
 
   get ttlMs(): number {
     return this.#ttlMs;
+  }
+
+  /** Of the TTL that is in force, so much may be relied on. */
+  get fullValidityMs(): number {
+    return validityMs(this.#inForceMs, this.#clockDrift);
   }
 
   /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
@@ -196,7 +205,7 @@ export class Lease implements LeaseReference {
   }
 
   validForMsAt(now: Instant): number {
-    return validityMs(this.#ttlMs, this.#clockDrift) - elapsedMs(this.#sentAt, now);
+    return this.fullValidityMs - elapsedMs(this.#sentAt, now);
   }
 
   /** Until it is over unless it is renewed, or has been held for long enough. */
@@ -258,11 +267,13 @@ export class Lease implements LeaseReference {
     if (validityMs(ttlMs, this.#clockDrift) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
+    this.#inForceMs = ttlMs;
   }
 
   renewed(sentAt: Instant, ttlMs: number): void {
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
+    this.#inForceMs = ttlMs;
     this.#longestTtlMs = ttlMs;
     this.#state = HELD;
   }

@@ -20,7 +20,7 @@ const renewalDelayMs = (ttlMs: number, runtime: Runtime): number =>
 const STOOD_STILL_MS = 1_000;
 
 /** After a failed renewal. */
-const retryDelayMs = (ttlMs: number): number => ttlMs / 4 + SLOT_MS;
+const retryDelayMs = (validityMs: number): number => validityMs / 4 + SLOT_MS;
 
 interface Dependencies {
   readonly store: LockStore;
@@ -175,7 +175,7 @@ export class Renewals {
       this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime), sent.now);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
-      this.#plan(lease, retryDelayMs(lease.ttlMs), sent.now);
+      this.#plan(lease, retryDelayMs(lease.fullValidityMs), sent.now);
     }
   }
 

@@ -2,7 +2,6 @@ import { endsWhenDone } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
-import { validityMs } from '../options/validity.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
@@ -14,14 +13,13 @@ const YIELD_MS = 10;
 /** What a hand-over is measured by. */
 interface Bounds {
   readonly handoff: Handoff;
-  readonly clockDrift: number;
   readonly now: Instant;
 }
 
 /** Whether a lease may be handed to a caller of this process: within the bounds of a tenure, and if it is what the caller asks for. */
 export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boolean {
   const { tenure, ttlMs, isRenewed } = lease;
-  const { handoff, clockDrift, now } = bounds;
+  const { handoff, now } = bounds;
   const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken !== undefined &&
@@ -35,7 +33,7 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     // What is left of this one need not cover it.
     endsWhenDone(request) &&
     isRenewed &&
-    lease.validForMsAt(now) > validityMs(ttlMs, clockDrift) / 2
+    lease.validForMsAt(now) > lease.fullValidityMs / 2
   );
 }
 

@@ -19,7 +19,7 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'isSplit'> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'claimed' | 'isSplit'> & {
   /** A new one, if not given. */
   readonly token?: string;
 };
@@ -60,10 +60,10 @@ export class LockRequests {
 
   async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, keeper, scheduler, clockDrift } = this.#deps;
-    const { token = this.newToken(request.mode), line, joins, isSplit } = how;
+    const { token = this.newToken(request.mode), line, joins, claimed, isSplit } = how;
     const { keys, ttlMs } = request;
     const sentAt = scheduler.runtime.now();
-    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, isSplit });
+    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, isSplit });
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);

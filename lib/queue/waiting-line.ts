@@ -2,9 +2,10 @@ import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
-import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
+import type { Held, LineCall, LineClaim, LinePlace, Unavailable } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
+import { grantOf } from './begin-with-call.js';
 import type { Caller, LockRequest } from './caller.js';
 import { letFollow } from './followers.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
@@ -52,6 +53,10 @@ export class WaitingLine {
   /** Tries in a row that were contended. */
   #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
+  /** What it was called with, for the look that makes it a lease. */
+  #claimed: number | undefined;
+  /** A caller has begun with a call, under a lease of so many ms. */
+  #begunFor: number | undefined;
 
   constructor(name: string, keys: readonly string[], dependencies: LineDependencies) {
     this.name = name;
@@ -84,20 +89,37 @@ export class WaitingLine {
   }
 
   /** The store calls somebody; answers whether it is this line. */
-  called({ to, inMs }: LineCall): boolean {
+  called({ to, inMs, claim }: LineCall): boolean {
     if (to !== this.#id && to !== this.#token) return false;
+    if (claim !== undefined && to === this.#token) {
+      // Else it has the lease already, or is about to be answered.
+      if (this.#standsInOrder() && this.#sleep.isAsleep && this.#begin(claim)) return true;
+      this.#claimed = claim.fencingToken;
+    }
     // The answer of a look that is on its way may be older than the call.
     if (inMs === 0 || !this.#sleep.isAsleep) this.look();
     else this.#sleep.wake(inMs);
     return true;
   }
 
+  /** The first caller begins with what it is called for, if that is possible. The renewal that goes out with it makes it a lease. */
+  #begin(claim: LineClaim): boolean {
+    const { scheduler, clockDrift } = this.#deps;
+    const request = this.#head()?.request;
+    const called = { token: this.#token, clockDrift, now: scheduler.runtime.now() };
+    const grant = request && grantOf(claim, request, called);
+    if (request === undefined || grant === undefined) return false;
+    this.#begunFor = grant.ttlMs;
+    this.#granted(request, grant);
+    this.#sleep.wake(0);
+    return true;
+  }
+
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease, now: Instant): boolean {
-    const { keeper, scheduler, clockDrift, handoff } = this.#deps;
+    const { keeper, scheduler, handoff } = this.#deps;
     const caller = this.#head();
-    if (caller === undefined || !mayPass(lease, caller.request, { handoff, clockDrift, now }))
-      return false;
+    if (caller === undefined || !mayPass(lease, caller.request, { handoff, now })) return false;
     this.#remove(caller);
     handOver(lease, caller, { keeper, runtime: scheduler.runtime, now });
     return true;
@@ -123,18 +145,28 @@ export class WaitingLine {
 
   /** Asks the store once, and sleeps until it is time to ask again. */
   async #serveFirst(request: LockRequest): Promise<void> {
+    if (this.#begunFor !== undefined) {
+      const ttlMs = this.#begunFor;
+      this.#begunFor = undefined;
+      await this.#sleepFor(this.#lookWithin(ttlMs));
+      return;
+    }
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
     // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request.mode);
+    const claimed = this.#claimed;
+    this.#claimed = undefined;
     const outcome = await this.#deps.requests.attempt(request, {
       line: place,
       token: this.#token,
+      claimed,
       isSplit: this.#contended > 0,
     });
     if (outcome.status === 'granted') {
       const before = [...this.#callers];
+      if (this.#isForAnother(request)) return;
       this.#granted(request, outcome.grant);
       if (request.mode === 'shared') await this.#letFollow(before, outcome.grant);
       // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
@@ -142,6 +174,15 @@ export class WaitingLine {
         await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
     } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
     else await this.#unavailable(outcome, place);
+  }
+
+  /**
+   * The caller that it was granted to has gone, and the next one asks for something else: that one asks for the keys with the token that has
+   * them, before anybody else in line is given them.
+   */
+  #isForAnother(request: LockRequest): boolean {
+    const next = this.#head()?.request;
+    return next !== undefined && !isAlike(next, request) && this.#standsInOrder();
   }
 
   #granted(request: LockRequest, grant: Grant): void {

@@ -36,6 +36,7 @@ import {
   INSPECT,
   RELEASE,
   textOf,
+  isClaim,
   TRANSFER,
   WRITE,
 } from './outcome-shapes.js';
@@ -158,7 +159,8 @@ export class GuardedStore implements LockStore {
 
   /** A store that others use too outlives the service. It keeps these two then, and not all that the service holds. */
   readonly #tellRelease: ReleaseListener = (key, call) => {
-    this.#listener?.(key, call);
+    const isBelieved = call?.claim === undefined || isClaim(call.claim);
+    this.#listener?.(key, isBelieved ? call : { ...call, claim: undefined });
   };
 
   readonly #tellDeaf = (): void => {

@@ -42,6 +42,8 @@ export interface AcquireRequest extends LeaseRequest {
    * who was let in.
    */
   readonly joins?: number | undefined;
+  /** The first fencing token that was reserved with a claim, as the call said (`LineCall.claim`): it is this lease's. */
+  readonly claimed?: number | undefined;
   /** An earlier try was `contended`: votes are not to be split again. */
   readonly isSplit?: boolean | undefined;
 }
@@ -175,6 +177,21 @@ export interface LineCall {
   readonly to: string;
   /** 0: now. Else: if nothing was reported until then, because the lock was given to somebody who may not be there. */
   readonly inMs: number;
+  /** What was given to it, where the store says more than that. */
+  readonly claim?: LineClaim | undefined;
+}
+
+/** A key that was given to somebody in line, for so long that it can be made a lease. */
+export interface LineClaim {
+  readonly fencingToken: number;
+  /** How many fencing tokens from that one on belong to it. */
+  readonly turns: number;
+  readonly ttlMs: number;
+  /**
+   * How old it is at the most, in ms: a caller may begin with what is left, and have it renewed at the same time. Missing where nobody knows:
+   * then it has to be made a lease first, by acquiring with the token that was called.
+   */
+  readonly ageMs?: number | undefined;
 }
 
 /**

@@ -3,6 +3,7 @@ import type {
   AcquireOutcome,
   ExtendOutcome,
   InspectOutcome,
+  LineClaim,
   ReleaseOutcome,
   TransferOutcome,
   Unavailable,
@@ -46,6 +47,10 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     contended === true &&
     isDuration(ticket),
 };
+
+/** Of a key that was given to somebody in line: whether a caller may begin with it. */
+export const isClaim = ({ fencingToken, turns, ttlMs, ageMs = 0 }: LineClaim): boolean =>
+  isFencingToken(fencingToken) && isFencingToken(turns) && isDuration(ttlMs) && isDuration(ageMs);
 
 export const EXTEND: Shapes<ExtendOutcome> = {
   ...UNAVAILABLE,

@@ -363,3 +363,31 @@ describe('while the store does not report releases', () => {
     await Promise.all([first, second]);
   });
 });
+
+describe('a line whose first caller leaves while its request is on its way', () => {
+  it('keeps what it is granted for the next one, who asks for another TTL: nobody else is given the key', async () => {
+    const { store, locks } = busyService();
+    const controller = new AbortController();
+    const first = locks.acquire('key', { signal: controller.signal });
+    first.catch(() => undefined);
+    await settled();
+    const second = locks.acquire('key', { ttl: '2m' });
+    const { token = '' } = store.acquired.at(-1) ?? {};
+    const answer = deferred<AcquireOutcome>();
+    store.onAcquire = () => answer.promise;
+    store.reportReleased('key', { to: token, inMs: 0 });
+    await settled();
+    controller.abort();
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 9 });
+    answer.resolve({ status: 'granted', fencingToken: 8 });
+    const lock = await second;
+    expect(store.released).toEqual([]);
+    expect(store.acquired.slice(-2)).toMatchObject([
+      { token, ttlMs: 60_000 },
+      { token, ttlMs: 120_000, line: { ticket: 7 } },
+    ]);
+    expect(lock.fencingToken).toBe(9);
+    await lock.release();
+    expect(store.released).toMatchObject([{ token }]);
+  });
+});

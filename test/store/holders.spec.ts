@@ -64,7 +64,7 @@ const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KE
     acquireScript,
     acquireScript.encode({
       ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, turns: 1, lineMode, member: '' },
-      ...{ ticket: undefined, proposal: 0, maxTtlMs: undefined, joins: undefined },
+      ...{ ticket: undefined, proposal: 0, maxTtlMs: undefined, joins: undefined, claimed: undefined },
     }),
   ) as Promise<number[]>;
 const extend = (token: string, ttlMs = 30_000): Promise<unknown> => {

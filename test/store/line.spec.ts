@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, type AcquireOptions, type LockModuleOptions } from 'nestjs-holdfast';
-import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
-import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
+import type { AcquireOutcome, Held, LeaseRequest, LineClaim } from '../../lib/store/lock-store.js';
+import { newOwnerToken, RESERVED_TOKENS, type HoldMode } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
@@ -389,7 +389,9 @@ describe('a process in line that is frozen', () => {
     expect(await redis.pttl('lock:key')).toBeLessThanOrEqual(200);
     await second.hasBeenTold('key', 200);
     await eventually(() => heard.length > 0);
-    expect(heard).toEqual(['frozen 0 lock:key']);
+    expect(heard).toMatchObject(
+      [/^frozen 0(:\d+:\d+:200)? lock:key$/].map((text) => expect.stringMatching(text)),
+    );
     await eventually(async () => (await holderOf('key')) === null);
     expect(await second.ask('key')).toMatchObject({ status: 'granted' });
     expect(third.told).toMatchObject([{ inMs: 400 }]);
@@ -1014,7 +1016,8 @@ describe('fencing tokens for turns', () => {
 
   it('that a claim is given are as large as of any other grant', async () => {
     const [store, other] = [await storeWith(TURNS), await storeWith(TURNS)];
-    await other.listen(() => undefined);
+    let claim: LineClaim | undefined;
+    await other.listen((_, call) => (claim ??= call?.claim));
     await redis.set('{lock:key}:fence', (await serverUs()) + 100_000_000);
     const lease = request('key');
     const first = grantOf(await store.acquire(lease));
@@ -1022,10 +1025,26 @@ describe('fencing tokens for turns', () => {
     const { ticket } = asHeld(await other.acquire(waiting));
     await store.release(lease, first + TURNS - 1);
     expect(await holderOf('key')).toBe(waiting.token);
-    // To be given a key uses up no token; to take it does.
-    expect(await fence()).toBe(first + TURNS);
-    const taken = { ...waiting, line: { ...waiting.line, ticket } };
-    expect(grantOf(await other.acquire(taken))).toBeGreaterThan(first + TURNS - 1);
+    // Those that were used, and those that the caller may begin with.
+    const used = first + TURNS;
+    expect(await fence()).toBe(used + RESERVED_TOKENS);
+    await eventually(() => claim !== undefined);
+    expect(claim).toMatchObject({ fencingToken: used + 1, turns: RESERVED_TOKENS, ttlMs: 1_000 });
+    const taken = { ...waiting, claimed: claim?.fencingToken, line: { ...waiting.line, ticket } };
+    expect(grantOf(await other.acquire(taken))).toBe(used + 1);
+  });
+
+  it('that a claim is given are not those of another lease: what a call says is checked', async () => {
+    const [store, other] = [await storeWith(TURNS), await storeWith(TURNS)];
+    await other.listen(() => undefined);
+    const lease = request('key');
+    const first = grantOf(await store.acquire(lease));
+    const waiting = { ...request('key'), line: { id: 'line', ttlMs: 30_000 } };
+    const { ticket } = asHeld(await other.acquire(waiting));
+    await store.release(lease, first);
+    await eventually(async () => (await holderOf('key')) === waiting.token);
+    const taken = { ...waiting, claimed: first, line: { ...waiting.line, ticket } };
+    expect(grantOf(await other.acquire(taken))).toBeGreaterThan(first);
   });
 
   it('stay close to the clock of the server, however many leases are taken and given back', async () => {

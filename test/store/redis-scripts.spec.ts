@@ -62,6 +62,7 @@ const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown>
       proposal: 0,
       maxTtlMs: undefined,
       joins: undefined,
+      claimed: undefined,
     }),
   );
 

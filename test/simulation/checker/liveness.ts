@@ -32,7 +32,7 @@ export function livenessViolations(scenario: Scenario, facts: Facts): readonly s
   const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);
   if (isBlocked || all.some(keepsUnseen) || scenario.service.restartGuard !== undefined) return [];
   const { calls, grants, done } = facts;
-  const recoveries = done.map((each) => recoveryOf(each, scenario, done));
+  const recoveries = done.map((each) => recoveryOf(each, scenario, facts));
   const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
   return gaps(calls, grants, recoveries, mostMs);
 }
@@ -67,7 +67,7 @@ function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
 function recoveryOf(
   { fault, at, healedAt }: DoneFault,
   scenario: Scenario,
-  done: readonly DoneFault[],
+  { done, events }: Facts,
 ): Recovery {
   const ttlMs = longestTtlMs(scenario);
   const { nodeTimeoutMs } = scenario.service;
@@ -78,7 +78,7 @@ function recoveryOf(
   switch (fault.kind) {
     case 'link-reset':
     case 'connections-reset':
-      return done.every(({ fault: { kind } }) => RESETS.has(kind))
+      return done.every(({ fault: { kind } }) => RESETS.has(kind)) && !endsDuring(events, from)
         ? { from: at, until: from + RECONNECTED_MS + CLAIM_MS + 3 * nodeTimeoutMs }
         : { from: at, until };
     case 'process-killed':
@@ -100,6 +100,12 @@ function recoveryOf(
       return { from: at, until };
   }
 }
+
+/** Who shuts down while its connection is replaced may not get to take back what it has asked for: its lease has to run out. */
+const endsDuring = (events: Facts['events'], resetAt: number): boolean =>
+  events.some(
+    ({ type, at }) => type === 'ended' && at >= resetAt && at <= resetAt + RECONNECTED_MS,
+  );
 
 const standstillsMs = (done: readonly DoneFault[]): number =>
   done.reduce(

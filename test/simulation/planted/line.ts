@@ -2,6 +2,8 @@ import type { PlantedBug } from './planted-bug.js';
 
 const EXCLUSION = 'At most one holder of a key at a time';
 const FIFO = 'first come, first served, over all processes';
+const BEGINS =
+  'The process that is called begins with the claim when more than half of it is left for certain.';
 const NO_NEED =
   'So when the line itself is lost (`FLUSHALL`, eviction, `DEL` of the queue), a caller waits beside a free key for 5 s at most';
 
@@ -46,7 +48,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-overtaken',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end',
+    find: 'if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end',
     replace: '',
     profile: 'line',
     explanation: 'Who finds a key free does not give it to the first in line.',
@@ -119,5 +121,32 @@ export const LINE: readonly PlantedBug[] = [
     profile: 'line',
     explanation: 'When the subscriber is back nobody looks for what was missed.',
     breaks: 'then everybody who waits looks again, because a release may have been missed',
+  },
+  {
+    name: 'call-taken-for-fresh',
+    file: 'lib/store/redis/node/claim-clock.ts',
+    find: '    if (ageMs >= 0) return ageMs;',
+    replace: '    if (ageMs >= 0) return 0;',
+    profile: 'line',
+    explanation: 'A caller begins with a claim however late it hears of it.',
+    breaks: BEGINS,
+  },
+  {
+    name: 'claim-counted-as-lease',
+    file: 'lib/lease/lease.ts',
+    find: 'this.#inForceMs = grant.claimMs ?? grant.ttlMs;',
+    replace: 'this.#inForceMs = grant.ttlMs;',
+    profile: 'line',
+    explanation: 'Who begins with a claim counts on a whole TTL before a renewal is confirmed.',
+    breaks: BEGINS,
+  },
+  {
+    name: 'begun-claim-not-renewed',
+    file: 'lib/lease/lease-keeper.ts',
+    find: 'else void this.#renewals.extend(lease, grant.ttlMs);',
+    replace: 'else this.#renewals.add(lease, now);',
+    profile: 'line',
+    explanation: 'Who begins with a claim does not have it made a lease.',
+    breaks: BEGINS,
   },
 ];

@@ -59,7 +59,11 @@ export class Holdings {
 
   /** All of a process: it was stopped, or is about to die. */
   lookAt(process: SimProcess): void {
-    for (const holding of this.#all) if (holding.process === process) this.look(holding);
+    for (const holding of this.#all) {
+      if (holding.process !== process) continue;
+      this.look(holding);
+      if (process.isAwake && !holding.listens && !holding.lock.isHeld) this.#unheard(holding);
+    }
   }
 
   /** It is about to die; what it has lost by then, without noticing, is free. */
@@ -67,10 +71,14 @@ export class Holdings {
     for (const holding of this.#all) {
       if (holding.process !== process) continue;
       this.#all.delete(holding);
-      const { ask, lock } = holding;
-      if (!process.isAwake || lock.isHeld) this.look(holding);
-      else this.#history.record({ type: 'lost', client: process.name, ask, reason: 'unheard' });
+      if (!process.isAwake || holding.lock.isHeld) this.look(holding);
+      else this.#unheard(holding);
     }
+  }
+
+  /** It has lost what it did not listen to, and will not look any more if it dies. */
+  #unheard({ process, ask }: Holding): void {
+    this.#history.record({ type: 'lost', client: process.name, ask, reason: 'unheard' });
   }
 
   /** At its deadline the holder knows, unless its process could do nothing then. */

@@ -104,6 +104,7 @@ export class RandomScripts {
       proposal: random.chance(0.7) ? 0 : nowUs + random.between(-1_000, 1_001_000),
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       joins: random.chance(0.85) ? undefined : random.pick([...others, 5]),
+      claimed: random.chance(0.9) ? undefined : nowUs - random.between(0, 2_000),
     });
     return { attempt, call };
   }

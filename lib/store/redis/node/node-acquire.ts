@@ -59,7 +59,7 @@ export class NodeAcquire {
     fenceKeepMs = this.#scripts.parts.options.fenceKeepMs,
   }: GroupRequest): Promise<Vote> {
     const scripts = this.#scripts;
-    const { connection, watch, options, lineMode, prefix } = scripts.parts;
+    const { connection, watch, options, lineMode, prefix, claims, runtime } = scripts.parts;
     const member = scripts.member(request, request.line, group);
     const call = acquireScript.encode({
       names: group.names,
@@ -74,7 +74,10 @@ export class NodeAcquire {
       proposal,
       maxTtlMs: options.restartGuard?.maxTtlMs,
       joins: request.joins,
+      claimed: request.claimed,
     });
+    // Only who stands in line is called.
+    const askedAt = member === '' || claims === undefined ? undefined : runtime.now();
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
     const reply = await scripts.write(group.slot, { script: acquireScript, call, timeLimitMs });
@@ -83,6 +86,7 @@ export class NodeAcquire {
     const answer = acquireScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);
     scripts.learn(answer.clockUs, sentAt);
+    if (askedAt !== undefined) claims?.learn(answer.clockUs, askedAt);
     if (answer.status === 'granted') {
       watch.granted();
       const { fencingToken, othersWait, joined } = answer;

@@ -11,6 +11,7 @@ import {
   type WriteRequest,
 } from './acknowledged-writes.js';
 import { BatchedRuns } from './batched-runs.js';
+import type { ClaimClock } from './claim-clock.js';
 import type { Group, KeySlots } from './key-groups.js';
 import { epochName } from '../scripts/key-names.js';
 import type { NodeClock } from './node-clock.js';
@@ -27,6 +28,7 @@ interface NodeParts {
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
   readonly clock: NodeClock;
+  readonly claims: ClaimClock | undefined;
   readonly scheduler: Scheduler;
   readonly runtime: Runtime;
   /** Told what was answered with an error, too late, or could not be done in full. */

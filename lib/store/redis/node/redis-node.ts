@@ -16,7 +16,9 @@ import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
+import { ClaimClock } from './claim-clock.js';
 import { KeySlots } from './key-groups.js';
+import { lineCallOf } from './line-call.js';
 import { NodeAdmin } from './node-admin.js';
 import { NodeAcquire } from './node-acquire.js';
 import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
@@ -59,6 +61,8 @@ export class RedisNode {
   readonly #connection: RedisConnection;
   readonly #inbox: RedisInbox;
   readonly #clock: NodeClock;
+  /** How old calls are: none where a claim has to be confirmed before anybody begins with it. */
+  readonly #claims: ClaimClock | undefined;
   readonly #watch: NodeWatch;
   readonly #scripts: NodeScripts;
   readonly #acquire: NodeAcquire;
@@ -79,10 +83,12 @@ export class RedisNode {
       // Of several, no server may have two votes, not even for the moment until it is found out.
       readsRun: !isOnly,
       onLost: () => {
+        this.#claims?.forget();
         this.#watch.lost();
       },
       onThere: (run) => {
         this.#run = run;
+        this.#claims?.forget();
         onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -106,8 +112,21 @@ export class RedisNode {
     const prefix = source.keyPrefix + options.keyPrefix;
     const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
+    const claims = isBegunWithCalls(lineMode, options) ? new ClaimClock(runtime) : undefined;
     const scripts = new NodeScripts({
-      ...{ options, prefix, lineMode, connection, slots, inbox, watch, clock, scheduler, runtime },
+      ...{
+        options,
+        prefix,
+        lineMode,
+        connection,
+        slots,
+        inbox,
+        watch,
+        clock,
+        claims,
+        scheduler,
+        runtime,
+      },
       onFailure: (failed) => {
         this.#looks.doubtAfter(failed);
       },
@@ -116,6 +135,7 @@ export class RedisNode {
     this.#watch = watch;
     this.#inbox = inbox;
     this.#clock = clock;
+    this.#claims = claims;
     this.#scripts = scripts;
     this.#release = new NodeRelease(scripts);
     this.#acquire = new NodeAcquire(scripts, this.#release);
@@ -239,11 +259,12 @@ export class RedisNode {
   listen(onCall: ReleaseListener, onDeaf: () => void): Promise<boolean> {
     const { prefix } = this.#scripts.parts;
     return this.#inbox.open((message) => {
-      const [, to, inMs, name] = /^(\S+) (\d+) (.*)$/s.exec(message ?? '') ?? [];
       if (message === undefined) onCall();
       else if (message.startsWith('{')) this.onMessage?.(message);
-      else if (to !== undefined && name?.startsWith(prefix))
-        onCall(name.slice(prefix.length), { to, inMs: Number(inMs) });
+      else {
+        const call = lineCallOf(message, this.#claims);
+        if (call?.name.startsWith(prefix)) onCall(call.name.slice(prefix.length), call);
+      }
     }, onDeaf);
   }
 
@@ -259,6 +280,15 @@ export class RedisNode {
     this.#connection.close();
   }
 }
+
+/**
+ * A claim counts only when replicas have it, or the guard lets it, where that is asked for: both are found out by confirming it. The masters
+ * of a Cluster have clocks of their own.
+ */
+const isBegunWithCalls = (
+  lineMode: LineMode,
+  { replicas, restartGuard }: RedisNodeOptions,
+): boolean => lineMode === 'standalone' && replicas === undefined && restartGuard === undefined;
 
 const lineModeOf = ({ isCluster }: RedisSource, node: 'only' | 'one of several'): LineMode => {
   if (node === 'one of several') return 'quorum';

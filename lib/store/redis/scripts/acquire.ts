@@ -1,5 +1,5 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
-import { MARK } from '../../owner-token.js';
+import { MARK, RESERVED_TOKENS } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { ACQUIRE_FREE, TOKENS } from './acquire-free.js';
@@ -41,6 +41,8 @@ export interface AcquireCall extends LockKeys {
   readonly maxTtlMs: number | undefined;
   /** The fencing token of those who hold the keys together whom the caller may join whoever waits. */
   readonly joins: number | undefined;
+  /** The first fencing token that was reserved when the caller was given the key in line. */
+  readonly claimed: number | undefined;
 }
 
 export type AcquireReply =
@@ -105,6 +107,7 @@ const ACQUIRE = `--[[
           8 fencing token proposed by the client
           9 longest TTL in ms of the restart guard
          10 fencing token of those who hold the keys together whom the caller may join whoever waits
+         11 first fencing token that was reserved when the caller was given the key in line
   Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}
           {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before
            us for so long, ticket when standing in line or ''}
@@ -113,7 +116,7 @@ const ACQUIRE = `--[[
 ${CLOCK}${FENCE}${TOKENS}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
-local joins = tonumber(ARGV[10])
+local joins, claimed = tonumber(ARGV[10]), tonumber(ARGV[11])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- Of those who hold a key together, the later ones join in the fencing token of the first.
@@ -202,7 +205,7 @@ end
 local has_line = {}
 for i = 1, last, 4 do
   has_line[i] = ttl > 0 and redis.call('EXISTS', KEYS[i + 2]) == 1
-  if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end
+  if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
@@ -220,7 +223,7 @@ for i = 1, last, 4 do
     -- Keys are free now that were not when it was asked who can have all of theirs.
     barred = {}
     for j = 1, last, 4 do
-      if handed_on[j] then grant_next(KEYS[j], KEYS[j + 2], KEYS[j + 3], '', counts) end
+      if handed_on[j] then grant_next(KEYS[j], KEYS[j + 1], KEYS[j + 2], KEYS[j + 3], '', counts) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
   end
@@ -243,6 +246,8 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
+-- What is reserved already is not reserved again: tokens would run ahead of the clock. The fence is as that left it while the key is ours.
+if claimed and last == 4 and highest == claimed + ${String(RESERVED_TOKENS - 1)} and redis.call('GET', KEYS[1]) == token then first = claimed end
 for i = 1, last, 4 do
   raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
@@ -253,7 +258,7 @@ end
 if record and not stays then redis.pcall('DEL', record) end
 -- Who was first in line until now may be followed by others who may hold the keys, too.
 if mode and others > 0 and in_order then
-  for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
+  for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
 return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0 }
 `;
@@ -279,6 +284,7 @@ export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & Batched
       call.proposal === 0 ? '' : call.proposal,
       orEmpty(call.maxTtlMs),
       orEmpty(call.joins),
+      orEmpty(call.claimed),
     );
     return trimmed(encoded);
   },

@@ -181,7 +181,7 @@ local function renew(i)
         if is_sooner then notify_all(main, queue) end
       elseif redis.pcall('EXISTS', queue) == 1 then
         -- Nobody else may come by for as long as they hold it: one who died in line must not keep the others from joining.
-        pcall(grant_next, main, queue, holders, '', line == '')
+        pcall(grant_next, main, fence_key, queue, holders, '', line == '')
         if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       end
     end
@@ -197,7 +197,7 @@ local function renew(i)
     add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }
   elseif may_join and line ~= 'quorum' then
-    pcall(grant_next, main, queue, holders, '', line == '')
+    pcall(grant_next, main, fence_key, queue, holders, '', line == '')
   end
   return answer
 end

@@ -1,4 +1,5 @@
 import { FIRST_KEPT_MS, LONGEST_KEPT_MS, OPEN_MS, PATIENCE_MS } from '../../overtaking.js';
+import { RESERVED_TOKENS } from '../../owner-token.js';
 import { MOST_PASSED, PLACES } from './places.js';
 
 /** How many callers of several keys may be overtaken at a key in one script. */
@@ -38,12 +39,12 @@ end`;
  *
  * Gives a script
  *
- * `grant_next(main, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
+ * `grant_next(main, fence, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
  * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
  * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
  * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
  * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds
- * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `HOLDERS`; brings `PLACES` along.
+ * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `FENCE` and `HOLDERS`; brings `PLACES` along.
  *
  * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
  * free; nil if nobody does.
@@ -99,16 +100,27 @@ local function can_have(names, main, token, ticket, counts)
   return true
 end
 
+-- One that was given one key for itself may begin with the call: it is told its fencing tokens, the time by the server's clock, and for how
+-- long it has the key. Nothing of that where the fence is gone, or memory is full.
+local function beginning(fence, token, claim)
+  local stored = not mode_of(token) and fence_at(fence)
+  if not stored or stored == 0 then return '' end
+  local first = math.max(now, stored + 1)
+  local set = redis.pcall('SET', fence, text(first + ${String(RESERVED_TOKENS - 1)}), 'XX', 'KEEPTTL')
+  return set and set.ok and table.concat({ '', text(first), text(now), claim }, ':') or ''
+end
+
 -- Out of all lines first, for what follows may fail.
-local function claim_all(member, names, token, claim, channel, record, counts)
+local function claim_all(member, names, fence, token, claim, channel, record, counts)
   for i = 1, #names, 3 do redis.pcall('ZREM', names[i + 1], member) end
   if record then redis.pcall('DEL', record) end
   for i = 1, #names, 3 do
     if not pcall(add_holder, names[i], names[i + 2], token, claim, phase_of(names[i], names[i + 2], mode_of(token))) then return false end
   end
+  local begins = counts and not record and beginning(fence, token, claim) or ''
   for i = 1, #names, 3 do
     -- Of each key: a process that has forgotten the place knows no more of it than what it hears, and gives those keys back.
-    notify(channel, token .. ' 0 ' .. names[i])
+    notify(channel, token .. ' 0' .. begins .. ' ' .. names[i])
     notify_next(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
   end
   return true
@@ -125,7 +137,7 @@ local function call_first(main, queue, holders, token, channel, record, counts, 
   notify_next(main, queue, holders, ${String(CALLED_LIFE_MS)}, ${String(CALLED_LIFE_MS)}, counts, { [channel] = true })
 end
 
-local function grant_next(main, queue, holders, mine, counts, before)
+local function grant_next(main, fence, queue, holders, mine, counts, before)
   local overtaken = 0
   for _ = 1, ${String(MOST_PASSED)} do
     local entry = redis.pcall('ZRANGE', queue, overtaken, overtaken, 'WITHSCORES')
@@ -152,7 +164,7 @@ local function grant_next(main, queue, holders, mine, counts, before)
     elseif not can or barred[token] then
       if keeps_for(ticket, claim) > 0 or overtaken == ${String(MOST_OVERTAKEN)} or looked_at > ${String(MOST_LOOKED_AT)} then return end
       overtaken = overtaken + 1
-    elseif not claim_all(member, names, token, claim, channel, record, counts) then return
+    elseif not claim_all(member, names, fence, token, claim, channel, record, counts) then return
     elseif not mode_of(token) then return end
   end
   -- So many have died: those who are left look now, and the script that they run goes on from here.

@@ -1,5 +1,6 @@
 import { RESERVED_TOKENS } from '../../owner-token.js';
 import { batchOf } from './batch.js';
+import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount } from './numbers.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
@@ -62,7 +63,7 @@ if #KEYS == 4 and used and keep == '' and not hold and redis.call('EXISTS', KEYS
   redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
   return 1
 end
-${CLOCK}${HOLDERS}${LINE}
+${CLOCK}${FENCE}${HOLDERS}${LINE}
 
 local function bump_fence(fence)
   local stored = tonumber(redis.pcall('GET', fence))
@@ -139,7 +140,7 @@ for i = 1, #KEYS, 4 do
 end
 -- When all of them are free: whoever is next may want several.
 if line ~= 'quorum' then
-  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
 end
 return failed or released
 `;
