@@ -146,6 +146,21 @@ describe('a lease in Redis that goes on under another token', () => {
     }
   });
 
+  it('that is gone leaves the key to the next in line at once', async () => {
+    const store = await one();
+    const calls: number[] = [];
+    await store.listen((key, call) => {
+      if (key === 'key' && call !== undefined) calls.push(call.inMs);
+    });
+    const detached = await granted(store);
+    const next = request('key', { line: LINE });
+    expect((await store.acquire(next)).status).toBe('held');
+    await clients[0]?.del('lock:key');
+    expect(await store.transfer(detached)).toEqual({ status: 'lost', reason: 'gone' });
+    expect((await holders())[0]).toBe(next.token);
+    await eventually(() => calls.includes(0));
+  });
+
   it('keeps its fence for as long as itself', async () => {
     const store = await one();
     const detached = await granted(store);
