@@ -27,7 +27,10 @@ export const release: Command = {
     const at = new Date(runtime.now().wallMs);
     if (!(await admin().release(key, request))) return nobodyHeld(context);
     if (options.json === true) terminal.write(`${toJson({ key, released: true, at })}\n`);
-    else terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
+    else {
+      terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
+      for (const warning of warningsOf(lock)) terminal.note(`${ink.red(warning)}\n`);
+    }
     return EXIT.ok;
   },
 };
@@ -50,6 +53,16 @@ function questionOf({ key, holders }: LockDescription): string {
       : `${first} answers, so its work may be running: the work has to stop at its signal.\n`;
   return `${warning}Release ${printable(key)}?`;
 }
+
+/** Of those that did not answer: one that is only frozen goes on when it is thawed. */
+const warningsOf = ({ holders }: LockDescription): readonly string[] =>
+  holders.flatMap(({ instance, isSilent }) =>
+    instance === undefined || !isSilent
+      ? []
+      : [
+          `${nameOf(instance)} did not answer. Unless it is dead, its work may go on when it runs again, until its signal aborts: kill it.`,
+        ],
+  );
 
 function consequenceOf({ line }: LockDescription): string {
   if (line.length === 0) return '. Nobody waits for it.';

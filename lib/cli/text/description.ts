@@ -43,13 +43,23 @@ function headline({ key, state, mode, fencingToken }: LockDescription, { ink }: 
   return `${ink.bold(printable(key))}  ${facts}${token}`;
 }
 
-function holderLines({ holders, line }: LockDescription, drawing: Drawing): readonly string[] {
+function holderLines({ key, holders, line }: LockDescription, drawing: Drawing): readonly string[] {
   if (holders.length === 0) return [];
   const likely = commonOrigin(line);
   return [
     '',
     drawing.ink.bold('Held by'),
-    ...holders.flatMap((each) => holder(each, likely, drawing)),
+    ...holders.flatMap((each) => [...holder(each, likely, drawing), ...nextStep(each, key)]),
+  ];
+}
+
+/** A frozen process may go on with its work: it has to be gone before somebody else is let in. */
+function nextStep({ instance, isSilent }: HolderInfo, key: string): readonly string[] {
+  if (!isSilent || instance === undefined) return [];
+  const [host, pid] = [printable(instance.host), String(instance.pid)];
+  return [
+    `    next: on ${host}, "ps -o stat= -p ${pid}" prints T for a stopped process, and nothing for a dead one.`,
+    `    Kill it if it lives, because it may go on with its work. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
   ];
 }
 
