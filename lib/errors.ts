@@ -1,5 +1,7 @@
 export { LockConfigurationError } from './errors/configuration.js';
 export { LockDeadlockError } from './errors/deadlock.js';
+export { FencedError } from './errors/fenced.js';
+export { GuardedCommandError } from './errors/guarded-command.js';
 export { LockKeyError } from './errors/key.js';
 export {
   LockError,
@@ -14,6 +16,7 @@ export {
   type LockLostReason,
 } from './errors/lost.js';
 export { LockNotBoundError, LockReturnKindError } from './errors/misuse.js';
+export { LockNotAttachedError, type NotAttachedReason } from './errors/not-attached.js';
 export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';
 export { LockReentrancyError } from './errors/reentrancy.js';
 export { LockServiceClosedError } from './errors/service-closed.js';

@@ -25,12 +25,15 @@ export type { RunOnceKey } from './nest/methods/run-once.types.js';
 export { WithLock } from './nest/methods/with-lock.decorator.js';
 export type { KeyFunction, LockKeys, WithLockKey } from './nest/methods/with-lock.types.js';
 export {
+  FencedError,
+  GuardedCommandError,
   LockConfigurationError,
   LockDeadlockError,
   LockError,
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
+  LockNotAttachedError,
   LockNotBoundError,
   LockReentrancyError,
   LockReturnKindError,
@@ -44,6 +47,7 @@ export {
   type LockLossReason,
   type LockLostReason,
   type NodeFailure,
+  type NotAttachedReason,
 } from './errors.js';
 export { LockHandlerRunner } from './nest/handlers/lock-handler.runner.js';
 export { LockErrorFilter } from './nest/handlers/lock-error.filter.js';
@@ -51,7 +55,7 @@ export { LockErrorInterceptor } from './nest/handlers/lock-error.interceptor.js'
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { lockKey, type RequestValues } from './key/index.js';
 export type { Clock, Instant } from './time/clock.js';
-export type { Lock } from './lease/lock.js';
+export type { DetachableLock, Lock } from './lease/lock.js';
 export type {
   AcquireContext,
   HoldContext,
@@ -76,6 +80,7 @@ export type {
   TryAcquireOptions,
   TryRunOptions,
 } from './options/acquire-options.js';
+export type { AttachOptions, DetachOptions } from './options/detach-options.js';
 export type { Wait } from './options/checks.js';
 export type { Duration } from './options/duration.js';
 export type {
@@ -109,7 +114,12 @@ export type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
+  TransferOutcome,
+  TransferRequest,
   Unavailable,
+  WriteCommand,
+  WriteOutcome,
+  WriteRequest,
 } from './store/lock-store.js';
 export type {
   AttemptEnd,

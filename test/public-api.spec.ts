@@ -29,6 +29,8 @@ import { LOSS_SENTENCES } from './support/loss-sentences.js';
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
+      'FencedError',
+      'GuardedCommandError',
       'InjectLockService',
       'Leader',
       'LockConfigurationError',
@@ -42,6 +44,7 @@ describe('the exports', () => {
       'LockLostError',
       'LockModule',
       'LockNotAcquiredError',
+      'LockNotAttachedError',
       'LockNotBoundError',
       'LockReentrancyError',
       'LockReturnKindError',

@@ -1,7 +1,13 @@
 import { isSilent } from '../engine/presence.js';
 import type { Answer, CallFacts } from '../engine/messages.js';
 import type { FoundHolder, FoundInstance, FoundKey, FoundPlace } from '../store/admin-store.js';
-import { holdModeOf, isOwnerToken, makerIn, tailOf } from '../store/owner-token.js';
+import {
+  holdModeOf,
+  isDetachedToken,
+  isOwnerToken,
+  makerIn,
+  tailOf,
+} from '../store/owner-token.js';
 import type {
   CallOrigin,
   HolderInfo,
@@ -115,6 +121,7 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
       fencingToken: hold?.fencingToken,
     }),
     isForeign: !isOwnerToken(token),
+    ...(isDetachedToken(token) && { isDetached: true }),
     remainingMs,
     ...(recorded && originOf(recorded)),
     isSilent: maker !== undefined && !answers.has(maker.id),

@@ -35,6 +35,8 @@ export interface HolderInfo extends CallOrigin {
   readonly instance?: InstanceInfo;
   /** Holdfast did not make it. */
   readonly isForeign: boolean;
+  /** Nobody holds it at the moment: it was detached, and waits for whoever attaches it. */
+  readonly isDetached?: boolean;
   /** Since when the key is held, by the clock of the store; missing where that is not known. */
   readonly since?: Date;
   /** Milliseconds until the lease ends if it is not renewed; `Infinity` without TTL. */

@@ -5,10 +5,12 @@ import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
+import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
+import { placeOf } from './attach.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
@@ -71,6 +73,8 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     events,
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
+    place: placeOf(options.location, options.keyPrefix),
+    noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnings.warn(detail);
     },

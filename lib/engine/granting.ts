@@ -2,7 +2,7 @@ import { LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import { canonicalKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import type { LockOrigin } from '../lease/grant.js';
-import { HeldLock } from '../lease/held-lock.js';
+import { HeldLock, SectionLock } from '../lease/held-lock.js';
 import type { AcquireContext } from '../observe/contexts.js';
 import {
   resolveAcquireOptions,
@@ -81,13 +81,13 @@ export class Granting {
     return lock;
   }
 
-  async #take(request: Request): Promise<HeldLock> {
+  async #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
     const { runtime, queue, events, keeper, present } = this.#parts;
     const since = runtime.now();
     const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
     try {
       const lease = await queue.acquire(request, this.#isHeldAround());
-      const lock = new HeldLock(lease, keeper);
+      const lock = new Handle(lease, keeper);
       const { observed, minValidityMs } = request;
       if (minValidityMs > 0) await this.#orGiveBack(lock, request);
       if (observed !== undefined) observed.fencingToken = lease.fencingToken;
@@ -162,7 +162,8 @@ export class Granting {
       }
     }
     try {
-      const lock = await this.#take({ keys, ...resolved, site, origin, observed });
+      const request = { keys, ...resolved, site, origin, observed };
+      const lock = await this.#take(request, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();

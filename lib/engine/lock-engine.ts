@@ -13,7 +13,7 @@ import { Leaders } from '../leader/leaders.js';
 import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { LockOrigin } from '../lease/grant.js';
-import type { Lock } from '../lease/lock.js';
+import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
@@ -28,6 +28,7 @@ import {
   type TryAcquireOptions,
   type TryRunOptions,
 } from '../options/acquire-options.js';
+import type { AttachOptions } from '../options/detach-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
 import { resolve } from '../options/schema.js';
 import { refuseUnknown } from '../options/unknown-option.js';
@@ -38,6 +39,7 @@ import { streamKindOf } from '../sections/stream-kind.js';
 import type { StoreHealth } from '../store/lock-store.js';
 import { unhealthy } from '../store/unhealthy.js';
 import type { Runtime } from '../time/runtime.js';
+import { attach } from './attach.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
 import { findLeader } from './find-leader.js';
 import { Granting, type ScopeOrigin } from './granting.js';
@@ -96,7 +98,10 @@ export class LockEngine {
    * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
    * when that aborts.
    */
-  async acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
+  async acquire(
+    keys: string | readonly string[],
+    options?: AcquireOptions,
+  ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
     return this.#granting.acquire(keys, resolved, this.sites.here(1));
   }
@@ -105,7 +110,7 @@ export class LockEngine {
   async tryAcquire(
     keys: string | readonly string[],
     options?: TryAcquireOptions,
-  ): Promise<Lock | null> {
+  ): Promise<DetachableLock | null> {
     const given = optionsOf('tryAcquire', options);
     const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
@@ -114,6 +119,18 @@ export class LockEngine {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
     }
+  }
+
+  /**
+   * Takes over a lock that was detached, here or in another process: the same keys, mode and fencing token, renewed from now on by this
+   * service. The text that `lock.detach()` returned works once. Release the lock as one of `acquire`.
+   *
+   * @throws LockNotAttachedError when somebody has attached it, or it is over; LockKeyError for a text that is not, or no longer, the text of
+   * a detached lock; LockConfigurationError when it was detached where locks are kept in another place; LockStoreUnavailableError when the
+   * store does not answer: the text is good for another try then; LockServiceClosedError during shutdown.
+   */
+  async attach(text: string, options?: AttachOptions): Promise<DetachableLock> {
+    return attach(text, optionsOf('attach', options), this.#parts, this.sites.here(1));
   }
 
   /**
@@ -388,7 +405,7 @@ export class LockEngine {
     keys: string | readonly string[],
     options: RunOptions,
     { origin, site }: Pick<ScopeOrigin, 'origin' | 'site'>,
-  ): Promise<Lock> {
+  ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
     return this.#granting.acquire(keys, resolved, site, origin);
   }

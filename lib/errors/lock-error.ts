@@ -4,6 +4,8 @@ import type { HttpException } from '@nestjs/common';
 export type LockErrorCode =
   | 'LOCK_NOT_ACQUIRED'
   | 'LOCK_LOST'
+  | 'LOCK_NOT_ATTACHED'
+  | 'LOCK_FENCED'
   | 'LOCK_STORE_UNAVAILABLE'
   | 'LOCK_SERVICE_CLOSED'
   | 'LOCK_KEY_INVALID'

@@ -30,6 +30,8 @@ export type LockLostReason =
   | LockLossReason
   /** `release()` was called: the handle is no longer a lock. */
   | 'released'
+  /** `detach()` was called: whoever attaches the lock has it. */
+  | 'detached'
   /** `LockService.assertHeld`: the calling code does not run under the lock at all. */
   | 'not-held';
 
@@ -43,6 +45,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   'max-hold': 'it was held for longer than "maxHold"',
   shutdown: 'the application shut down before the work ended',
   released: 'it was released already',
+  detached: 'it was detached: whoever attaches the text that detach() returned holds it',
   'not-held':
     'the calling code does not run in a section that holds it, or that section is over: is an await missing in its work?',
 };

@@ -1,13 +1,17 @@
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
+import { LockConfigurationError } from '../errors.js';
+import { quoteKeys } from '../errors/quote-keys.js';
+import { optionsOf } from '../options/call-arguments.js';
+import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
-import type { LeaseRequest } from '../store/lock-store.js';
+import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
-import type { LockHandle } from './lock.js';
+import type { DetachableLock, LockHandle } from './lock.js';
 
 /** The handle of a lease. */
-export class HeldLock implements LockHandle {
+export class HeldLock implements LockHandle, DetachableLock {
   readonly depth: number = 1;
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
@@ -90,6 +94,15 @@ export class HeldLock implements LockHandle {
     return this.#keeper.release(this.#lease);
   }
 
+  async detach(options?: DetachOptions): Promise<string> {
+    const { ttl } = optionsOf<DetachOptions>('detach', options);
+    return this.#keeper.detach(this.#lease, ttl);
+  }
+
+  async guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
+    return this.#keeper.write(this.#lease, commands);
+  }
+
   borrow(): LockHandle {
     return new BorrowedLock(this.#lease, this.#keeper, this.depth + 1);
   }
@@ -100,8 +113,20 @@ export class HeldLock implements LockHandle {
   }
 }
 
+/** The handle of a section, which gives its lock back at its end. */
+export class SectionLock extends HeldLock {
+  /** For JavaScript: its type has no `detach`. */
+  override detach(): Promise<string> {
+    const refusal = new LockConfigurationError(
+      `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to gives it back at ` +
+        'its end. Take it with acquire(), and detach that.',
+    );
+    return Promise.reject(refusal);
+  }
+}
+
 /** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
-class BorrowedLock extends HeldLock {
+class BorrowedLock extends SectionLock {
   override readonly depth: number;
 
   constructor(lease: Lease, keeper: LeaseKeeper, depth: number) {

@@ -14,7 +14,7 @@ export function beginHold(lease: Lease, service: string | undefined): void {
 
 /** How a hold ended. */
 interface HoldEnd {
-  readonly outcome: 'released' | 'lost';
+  readonly outcome: 'released' | 'detached' | 'lost';
   readonly heldMs: number;
   readonly reason?: LockLossReason;
 }

@@ -1,4 +1,5 @@
 import {
+  GuardedCommandError,
   LockConfigurationError,
   LockStoreUnavailableError,
   LockLostError,
@@ -8,12 +9,14 @@ import {
 import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseReference, LockStore } from '../store/lock-store.js';
+import type { LeaseReference, LockStore, WriteCommand } from '../store/lock-store.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import { askForRelease } from './ask-release.js';
+import { askToDetach, toDetached, transferOf } from './detach.js';
 import type { Grant, LeaseOptions } from './grant.js';
+import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
@@ -28,6 +31,10 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
+  /** Why there are no guarded writes, where there are none. */
+  readonly noWrites: string;
+  /** Where the locks are kept, for the texts of detached ones. */
+  readonly place: string;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
   /** Told of releases that the store did not confirm, so that none of them goes unseen. */
@@ -43,7 +50,7 @@ export class LeaseKeeper {
   readonly #leases: LeaseRegistry;
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
-  /** Releases that somebody waits for. */
+  /** Releases, and the like, that somebody waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
   /** On their way back to the store; an operator may have ended them meanwhile. */
@@ -138,6 +145,41 @@ export class LeaseKeeper {
   release(lease: Lease): Promise<boolean> {
     lease.releasing ??= this.#release(lease);
     return lease.releasing;
+  }
+
+  /** Runs commands in one step with the check that the lease is held. */
+  async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
+    const { store, noWrites, present } = this.#deps;
+    checkCommands(commands);
+    this.#throwIfLost(lease);
+    const { keys, token, ttlMs } = lease;
+    const outcome = await store.write?.({ keys, token, ttlMs, commands });
+    switch (outcome?.status) {
+      case undefined:
+        throw new LockConfigurationError(noWrites);
+      case 'written':
+        return outcome.replies;
+      case 'failed': {
+        const [command = ''] = commands[outcome.index] ?? [];
+        throw new GuardedCommandError({ ...outcome, command });
+      }
+      case 'refused':
+        throw new LockConfigurationError(`guarded() was refused: ${outcome.problem}`);
+      case 'unavailable': {
+        const { nodes } = outcome;
+        throw present(new LockStoreUnavailableError({ operation: 'write under', keys, nodes }));
+      }
+      case 'lost':
+        // Who ended it may say so over another connection.
+        if (!lease.isOver) await this.#inputIsRead();
+        if (!lease.isOver) this.#lose(lease, outcome.reason);
+        throw present(new LockLostError(lease.lossFacts(lease.notHeldReason ?? outcome.reason)));
+    }
+  }
+
+  /** Has the keys stay taken for whoever brings the text that this resolves with. */
+  detach(lease: Lease, ttl?: Duration): Promise<string> {
+    return this.#endings.add(this.#detach(lease, ttl));
   }
 
   /**
@@ -261,6 +303,43 @@ export class LeaseKeeper {
     const error = this.#deps.present(failure);
     this.#deps.onReleaseFailed(error);
     throw error;
+  }
+
+  async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
+    const { store, ttlToMs, events, place, scheduler, present } = this.#deps;
+    this.#throwIfLost(lease);
+    transferOf(store);
+    const ttlMs = ttl === undefined ? lease.ttlMs : ttlToMs(ttl);
+    const { text, token } = toDetached(lease, { ttlMs, place, runtime: scheduler.runtime });
+    const { keys } = lease;
+    const heldMs = Math.round(lease.heldForMs(this.#now()));
+    // Before the store is asked: an answer that is on its way for the lease concerns this handle no more.
+    lease.detach();
+    this.#leases.remove(lease);
+    this.#givenBack.set(lease, undefined);
+    const outcome = await askToDetach(store, lease, { to: token, ttlMs });
+    const intervention = this.#givenBack.get(lease);
+    this.#givenBack.delete(lease);
+    this.#successors?.wake(keys);
+    if (outcome.status === 'transferred') {
+      if (events.isHeard('detached')) events.emit('detached', { ...lease.subject, heldMs, ttlMs });
+      endHold(lease, { outcome: 'detached', heldMs });
+      return text;
+    }
+    if (outcome.status === 'lost') {
+      const elsewhere = outcome.reason === 'gone' ? 'released-elsewhere' : 'stolen';
+      const reason = intervention === undefined ? elsewhere : 'force-released';
+      this.#lose(lease, reason, intervention);
+      throw present(new LockLostError(lease.lossFacts(reason)));
+    }
+    // The store may know it under either token: it is given back under both.
+    this.discard(lease, lease.longestTtlMs, lease.keepMs);
+    this.discard({ keys, token }, ttlMs, lease.keepMs);
+    endHold(lease, { outcome: 'released', heldMs });
+    const { nodes } = outcome;
+    if (events.isHeard('unavailable'))
+      events.emit('unavailable', { ...lease.subject, operation: 'detach', nodes });
+    throw present(new LockStoreUnavailableError({ operation: 'detach', keys, nodes }));
   }
 
   #released(lease: Lease, heldMs: number): void {

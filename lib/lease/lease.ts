@@ -46,6 +46,8 @@ export type LeaseState =
   /** A renewal failed or is late; still held until the deadline. */
   | { readonly status: 'jeopardy' }
   | { readonly status: 'released' }
+  /** Whoever attaches it goes on with it. */
+  | { readonly status: 'detached' }
   | {
       readonly status: 'lost';
       readonly reason: LockLossReason;
@@ -66,6 +68,7 @@ interface LeaseTerms {
 const HELD: LeaseState = { status: 'held' };
 const JEOPARDY: LeaseState = { status: 'jeopardy' };
 const RELEASED: LeaseState = { status: 'released' };
+const DETACHED: LeaseState = { status: 'detached' };
 
 /**
  * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
@@ -191,9 +194,9 @@ export class Lease implements LeaseReference {
     this.#isRenewed = false;
   }
 
-  /** Released or lost. */
+  /** Released, detached or lost. */
   get isOver(): boolean {
-    return this.#state.status === 'released' || this.#state.status === 'lost';
+    return this.#state.status !== 'held' && this.#state.status !== 'jeopardy';
   }
 
   /** What is left of the validity by the clocks, whatever the state; may be negative. */
@@ -218,10 +221,15 @@ export class Lease implements LeaseReference {
    * forward must not shorten it.
    */
   get keepMs(): number {
-    const { minHoldMs, release } = this.options;
+    const { release } = this.options;
     if (endsWhenDone(this.options)) return 0;
-    const leftMs = minHoldMs - (this.#clock.now().monotonicMs - this.#grantedAtMs);
-    return Math.ceil(Math.max(0, leftMs, release === 'on-expiry' ? this.#ttlMs : 0));
+    return Math.ceil(Math.max(this.minHoldLeftMs, release === 'on-expiry' ? this.#ttlMs : 0));
+  }
+
+  /** What is left of the time for which the keys stay taken at the least. */
+  get minHoldLeftMs(): number {
+    const heldMs = this.#clock.now().monotonicMs - this.#grantedAtMs;
+    return Math.max(0, this.options.minHoldMs - heldMs);
   }
 
   heldForMs(now: Instant): number {
@@ -235,10 +243,10 @@ export class Lease implements LeaseReference {
     return this.#abort.signal;
   }
 
-  /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released. */
+  /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released or detached. */
   lossAt(now: Instant): LockLossReason | undefined {
     if (this.#state.status === 'lost') return this.#state.reason;
-    if (this.#state.status === 'released' || this.validForMsAt(now) > 0) return undefined;
+    if (this.isOver || this.validForMsAt(now) > 0) return undefined;
     return this.#state.status === 'jeopardy' ? 'store-unavailable' : 'expired';
   }
 
@@ -249,7 +257,8 @@ export class Lease implements LeaseReference {
 
   /** Why this lease protects nothing any more; `undefined` while it is held. */
   get notHeldReason(): LockLostReason | undefined {
-    return this.#state.status === 'released' ? 'released' : this.lossAt(this.#clock.now());
+    const { status } = this.#state;
+    return status === 'released' || status === 'detached' ? status : this.lossAt(this.#clock.now());
   }
 
   /** A renewal is sent; the store may obey although no answer comes. A shorter TTL counts at once, a longer one for the clean-up. */
@@ -275,6 +284,11 @@ export class Lease implements LeaseReference {
 
   release(): void {
     this.#end(RELEASED);
+  }
+
+  /** From here on whoever attaches it holds the keys. */
+  detach(): void {
+    this.#end(DETACHED);
   }
 
   lose(reason: LockLossReason, intervention?: Intervention): void {

@@ -1,6 +1,7 @@
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
+import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseRequest } from '../store/lock-store.js';
+import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 
 /** A lock that is held: what `acquire` returns and what the work of `run` is given. */
@@ -38,6 +39,16 @@ export interface Lock extends AsyncDisposable {
    */
   extend(ttl?: Duration): Promise<void>;
   /**
+   * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held: what a holder that was
+   * suspended, or has lost its lock, sends late is not run. Resolves with the reply of each command. Keys are whole names, without any
+   * `keyPrefix`; on a Cluster they lie in the slot of the lock: `{lock:order:42}:total`. Arguments are texts and numbers.
+   *
+   * @throws LockLostError when the lock is not held: nothing was run; GuardedCommandError when a command fails: those before it were run;
+   * LockStoreUnavailableError when Redis did not answer: nobody knows whether they were run; LockConfigurationError over several masters,
+   * in memory, and for keys in another slot.
+   */
+  guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]>;
+  /**
    * Ends the automatic renewals, also for the sections around. The lock is held until its TTL is over, and is lost then (reason
    * `'expired'`, `signal` aborts) unless it is released before. A renewal that is on its way still counts. `extend()` renews by hand. Does
    * nothing with `autoExtend: false`.
@@ -50,6 +61,22 @@ export interface Lock extends AsyncDisposable {
    * @throws LockStoreUnavailableError when the store did not answer; it is told again in the background until the TTL is over.
    */
   release(): Promise<boolean>;
+}
+
+/** A lock that `acquire`, `tryAcquire` or `attach` returned: it belongs to no section, so it can go to another process. */
+export interface DetachableLock extends Lock {
+  /**
+   * Ends the lock here without giving its keys back, and returns a text with which another process, or this one, goes on:
+   * `locks.attach(text)`. There it has the same keys, mode and fencing token. From this call on, this handle holds nothing: `isHeld` is
+   * false, nothing is renewed, and `release()` returns false. Its `signal` does not abort, and no `lost` event is emitted.
+   *
+   * Whoever has the text can take the lock, once: treat it as a credential. While nobody has attached it, the keys stay taken for `ttl`
+   * (default: the TTL in force) from now, and are free then.
+   *
+   * @throws LockLostError when the lock was lost; LockStoreUnavailableError when the store did not answer: the lock is given back then;
+   * LockConfigurationError for a `ttl` that is shorter than what is left of `minHold`, and when a store of your own has no `transfer`.
+   */
+  detach(options?: DetachOptions): Promise<string>;
 }
 
 /** A lock as the library itself sees it. */

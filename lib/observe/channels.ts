@@ -57,6 +57,8 @@ export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
   jeopardy: channel(channelNameOf('jeopardy')),
   lost: channel(channelNameOf('lost')),
   released: channel(channelNameOf('released')),
+  detached: channel(channelNameOf('detached')),
+  attached: channel(channelNameOf('attached')),
   handedOn: channel(channelNameOf('handedOn')),
   once: channel(channelNameOf('once')),
 };

@@ -40,7 +40,7 @@ export interface HoldContext extends LockSubject {
   readonly fencingToken: number;
   /** The hold before, in the same process, that handed this one on; until this one ends. */
   follows?: HoldContext | undefined;
-  outcome?: 'released' | 'lost' | undefined;
+  outcome?: 'released' | 'detached' | 'lost' | undefined;
   /** Why it was lost. */
   reason?: LockLossReason | undefined;
   /** In milliseconds. */

@@ -19,9 +19,9 @@ export interface LockEvents {
   readonly acquired: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
   /** A lock was not granted, because somebody else holds it. */
   readonly refused: LockSubject & { readonly retryAfterMs: number; readonly waitedMs: number };
-  /** A lock was not granted, or not given back, because the store did not answer. */
+  /** A lock was not granted, given back, detached or attached, because the store did not answer. */
   readonly unavailable: LockSubject & {
-    readonly operation: 'acquire' | 'release';
+    readonly operation: 'acquire' | 'release' | 'detach' | 'attach';
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock was renewed. */
@@ -41,6 +41,14 @@ export interface LockEvents {
   };
   /** A lock was released by its holder. */
   readonly released: LockSubject & { readonly fencingToken: number; readonly heldMs: number };
+  /** A lock was detached by its holder. For `ttlMs` it waits for whoever attaches it. */
+  readonly detached: LockSubject & {
+    readonly fencingToken: number;
+    readonly heldMs: number;
+    readonly ttlMs: number;
+  };
+  /** A lock that was detached is held by this service. */
+  readonly attached: LockSubject & { readonly fencingToken: number };
   /** A lock was released and given to the next caller of this process, without the store. `template` and `method` are that caller's. */
   readonly handedOn: LockSubject & {
     readonly fencingToken: number;
@@ -84,6 +92,8 @@ export class LockEventHub {
     jeopardy: new Set(),
     lost: new Set(),
     released: new Set(),
+    detached: new Set(),
+    attached: new Set(),
     handedOn: new Set(),
     once: new Set(),
   };

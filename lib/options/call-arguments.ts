@@ -1,14 +1,15 @@
 import { LockConfigurationError } from '../errors.js';
 import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
+import { TRAVELS } from './detach-options.js';
 import { refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
 
 /** The calls that take options; those of `runOnce` are told apart where such work is done. */
-type Call = keyof typeof CALLS | 'runOnce';
+type Call = keyof typeof CALLS | keyof typeof TRAVELS | 'runOnce';
 
-const KINDS: Readonly<Partial<Record<Call, Kind>>> = CALLS;
+const KINDS: Readonly<Partial<Record<Call, Kind>>> = { ...CALLS, ...TRAVELS };
 
 /**
  * The options of a call, checked for what TypeScript checks of them: JavaScript passes anything.
@@ -50,7 +51,7 @@ function refuseNoObject(call: string, options: unknown): void {
   if (isPlain(options)) return;
   const given = Array.isArray(options) ? 'a list' : describe(options);
   throw new LockConfigurationError(
-    `${call}() takes its options as an object, received ${given}. ${remedyFor(options)}`,
+    `${call}() takes its options as an object, received ${given}. ${remedyFor(call, options)}`,
   );
 }
 
@@ -60,12 +61,14 @@ const isPlain = (value: unknown): boolean =>
   !Array.isArray(value) &&
   !(value instanceof AbortSignal);
 
-function remedyFor(options: unknown): string {
+function remedyFor(call: string, options: unknown): string {
   if (typeof options === 'function')
     return "Work that is to be done under a lock goes to run('order:42', work).";
   if (Array.isArray(options)) return "Several keys are one list: ['a', 'b'].";
   if (options instanceof AbortSignal) return 'Give { signal }.';
   const duration = typeof options === 'number' || typeof options === 'string';
   const given = duration ? describe(options) : '5_000';
+  if (Object.hasOwn(TRAVELS, call))
+    return `Give { ttl: ${given} } for how long the keys stay taken.`;
   return `Give { wait: ${given} } for how long to wait, or { ttl: ${given} } for how long a lease lasts unless it is renewed.`;
 }

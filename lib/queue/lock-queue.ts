@@ -4,6 +4,7 @@ import {
   LockStoreUnavailableError,
   type HeldHere,
 } from '../errors.js';
+import type { DetachedLock } from '../lease/detached-lock.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Successors } from '../lease/successors.js';
@@ -13,6 +14,7 @@ import type { Held, LineCall, LockStore, Unavailable } from '../store/lock-store
 import { holdModeOf, type HoldMode } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
+import { Attaching, type AttachRequest } from './attaching.js';
 import { Caller, type LockRequest } from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
@@ -45,6 +47,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly contention: Contention;
   readonly #deps: Dependencies;
   readonly #requests: LockRequests;
+  readonly #attaching: Attaching;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
   readonly #lines = new Map<string, WaitingLine>();
@@ -57,6 +60,10 @@ export class LockQueue implements Successors, ReleaseHandler {
     const { store, scheduler, clockDrift, handoff, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
     this.#requests = new LockRequests({ store, keeper, scheduler, clockDrift });
+    this.#attaching = new Attaching({
+      ...{ store, keeper, scheduler, clockDrift, requests: this.#requests },
+      isOpen: () => this.#state !== 'closed',
+    });
     this.#forLines = {
       keeper,
       requests: this.#requests,
@@ -81,6 +88,12 @@ export class LockQueue implements Successors, ReleaseHandler {
     if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
+  }
+
+  /** Takes over a lock that was detached. Rejects with the refusal, the outage or the closing. */
+  async attach(detached: DetachedLock, request: AttachRequest): Promise<Lease> {
+    if (this.#state === 'closed') throw new LockServiceClosedError(detached.keys);
+    return this.#requests.pending.add(this.#attaching.attach(detached, request));
   }
 
   /** What the tokens of this service begin with, behind the mark of all. */

@@ -21,6 +21,10 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
+  TransferOutcome,
+  TransferRequest,
+  WriteOutcome,
+  WriteRequest,
 } from './lock-store.js';
 import {
   ACQUIRE,
@@ -33,6 +37,8 @@ import {
   RELEASE,
   textOf,
   isClaim,
+  TRANSFER,
+  WRITE,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
 
@@ -90,6 +96,18 @@ export class GuardedStore implements LockStore {
 
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome> {
     return guard(RELEASE, () => this.#store.release(lease, lastToken, keepMs));
+  }
+
+  get transfer(): ((request: TransferRequest) => Promise<TransferOutcome>) | undefined {
+    const store = this.#store;
+    if (store.transfer === undefined) return undefined;
+    return (request) => guard(TRANSFER, () => store.transfer?.(request));
+  }
+
+  get write(): ((request: WriteRequest) => Promise<WriteOutcome>) | undefined {
+    const store = this.#store;
+    if (store.write === undefined) return undefined;
+    return (request) => guard(WRITE, () => store.write?.(request));
   }
 
   inspect(key: string): Promise<InspectOutcome> {

@@ -99,6 +99,50 @@ export type ExtendOutcome =
 export type ReleaseOutcome =
   { readonly status: 'released' } | { readonly status: 'not-held' } | Unavailable;
 
+/** A lease that is to go on under another owner token. */
+export interface TransferRequest extends LeaseRequest {
+  /** The token that takes the place of `token`. It holds the keys in the same mode. */
+  readonly to: string;
+  /** The last fencing token that belongs to the lease. */
+  readonly lastToken: number;
+  /**
+   * Who has the lease under the new token: this service, which renews it, or nobody yet. A lease that nobody has is not brought to nodes
+   * that lack it.
+   */
+  readonly holder: 'this service' | 'nobody';
+}
+
+export type TransferOutcome =
+  | { readonly status: 'transferred' }
+  | {
+      readonly status: 'lost';
+      /**
+       * `'gone'`: nobody holds a key. `'attached'`: somebody holds it, and the key was not granted since the lease was: the lease goes on
+       * under yet another token. `'stolen'`: the key was granted to somebody else since.
+       */
+      readonly reason: 'gone' | 'attached' | 'stolen';
+    }
+  | Unavailable;
+
+/** A command of Redis: its name and its arguments. */
+export type WriteCommand = readonly [name: string, ...args: (string | number)[]];
+
+/** Commands that only the holder of a lease may have run. */
+export interface WriteRequest extends LeaseRequest {
+  readonly commands: readonly WriteCommand[];
+}
+
+export type WriteOutcome =
+  | { readonly status: 'written'; readonly replies: readonly unknown[] }
+  /** The command with that index was answered with an error; those before it were run, those after it were not. */
+  | { readonly status: 'failed'; readonly index: number; readonly message: string }
+  /** The lease does not hold its keys any more: nothing was run. */
+  | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
+  /** Nothing was run, nor will it be until the application is changed. */
+  | { readonly status: 'refused'; readonly problem: string }
+  /** Nobody knows whether they were run. */
+  | Unavailable;
+
 export type InspectOutcome =
   | { readonly status: 'free' }
   | { readonly status: 'held'; readonly remainingMs: number }
@@ -181,6 +225,14 @@ export interface LockStore {
    * stands in line is told when that is over. 0, the default: they are free at once
    */
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
+  /**
+   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays. Where the new token
+   * holds the keys already, it is a request sent twice. After `unavailable` the store may know the lease under either token; after every
+   * other refusal nothing of the new one is left. Without it there is no `detach`.
+   */
+  transfer?(request: TransferRequest): Promise<TransferOutcome>;
+  /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
+  write?(request: WriteRequest): Promise<WriteOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

@@ -5,7 +5,9 @@ import type {
   InspectOutcome,
   LineClaim,
   ReleaseOutcome,
+  TransferOutcome,
   Unavailable,
+  WriteOutcome,
 } from './lock-store.js';
 import type { BeginOutcome, FinishOutcome } from './once-store.js';
 
@@ -60,6 +62,22 @@ export const RELEASE: Shapes<ReleaseOutcome> = {
   ...UNAVAILABLE,
   released: anything,
   'not-held': anything,
+};
+
+const LOST_IN_TRANSFER: readonly unknown[] = ['gone', 'attached', 'stolen'];
+
+export const TRANSFER: Shapes<TransferOutcome> = {
+  ...UNAVAILABLE,
+  transferred: anything,
+  lost: ({ reason }) => LOST_IN_TRANSFER.includes(reason),
+};
+
+export const WRITE: Shapes<WriteOutcome> = {
+  ...UNAVAILABLE,
+  written: ({ replies }) => Array.isArray(replies),
+  failed: ({ index, message }) => Number.isSafeInteger(index) && isText(message),
+  lost: EXTEND.lost,
+  refused: ({ problem }) => isText(problem),
 };
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;

@@ -23,9 +23,20 @@ export function newOwnerToken(
   runtime: Runtime,
   { maker = '', mode = 'exclusive' }: TokenFacts = {},
 ): string {
-  const token = MARK + maker + runtime.uuid();
-  return mode === 'exclusive' ? token : `${token}:${mode}`;
+  return withMode(MARK + maker + runtime.uuid(), mode);
 }
+
+const withMode = (token: string, mode: HoldMode): string =>
+  mode === 'exclusive' ? token : `${token}:${mode}`;
+
+/** Stands where other tokens name their maker. */
+const DETACHED = `${MARK}detached.`;
+
+/** Of a lease that nobody has at the moment. Whoever attaches it proves with a text of this digest that it is to be theirs. */
+export const detachedToken = (digest: string, mode: HoldMode): string =>
+  withMode(DETACHED + digest, mode);
+
+export const isDetachedToken = (token: string): boolean => token.startsWith(DETACHED);
 
 /** How a token holds; one of other software holds alone. */
 export function holdModeOf(token: string): HoldMode {

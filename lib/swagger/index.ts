@@ -22,6 +22,8 @@ export interface ApiLockConflictOptions {
 const CONFLICTS = [
   'LOCK_NOT_ACQUIRED',
   'LOCK_LOST',
+  'LOCK_NOT_ATTACHED',
+  'LOCK_FENCED',
   'LOCK_DEADLOCK',
   'WORK_EXHAUSTED',
 ] as const satisfies readonly LockErrorCode[];

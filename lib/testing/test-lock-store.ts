@@ -7,6 +7,8 @@ import type {
   LeaseReference,
   LeaseRequest,
   ReleaseOutcome,
+  TransferOutcome,
+  TransferRequest,
   Unavailable,
 } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
@@ -127,6 +129,10 @@ export class TestLockStore extends MemoryLockStore {
     return this.#fails(lease.keys)
       ? Promise.resolve(UNAVAILABLE)
       : super.release(lease, lastToken, keepMs);
+  }
+
+  override transfer(request: TransferRequest): Promise<TransferOutcome> {
+    return this.#fails(request.keys) ? Promise.resolve(UNAVAILABLE) : super.transfer(request);
   }
 
   override inspect(key: string): Promise<InspectOutcome> {

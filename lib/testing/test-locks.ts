@@ -4,7 +4,16 @@ import type { LockService } from '../nest/lock.service.js';
 import type { AttemptEnd } from '../store/once-store.js';
 import type { TestLockStore } from './test-lock-store.js';
 
-type RecordedEvent = 'acquired' | 'refused' | 'lost' | 'released';
+type RecordedEvent = 'acquired' | 'refused' | 'lost' | 'released' | 'detached' | 'attached';
+
+const RECORDED: readonly RecordedEvent[] = [
+  'acquired',
+  'refused',
+  'lost',
+  'released',
+  'detached',
+  'attached',
+];
 
 /** One thing that happened to a lock. */
 export type RecordedLockEvent = {
@@ -25,7 +34,7 @@ export class TestLocks {
   constructor(store: TestLockStore, service: LockService) {
     this.#store = store;
     this.#service = service;
-    for (const event of ['acquired', 'refused', 'lost', 'released'] as const) {
+    for (const event of RECORDED) {
       service.on(event, (facts) => {
         this.#record({ event, ...facts } as RecordedLockEvent);
       });
@@ -144,7 +153,8 @@ export class TestLocks {
 
   #record(happened: RecordedLockEvent): void {
     this.#history.push(happened);
-    if (happened.event === 'acquired') this.#held.set(happened.fencingToken, happened.keys);
+    const begins = happened.event === 'acquired' || happened.event === 'attached';
+    if (begins) this.#held.set(happened.fencingToken, happened.keys);
     else if (happened.event !== 'refused') this.#held.delete(happened.fencingToken);
   }
 }

@@ -4,6 +4,7 @@ import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/co
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   defineLock,
+  type DetachableLock,
   Leader,
   LockError,
   LockModule,
@@ -291,6 +292,34 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       make: () => {
         service().assertHeld('order:42');
       },
+    },
+    {
+      mistake: 'the text of a detached lock is attached twice',
+      make: async () => {
+        const locks = service();
+        const text = await (await locks.acquire('order:42')).detach();
+        await locks.attach(text);
+        await locks.attach(text);
+      },
+    },
+    {
+      mistake: 'the text of a detached lock is cut off',
+      make: async () => {
+        const locks = service();
+        const text = await (await locks.acquire('order:42')).detach();
+        await locks.attach(text.slice(0, 100));
+      },
+    },
+    {
+      mistake: 'a lock is detached with one keyPrefix, and attached with another',
+      make: async () => {
+        const lock = await service({ redis: redis.url, keyPrefix: 'a:' }).acquire('order:42');
+        await service({ redis: redis.url, keyPrefix: 'b:' }).attach(await lock.detach());
+      },
+    },
+    {
+      mistake: "lock.detach() inside run('order:42') (JavaScript)",
+      make: () => service().run('order:42', (lock) => (lock as unknown as DetachableLock).detach()),
     },
     {
       mistake: "locks.on('aquired', …)",

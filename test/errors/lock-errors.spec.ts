@@ -2,11 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import * as errors from '../../lib/errors.js';
 import {
   LockConfigurationError,
+  FencedError,
   LockDeadlockError,
   LockError,
   LockKeyError,
   LockLostError,
   LockNotAcquiredError,
+  LockNotAttachedError,
   LockNotBoundError,
   LockReentrancyError,
   LockReturnKindError,
@@ -49,6 +51,28 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
         'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
       error: 'Conflict',
       code: 'LOCK_LOST',
+    },
+  ],
+  [
+    'LockNotAttachedError',
+    () => new LockNotAttachedError({ keys: ONE, reason: 'expired', fencingToken: 1 }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'This came too late: its lock is no longer held.',
+      error: 'Conflict',
+      code: 'LOCK_NOT_ATTACHED',
+    },
+  ],
+  [
+    'FencedError',
+    () => new FencedError({ fencingToken: 7, keys: ONE, resource: 'account 7' }),
+    ONE,
+    {
+      statusCode: 409,
+      message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+      error: 'Conflict',
+      code: 'LOCK_FENCED',
     },
   ],
   [
@@ -222,6 +246,14 @@ const TELLING: readonly (readonly [string, () => LockError])[] = [
         reason: 'store-unavailable',
         cause: new Error(PROBLEM),
       }),
+  ],
+  [
+    'LockNotAttachedError',
+    () => new LockNotAttachedError({ keys: [KEY], reason: 'stolen', fencingToken: 1 }),
+  ],
+  [
+    'FencedError',
+    () => new FencedError({ fencingToken: 7, keys: [KEY], resource: NODE, cause: PROBLEM }),
   ],
   [
     'LockStoreUnavailableError',

@@ -23,6 +23,7 @@ import {
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
+  FencedError,
   LockDeadlockError,
   LockKeyError,
   LockLostError,
@@ -50,6 +51,7 @@ const ERRORS = {
   soon: () => new LockNotAcquiredError({ keys, retryAfterMs: 0, waitedMs: 0 }),
   foreign: () => new LockNotAcquiredError({ keys, retryAfterMs: Infinity, waitedMs: 0 }),
   lost: () => new LockLostError({ keys, reason: 'stolen' }),
+  fenced: () => new FencedError({ fencingToken: 7, keys, resource: 'secret:42' }),
   down: () => new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: [node] }),
   closed: () => new LockServiceClosedError(keys),
   circle: () => new LockDeadlockError({ keys, circle: [...keys, 'other'] }),
@@ -206,6 +208,16 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
           'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
         error: 'Conflict',
         code: 'LOCK_LOST',
+      },
+    ],
+    [
+      'fenced',
+      null,
+      {
+        statusCode: 409,
+        message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+        error: 'Conflict',
+        code: 'LOCK_FENCED',
       },
     ],
     [

@@ -61,6 +61,8 @@ describe('@ApiLockConflict', () => {
     expect(properties.code.enum).toEqual([
       'LOCK_NOT_ACQUIRED',
       'LOCK_LOST',
+      'LOCK_NOT_ATTACHED',
+      'LOCK_FENCED',
       'LOCK_DEADLOCK',
       'WORK_EXHAUSTED',
     ]);

@@ -56,7 +56,9 @@ type Service = ReturnType<typeof turnsService>;
 /** Lets callers stand in line behind a holder, one after the other. */
 async function holderAndLine(service: Service, count: number) {
   const holder = await service.locks.acquire('key');
-  const waiting = Array.from({ length: count }, () => service.locks.acquire('key'));
+  const waiting: Promise<Lock>[] = Array.from({ length: count }, () =>
+    service.locks.acquire('key'),
+  );
   await settled();
   return { holder, waiting };
 }
@@ -735,7 +737,9 @@ describe('the event loop', () => {
     const controller = new AbortController();
     const holder = await service.locks.acquire('key');
     const gone = service.locks.acquire('key', { signal: controller.signal });
-    const waiting = Array.from({ length: count }, () => service.locks.acquire('key'));
+    const waiting: Promise<Lock>[] = Array.from({ length: count }, () =>
+      service.locks.acquire('key'),
+    );
     await settled();
     service.clock.block(11);
     const released = holder.release();

@@ -10,6 +10,8 @@ import type {
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  TransferOutcome,
+  TransferRequest,
   Unavailable,
 } from 'nestjs-holdfast';
 import { deferred } from './eventually.js';
@@ -45,6 +47,7 @@ export class ScriptedStore implements LockStore {
   readonly acquired: AcquireRequest[] = [];
   readonly extended: (readonly LeaseRequest[])[] = [];
   readonly released: LeaseReference[] = [];
+  readonly transferred: TransferRequest[] = [];
   readonly left: string[] = [];
   listened = 0;
 
@@ -54,6 +57,7 @@ export class ScriptedStore implements LockStore {
   });
   onExtend: Answer<LeaseRequest, ExtendOutcome> = () => ({ status: 'extended' });
   onRelease: Answer<LeaseReference, ReleaseOutcome> = () => ({ status: 'released' });
+  onTransfer: Answer<TransferRequest, TransferOutcome> = () => ({ status: 'transferred' });
   onListen: () => 'listening' | 'polling' | Promise<'listening' | 'polling'> = () => 'listening';
   #listener: ReleaseListener = () => undefined;
 
@@ -76,6 +80,11 @@ export class ScriptedStore implements LockStore {
   async release(lease: LeaseReference): Promise<ReleaseOutcome> {
     this.released.push(lease);
     return this.onRelease(lease);
+  }
+
+  async transfer(request: TransferRequest): Promise<TransferOutcome> {
+    this.transferred.push(request);
+    return this.onTransfer(request);
   }
 
   async inspect(): Promise<InspectOutcome> {

@@ -33,6 +33,7 @@ const lockOf = (key: string): LockHandle => ({
   depth: 1,
   stopRenewal: () => undefined,
   extend: () => Promise.resolve(),
+  guarded: () => Promise.resolve([]),
   release: () => Promise.resolve(true),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });

@@ -14,7 +14,8 @@ const MOST_SEEN = 50;
 const tenureOf = ({ instance, fencingToken, isForeign }: Holder): string =>
   [instance?.id, fencingToken, isForeign].join();
 
-const nameOf = ({ instance, isForeign }: Holder): string => {
+const nameOf = ({ instance, isForeign, isDetached = false }: Holder): string => {
+  if (isDetached) return 'nobody (detached)';
   if (isForeign) return 'other software';
   return instance === undefined ? 'an instance that is not known' : whoOf(instance);
 };

@@ -78,15 +78,19 @@ function Holders({ holders, at }: Lock & { readonly at: string }) {
   );
 }
 
+function HolderName({ instance, isForeign, isDetached }: Holder) {
+  if (isDetached) return <>Detached: it waits for whoever attaches it</>;
+  return isForeign ? <>Other software</> : <Who of={instance} />;
+}
+
 function HolderItem(holder: Holder & { readonly at: string }) {
-  const { instance, isForeign, isSilent, since, at } = holder;
+  const { isSilent, since, at } = holder;
   // JSON has no endless numbers.
   const remainingMs = holder.remainingMs as number | null;
   const origin = originOf(holder);
   return (
     <li>
-      {isForeign ? 'Other software' : <Who of={instance} />}{' '}
-      {isSilent && <Tag bad>does not answer</Tag>}
+      <HolderName {...holder} /> {isSilent && <Tag bad>does not answer</Tag>}
       {origin !== undefined && <code>{origin}</code>}
       <span>
         for <Since at={since} />

@@ -71,8 +71,8 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 }
 
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
-  const { instance, isForeign, since, remainingMs, isSilent } = info;
-  const lines = [`  ${instance === undefined ? unknown(isForeign) : nameOf(instance)}`];
+  const { instance, since, remainingMs, isSilent } = info;
+  const lines = [`  ${instance === undefined ? unknown(info) : nameOf(instance)}`];
   if (since !== undefined)
     lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
   const origin = originOf(info);
@@ -91,10 +91,12 @@ function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): read
   return lines;
 }
 
-const unknown = (isForeign: boolean): string =>
-  isForeign
+function unknown({ isForeign, isDetached = false }: HolderInfo): string {
+  if (isDetached) return 'nobody at the moment: it was detached, and waits for whoever attaches it';
+  return isForeign
     ? 'other software, which Holdfast knows nothing of'
     : 'an instance that has no record here: it is gone for an hour, or tells nobody who it is';
+}
 
 const lastSeen = ({ instance }: HolderInfo, nowMs: number): string =>
   instance === undefined

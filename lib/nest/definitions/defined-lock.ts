@@ -2,7 +2,7 @@ import { LockNotAcquiredError } from '../../errors.js';
 import type { LockInspection, TryRunResult } from '../../engine/lock-engine.js';
 import type { NamedTemplate } from '../../key/index.js';
 import type { LockOrigin } from '../../lease/grant.js';
-import type { Lock } from '../../lease/lock.js';
+import type { DetachableLock } from '../../lease/lock.js';
 import {
   constantOptions,
   type AcquireOptions,
@@ -78,7 +78,7 @@ export class DefinedLock<Template extends string> {
   /** As `LockService.acquire`. */
   async acquire(
     ...args: [...key: KeyArguments<Template>, options?: AcquireOptions]
-  ): Promise<Lock> {
+  ): Promise<DetachableLock> {
     const { key, rest } = this.#split(args);
     const given = optionsOf('acquire', rest[0] as AcquireOptions | undefined);
     const options = rest.length === 0 ? this.#options : { ...this.#options, ...given };
@@ -89,7 +89,7 @@ export class DefinedLock<Template extends string> {
   /** As `LockService.tryAcquire`. The `wait` of the definition does not count. */
   async tryAcquire(
     ...args: [...key: KeyArguments<Template>, options?: TryAcquireOptions]
-  ): Promise<Lock | null> {
+  ): Promise<DetachableLock | null> {
     const { key, rest } = this.#split(args);
     const given = optionsOf('tryAcquire', rest[0] as TryAcquireOptions | undefined);
     const options = rest.length === 0 ? this.#notWaiting : { ...this.#notWaiting, ...given };

@@ -89,6 +89,15 @@ export class MemoryHolds {
     return true;
   }
 
+  /** One hold goes on under another token. */
+  rename(key: string, token: string, to: string): void {
+    const holds = this.of(key)?.holds;
+    const hold = holds?.get(token);
+    if (hold === undefined) return;
+    holds?.set(to, hold);
+    holds?.delete(token);
+  }
+
   /** Ends whoever's holds. */
   clear(key: string): void {
     this.#entries.delete(key);

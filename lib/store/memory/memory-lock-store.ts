@@ -11,6 +11,8 @@ import type {
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  TransferOutcome,
+  TransferRequest,
 } from '../lock-store.js';
 import type { AdminStore } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
@@ -96,6 +98,21 @@ export class MemoryLockStore implements LockStore {
     // When all of them are free: whoever is next may want several.
     if (keepMs === 0) for (const key of keys) this.#handOn(key);
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
+  }
+
+  transfer({ keys, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
+    for (const key of keys) {
+      const entry = this.#holds.of(key);
+      if (entry?.holds.has(token) === true || entry?.holds.has(to) === true) continue;
+      const isFree = entry === undefined || !this.#holds.isInTheWay(key, token);
+      if (isFree) this.#give(key);
+      const taken = (entry?.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
+      return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
+    }
+    for (const key of keys) this.#holds.rename(key, token, to);
+    this.#holds.put({ keys, token: to, ttlMs });
+    for (const key of keys) this.#warn(key);
+    return Promise.resolve({ status: 'transferred' });
   }
 
   inspect(key: string): Promise<InspectOutcome> {

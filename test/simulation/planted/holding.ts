@@ -101,8 +101,8 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'min-hold-ignored',
     file: 'lib/lease/lease.ts',
-    find: 'return Math.ceil(Math.max(0, leftMs,',
-    replace: 'return Math.ceil(Math.max(0, Math.min(0, leftMs),',
+    find: 'return Math.max(0, this.options.minHoldMs - heldMs);',
+    replace: 'return Math.min(0, this.options.minHoldMs - heldMs);',
     profile: 'line',
     explanation: 'A release does not keep the keys for what is left of `minHold`.',
     breaks: 'No other caller gets the keys before that time is over',

@@ -6,7 +6,11 @@ import type {
   NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  TransferOutcome,
+  TransferRequest,
   Unavailable,
+  WriteOutcome,
+  WriteRequest,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
@@ -26,7 +30,9 @@ import { NodeOnce, onceRunnerOf } from './node-once.js';
 import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
 import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
+import { transferAt } from './node-transfer.js';
 import { NodeTrial } from './node-trial.js';
+import { writeAt } from './node-write.js';
 import { NodeWatch, type Until } from './node-watch.js';
 
 /** What a node has to know of the others. */
@@ -228,6 +234,16 @@ export class RedisNode {
       await acquiring;
       return this.#release.release(lease, how);
     });
+  }
+
+  /** Gives a lease another owner token. */
+  transfer(request: TransferRequest): Promise<TransferOutcome> {
+    return transferAt(this.#scripts, this.#release, request);
+  }
+
+  /** Runs commands of the application, as long as the lease holds its keys. */
+  write(request: WriteRequest): Promise<WriteOutcome> {
+    return writeAt(this.#scripts, request);
   }
 
   /** Ends whoever's lease. */

@@ -12,6 +12,10 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   StoreHealth,
+  TransferOutcome,
+  TransferRequest,
+  WriteOutcome,
+  WriteRequest,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
@@ -22,6 +26,7 @@ import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
 import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
+import { QuorumTransfer } from './quorum-transfer.js';
 import { RedisAdminStore } from './redis-admin-store.js';
 import { RedisOnceStore } from './redis-once-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
@@ -42,6 +47,8 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
 export class RedisLockStore implements LockStore {
   readonly once: RedisOnceStore;
   readonly admin: RedisAdminStore;
+  /** With one node: data on several independent masters would be several data. */
+  readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -52,6 +59,7 @@ export class RedisLockStore implements LockStore {
   /** With one node, which puts nothing back, none. */
   readonly #standing: StandingLeases;
   readonly #acquire: QuorumAcquire;
+  readonly #transfer: QuorumTransfer;
 
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({
@@ -81,6 +89,8 @@ export class RedisLockStore implements LockStore {
     this.#members.expectDifferentNames();
     this.once = new RedisOnceStore(nodes);
     this.admin = new RedisAdminStore(nodes, runtime);
+    const [only, second] = nodes;
+    if (only !== undefined && second === undefined) this.write = (request) => only.write(request);
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);
@@ -89,6 +99,7 @@ export class RedisLockStore implements LockStore {
     this.#leftOvers = leftOvers;
     this.#standing = standing;
     this.#acquire = new QuorumAcquire({ nodes, runtime, standing, leftOvers, turns });
+    this.#transfer = new QuorumTransfer({ nodes, scheduler, standing, leftOvers });
   }
 
   /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
@@ -167,6 +178,10 @@ export class RedisLockStore implements LockStore {
       });
     }
     return outcome;
+  }
+
+  transfer(request: TransferRequest): Promise<TransferOutcome> {
+    return this.#transfer.transfer(request);
   }
 
   async inspect(key: string): Promise<InspectOutcome> {

@@ -5,6 +5,7 @@ import type {
   Held,
   InspectOutcome,
   ReleaseOutcome,
+  TransferOutcome,
   Unavailable,
 } from '../../lock-store.js';
 import type { BeginOutcome, FinishOutcome } from '../../once-store.js';
@@ -17,7 +18,14 @@ interface Named {
   readonly isSilent: boolean;
 }
 
-type Answer = Vote | RenewalVote | InspectVote | ReleaseOutcome | BeginOutcome | FinishOutcome;
+type Answer =
+  | Vote
+  | RenewalVote
+  | InspectVote
+  | ReleaseOutcome
+  | TransferOutcome
+  | BeginOutcome
+  | FinishOutcome;
 
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
@@ -200,6 +208,23 @@ export function releaseOutcome(
     answers.filter((answer) => answer?.status === status).length;
   if (count('released') >= quorum) return { status: 'released' };
   if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
+  return awaited > 0 ? undefined : unavailable(answers, nodes);
+}
+
+/** What has become of a lease that was to have another owner token; `undefined` while the answers that are awaited can still change it. */
+export function transferOutcome(
+  answers: Answers<TransferOutcome>,
+  awaited: number,
+  nodes: readonly Named[],
+): TransferOutcome | undefined {
+  const quorum = quorumOf(answers.length);
+  const transferred = answers.filter((answer) => answer?.status === 'transferred').length;
+  if (transferred >= quorum) return { status: 'transferred' };
+  const reasons = answers.flatMap((answer) => (answer?.status === 'lost' ? [answer.reason] : []));
+  if (reasons.length > answers.length - quorum) {
+    const reason = (['attached', 'stolen'] as const).find((each) => reasons.includes(each));
+    return { status: 'lost', reason: reason ?? 'gone' };
+  }
   return awaited > 0 ? undefined : unavailable(answers, nodes);
 }
 

@@ -1,0 +1,83 @@
+import { LockConfigurationError, LockStoreUnavailableError } from '../errors.js';
+import { checkKey } from '../key/index.js';
+import { withStackOf, type CallSite } from '../lease/call-site.js';
+import { readDetached, type DetachedLock } from '../lease/detached-lock.js';
+import { HeldLock } from '../lease/held-lock.js';
+import type { Lease } from '../lease/lease.js';
+import { refuseLongMinHold } from '../options/acquire-options.js';
+import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
+import type { Location } from '../options/location.js';
+import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
+import { resolve } from '../options/schema.js';
+import type { AttachRequest } from '../queue/attaching.js';
+import type { Parts } from './compose.js';
+
+/** Takes over a lock that was detached: the handle of `attach`. */
+export async function attach(
+  text: string,
+  given: AttachOptions,
+  parts: Parts,
+  site: CallSite | undefined,
+): Promise<HeldLock> {
+  const { keeper, events, forgotten, present } = parts;
+  try {
+    const detached = readDetached(text);
+    const request = { ...requestFor(detached, given, parts.options), site };
+    const lease = await takeOver(detached, request, parts);
+    const lock = new HeldLock(lease, keeper);
+    if (events.isHeard('attached')) events.emit('attached', lease.subject);
+    lock.begun();
+    // The event loop may have been blocked since the store answered.
+    lock.assertHeld();
+    return forgotten.watches(site) ? forgotten.watch(lock) : lock;
+  } catch (error) {
+    throw present(withStackOf(error, site));
+  }
+}
+
+/** @throws LockKeyError, LockConfigurationError */
+function requestFor(
+  { keys, place, minHoldMs, release, ...before }: DetachedLock,
+  given: AttachOptions,
+  options: ResolvedOptions,
+): AttachRequest {
+  keys.forEach(checkKey);
+  refuseForeign(place, options);
+  const {
+    ttlMs = before.ttlMs,
+    autoExtend = before.autoExtend,
+    maxHoldMs = Infinity,
+  } = resolve(TRAVELS.attach.options, given);
+  refuseLongMinHold(minHoldMs, ttlMs);
+  ttlWithin(ttlMs, options.restartGuard);
+  return { ttlMs, autoExtend, maxHoldMs, minHoldMs, release };
+}
+
+async function takeOver(
+  detached: DetachedLock,
+  request: AttachRequest,
+  { queue, events }: Parts,
+): Promise<Lease> {
+  try {
+    return await queue.attach(detached, request);
+  } catch (error) {
+    if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
+      const { keys, mode } = detached;
+      events.emit('unavailable', { keys, mode, operation: 'attach', nodes: error.nodes });
+    }
+    throw error;
+  }
+}
+
+/** Where the locks of a service are kept, as far as it can be told without naming servers: they may have several names. */
+export const placeOf = ({ kind }: Location, keyPrefix: string): string =>
+  kind === 'redis' ? `Redis, keyPrefix ${JSON.stringify(keyPrefix)}` : kind;
+
+function refuseForeign(place: string, { location, keyPrefix }: ResolvedOptions): void {
+  const here = placeOf(location, keyPrefix);
+  if (place === here) return;
+  throw new LockConfigurationError(
+    `The lock that was given to attach() was detached where locks are kept in another place (${place}) than here (${here}). Attach it with a ` +
+      'service that has the options of the one that acquired it.',
+  );
+}

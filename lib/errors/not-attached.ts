@@ -1,0 +1,60 @@
+import { LockError } from './lock-error.js';
+import { keysPhrase, wasOrWere } from './phrases.js';
+
+/** Why a lock that was detached cannot be attached. */
+export type NotAttachedReason =
+  /** Somebody has attached it, and holds it. */
+  | 'attached'
+  /** Nobody attached it in time, and the keys are free. */
+  | 'expired'
+  /** Nobody attached it in time, or it was ended, and a key was granted to somebody else since. */
+  | 'stolen'
+  /** It ended before its time: it was attached and given back, released by force or deleted, or the store lost its data. */
+  | 'released-elsewhere';
+
+const SENTENCE: Readonly<Record<NotAttachedReason, string>> = {
+  attached: 'somebody has attached it already, and holds it',
+  expired: 'nobody attached it in time',
+  stolen: 'it is over, and another owner was granted it since',
+  'released-elsewhere':
+    'it is no longer in the store (attached and given back already, released by force, deleted, evicted, or the store lost its data)',
+};
+
+const IS_OVER =
+  'Acquire it anew if the work is still to be done, and give detach({ ttl }) as long as the text may be on its way.';
+
+const REMEDY: Readonly<Record<NotAttachedReason, string>> = {
+  attached: 'The text works once: leave the work to whoever has it.',
+  expired: IS_OVER,
+  stolen: IS_OVER,
+  'released-elsewhere': IS_OVER,
+};
+
+/** A lock that was detached cannot be attached (HTTP 409). Nothing is held, and nothing ran under it here. */
+export class LockNotAttachedError extends LockError {
+  readonly reason: NotAttachedReason;
+  readonly fencingToken: number;
+
+  constructor(facts: {
+    readonly keys: readonly string[];
+    readonly reason: NotAttachedReason;
+    readonly fencingToken: number;
+  }) {
+    const { keys, reason, fencingToken } = facts;
+    super({
+      code: 'LOCK_NOT_ATTACHED',
+      keys,
+      body: {
+        statusCode: 409,
+        message:
+          reason === 'attached'
+            ? 'Somebody else has taken this over already.'
+            : 'This came too late: its lock is no longer held.',
+        error: 'Conflict',
+      },
+      detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not attached: ${SENTENCE[reason]}. ${REMEDY[reason]}`,
+    });
+    this.reason = reason;
+    this.fencingToken = fencingToken;
+  }
+}

@@ -1,0 +1,62 @@
+import { LockConfigurationError } from '../errors.js';
+import type { LockStore, TransferOutcome } from '../store/lock-store.js';
+import { holdModeOf } from '../store/owner-token.js';
+import type { Runtime } from '../time/runtime.js';
+import { writeDetached } from './detached-lock.js';
+import type { Lease } from './lease.js';
+
+interface Departure {
+  /** For so long the keys stay taken. */
+  readonly ttlMs: number;
+  readonly place: string;
+  readonly runtime: Runtime;
+}
+
+/** What whoever attaches the lease is given, and the owner token under which it waits. */
+export function toDetached(
+  lease: Lease,
+  { ttlMs, place, runtime }: Departure,
+): ReturnType<typeof writeDetached> {
+  const { keys, token, fencingToken, tenure, isRenewed, options } = lease;
+  const minHoldMs = Math.ceil(lease.minHoldLeftMs);
+  refuseBelowMinHold(ttlMs, minHoldMs);
+  return writeDetached({
+    ...{ place, keys, mode: holdModeOf(token), fencingToken, lastToken: tenure.lastToken },
+    ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release: options.release },
+    ...{ keptForMs: ttlMs, untilMs: Math.ceil(runtime.now().wallMs + ttlMs) },
+    nonce: runtime.uuid(),
+  });
+}
+
+/** The store gives the lease the token under which it waits. Twice, if the first request has no answer: nobody else asks for that. */
+export async function askToDetach(
+  store: LockStore,
+  lease: Lease,
+  { to, ttlMs }: { readonly to: string; readonly ttlMs: number },
+): Promise<TransferOutcome> {
+  const { keys, token, tenure } = lease;
+  const { lastToken } = tenure;
+  const request = { keys, token, to, ttlMs, lastToken, holder: 'nobody' } as const;
+  const transfer = transferOf(store);
+  const outcome = await transfer(request);
+  // What never left this process was waited for by the store as long as it may.
+  const isUnsure = outcome.status === 'unavailable' && outcome.sent !== false;
+  return isUnsure && lease.validForMs > 0 ? transfer(request) : outcome;
+}
+
+/** @throws LockConfigurationError for a store of the application's own that cannot */
+export function transferOf(store: LockStore): NonNullable<LockStore['transfer']> {
+  const transfer = store.transfer?.bind(store);
+  if (transfer !== undefined) return transfer;
+  throw new LockConfigurationError(
+    'Locks cannot be detached and attached: the store given as "store" has no method "transfer" (see LockStore).',
+  );
+}
+
+function refuseBelowMinHold(ttlMs: number, minHoldMs: number): void {
+  if (ttlMs >= minHoldMs) return;
+  throw new LockConfigurationError(
+    `detach({ ttl: ${String(ttlMs)} }) is shorter than what is left of the lock's "minHold", ${String(minHoldMs)} ms: if nobody attaches it, the ` +
+      'keys must stay taken until then. Give a longer "ttl".',
+  );
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { LockKeyError } from '../errors.js';
+import type { LeaseReference } from '../store/lock-store.js';
+import { detachedToken, type HoldMode } from '../store/owner-token.js';
+
+/** A lock that nobody has at the moment, as the text says that `detach` returns. */
+export interface DetachedLock extends LeaseReference {
+  /** Where the locks of its service are kept, as far as another service can compare that. */
+  readonly place: string;
+  readonly mode: HoldMode;
+  readonly fencingToken: number;
+  /** The last fencing token that is reserved with the lease. */
+  readonly lastToken: number;
+  readonly ttlMs: number;
+  readonly autoExtend: boolean;
+  /** What is left of it. */
+  readonly minHoldMs: number;
+  readonly release: 'when-done' | 'on-expiry';
+  /** For so long after it was detached the keys stay taken. */
+  readonly keptForMs: number;
+  /** When that is over, by the wall clock of the machine that detached it. Only for messages: clocks differ. */
+  readonly untilMs: number;
+}
+
+type Facts = Omit<DetachedLock, 'token'> & {
+  /** Makes the text unguessable. */
+  readonly nonce: string;
+};
+
+/** The first part of each text, and the version of what follows. */
+const MARK = 'holdfast-lock-1';
+
+/**
+ * The text for a lock, and the owner token that the keys get. The token is the digest of all that the text says: whoever changes the text,
+ * be it the fencing token, has the token of no key any more. So the store itself checks the text, and the text holds no other secret.
+ */
+export function writeDetached(facts: Facts): { readonly text: string; readonly token: string } {
+  const content = Buffer.from(JSON.stringify(facts)).toString('base64url');
+  const digest = digestOf(content);
+  return { text: `${MARK}.${content}.${digest}`, token: detachedToken(digest, facts.mode) };
+}
+
+/** @throws LockKeyError for a text that `detach` did not return, or that is no longer as it was */
+export function readDetached(text: unknown): DetachedLock {
+  if (typeof text !== 'string' || !text.startsWith(`${MARK}.`))
+    throw refused(
+      `it is none that lock.detach() returns${typeof text === 'string' ? '' : `, but a value of type ${typeof text}`}`,
+    );
+  const [, content, digest, ...more] = text.split('.');
+  if (content === undefined || digest !== digestOf(content) || more.length > 0)
+    throw refused('it was changed, or cut off, on its way');
+  const facts = factsIn(content);
+  // Only who makes up a digest of his own gets here.
+  if (!isWhole(facts)) throw refused('what it says is not what lock.detach() writes');
+  return { ...facts, token: detachedToken(digest, facts.mode) };
+}
+
+const digestOf = (content: string): string =>
+  createHash('sha256').update(content).digest('base64url');
+
+function factsIn(content: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(content, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
+  const facts = Object(given) as Readonly<Record<keyof Facts, unknown>>;
+  const { keys, place, mode, autoExtend, release } = facts;
+  const counts = ['fencingToken', 'lastToken', 'ttlMs', 'minHoldMs', 'keptForMs'] as const;
+  return (
+    Array.isArray(keys) &&
+    keys.every((key) => typeof key === 'string') &&
+    typeof place === 'string' &&
+    typeof mode === 'string' &&
+    /^(exclusive|shared|limit:[1-9]\d*)$/.test(mode) &&
+    typeof autoExtend === 'boolean' &&
+    (release === 'when-done' || release === 'on-expiry') &&
+    counts.every((name) => isCount(facts[name])) &&
+    Number(facts.lastToken) >= Number(facts.fencingToken) &&
+    typeof facts.untilMs === 'number'
+  );
+};
+
+const refused = (why: string): LockKeyError =>
+  new LockKeyError({
+    problem: `The text that was given to attach() is not the text of a detached lock: ${why}. Give what lock.detach() returned, unchanged.`,
+  });

@@ -1,0 +1,157 @@
+import type { LeaseRequest, TransferOutcome, TransferRequest } from '../../lock-store.js';
+import type { Scheduler } from '../../../time/scheduler.js';
+import type { RedisNode } from '../node/redis-node.js';
+import type { LeftOvers } from './left-overs.js';
+import { poll, quorumOf } from './poll.js';
+import type { Standing, StandingLeases } from './standing-leases.js';
+import { transferOutcome } from './votes.js';
+
+/** Several who attach one lease at once may get some of the nodes each, and none of them a majority: so often each of them tries. */
+const CONTENDED_TRIES = 5;
+
+/** The longest pause after the first of these tries, in ms; after the second twice that, and so on. */
+const PAUSE_MS = 10;
+
+/** After so many ms a node that refused a lease is asked for it once more: longer than a try that comes to nothing takes. */
+const ASK_AGAIN_MS = 200;
+
+interface Dependencies {
+  readonly nodes: readonly RedisNode[];
+  readonly scheduler: Scheduler;
+  readonly standing: StandingLeases;
+  readonly leftOvers: LeftOvers;
+}
+
+/** Gives a lease another owner token on a majority of the nodes; with one node, there. */
+export class QuorumTransfer {
+  readonly #deps: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  async transfer(request: TransferRequest): Promise<TransferOutcome> {
+    const { nodes, standing, scheduler } = this.#deps;
+    const [only, second] = nodes;
+    if (only !== undefined && second === undefined) return only.transfer(request);
+    // From here on nothing is brought to a node under the old token.
+    standing.end(request.token);
+    const sentAt = scheduler.runtime.now().monotonicMs;
+    for (let tries = 1; ; tries += 1) {
+      const first = tries === 1 ? undefined : await this.#askFirst(request);
+      if (first?.vote.status === 'lost' && first.vote.reason === 'attached') return first.vote;
+      const { outcome, isContended } = await this.#ask(request, { first, sentAt });
+      if (!isContended) return outcome;
+      if (tries === CONTENDED_TRIES) {
+        await this.#takeBack(request);
+        return outcome;
+      }
+      await this.#giveBack(request);
+      await this.#pause(tries);
+    }
+  }
+
+  /**
+   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and leaves the lease to whoever
+   * has its vote.
+   */
+  async #askFirst(request: TransferRequest): Promise<First | undefined> {
+    const node = this.#deps.nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
+    return node && { node, vote: await node.transfer(request) };
+  }
+
+  async #ask(request: TransferRequest, { first, sentAt }: Before): Promise<Asked> {
+    const { nodes } = this.#deps;
+    const { outcome, complete } = await poll(
+      nodes,
+      quorumOf(nodes.length),
+      (node) => (node === first?.node ? Promise.resolve(first.vote) : node.transfer(request)),
+      (votes, awaited) => transferOutcome(votes, awaited, nodes),
+    );
+    if (outcome.status === 'transferred') {
+      this.#transferred(request, complete, sentAt);
+      return { outcome, isContended: false };
+    }
+    if (outcome.status === 'unavailable') return { outcome, isContended: false };
+    const votes = await complete;
+    const isSplit = votes.some(({ status }) => status === 'transferred');
+    if (isSplit && outcome.reason === 'attached') return { outcome, isContended: true };
+    await this.#takeBack(request, votes);
+    return { outcome, isContended: false };
+  }
+
+  #transferred(
+    request: TransferRequest,
+    complete: Promise<readonly TransferOutcome[]>,
+    sentAt: number,
+  ): void {
+    const { nodes, standing, leftOvers } = this.#deps;
+    const { keys, token, to, ttlMs, lastToken, holder } = request;
+    const lease: LeaseRequest = { keys, token: to, ttlMs };
+    const stands: Standing = { lease, lastToken, untilMs: sentAt + ttlMs, state: 'held' };
+    if (holder === 'this service') standing.add(stands);
+    void complete.then((votes) => {
+      nodes.forEach((node, index) => {
+        const { status } = votes[index] ?? {};
+        if (status === 'transferred') return;
+        // What it knows the lease by there would be in the way of the new token.
+        if (status === 'unavailable') leftOvers.remove(node, { keys, token, ttlMs });
+        if (holder === 'this service') this.#completeAt(node, request, stands);
+      });
+    });
+  }
+
+  /** Somebody who attached it, too, may have had the node, and given it back. */
+  #completeAt(node: RedisNode, request: TransferRequest, stands: Standing): void {
+    const { scheduler, standing } = this.#deps;
+    scheduler.schedule(ASK_AGAIN_MS, () => {
+      if (stands.state !== 'held') return;
+      void node.transfer(request).then(({ status }) => {
+        if (status !== 'transferred') standing.bringTo(node, stands);
+      });
+    });
+  }
+
+  /** Others may be about to get them: the lease is theirs then, and everybody's until one of them has a majority. */
+  async #giveBack(request: TransferRequest): Promise<void> {
+    const back: TransferRequest = { ...request, token: request.to, to: request.token };
+    await Promise.all(this.#deps.nodes.map((node) => node.transfer(back)));
+  }
+
+  /** Somebody else has the lease, or nobody any more: what was taken of it is in the way of whoever holds the keys. */
+  async #takeBack(request: TransferRequest, votes: readonly TransferOutcome[] = []): Promise<void> {
+    const { nodes, leftOvers } = this.#deps;
+    const { keys, to: token, ttlMs } = request;
+    await Promise.all(
+      nodes.map(async (node, index) => {
+        if (votes[index]?.status === 'lost') return;
+        const { status } = await node.release({ keys, token }, { wakes: 'nobody' });
+        if (status === 'unavailable') leftOvers.remove(node, { keys, token, ttlMs });
+      }),
+    );
+  }
+
+  #pause(tries: number): Promise<void> {
+    const { scheduler } = this.#deps;
+    const ms = PAUSE_MS * tries * scheduler.runtime.random();
+    return new Promise((resolve) => void scheduler.schedule(ms, resolve));
+  }
+}
+
+/** The node that is asked before the others, and what it says. */
+interface First {
+  readonly node: RedisNode;
+  readonly vote: TransferOutcome;
+}
+
+interface Before {
+  readonly first: First | undefined;
+  /** When the first request was sent, by the monotonic clock. */
+  readonly sentAt: number;
+}
+
+interface Asked {
+  readonly outcome: TransferOutcome;
+  /** Somebody else attaches the lease at the same time, and neither has a majority. */
+  readonly isContended: boolean;
+}

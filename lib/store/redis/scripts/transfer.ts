@@ -1,0 +1,88 @@
+import { FENCE } from './fence.js';
+import { HOLDERS } from './holders.js';
+import type { KeyNames } from './key-names.js';
+import { LINE, lineArgument, type LineMode } from './line.js';
+import { isCount } from './numbers.js';
+import { callOn, CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+
+export interface TransferCall {
+  readonly names: readonly KeyNames[];
+  readonly token: string;
+  /** The token that takes its place. */
+  readonly to: string;
+  readonly ttlMs: number;
+  /** For so long a fence outlives its lease. */
+  readonly fenceKeepMs: number;
+  readonly lineMode: LineMode;
+}
+
+export type TransferReply =
+  | { readonly status: 'transferred' }
+  /** Nobody holds a key, or somebody else does; with the fence beside it. */
+  | { readonly status: 'gone' | 'taken'; readonly fence: number };
+
+const REFUSALS: Readonly<Record<number, 'gone' | 'taken'>> = { 0: 'gone', [-1]: 'taken' };
+
+/**
+ * Gives a lease another owner token, with a TTL of its own. All keys are looked at before one is changed. Whatever its holder so far sends
+ * later finds another token, so it renews nothing and releases nothing.
+ */
+export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
+  encode({ names, token, to, ttlMs, fenceKeepMs, lineMode }) {
+    const encoded = callOn({ names });
+    encoded.push(token, to, ttlMs, fenceKeepMs, lineArgument(lineMode));
+    return encoded;
+  },
+  decode(reply) {
+    if (!Array.isArray(reply)) return malformed(reply);
+    const [result, text] = reply as unknown[];
+    if (result === 1) return { status: 'transferred' };
+    const [status, fence] = [REFUSALS[Number(result)], Number(text)];
+    return status === undefined || !isCount(fence) ? malformed(reply) : { status, fence };
+  },
+  ...script(
+    `--[[
+  KEYS    main, fence, queue, holders of each key
+  ARGV    1 token
+          2 token that takes its place
+          3 ttl in ms
+          4 ms for which a fence outlives its lease
+          5 how the line is decided: 'cluster', 'quorum', else standalone
+  Reply   {1} all keys have the new token
+          {0, fence} nobody holds a key, {-1, fence} somebody else does: nothing was changed
+]]
+${CLOCK}${FENCE}${HOLDERS}${LINE}
+local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local mode, fences = mode_of(to), {}
+
+for i = 1, #KEYS, 4 do
+  local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
+  local stored, damaged = fence_at(KEYS[i + 1])
+  if damaged then return damaged end
+  fences[i] = stored
+  if not holds(main, holders, token) and not holds(main, holders, to) then
+    local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
+    if is_free and line ~= 'quorum' then pcall(grant_next, main, KEYS[i + 1], queue, holders, '', line == '') end
+    return { is_free and 0 or -1, text(stored) }
+  end
+end
+
+for i = 1, #KEYS, 4 do
+  local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+  local lasted = redis.pcall('PTTL', main)
+  local life = ttl + keep + math.max(0, math.ceil((fences[i] - now) / 1000))
+  -- First what Redis does not refuse when memory is full: after that it refuses nothing.
+  redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
+  local phase = mode and phase_of(main, holders, mode)
+  if mode then redis.call('ZREM', holders, token) end
+  add_holder(main, holders, to, ttl, phase)
+  -- Those in line wait for an end that is no longer true.
+  if redis.pcall('PTTL', main) < lasted then
+    if line == 'quorum' then notify_all(main, queue) else notify_next(main, queue, holders, nil, 0, line == '', {}) end
+  end
+end
+return { 1 }
+`,
+    'transfer',
+  ),
+};

@@ -1,0 +1,339 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { MemoryLockStore } from 'nestjs-holdfast';
+import type { LockStore, TransferRequest } from '../../lib/store/lock-store.js';
+import { newOwnerToken } from '../../lib/store/owner-token.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
+import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { LINE, openStore, request } from './open-store.js';
+
+let servers: RedisServer[] = [];
+let clients: Redis[] = [];
+let stores: LockStore[] = [];
+
+beforeAll(async () => {
+  servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
+  clients = servers.map(({ url }) => new Redis(url));
+});
+
+beforeEach(async () => {
+  await Promise.all(clients.map((client) => client.flushall()));
+});
+
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+});
+
+afterAll(async () => {
+  for (const client of clients) client.disconnect();
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+type Transferring = LockStore & Required<Pick<LockStore, 'transfer'>>;
+
+async function open(redis: readonly string[]): Promise<Transferring> {
+  const { store } = await openStore({ redis, nodeTimeoutMs: 500 });
+  stores.push(store);
+  return store;
+}
+
+const one = (): Promise<Transferring> => open([String(servers[0]?.url)]);
+const three = (): Promise<Transferring> => open(servers.map(({ url }) => url));
+
+const [DETACHED, OURS] = [newOwnerToken(systemRuntime), newOwnerToken(systemRuntime)];
+
+/** A lease that was granted, and what gives it the token under which nobody has it. */
+async function granted(
+  store: LockStore,
+  how: Parameters<typeof request>[1] = {},
+): Promise<TransferRequest> {
+  const lease = request('key', how);
+  const outcome = await store.acquire(lease);
+  if (outcome.status !== 'granted') throw new Error(outcome.status);
+  const { keys, token } = lease;
+  const lastToken = outcome.fencingToken;
+  return { keys, token, to: DETACHED, ttlMs: 5_000, lastToken, holder: 'nobody' };
+}
+
+const attached = (detached: TransferRequest, to = OURS): TransferRequest => ({
+  ...{ ...detached, token: detached.to, to },
+  holder: 'this service',
+});
+
+const holders = (): Promise<(string | null)[]> =>
+  Promise.all(clients.map((client) => client.get('lock:key')));
+
+describe.each<[string, () => Promise<Transferring>]>([
+  ['in memory', () => Promise.resolve(new MemoryLockStore())],
+  ['in one Redis', one],
+  ['on three masters', three],
+])('a lease %s that goes on under another token', (name, openOne) => {
+  it('is not renewed, nor released, by what its holder before has sent', async () => {
+    const store = await openOne();
+    const detached = await granted(store);
+    const before = request('key', { token: detached.token, ttlMs: 600_000 });
+    expect(await store.transfer(detached)).toEqual({ status: 'transferred' });
+
+    expect(await store.extend([before])).toEqual([{ status: 'lost', reason: 'stolen' }]);
+    expect(await store.release(before)).toEqual({ status: 'not-held' });
+    const held = await store.inspect('key');
+    expect(held).toMatchObject({ status: 'held' });
+    expect(held.status === 'held' && held.remainingMs).toBeLessThanOrEqual(5_000);
+    const now = request('key', { token: DETACHED });
+    expect(await store.extend([now])).toEqual([{ status: 'extended' }]);
+  });
+
+  it('does so once, however often the request arrives', async () => {
+    const store = await openOne();
+    const detached = await granted(store);
+    for (let times = 0; times < 3; times += 1)
+      expect(await store.transfer(detached)).toEqual({ status: 'transferred' });
+    const taken = attached(detached);
+    for (let times = 0; times < 3; times += 1)
+      expect(await store.transfer(taken)).toEqual({ status: 'transferred' });
+    expect(await store.transfer(attached(detached, newOwnerToken(systemRuntime)))).toEqual({
+      status: 'lost',
+      reason: 'attached',
+    });
+    expect(await store.release(request('key', { token: OURS }))).toEqual({ status: 'released' });
+  });
+
+  it('is told from one that somebody else was granted, or nobody holds', async () => {
+    const store = await openOne();
+    const detached = await granted(store);
+    await store.release(request('key', { token: detached.token }), detached.lastToken);
+    expect(await store.transfer(detached)).toEqual({ status: 'lost', reason: 'gone' });
+    const next = request('key');
+    expect((await store.acquire(next)).status).toBe('granted');
+    expect(await store.transfer(detached)).toEqual({ status: 'lost', reason: 'stolen' });
+    expect(await store.extend([next])).toEqual([{ status: 'extended' }]);
+  });
+
+  it('tells those in line when it ends sooner than they know', async () => {
+    const store = await openOne();
+    const calls: number[] = [];
+    await store.listen((key, call) => {
+      if (key === 'key' && call !== undefined) calls.push(call.inMs);
+    });
+    const detached = await granted(store);
+    // Over Redis a place in line needs an inbox, which is open now.
+    expect((await store.acquire(request('key', { line: LINE }))).status).toBe('held');
+    expect(await store.transfer({ ...detached, ttlMs: 2_000 })).toEqual({ status: 'transferred' });
+    await eventually(() => calls.length > 0);
+    // Of several masters each calls on its own, one after the other.
+    expect(Math.max(...calls)).toBeLessThanOrEqual(2_000);
+    await store.leave(request('key'), LINE);
+    expect(name).not.toBe('');
+  });
+});
+
+describe('a lease in Redis that goes on under another token', () => {
+  it('can do so when memory is full', async () => {
+    const store = await one();
+    const [client] = clients;
+    const detached = await granted(store);
+    await client?.config('SET', 'maxmemory', '1');
+    try {
+      expect((await store.acquire(request('other'))).status).toBe('unavailable');
+      expect(await store.transfer(detached)).toEqual({ status: 'transferred' });
+      expect(await store.transfer(attached(detached))).toEqual({ status: 'transferred' });
+    } finally {
+      await client?.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('that is gone leaves the key to the next in line at once', async () => {
+    const store = await one();
+    const calls: number[] = [];
+    await store.listen((key, call) => {
+      if (key === 'key' && call !== undefined) calls.push(call.inMs);
+    });
+    const detached = await granted(store);
+    const next = request('key', { line: LINE });
+    expect((await store.acquire(next)).status).toBe('held');
+    await clients[0]?.del('lock:key');
+    expect(await store.transfer(detached)).toEqual({ status: 'lost', reason: 'gone' });
+    expect((await holders())[0]).toBe(next.token);
+    await eventually(() => calls.includes(0));
+  });
+
+  it('keeps its fence for as long as itself', async () => {
+    const store = await one();
+    const detached = await granted(store);
+    await store.transfer({ ...detached, ttlMs: 3_600_000 });
+    expect(await clients[0]?.pttl('{lock:key}:fence')).toBeGreaterThan(3_600_000 + 500_000);
+  });
+
+  it('is found by whoever tries again, when the answer to an attach was lost', async () => {
+    const proxy = await TcpProxy.start(Number(servers[0]?.port));
+    const far = await open([`redis://127.0.0.1:${String(proxy.port)}`]);
+    const detached = await granted(await one());
+    await (await one()).transfer(detached);
+    try {
+      proxy.pause('to-client');
+      expect((await far.transfer(attached(detached))).status).toBe('unavailable');
+      const back = { ...attached(detached), token: OURS, to: DETACHED };
+      expect((await far.transfer(back)).status).toBe('unavailable');
+      proxy.resume('to-client');
+      await eventually(async () => (await holders())[0] === DETACHED);
+      expect(await far.transfer(attached(detached))).toEqual({ status: 'transferred' });
+    } finally {
+      await proxy.stop();
+    }
+  });
+});
+
+describe('a lease on three masters that goes on under another token', () => {
+  it('is brought to a master that lacks it, or knows it by the old one, once somebody has it', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await eventually(async () => (await holders()).every((holder) => holder === detached.token));
+    await clients[1]?.del('lock:key');
+    await store.transfer(detached);
+    await sleep(200); // nobody brings it there while nobody has it
+    expect(await holders()).toEqual([DETACHED, null, DETACHED]);
+
+    expect(await store.transfer(attached(detached))).toEqual({ status: 'transferred' });
+    await eventually(async () => (await holders()).every((holder) => holder === OURS), {
+      withinMs: 10_000,
+    });
+  });
+
+  it('is nobody’s where a minority of them has it', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await store.transfer(detached);
+    await clients[0]?.set('lock:key', 'somebody', 'PX', 60_000);
+    await clients[0]?.set('{lock:key}:fence', detached.lastToken + 1);
+    await clients[1]?.del('lock:key');
+    const outcome = await store.transfer({ ...attached(detached), ttlMs: 60_000 });
+    expect(outcome).toEqual({ status: 'lost', reason: 'stolen' });
+    // What was taken of it is in nobody's way.
+    expect((await holders())[2]).toBeNull();
+  });
+
+  it('leaves it to whoever has the other masters', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await store.transfer(detached);
+    await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+    for (const index of [1, 2]) await clients[index]?.set('lock:key', 'holdfast:x', 'PX', 60_000);
+    const outcome = await store.transfer({ ...attached(detached), ttlMs: 60_000 });
+    expect(outcome).toEqual({ status: 'lost', reason: 'attached' });
+    expect(await holders()).toEqual([null, 'holdfast:x', 'holdfast:x']);
+  });
+
+  it('is not taken at a master any more once it was released', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await store.transfer(detached);
+    await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+    await clients[2]?.set('lock:key', 'holdfast:x', 'PX', 60_000);
+    expect(await store.transfer(attached(detached))).toEqual({ status: 'transferred' });
+    await store.release(request('key', { token: OURS }));
+    await clients[2]?.set('lock:key', DETACHED, 'PX', 60_000);
+    await sleep(400); // it would have been asked again by then
+    expect(await holders()).toEqual([null, null, DETACHED]);
+  });
+
+  it('goes to one of those who attach it, though each had a master at first', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await store.transfer(detached);
+    await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+    const rivals = ['holdfast:x', 'holdfast:y'];
+    for (const [index, rival] of rivals.entries())
+      await clients[index]?.set('lock:key', rival, 'PX', 5_000);
+    const attaching = store.transfer(attached(detached));
+    // One of them gives back what it has, as ours does.
+    await clients[0]?.set('lock:key', DETACHED, 'PX', 5_000);
+    expect(await attaching).toEqual({ status: 'transferred' });
+    const held = await holders();
+    expect(held.filter((holder) => holder === OURS)).toHaveLength(2);
+    expect(held[1]).toBe('holdfast:y');
+  });
+
+  it('goes to one of three who attach it, though each has a master at first', async () => {
+    const proxies = await Promise.all(servers.map(({ port }) => TcpProxy.start(port)));
+    try {
+      // Each has one master near, and the others far.
+      const rivals = await Promise.all(
+        servers.map((_, near) =>
+          open(
+            servers.map(({ url }, index) =>
+              index === near ? url : `redis://127.0.0.1:${String(proxies[index]?.port)}`,
+            ),
+          ),
+        ),
+      );
+      const detached = await granted(rivals[0]!);
+      await rivals[0]?.transfer(detached);
+      await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+      for (const proxy of proxies) proxy.delay(30);
+      const tokens = rivals.map(() => newOwnerToken(systemRuntime));
+      const outcomes = await Promise.all(
+        rivals.map((store, index) =>
+          store.transfer({ ...attached(detached, tokens[index]), ttlMs: 60_000 }),
+        ),
+      );
+      const winners = tokens.filter((_, index) => outcomes[index]?.status === 'transferred');
+      expect(winners).toHaveLength(1);
+      await eventually(async () => (await holders()).every((holder) => holder === winners[0]), {
+        withinMs: 10_000,
+      });
+    } finally {
+      for (const proxy of proxies) proxy.delay(0);
+      await Promise.all(stores.map((store) => store.close()));
+      stores = [];
+      await Promise.all(proxies.map((proxy) => proxy.stop()));
+    }
+  });
+
+  it('is not brought anywhere under the old token', async () => {
+    const store = await three();
+    await clients[2]?.set('lock:key', 'a vote that came to nothing', 'PX', 100);
+    const detached = await granted(store);
+    expect(await store.transfer(detached)).toEqual({ status: 'transferred' });
+    await sleep(1_500);
+    expect(await holders()).toEqual([DETACHED, DETACHED, null]);
+  });
+
+  it('takes the place of the old token at a master that could not be reached', async () => {
+    const proxy = await TcpProxy.start(Number(servers[2]?.port));
+    const urls = servers.map(({ url }) => url);
+    const store = await open([...urls.slice(0, 2), `redis://127.0.0.1:${String(proxy.port)}`]);
+    try {
+      const detached = { ...(await granted(store)), ttlMs: 60_000 };
+      await store.transfer(detached);
+      await eventually(async () => (await holders())[2] === DETACHED);
+      proxy.refuse();
+      proxy.cut();
+      expect(await store.transfer(attached(detached))).toEqual({ status: 'transferred' });
+      expect((await holders())[2]).toBe(DETACHED);
+      await sleep(600);
+      proxy.accept();
+      await eventually(async () => (await holders())[2] === OURS, { withinMs: 15_000 });
+    } finally {
+      await store.close();
+      await proxy.stop();
+    }
+  });
+
+  it('stays as it was where none of those gives way', async () => {
+    const store = await three();
+    const detached = await granted(store);
+    await store.transfer(detached);
+    await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+    for (const [index, rival] of ['holdfast:x', 'holdfast:y'].entries())
+      await clients[index]?.set('lock:key', rival, 'PX', 60_000);
+    expect(await store.transfer(attached(detached))).toEqual({
+      status: 'lost',
+      reason: 'attached',
+    });
+    expect(await holders()).toEqual(['holdfast:x', 'holdfast:y', DETACHED]);
+  });
+});
