@@ -130,6 +130,9 @@ async function expectHintWithoutIoredis(root) {
     throw new Error(`without ioredis the message is not the one that helps:\n${message}`);
 }
 
+/** The transformer for Jest has no types. */
+const UNTYPED = ['--exclude-entrypoints', 'jest'];
+
 const parent = temporaryFolder('smoke');
 
 await runToTheEnd('smoke', async () => {
@@ -139,6 +142,7 @@ await runToTheEnd('smoke', async () => {
     throw new Error(`the package has ${kB.toFixed(0)} kB, and ${String(MOST_KB)} are allowed`);
   }
   console.log(`smoke: the package has ${kB.toFixed(0)} kB`);
+  await run('npx', ['attw', tarball, '--profile', 'esm-only', ...UNTYPED], projectRoot);
   const versions = [await oldestTypeScript(), NEWEST_TYPESCRIPT];
   const compilers = await Promise.all(
     versions.map((version) => installTypeScript(parent, version)),

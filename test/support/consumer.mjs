@@ -46,7 +46,11 @@ export async function pack(destination) {
   if (!existsSync(join(projectRoot, 'dist', 'index.js'))) {
     throw new Error('There is no dist/index.js to pack: run "npm run build" first.');
   }
-  await run('npm', ['pack', '--pack-destination', destination, '--loglevel=error'], projectRoot);
+  await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--pack-destination', destination, '--loglevel=error'],
+    projectRoot,
+  );
   const tarball = (await readdir(destination)).find((name) => name.endsWith('.tgz'));
   return join(destination, tarball);
 }
