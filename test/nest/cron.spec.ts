@@ -117,6 +117,8 @@ describe('cron jobs of two instances', () => {
       const locks = app.get(LockService);
       locks.on('acquired', ({ keys }) => acquired.push(keys.join()));
       locks.on('refused', ({ keys }) => refused.push(keys.join()));
+      // The first app may have run before anybody listened to it.
+      if (instance === 0) runs.length = 0;
     }
     const countOf = (keys: readonly string[], name: string): number =>
       keys.filter((key) => key.startsWith(name)).length;

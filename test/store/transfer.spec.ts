@@ -323,7 +323,7 @@ describe('a lease on three masters that goes on under another token', () => {
     }
   });
 
-  it('stays as it was where none of those gives way', async () => {
+  it('is not taken from those who have a majority, and do not give way', async () => {
     const store = await three();
     const detached = await granted(store);
     await store.transfer(detached);
@@ -334,6 +334,9 @@ describe('a lease on three masters that goes on under another token', () => {
       status: 'lost',
       reason: 'attached',
     });
-    expect(await holders()).toEqual(['holdfast:x', 'holdfast:y', DETACHED]);
+    const [first, second, third] = await holders();
+    expect([first, second]).toEqual(['holdfast:x', 'holdfast:y']);
+    // Who has tried often enough leaves nothing behind; who is told at once leaves it as it was.
+    expect([DETACHED, null]).toContain(third);
   });
 });

@@ -109,14 +109,14 @@ describe('track record: the database that was asked for', () => {
     return own.flatMap((line) => /^id=(\d+)/.exec(line)?.[1] ?? []);
   };
 
-  /** Resolves when the connections of that user have been replaced. */
+  /** Resolves when the connections of that user have been replaced, as far as they can be: one that is refused comes back later. */
   async function reconnected(user: string): Promise<void> {
     const before = await idsOf(user);
     expect(before).not.toEqual([]);
     for (const id of before) await server.command('CLIENT', 'KILL', 'ID', id);
     await eventually(async () => {
       const now = await idsOf(user);
-      return now.length === before.length && !now.some((id) => before.includes(id));
+      return now.length > 0 && !now.some((id) => before.includes(id));
     });
   }
 
