@@ -99,7 +99,7 @@ function placeOf({ fileName, file = relative('.', fileName), location, mutatorNa
 
 const homesOf = (folder) => {
   const homes = [`${folder}/`, ...HOMES].map((home) => `test/${home}`);
-  return specsOf('main').filter((spec) => homes.some((home) => spec.startsWith(home)));
+  return specsOf('all').filter((spec) => homes.some((home) => spec.startsWith(home)));
 };
 
 /** The specs that a change meets, first the quick ones: they come by it, and there is time for them. */
