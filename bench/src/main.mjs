@@ -25,6 +25,7 @@ import { manyLeases } from './scenarios/many-leases.mjs';
 import { scaleKeys, scaleLine, scaleProcesses } from './scenarios/scale.mjs';
 import { slowNode } from './scenarios/slow-node.mjs';
 import { startUp } from './scenarios/start-up.mjs';
+import { telemetry } from './scenarios/telemetry.mjs';
 import { transfers } from './scenarios/transfers.mjs';
 import { farUncontended, manyCallers, oneCaller } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
@@ -56,6 +57,7 @@ const scenarios = [
   ...farUncontended,
   ...farContended,
   startUp,
+  telemetry,
   scaleLine,
   scaleKeys,
   scaleProcesses,
