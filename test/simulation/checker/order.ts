@@ -24,6 +24,19 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   if (scenario.servers.length > 1 || done.length > 0 || !isPlain(scenario)) return [];
   const { latencyUs, jitterUs } = scenario.network;
   const slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
+  const isServed = servedBefore(events, jitterUs / 1_000);
+  const olderThan = (
+    key: string,
+    client: string,
+    { before, at }: { readonly before: number; readonly at: number },
+  ): { readonly client: string; readonly since: number } | undefined => {
+    for (const [name, place] of places) {
+      const [other, otherKey] = name.split(' ') as [string, string];
+      if (otherKey !== key || other === client || place.latest >= before) continue;
+      if (!isServed(other, place, at)) return { client: other, since: place.latest };
+    }
+    return undefined;
+  };
   const places = new Map<string, Place>();
   const asks = new Map<string, SimEvent & { readonly type: 'ask' }>();
   const holders = new Map<string, string>();
@@ -51,7 +64,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
       const unheard = open.has(key) && places.get(`${holders.get(key)!} ${key}`);
       if (unheard) unheard.latest = event.at;
       if (holders.get(key) !== event.client) {
-        const older = olderThan(places, { key, client: event.client, before: since - slackMs });
+        const older = olderThan(key, event.client, { before: since - slackMs, at: event.at });
         if (older !== undefined)
           violations.push(
             `order: ${name} was granted "${key}" before ${older.client}, which had waited since ${older.since.toFixed(1)}, ${(since - older.since).toFixed(1)} ms longer`,
@@ -59,7 +72,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
         tenures.set(key, event.at);
       } else {
         const tenure = tenures.get(key) ?? event.at;
-        const older = olderThan(places, { key, client: event.client, before: tenure - slackMs });
+        const older = olderThan(key, event.client, { before: tenure - slackMs, at: event.at });
         if (older !== undefined && event.at - tenure > TENURE_MS + slackMs)
           violations.push(
             `turns: ${name} had its turn at "${key}" ${(event.at - tenure).toFixed(1)} ms after its process was granted it, and ${older.client} had waited since ${older.since.toFixed(1)}`,
@@ -85,6 +98,18 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   return violations;
 }
 
+/** The server answers "done" to one process before it lets the next one in, and that answer may take longer on its way. */
+function servedBefore(
+  events: readonly SimEvent[],
+  jitterMs: number,
+): (client: string, place: Place, at: number) => boolean {
+  const doneAt = new Map<string, number>();
+  for (const event of events)
+    if (event.type === 'once') doneAt.set(`${event.client}#${event.ask}`, event.at);
+  return (client, { waiting }, at) =>
+    [...waiting.keys()].some((ask) => doneAt.get(`${client}#${ask}`)! <= at + jitterMs);
+}
+
 function enter(
   places: Map<string, Place>,
   { client, keys, ask, at }: SimEvent & { readonly type: 'ask' },
@@ -97,22 +122,6 @@ function enter(
   };
   place.waiting.set(ask, at);
   places.set(name, place);
-}
-
-function olderThan(
-  places: ReadonlyMap<string, Place>,
-  {
-    key,
-    client,
-    before,
-  }: { readonly key: string; readonly client: string; readonly before: number },
-): { readonly client: string; readonly since: number } | undefined {
-  for (const [name, { latest }] of places) {
-    const [other, otherKey] = name.split(' ');
-    if (otherKey === key && other !== client && latest < before)
-      return { client: other!, since: latest };
-  }
-  return undefined;
 }
 
 const isPlain = ({ processes, service }: Scenario): boolean =>
