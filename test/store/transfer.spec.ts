@@ -224,7 +224,8 @@ describe('a lease on three masters that goes on under another token', () => {
     for (const index of [1, 2]) await clients[index]?.set('lock:key', 'holdfast:x', 'PX', 60_000);
     const outcome = await store.transfer({ ...attached(detached), ttlMs: 60_000 });
     expect(outcome).toEqual({ status: 'lost', reason: 'attached' });
-    expect(await holders()).toEqual([null, 'holdfast:x', 'holdfast:x']);
+    // Its new owner may still be about to take it there, by the old token.
+    expect(await holders()).toEqual([DETACHED, 'holdfast:x', 'holdfast:x']);
   });
 
   it('is not taken at a master any more once it was released', async () => {
@@ -323,20 +324,26 @@ describe('a lease on three masters that goes on under another token', () => {
     }
   });
 
-  it('is not taken from those who have a majority, and do not give way', async () => {
-    const store = await three();
-    const detached = await granted(store);
-    await store.transfer(detached);
-    await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
-    for (const [index, rival] of ['holdfast:x', 'holdfast:y'].entries())
-      await clients[index]?.set('lock:key', rival, 'PX', 60_000);
-    expect(await store.transfer(attached(detached))).toEqual({
-      status: 'lost',
-      reason: 'attached',
-    });
-    const [first, second, third] = await holders();
-    expect([first, second]).toEqual(['holdfast:x', 'holdfast:y']);
-    // Who has tried often enough leaves nothing behind; who is told at once leaves it as it was.
-    expect([DETACHED, null]).toContain(third);
-  });
+  it.each([
+    ['asked first', 0],
+    ['asked last', 2],
+  ])(
+    'stays as it was at a node that is %s, when those with a majority do not give way',
+    async (_, free) => {
+      const store = await three();
+      const detached = await granted(store);
+      await store.transfer(detached);
+      await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
+      const expected: string[] = [0, 1, 2].map((index) =>
+        index === free ? DETACHED : `holdfast:rival-${index}`,
+      );
+      for (const [index, holder] of expected.entries())
+        if (index !== free) await clients[index]?.set('lock:key', holder, 'PX', 60_000);
+      expect(await store.transfer(attached(detached))).toEqual({
+        status: 'lost',
+        reason: 'attached',
+      });
+      expect(await holders()).toEqual(expected);
+    },
+  );
 });

@@ -37,16 +37,15 @@ export class QuorumTransfer {
     // From here on nothing is brought to a node under the old token.
     standing.end(request.token);
     const sentAt = scheduler.runtime.now().monotonicMs;
+    let unheard: readonly RedisNode[] = [];
     for (let tries = 1; ; tries += 1) {
       const first = tries === 1 ? undefined : await this.#askFirst(request);
-      if (first?.vote.status === 'lost' && first.vote.reason === 'attached') return first.vote;
+      if (first?.vote.status === 'lost' && first.vote.reason === 'attached')
+        return this.#refused(request, first.vote, unheard);
       const { outcome, isContended } = await this.#ask(request, { first, sentAt });
       if (!isContended) return outcome;
-      if (tries === CONTENDED_TRIES) {
-        await this.#takeBack(request);
-        return outcome;
-      }
-      await this.#giveBack(request);
+      unheard = await this.#giveBack(request);
+      if (tries === CONTENDED_TRIES) return this.#refused(request, outcome, unheard);
       await this.#pause(tries);
     }
   }
@@ -112,10 +111,26 @@ export class QuorumTransfer {
     });
   }
 
-  /** Others may be about to get them: the lease is theirs then, and everybody's until one of them has a majority. */
-  async #giveBack(request: TransferRequest): Promise<void> {
+  /**
+   * Others may be about to get them: the lease is theirs then, and everybody's until one of them has a majority.
+   *
+   * @returns those that did not say whether they have it back
+   */
+  async #giveBack(request: TransferRequest): Promise<readonly RedisNode[]> {
+    const { nodes } = this.#deps;
     const back: TransferRequest = { ...request, token: request.to, to: request.token };
-    await Promise.all(this.#deps.nodes.map((node) => node.transfer(back)));
+    const answers = await Promise.all(nodes.map((node) => node.transfer(back)));
+    return nodes.filter((_, index) => answers[index]?.status === 'unavailable');
+  }
+
+  /** What a silent node may have kept of the last try would be in the way of those who have the lease. */
+  #refused(
+    { keys, to: token, ttlMs }: TransferRequest,
+    outcome: TransferOutcome,
+    unheard: readonly RedisNode[],
+  ): TransferOutcome {
+    for (const node of unheard) this.#deps.leftOvers.remove(node, { keys, token, ttlMs });
+    return outcome;
   }
 
   /** Somebody else has the lease, or nobody any more: what was taken of it is in the way of whoever holds the keys. */
