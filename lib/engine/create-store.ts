@@ -17,12 +17,14 @@ export function createStore(
   const { location } = options;
   if (location.kind === 'store') return new GuardedStore(location.store, runtime);
   if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(runtime), runtime);
-  const { keyPrefix, nodeTimeoutMs, fenceKeepMs, restartGuard, replicas, turns } = options;
+  const { keyPrefix, nodeTimeoutMs, clockDrift, fenceKeepMs } = options;
+  const { restartGuard, replicas, turns } = options;
   const { redis } = location;
   const store = new RedisLockStore({
     redis,
     keyPrefix,
     nodeTimeoutMs,
+    clockDrift,
     fenceKeepMs,
     restartGuard,
     replicas,

@@ -14,7 +14,8 @@ beforeEach(async () => {
   redis = new FakeRedis(runtime);
   redis.answerTo('wait', () => 1);
   store = new RedisLockStore({
-    ...{ redis: ['redis://fake'], keyPrefix: 'lock:', nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
+    ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
+    ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
     ...{ turns: 1, warn: () => undefined, runtime, sourceOf: () => redis },
     replicas: { ack: 1, timeoutMs: 50 },
   });

@@ -2,13 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { ClaimClock } from '../../lib/store/redis/node/claim-clock.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
+const DRIFT = 0.01;
+
 /** What the server's clock shows when ours shows 0, in µs. */
 const SERVER_US = 1_900_000_000_000_000;
 
 /** A server that was asked at 0 and answered at 20 ms; its clock goes as ours does. */
-async function learnt() {
+async function learnt(clockDrift = DRIFT) {
   const runtime = new VirtualRuntime();
-  const clock = new ClaimClock(runtime);
+  const clock = new ClaimClock(runtime, clockDrift);
   const askedAt = runtime.now();
   await runtime.advance(20);
   clock.learn(SERVER_US + 10_000, askedAt);
@@ -20,7 +22,7 @@ const at = (ms: number): number => SERVER_US + ms * 1_000;
 
 describe('the age of a call', () => {
   it('is not known before the server has told its time', () => {
-    expect(new ClaimClock(new VirtualRuntime()).ageAtMostMs(at(0))).toBeUndefined();
+    expect(new ClaimClock(new VirtualRuntime(), DRIFT).ageAtMostMs(at(0))).toBeUndefined();
   });
 
   it('is never underestimated: the server may have read its clock when we asked, and clocks differ', async () => {
@@ -29,6 +31,13 @@ describe('the age of a call', () => {
     const age = clock.ageAtMostMs(at(1_000));
     expect(age).toBeGreaterThanOrEqual(20);
     expect(age).toBeLessThan(20 + 10 + 1_020 * 0.011);
+  });
+
+  it('allows for clocks that differ by as much as it was told', async () => {
+    const { runtime, clock } = await learnt(0.5);
+    await runtime.advance(1_000);
+    // The clock of the server has come by half as much further again.
+    expect(clock.ageAtMostMs(at(1_000))).toBeGreaterThanOrEqual(500);
   });
 
   it('counts the time in which the machine was suspended', async () => {
@@ -67,7 +76,7 @@ describe('the age of a call', () => {
 
   it.each([NaN, 0, -1])('is not learnt from a time that is none: %p', (serverUs) => {
     const runtime = new VirtualRuntime();
-    const clock = new ClaimClock(runtime);
+    const clock = new ClaimClock(runtime, DRIFT);
     clock.learn(serverUs, runtime.now());
     expect(clock.ageAtMostMs(at(0))).toBeUndefined();
   });

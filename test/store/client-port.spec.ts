@@ -21,6 +21,7 @@ const openStore = async (replicas?: ReplicaOptions): Promise<RedisLockStore> => 
     redis: ['redis://fake'],
     keyPrefix: 'lock:',
     nodeTimeoutMs: NODE_TIMEOUT_MS,
+    clockDrift: 0.01,
     fenceKeepMs: 600_000,
     turns: 1,
     replicas,

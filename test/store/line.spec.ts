@@ -389,9 +389,7 @@ describe('a process in line that is frozen', () => {
     expect(await redis.pttl('lock:key')).toBeLessThanOrEqual(200);
     await second.hasBeenTold('key', 200);
     await eventually(() => heard.length > 0);
-    expect(heard).toMatchObject(
-      [/^frozen 0(:\d+:\d+:200)? lock:key$/].map((text) => expect.stringMatching(text)),
-    );
+    expect(heard).toEqual([expect.stringMatching(/^frozen 0:\d+:\d+:200 lock:key$/)]);
     await eventually(async () => (await holderOf('key')) === null);
     expect(await second.ask('key')).toMatchObject({ status: 'granted' });
     expect(third.told).toMatchObject([{ inMs: 400 }]);

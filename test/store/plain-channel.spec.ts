@@ -19,7 +19,8 @@ beforeEach(async () => {
   redis = new FakeRedis(runtime);
   [warnings, calls, deaf] = [[], [], 0];
   store = new RedisLockStore({
-    ...{ redis: ['redis://fake'], keyPrefix: 'lock:', nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
+    ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
+    ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
     ...{ turns: 1, warn: (message) => warnings.push(message), runtime, sourceOf: () => redis },
   });
   const opening = store.open();

@@ -115,11 +115,12 @@ export class Application {
 
   #openStore(warn: (message: string) => void): RedisLockStore {
     const { process, network, addresses, service, handoff, isFirst } = this.#options;
-    const { nodeTimeoutMs, restartGuard, replicas } = service;
+    const { nodeTimeoutMs, clockDrift, restartGuard, replicas } = service;
     return new RedisLockStore({
       redis: addresses.map((host) => ({ host })),
       keyPrefix: 'lock:',
       nodeTimeoutMs,
+      clockDrift,
       fenceKeepMs: FENCE_KEPT_MS,
       restartGuard: restartGuard && { ...restartGuard, bootstrap: isFirst },
       replicas,

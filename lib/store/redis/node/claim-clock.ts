@@ -1,23 +1,25 @@
 import { elapsedMs, type Clock, type Instant } from '../../../time/clock.js';
 
-/** Clocks of servers and clients run at different speeds, by no more than this: the default of `clockDrift`. */
-const DRIFT = 0.01;
-
 /**
  * How old a message of a server's is at the most. The server's clock can have come no further than what it last read for us, and the time that
  * has passed here since we asked: by the clocks of this process, so that one that stood still, or was suspended, overestimates.
  *
  * A server whose clock was set forward since is found out by a message from its future. One that is late by more than that step is taken for
  * younger by as much: a step ends the server's leases too early by as much, whatever we do.
+ *
+ * `NodeClock` is for estimates: it goes by the monotonic clock alone, which some systems stop while they are suspended.
  */
 export class ClaimClock {
   readonly #clock: Clock;
+  readonly #clockDrift: number;
   #last: { readonly serverUs: number; readonly askedAt: Instant } | undefined;
   /** What was asked before that, by the monotonic clock, may be answered by another server. */
   #sinceMs = 0;
 
-  constructor(clock: Clock) {
+  /** @param clockDrift by how much the speeds of the server's clock and ours differ at the most, as a fraction */
+  constructor(clock: Clock, clockDrift: number) {
     this.#clock = clock;
+    this.#clockDrift = clockDrift;
   }
 
   /** What the server's clock showed, after it was asked. */
@@ -35,7 +37,7 @@ export class ClaimClock {
   ageAtMostMs(sentUs: number): number | undefined {
     if (this.#last === undefined) return undefined;
     const { serverUs, askedAt } = this.#last;
-    const sinceMs = elapsedMs(askedAt, this.#clock.now()) * (1 + DRIFT);
+    const sinceMs = elapsedMs(askedAt, this.#clock.now()) * (1 + this.#clockDrift);
     const ageMs = (serverUs - sentUs) / 1_000 + sinceMs;
     if (ageMs >= 0) return ageMs;
     this.forget();

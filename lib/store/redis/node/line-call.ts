@@ -18,10 +18,7 @@ export function lineCallOf(
   const [, to, inMs, first, sentUs, ttlMs, name] = CALL.exec(message) ?? [];
   if (to === undefined || name === undefined) return undefined;
   const claim = claimOf({ first, sentUs, ttlMs }, claims);
-  return {
-    name,
-    call: claim === undefined ? { to, inMs: Number(inMs) } : { to, inMs: Number(inMs), claim },
-  };
+  return { name, call: { to, inMs: Number(inMs), claim } };
 }
 
 interface ClaimFields {

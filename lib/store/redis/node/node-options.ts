@@ -7,6 +7,8 @@ export interface RedisNodeOptions {
   readonly keyPrefix: string;
   /** The longest time that one request may take. */
   readonly nodeTimeoutMs: number;
+  /** By how much the speeds of clocks differ at the most, as a fraction. */
+  readonly clockDrift: number;
   /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
   readonly fenceKeepMs: number;
   readonly restartGuard?: RestartGuard | undefined;

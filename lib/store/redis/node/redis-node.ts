@@ -112,21 +112,12 @@ export class RedisNode {
     const prefix = source.keyPrefix + options.keyPrefix;
     const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
-    const claims = isBegunWithCalls(lineMode, options) ? new ClaimClock(runtime) : undefined;
+    const claims = isBegunWithCalls(lineMode, options)
+      ? new ClaimClock(runtime, options.clockDrift)
+      : undefined;
     const scripts = new NodeScripts({
-      ...{
-        options,
-        prefix,
-        lineMode,
-        connection,
-        slots,
-        inbox,
-        watch,
-        clock,
-        claims,
-        scheduler,
-        runtime,
-      },
+      ...{ options, prefix, lineMode, connection, slots, inbox, watch },
+      ...{ clock, claims, scheduler, runtime },
       onFailure: (failed) => {
         this.#looks.doubtAfter(failed);
       },
