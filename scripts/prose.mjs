@@ -1,12 +1,17 @@
 /**
- * `npm run prose [-- pages]`: whether the documentation keeps the rules of its language (CONTRIBUTING.md). Of the changelog it
- * reads what is not released. `npm run prose -- --measure` prints words, lines and the longest sentence of each page.
+ * `npm run prose [-- pages]`: whether the documentation and the messages of the library keep the rules of their language
+ * (CONTRIBUTING.md). Of the changelog it reads what is not released. `npm run prose -- --measure` prints words, lines and the longest
+ * sentence of each page.
  */
 import { readFileSync, readdirSync } from 'node:fs';
+import { messagesIn } from './prose/messages.mjs';
 import { problemsOf, sentencesIn } from './prose/rules.mjs';
 
 /** Written by `npm run simulate:planted` from the texts in test/simulation/planted/. */
 const GENERATED = ['simulation-planted.md'];
+
+/** Texts there are scripts. */
+const LUA = /^store\/redis\/scripts\//;
 
 const project = new URL('../', import.meta.url);
 const args = process.argv.slice(2);
@@ -30,6 +35,22 @@ const pages = (named.length > 0 ? named : everyPage()).map((page) => {
 if (args.includes('--measure')) measure();
 else check();
 
+function everySource() {
+  return readdirSync(new URL('lib/', project), { recursive: true })
+    .filter((name) => /\.tsx?$/.test(name) && !LUA.test(name))
+    .map((name) => `lib/${name}`);
+}
+
+function problemsOfPage({ page, text }) {
+  return problemsOf(text).map(({ line, problem }) => `${page}:${String(line)}: ${problem}`);
+}
+
+function problemsOfSource(file) {
+  return messagesIn(readFileSync(new URL(file, project), 'utf8')).flatMap(({ text, line }) =>
+    problemsOf(text).map(({ problem }) => `${file}:${String(line)}: ${problem}`),
+  );
+}
+
 /** The lines before it stay, so that problems name the line of the file. */
 function unreleased(changelog) {
   const [, second] = [...changelog.matchAll(/^## \[/gm)];
@@ -37,11 +58,11 @@ function unreleased(changelog) {
 }
 
 function check() {
-  const problems = pages.flatMap(({ page, text }) =>
-    problemsOf(text).map(({ line, problem }) => `${page}:${String(line)}: ${problem}`),
-  );
+  const sources = named.length > 0 ? [] : everySource();
+  const problems = [...pages.flatMap(problemsOfPage), ...sources.flatMap(problemsOfSource)];
   for (const problem of problems) console.error(problem);
-  console.log(`prose: ${String(pages.length)} pages, ${String(problems.length)} problems`);
+  const read = `${String(pages.length)} pages, ${String(sources.length)} source files`;
+  console.log(`prose: ${read}, ${String(problems.length)} problems`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 }
 

@@ -47,6 +47,6 @@ export function checkBoardOptions({
     );
   if (guards.length === 0 && !unguarded)
     throw new LockConfigurationError(
-      'LockBoardModule: everybody could release locks. Name who may, `guards: [AdminGuard]`, or say `unguarded: true` where nobody else reaches the application.',
+      'LockBoardModule: every client could release locks. Name the guards, `guards: [AdminGuard]`, or give `unguarded: true` where only operators can reach the application.',
     );
 }

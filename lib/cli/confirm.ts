@@ -7,7 +7,7 @@ export function interventionOf({ options }: Context, command: string): Intervent
   const { reason, by } = options;
   if (reason === undefined)
     throw new UsageError(
-      `"${command}" needs --reason: holders are told, and the audit keeps it. Write --reason 'stuck since 3 am'.`,
+      `"${command}" needs --reason: holders are notified, and the audit keeps it. Write --reason 'stuck since 3 am'.`,
     );
   return by === undefined ? { reason } : { reason, by };
 }

@@ -24,7 +24,11 @@ export const OPTIONS = {
   json: { type: 'boolean', help: 'Print one JSON document' },
   limit: { type: 'string', value: 'N', help: 'Print at most N rows' },
   interval: { type: 'string', value: 'TIME', help: 'Between two looks: 500ms, 2s. Default: 2s' },
-  reason: { type: 'string', value: 'TEXT', help: 'Why: the holder is told, the audit keeps it' },
+  reason: {
+    type: 'string',
+    value: 'TEXT',
+    help: 'Why: the holder is notified, the audit keeps it',
+  },
   by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
   yes: { type: 'boolean', short: 'y', help: 'Do not ask before acting' },
   help: { type: 'boolean', short: 'h', help: 'Print this text' },

@@ -27,7 +27,7 @@ export function checkedIntervention({
   ] as const)
     if (typeof text !== 'string' || text.trim() === '' || text.length > most)
       throw new LockConfigurationError(
-        `A forced release needs "${name}", a text of 1 to ${String(most)} characters: the holder is told, and the audit log keeps it. ` +
+        `A forced release needs "${name}", a text of 1 to ${String(most)} characters: the holder is notified, and the audit log keeps it. ` +
           "Write release('order:42', { reason: 'stuck since 3 am' }).",
       );
   return { by, reason };

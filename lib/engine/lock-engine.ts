@@ -433,7 +433,7 @@ export class LockEngine {
     if (streamKindOf(value) === undefined) return;
     throw this.present(
       new LockReturnKindError(
-        `The work under ${quoteKeys(lock.keys)} returned a stream, which would go on without the lock. ` +
+        `The work under ${quoteKeys(lock.keys)} returned a stream, which would continue without the lock. ` +
           `Consume it inside the work, or return it from a method with @WithLock(…, { returns: 'observable' | 'iterable' }).`,
         lock.keys,
       ),

@@ -23,12 +23,12 @@ export class FencedError extends LockError {
       keys,
       body: {
         statusCode: 409,
-        message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+        message: 'This was changed by another request meanwhile. Nothing was changed now.',
         error: 'Conflict',
       },
       detail:
         `A write to ${resource}${under} was refused: its fencing token, ${String(fencingToken)}, is smaller than one that was seen there. ` +
-        'Whoever wrote it held the lock after this one.',
+        'A later holder of the lock wrote that.',
       cause,
     });
     this.fencingToken = fencingToken;

@@ -45,7 +45,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   'max-hold': 'it was held for longer than "maxHold"',
   shutdown: 'the application shut down before the work ended',
   released: 'it was released already',
-  detached: 'it was detached: whoever attaches the text that detach() returned holds it',
+  detached: 'it was detached: the process that attaches the text from detach() holds it',
   'not-held':
     'the calling code does not run in a section that holds it, or that section is over: is an await missing in its work?',
 };

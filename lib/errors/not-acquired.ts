@@ -13,7 +13,7 @@ export interface HeldHere {
 /** The end of a sentence: who holds it, and for how long. */
 function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHere): string {
   if (retryAfterMs === Infinity)
-    return 'other software holds it with a lock that has no TTL, until it releases that or somebody deletes it ("forceRelease").';
+    return 'other software holds it with a lock that has no TTL, until it releases that or an operator deletes it ("forceRelease").';
   const left = `for up to ${String(Math.ceil(retryAfterMs))} ms more`;
   const tryAgain = `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to stand in line'}.`;
   if (heldHere === undefined) return `held by another owner ${left}. ${tryAgain}`;

@@ -13,18 +13,18 @@ export type NotAttachedReason =
   | 'released-elsewhere';
 
 const SENTENCE: Readonly<Record<NotAttachedReason, string>> = {
-  attached: 'somebody has attached it already, and holds it',
-  expired: 'nobody attached it in time',
+  attached: 'another process attached it already, and holds it',
+  expired: 'it was not attached in time',
   stolen: 'it is over, and another owner was granted it since',
   'released-elsewhere':
-    'it is no longer in the store (attached and given back already, released by force, deleted, evicted, or the store lost its data)',
+    'it is no longer in the store (attached and released already, released by force, deleted, evicted, or the store lost its data)',
 };
 
 const IS_OVER =
   'Acquire it anew if the work is still to be done, and give detach({ ttl }) as long as the text may be on its way.';
 
 const REMEDY: Readonly<Record<NotAttachedReason, string>> = {
-  attached: 'The text works once: leave the work to whoever has it.',
+  attached: 'The text works once: leave the work to the process that has it.',
   expired: IS_OVER,
   stolen: IS_OVER,
   'released-elsewhere': IS_OVER,
@@ -48,7 +48,7 @@ export class LockNotAttachedError extends LockError {
         statusCode: 409,
         message:
           reason === 'attached'
-            ? 'Somebody else has taken this over already.'
+            ? 'Another process has taken this over already.'
             : 'This came too late: its lock is no longer held.',
         error: 'Conflict',
       },

@@ -34,7 +34,7 @@ export class LockStoreUnavailableError extends LockError {
     if (kinds.has('timeout') || kinds.has('connection'))
       remedy = 'Check that Redis is reachable and try again.';
     else if (!kinds.has('refused'))
-      remedy = 'Redis is there, but answered with an error: that must be fixed first.';
+      remedy = 'Redis is reachable, but answered with an error: that must be fixed first.';
     const nothingRan = facts.operation === 'acquire' ? 'Nothing ran without a lock. ' : '';
     const target = facts.keys.length === 0 ? 'the lock store' : quoteKeys(facts.keys);
     super({

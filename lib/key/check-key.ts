@@ -74,7 +74,7 @@ export function canonicalKeys(keys: string | readonly string[]): readonly string
     throw new LockKeyError({
       problem:
         `A call locks at most ${String(MAX_KEYS)} keys, and this one names ${String(distinct.size)}. Redis takes all keys of a call in one step ` +
-        'and serves nobody else meanwhile. Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under ' +
+        'and serves no other client meanwhile. Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under ' +
         'a lock of its own.',
     });
   return Object.freeze(Array.from(distinct, checkKey).sort());

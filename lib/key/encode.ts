@@ -42,7 +42,7 @@ const percentEncode = (character: string): string =>
   ).join('');
 
 const missing = (value: unknown): string =>
-  `${describeValue(value)}, and everybody without a value would share one lock. Make sure that it is set before the call.`;
+  `${describeValue(value)}, and all callers without a value would share one lock. Make sure that it is set before the call.`;
 
 /** Why the value has no one text to lock by, or `undefined` when it has. */
 const problemOf = (value: unknown): string | undefined => {

@@ -211,7 +211,7 @@ export class Leadership implements AsyncDisposable {
     const { scheduler, log } = this.#candidacy;
     const late = scheduler.schedule(LATE_MS, () => {
       log.warn(
-        `The work of the leader of "${this.name}" still goes on ${String(LATE_MS / 1_000)} s after term ${String(term)} was over. This instance ` +
+        `The work of the leader of "${this.name}" still runs ${String(LATE_MS / 1_000)} s after term ${String(term)} was over. This instance ` +
           'does not stand for election before it ends: have the work end when its signal aborts.',
       );
     });

@@ -56,7 +56,7 @@ export function transferOf(store: LockStore): NonNullable<LockStore['transfer']>
 function refuseBelowMinHold(ttlMs: number, minHoldMs: number): void {
   if (ttlMs >= minHoldMs) return;
   throw new LockConfigurationError(
-    `detach({ ttl: ${String(ttlMs)} }) is shorter than what is left of the lock's "minHold", ${String(minHoldMs)} ms: if nobody attaches it, the ` +
+    `detach({ ttl: ${String(ttlMs)} }) is shorter than what is left of the lock's "minHold", ${String(minHoldMs)} ms: if no process attaches it, the ` +
       'keys must stay taken until then. Give a longer "ttl".',
   );
 }

@@ -118,7 +118,7 @@ export class SectionLock extends HeldLock {
   /** For JavaScript: its type has no `detach`. */
   override detach(): Promise<string> {
     const refusal = new LockConfigurationError(
-      `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to gives it back at ` +
+      `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to releases it at ` +
         'its end. Take it with acquire(), and detach that.',
     );
     return Promise.reject(refusal);

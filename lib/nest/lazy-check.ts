@@ -5,7 +5,7 @@ import type { LockService } from './lock.service.js';
 type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
 
 /**
- * Refuses a service that `LazyModuleLoader` makes: Nest calls no lifecycle hooks of such modules, so nobody would close its connections.
+ * Refuses a service that `LazyModuleLoader` makes: Nest calls no lifecycle hooks of such modules, so its connections would never be closed. connections.
  *
  * @throws LockConfigurationError
  */
@@ -19,8 +19,8 @@ export async function refuseLazy(service: LockService, modules: ModulesContainer
   if (host === undefined || root === undefined || importedBy(root).has(host)) return;
   await service.shutdown(0);
   throw new LockConfigurationError(
-    'LockModule.forRoot was loaded lazily, by LazyModuleLoader: Nest calls no lifecycle hooks of such modules, so nobody would close its ' +
-      'connections. Import it in the root module. Modules that are loaded lazily use its LockService, and may import LockModule.forFeature.',
+    'LockModule.forRoot was loaded lazily, by LazyModuleLoader: Nest calls no lifecycle hooks of such modules, so its ' +
+      'connections would never be closed. Import it in the root module. Modules that are loaded lazily use its LockService, and may import LockModule.forFeature.',
   );
 }
 

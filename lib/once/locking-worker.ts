@@ -112,7 +112,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
     try {
       let result = await this.#ask(0);
       if (result.outcome === 'busy') {
-        this.#say('somebody else is at it: standing by');
+        this.#say('another caller does it: standing by');
         this.emit('locked');
       }
       while (result.outcome === 'busy') result = await this.#ask(STAND_BY);

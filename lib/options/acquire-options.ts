@@ -109,7 +109,7 @@ export type TryRunOptions = Omit<RunOptions, 'wait'>;
 export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'> {}
 
 const ONLY_OF_WORK = {
-  reentrant: 'It is an option of run() and tryRun(): acquire() never goes through.',
+  reentrant: 'It is an option of run() and tryRun(): acquire() never reuses a lock.',
 };
 
 const doesNotWait = (call: string, other: string) => ({
@@ -225,7 +225,7 @@ export function holdModeFrom({ mode, limit }: Pick<AcquireOptions, 'mode' | 'lim
 function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): void {
   if (!mode.startsWith('limit') || location.kind !== 'redis' || location.redis.length === 1) return;
   throw new LockConfigurationError(
-    `Option "limit" works on one Redis, and option "redis" lists ${String(location.redis.length)}: of three masters any two are a ` +
+    `Option "limit" works on one Redis, and option "redis" lists ${String(location.redis.length)}. Of three masters any two are a ` +
       "majority, so three callers could each get two of them where two are allowed. Use one Redis for it, or mode: 'shared'.",
   );
 }

@@ -27,7 +27,7 @@ function waitMs(value: unknown, name: string): number {
   if (typeof value !== 'string' || !/^(for[- ]?ever|infinit[ey])$/i.test(value))
     return toMs(value, name);
   throw new LockConfigurationError(
-    `Option "${name}" must be a duration or 'forever', received ${describe(value)}. Give 'forever' to wait without end.`,
+    `Option "${name}" must be a duration or 'forever', received ${describe(value)}. Give 'forever' to wait indefinitely.`,
   );
 }
 

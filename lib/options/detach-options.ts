@@ -47,7 +47,7 @@ export const TRAVELS = {
     options: ATTACH,
     elsewhere: {
       ...OTHER_WORDS,
-      wait: 'A lock that was detached is held for whoever attaches it: there is nothing to wait for.',
+      wait: 'A lock that was detached is held for the process that attaches it: there is nothing to wait for.',
       minHold: 'It is that of the lock before it was detached.',
       release: 'It is that of the lock before it was detached.',
       mode: 'It is that of the lock before it was detached.',

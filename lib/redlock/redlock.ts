@@ -25,7 +25,7 @@ function warnOnce(): void {
   if (hasWarned) return;
   hasWarned = true;
   process.emitWarning(
-    'nestjs-holdfast/redlock is there to migrate from node-redlock, and goes with the next major version. Use LockService: docs/migrating.md.',
+    'nestjs-holdfast/redlock helps to migrate from node-redlock. The next major version removes it. Use LockService: docs/migrating.md.',
     { type: 'DeprecationWarning', code: 'HOLDFAST_REDLOCK' },
   );
 }

@@ -110,8 +110,8 @@ export async function enterNested(
       const held = section.lock.mode;
       if (held !== 'exclusive' && held !== options.mode) {
         const problem =
-          `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others: waiting for them ` +
-          'would never end, for one of them may do the same. Take it as it is needed in the outer call.';
+          `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others. Waiting for them ` +
+          'could last indefinitely: one of them may do the same. Take it as it is needed in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);

@@ -35,7 +35,8 @@ const OUTAGES = [
 
 const RETRY_AFTER = {
   'Retry-After': {
-    description: 'After so many seconds asking again may help. Missing where it would not.',
+    description:
+      'The number of seconds after which another try may succeed. Missing where it would not.',
     schema: { type: 'integer' },
   },
 } as const;

@@ -67,7 +67,7 @@ export class TestLocks {
     for (const key of canonicalKeys(keys)) {
       const { status } = await this.#store.hold(key);
       if (status !== 'granted' || this.#strangers.has(key))
-        throw new Error(`"${key}" cannot be held by somebody else: it is held already.`);
+        throw new Error(`"${key}" cannot be held by another owner: it is held already.`);
       this.#strangers.add(key);
     }
   }
@@ -100,7 +100,7 @@ export class TestLocks {
     if ((await this.#store.begin(key)) === 'begun') return;
     await this.free(key);
     throw new Error(
-      `The work "${key}" is over: nobody can begin it. Call reset() or take another key.`,
+      `The work "${key}" is over: it cannot begin. Call reset() or take another key.`,
     );
   }
 

@@ -58,7 +58,7 @@ describe('the command line', () => {
       'Option --interval must be a time from 100ms to 60min with its unit, such as 500ms or 2s, received "2".',
     ],
     [['watch', '--redis', NOBODY, '--interval', '1ms'], 'received "1ms"'],
-    [['release', 'a', '--redis', NOBODY], '"release" needs --reason: holders are told'],
+    [['release', 'a', '--redis', NOBODY], '"release" needs --reason: holders are notified'],
     [['show', 'a{b', '--redis', NOBODY], 'contains a brace'],
     [['show', 'a\x1bb', '--redis', NOBODY], 'contains a control character'],
     [['list', '--redis', `${NOBODY}/3`, '--cluster'], 'A Cluster has database 0 only'],

@@ -139,14 +139,14 @@ describe('release', () => {
       canAsk: true,
       answers: ['yes'],
     });
-    expect(yes).toMatchObject({ code: 0, stdout: 'Released order:1. Nobody waits for it.\n' });
+    expect(yes).toMatchObject({ code: 0, stdout: 'Released order:1. No caller waits for it.\n' });
     expect(await aborted.promise).toMatchObject({
       reason: 'force-released',
       detail: expect.stringContaining('ada'),
     });
     expect(await run(on('release', 'order:1', ...because, '--yes'))).toMatchObject({
       code: 1,
-      stdout: 'order:1 is free: nobody holds it.\n',
+      stdout: 'order:1 is free: it has no holder.\n',
     });
     expect((await run(on('show', 'order:1'))).stdout).toMatch(
       /What operators did\n {2}\S+ \S+Z {2}release by ada: stuck\n/,
@@ -220,7 +220,7 @@ describe('forget', () => {
     });
     expect(asked).toMatchObject({
       code: 0,
-      stdout: 'Forgotten report. Whoever calls next does the work.\n',
+      stdout: 'Forgotten report. The next caller does the work.\n',
     });
     expect(asked.terminal.questions[0]).toContain('is done after 1 attempt');
     expect(await work()).toMatchObject({ outcome: 'completed' });
@@ -305,11 +305,11 @@ describe('watch', () => {
     try {
       const there = seen('0 keys');
       const ended = runIn(terminal, 'top', '--redis', own.url, '--interval', '100ms');
-      await Promise.race([seen('Nobody waited'), there]);
+      await Promise.race([seen('No caller waited'), there]);
       const away = seen('not available');
       await own.kill();
       await away;
-      const back = seen('Nobody waited');
+      const back = seen('No caller waited');
       await own.restart();
       await back;
       terminal.stop();

@@ -46,7 +46,7 @@ describe('the lines of the log', () => {
   it('are found out when nothing says them', () => {
     expect(
       unknownIn([
-        'Redis at … is there. Locks are granted again.',
+        'Redis at … is usable again. Locks are granted again.',
         'Redis at … is there. Locks are given again.',
       ]),
     ).toEqual(['is there. Locks are given again.']);

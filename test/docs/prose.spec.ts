@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { messagesIn } from '../../scripts/prose/messages.mjs';
 import { problemsOf } from '../../scripts/prose/rules.mjs';
 
 const lines = (page: string): readonly string[] =>
@@ -36,5 +37,23 @@ describe('the rules of the documentation', () => {
     expect(lines('`somebody`\n\n```ts\n// nobody is told\n```\n')).toEqual([]);
     expect(lines('| test |\n| - |\n| `test/a.spec.ts`: nobody is told |\n')).toEqual([]);
     expect(lines('<!-- options: once -->\n\n| option |\n| - |\n| Whoever |\n')).toEqual([]);
+  });
+});
+
+describe('the messages of the library', () => {
+  it('are its texts of three words and more, with a word for each value', () => {
+    const source = [
+      "const name = 'two words';",
+      'throw new Error(`Lock ${key} was lost ` +',
+      "  'on ' + node);",
+      `log.warn("Give it as 'for ever' or 'forever'.");`,
+      'const page = <p title="no locks held">Nobody waits here</p>;',
+    ];
+    expect(messagesIn(source.join('\n'))).toEqual([
+      { text: 'Lock Code was lost on Code', line: 2 },
+      { text: "Give it as 'for ever' or Code.", line: 4 },
+      { text: 'no locks held', line: 5 },
+      { text: 'Nobody waits here', line: 5 },
+    ]);
   });
 });

@@ -170,7 +170,7 @@ describe('run', () => {
     expect(store.released).toHaveLength(1);
   });
 
-  it('rejects work that returns a stream, which would go on without the lock', async () => {
+  it('rejects work that returns a stream, which would continue without the lock', async () => {
     const { store, locks } = scriptedEngine();
     // eslint-disable-next-line require-yield -- nothing reads it
     const stream = async function* (): AsyncGenerator<never> {
@@ -185,7 +185,7 @@ describe('run', () => {
       await expect(running).rejects.toMatchObject({
         keys: ['key'],
         detail: expect.stringMatching(
-          /^The work under "key" returned a stream, which would go on without the lock\. Consume it inside the work, or return it from a method with @WithLock/,
+          /^The work under "key" returned a stream, which would continue without the lock\. Consume it inside the work, or return it from a method with @WithLock/,
         ),
       });
     }

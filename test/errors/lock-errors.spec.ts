@@ -70,7 +70,7 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
     ONE,
     {
       statusCode: 409,
-      message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+      message: 'This was changed by another request meanwhile. Nothing was changed now.',
       error: 'Conflict',
       code: 'LOCK_FENCED',
     },
@@ -355,7 +355,7 @@ describe('LockNotAcquiredError', () => {
 
   it('names a lock without a TTL as what it is: asking again is of no use', () => {
     expect(detailOf({ retryAfterMs: Infinity })).toBe(
-      'Lock "order:1" could not be acquired: other software holds it with a lock that has no TTL, until it releases that or somebody ' +
+      'Lock "order:1" could not be acquired: other software holds it with a lock that has no TTL, until it releases that or an operator ' +
         'deletes it ("forceRelease").',
     );
   });
@@ -492,7 +492,7 @@ describe('LockStoreUnavailableError', () => {
     [['timeout'], 'Check that Redis is reachable and try again.'],
     [['connection'], 'Check that Redis is reachable and try again.'],
     [['refused', 'error', 'connection'], 'Check that Redis is reachable and try again.'],
-    [['error'], 'Redis is there, but answered with an error: that must be fixed first.'],
+    [['error'], 'Redis is reachable, but answered with an error: that must be fixed first.'],
     [['refused'], 'Try again later.'],
     [['error', 'refused'], 'Try again later.'],
   ])('advises what can help: %j', (kinds, advice) => {

@@ -89,7 +89,7 @@ describe('canonicalKeys', () => {
     expect(() => canonicalKeys(keys)).toThrow(LockKeyError);
     expect(() => canonicalKeys(keys)).toThrow(
       detailed(
-        'A call locks at most 1000 keys, and this one names 1001. Redis takes all keys of a call in one step and serves nobody else meanwhile. ' +
+        'A call locks at most 1000 keys, and this one names 1001. Redis takes all keys of a call in one step and serves no other client meanwhile. ' +
           'Lock what contains them ("account:7" for all of its orders), or do the work in batches, each under a lock of its own.',
       ),
     );

@@ -79,7 +79,7 @@ describe('encodeKeyValue', () => {
     [-Infinity, '-Infinity'],
   ])('refuses %p, which everybody would share', (value, called) => {
     expect(problemWith(value)).toBe(
-      `<order.id> is ${called}, and everybody without a value would share one lock. Make sure that it is set before the call.`,
+      `<order.id> is ${called}, and all callers without a value would share one lock. Make sure that it is set before the call.`,
     );
   });
 

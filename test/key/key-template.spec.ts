@@ -141,7 +141,7 @@ describe('a key template', () => {
 describe('the key of a call', () => {
   it.each<[string, unknown[], string]>([
     ['<orderId>', [], '<orderId> is undefined'],
-    ['<order.id>', ['7', {}], '<order.id> is undefined, and everybody'],
+    ['<order.id>', ['7', {}], '<order.id> is undefined, and all callers'],
     ['<order.id>', ['7'], '<order.id> is undefined, because <order> is undefined'],
     [
       '<1.customer.id>',

@@ -37,7 +37,7 @@ describe('lockKey', () => {
     expect(() => lockKey`order:${undefined}`).toThrow(
       expect.objectContaining({
         detail:
-          'lockKey: the value after "order:" is undefined, and everybody without a value would share one lock. ' +
+          'lockKey: the value after "order:" is undefined, and all callers without a value would share one lock. ' +
           'Make sure that it is set before the call.',
       }),
     );

@@ -58,7 +58,7 @@ describe('a user who must not subscribe', () => {
     );
     const locks = await open(redis.url.replace('//', '//locks:secret@'));
     const refused = expect.stringMatching(
-      /^Cannot be told of releases by HOST \(NOPERM .*\)\. Waiting callers look again every 500 ms until it works: allow SUBSCRIBE/,
+      /^Cannot be notified of releases by HOST \(NOPERM .*\)\. Waiting callers poll every 500 ms until it works: allow SUBSCRIBE/,
     );
     const heard = 'Releases at HOST are heard again: waiting callers are woken at once.';
     await eventually(() => {
@@ -98,7 +98,7 @@ describe('a second connection that cannot be opened', () => {
       () => {
         expect(locks.logged).toEqual([
           expect.stringMatching(
-            /^Cannot be told of releases by HOST .*Holdfast needs a second connection there\./,
+            /^Cannot be notified of releases by HOST .*Holdfast needs a second connection there\./,
           ),
         ]);
       },
@@ -115,7 +115,7 @@ describe('a second connection that cannot be opened', () => {
     await eventually(() => locks.logged.length > 0);
     await locks.acquire('key', { wait: '3s' }).catch(() => undefined);
     expect(locks.logged).toEqual([
-      'Redis at HOST is not usable yet: connect ECONNREFUSED HOST. Locks are refused (503) until it is there.',
+      'Redis at HOST is not usable yet: connect ECONNREFUSED HOST. Locks are refused (503) until it is reachable.',
     ]);
   });
 });

@@ -325,7 +325,7 @@ describe('a start while Redis is down', () => {
     expect(await (await waiting).release()).toBe(true);
     await eventually(() => {
       expect(warnings.slice(1)).toEqual([
-        `Redis at 127.0.0.1:${String(port)} is there. Locks are granted again.`,
+        `Redis at 127.0.0.1:${String(port)} is usable again. Locks are granted again.`,
       ]);
     });
     await app.close();

@@ -215,7 +215,7 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       null,
       {
         statusCode: 409,
-        message: 'Somebody else has changed this meanwhile. Nothing was changed.',
+        message: 'This was changed by another request meanwhile. Nothing was changed now.',
         error: 'Conflict',
         code: 'LOCK_FENCED',
       },

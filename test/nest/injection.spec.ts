@@ -68,8 +68,8 @@ describe('a mock in the place of the LockService', () => {
     const call = orders.pay();
     await expect(call).rejects.toThrow(LockNotBoundError);
     await expect(call).rejects.toThrow(
-      'Orders.pay has @WithLock, and something else stands in the place of its LockService, so the method did not run. In a test import ' +
-        'LockTestingModule.forRoot() from nestjs-holdfast/testing, or give createTestLocks().locks in place of the mock.',
+      'Orders.pay has @WithLock, and something else was provided as its LockService, so the method did not run. In a test import ' +
+        'LockTestingModule.forRoot() from nestjs-holdfast/testing, or provide createTestLocks().locks instead of the mock.',
     );
     expect(orders.ran).toBe(0);
     await module.close();
@@ -277,10 +277,10 @@ describe('@WithLock is refused when the class is defined', () => {
       }
     }
     expect(decorate(Wrong, 'still')).toThrow(
-      '@WithLock goes on instance methods only: Wrong.still is static, and no LockService is injected into a class.',
+      '@WithLock can only be applied to instance methods: Wrong.still is static, and no LockService is injected into a class.',
     );
     expect(decorate(Wrong.prototype, 'accessor')).toThrow(
-      '@WithLock goes on methods only: accessor is none.',
+      '@WithLock can only be applied to methods: accessor is none.',
     );
     expect(decorate(Wrong.prototype, 'field')).toThrow('field is none');
   });

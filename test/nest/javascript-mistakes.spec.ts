@@ -155,7 +155,7 @@ describe('a call that JavaScript makes wrongly', () => {
     [
       'acquire',
       ['x', { reentrant: false }],
-      'acquire() has no option "reentrant". It is an option of run() and tryRun(): acquire() never goes through. Its options are',
+      'acquire() has no option "reentrant". It is an option of run() and tryRun(): acquire() never reuses a lock. Its options are',
     ],
     [
       'run',

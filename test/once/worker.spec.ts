@@ -106,7 +106,7 @@ describe('a worker', () => {
     const run = worker.acquire();
     await clock.advance(5_000);
     expect(emitted).toEqual([['locked']]);
-    expect(said).toEqual(['somebody else is at it: standing by']);
+    expect(said).toEqual(['another caller does it: standing by']);
     const closing = worker.close();
     await clock.advance(1);
     await closing;

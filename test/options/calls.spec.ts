@@ -55,7 +55,7 @@ describe('how a lock is held', () => {
   it('may not be limited over several masters', () => {
     expect(() => resolveAcquireOptions({ limit: 2 }, onThree)).toThrow(
       new LockConfigurationError(
-        'Option "limit" works on one Redis, and option "redis" lists 3: of three masters any two are a majority, so three callers ' +
+        'Option "limit" works on one Redis, and option "redis" lists 3. Of three masters any two are a majority, so three callers ' +
           "could each get two of them where two are allowed. Use one Redis for it, or mode: 'shared'.",
       ),
     );

@@ -129,6 +129,6 @@ describe('a wait without end', () => {
       .acquire('key', { wait: wait as 'forever' })
       .catch((e: unknown) => e);
     expect(failure).toBeInstanceOf(LockConfigurationError);
-    expect((failure as Error).message).toContain("Give 'forever' to wait without end.");
+    expect((failure as Error).message).toContain("Give 'forever' to wait indefinitely.");
   });
 });

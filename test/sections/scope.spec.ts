@@ -102,8 +102,8 @@ describe('a call for a key that its section holds in some mode', () => {
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ keys: ['a'] });
     expect(detailOf(error)).toBe(
-      `"a" is asked for as '${modes.wanted}' inside a section that holds it as '${modes.held}', together with others: ` +
-        'waiting for them would never end, for one of them may do the same. Take it as it is needed in the outer call.',
+      `"a" is asked for as '${modes.wanted}' inside a section that holds it as '${modes.held}', together with others. ` +
+        'Waiting for them could last indefinitely: one of them may do the same. Take it as it is needed in the outer call.',
     );
     expect(section.isBusy).toBe(false);
   });

@@ -11,10 +11,11 @@ import { LoggedLocks } from '../log/logged.js';
 /** A server that grants nothing is looked at every 5 s. */
 const SEEN = { withinMs: 15_000 };
 
-const LOST = 'The connection to Redis at HOST was lost. Locks are refused (503) until it is there.';
+const LOST =
+  'The connection to Redis at HOST was lost. Locks are refused (503) until it is reachable.';
 const REPLICA =
   'Redis at HOST cannot grant locks: it is a replica: give its master. Locks are refused (503) until that is fixed.';
-const AGAIN = 'Redis at HOST is there. Locks are granted again.';
+const AGAIN = 'Redis at HOST is usable again. Locks are granted again.';
 const FULL =
   `Redis at HOST is not usable: OOM command not allowed when used memory > 'maxmemory'. Locks are refused (503) until that is fixed. ` +
   'Free memory there, or raise "maxmemory". A Redis of their own keeps locks from being refused for the data of others.';
@@ -112,7 +113,7 @@ describe('a server that changes while locks are asked for', () => {
     way.delay(250);
     await said(
       locks,
-      'Redis at HOST is not usable yet: no answer within 300 ms. Locks are refused (503) until it is there.',
+      'Redis at HOST is not usable yet: no answer within 300 ms. Locks are refused (503) until it is reachable.',
     );
     way.delay(0);
     await said(locks, AGAIN);
@@ -171,7 +172,8 @@ describe('a Cluster', () => {
     return { nodes: started.nodes, locks };
   }
 
-  const CLUSTER_AGAIN = 'Redis at cluster HOST, HOST, HOST is there. Locks are granted again.';
+  const CLUSTER_AGAIN =
+    'Redis at cluster HOST, HOST, HOST is usable again. Locks are granted again.';
 
   it('grants locks again when all of its masters do, not when one of them does', async () => {
     const { nodes, locks } = await cluster();

@@ -186,8 +186,8 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     expect(await during(releasing, RETRY_MS)).toEqual({ status: 'released' });
     await runtime.advance(1_000);
     expect(warnings).toEqual([
-      'The connection to Redis at fake:6379 was lost. Locks are refused (503) until it is there.',
-      'Redis at fake:6379 is there. Locks are granted again.',
+      'The connection to Redis at fake:6379 was lost. Locks are refused (503) until it is reachable.',
+      'Redis at fake:6379 is usable again. Locks are granted again.',
     ]);
   });
 

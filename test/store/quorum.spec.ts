@@ -51,14 +51,16 @@ describe('what the log says of a quorum', () => {
 
     await first?.kill();
     await said(
-      `The connection to Redis at ${name(first)} was lost. 2 of 3 nodes are there: locks go on.`,
+      `The connection to Redis at ${name(first)} was lost. 2 of 3 nodes are usable: locks are granted.`,
     );
     await second?.kill();
     await said(
-      `The connection to Redis at ${name(second)} was lost. 1 of 3 nodes are there: locks are refused (503) until there are 2.`,
+      `The connection to Redis at ${name(second)} was lost. 1 of 3 nodes are usable: locks are refused (503) until 2 are usable.`,
     );
     await first?.restart();
-    await said(`Redis at ${name(first)} is there. 2 of 3 nodes are there: locks go on.`);
+    await said(
+      `Redis at ${name(first)} is usable again. 2 of 3 nodes are usable: locks are granted.`,
+    );
   });
 });
 

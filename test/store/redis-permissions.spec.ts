@@ -135,7 +135,7 @@ describe('a Redis user who may not do what a grant does', () => {
     await server.command('CLIENT', 'KILL', 'USER', 'limited');
     await eventually(() => warnings.length > 1);
     expect(warnings.slice(1)).toEqual([
-      `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`,
+      `Redis at 127.0.0.1:${String(server.port)} is usable again. Locks are granted again.`,
     ]);
   });
 
@@ -215,7 +215,7 @@ describe('a server that begins to answer with errors while it is connected', () 
     await eventually(() => warnings.length > 1, { withinMs: 10_000 });
     expect(await store.acquire(request('key'))).toMatchObject({ status: 'granted' });
     expect(warnings.slice(1)).toEqual([
-      `Redis at 127.0.0.1:${String(own.port)} is there. Locks are granted again.`,
+      `Redis at 127.0.0.1:${String(own.port)} is usable again. Locks are granted again.`,
     ]);
   });
 
@@ -259,13 +259,15 @@ describe('a master that becomes a replica', () => {
       }
       const name = `127.0.0.1:${String(demoted.port)}`;
       const changes = [
-        `The connection to Redis at ${name} was lost. Locks are refused (503) until it is there.`,
+        `The connection to Redis at ${name} was lost. Locks are refused (503) until it is reachable.`,
         `Redis at ${name} cannot grant locks: it is a replica: give its master. Locks are refused (503) until that is fixed.`,
       ];
       expect(warnings).toEqual(changes);
       await demoted.command('REPLICAOF', 'NO', 'ONE');
       await eventually(() => warnings.length > 2, { withinMs: 15_000 });
-      expect(warnings.slice(2)).toEqual([`Redis at ${name} is there. Locks are granted again.`]);
+      expect(warnings.slice(2)).toEqual([
+        `Redis at ${name} is usable again. Locks are granted again.`,
+      ]);
       expect(await store.acquire(request('key'))).toMatchObject({ status: 'granted' });
     } finally {
       await Promise.all([master.stop(), demoted.stop()]);

@@ -163,7 +163,7 @@ describe('what the log says of quarantines', () => {
     expect(warnings).toEqual([
       forgot(server, until),
       `Redis at ${name(server)} is out of quarantine. Locks are granted again.`,
-      `The connection to Redis at ${name(server)} was lost. Locks are refused (503) until it is there.`,
+      `The connection to Redis at ${name(server)} was lost. Locks are refused (503) until it is reachable.`,
       forgot(server, until),
       `Redis at ${name(server)} is out of quarantine. Locks are granted again.`,
     ]);
@@ -188,7 +188,7 @@ describe('what the log says of quarantines', () => {
     const servers = await startThree();
     await opened({ redis: urlsOf(servers), restartGuard: { maxTtl: '60s' } });
     const situation = (there: number, quarantined: number): string =>
-      `${String(there)} of 3 nodes are there (${String(quarantined)} in quarantine): locks are refused (503) until there are 2.`;
+      `${String(there)} of 3 nodes are usable (${String(quarantined)} in quarantine): locks are refused (503) until 2 are usable.`;
     const escaped = situation(0, 3).replaceAll(/[().]/g, '\\$&');
     expect(warnings).toEqual(servers.map((server) => forgot(server, escaped)));
     await servers[0].kill();

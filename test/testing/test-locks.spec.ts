@@ -121,7 +121,7 @@ describe('hold and free', () => {
   it('say what cannot be: a key that is held, or not held, or no key', async () => {
     const lock = await locks.acquire('order:42');
     await expect(testLocks.hold('order:42')).rejects.toThrow(
-      '"order:42" cannot be held by somebody else: it is held already.',
+      '"order:42" cannot be held by another owner: it is held already.',
     );
     await lock.release();
     await testLocks.hold('order:42');

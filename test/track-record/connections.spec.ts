@@ -178,7 +178,7 @@ describe('track record: the database that was asked for', () => {
     await outageOf(locks.tryAcquire('key'));
     await server.command('ACL', 'SETUSER', 'app', '+select');
     expect(await locks.tryAcquire('key')).toBeNull();
-    const again = `Redis at 127.0.0.1:${String(server.port)} is there. Locks are granted again.`;
+    const again = `Redis at 127.0.0.1:${String(server.port)} is usable again. Locks are granted again.`;
     await eventually(() => logged.at(-1) === again);
     await held.release();
     await (await locks.acquire('key')).release();

@@ -229,13 +229,13 @@ export class Methods {
   @WithLock('k')
   static async shared(): Promise<void> {}
 
-  // @ts-expect-error goes on methods only
+  // @ts-expect-error can only be applied to methods
   @WithLock('k')
   get size(): number {
     return Date.now();
   }
 
-  // @ts-expect-error goes on methods only
+  // @ts-expect-error can only be applied to methods
   @WithLock('k')
   set size(_size: number) {}
 
@@ -245,7 +245,7 @@ export class Methods {
     return Date.now();
   }
 
-  // @ts-expect-error goes on methods only
+  // @ts-expect-error can only be applied to methods
   @WithLock('k')
   get sometimesCallable(): number | (() => Promise<void>) {
     return Date.now();
@@ -255,7 +255,7 @@ export class Methods {
   @WithLock('k')
   property = async (): Promise<void> => {};
 
-  // @ts-expect-error goes on methods only
+  // @ts-expect-error can only be applied to methods
   async parameter(@WithLock('k') _id: string): Promise<void> {}
 }
 

@@ -50,7 +50,7 @@ export function Confirm({ deed, close }: ConfirmProps) {
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
-        <p class="quiet">Holders are told, and the audit log keeps it.</p>
+        <p class="quiet">Holders are notified, and the audit log keeps it.</p>
         {problem !== '' && (
           <p class="bad" role="alert">
             {problem}

@@ -35,7 +35,7 @@ export const releaseAllOf = (id: string, who: string): Deed => ({
   path: 'release-instance',
   title: `Release all locks of ${who}?`,
   effect:
-    'For a process that is dead. If it still runs, its work goes on beside that of the next holders until it hears of it.',
+    'For a process that is dead. If it still runs, its work continues beside that of the next holders until it is notified.',
   verb: 'Release all',
   done: (keys) => (keys.length === 0 ? 'It held nothing.' : `Released ${keys.join(', ')}.`),
   body: { id },

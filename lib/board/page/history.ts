@@ -15,7 +15,7 @@ const tenureOf = ({ instance, fencingToken, isForeign }: Holder): string =>
   [instance?.id, fencingToken, isForeign].join();
 
 const nameOf = ({ instance, isForeign, isDetached = false }: Holder): string => {
-  if (isDetached) return 'nobody (detached)';
+  if (isDetached) return 'no process (detached)';
   if (isForeign) return 'other software';
   return instance === undefined ? 'an instance that is not known' : whoOf(instance);
 };

@@ -57,8 +57,8 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
 function effectOf({ holders, line }: Lock): string {
   const isDeaf = holders.some(({ isSilent, isForeign }) => isSilent || isForeign);
   const holder = isDeaf
-    ? 'The holder does not answer: it learns of this at its next renewal, and its work may still run.'
-    : 'The holder is told at once. Its work may run on for a moment.';
+    ? 'The holder does not answer: its next renewal detects this, and its work may still run.'
+    : 'The holder is notified at once. Its work may continue for a moment.';
   return line.length === 0 ? holder : `${holder} The next in line gets the key.`;
 }
 
@@ -79,7 +79,7 @@ function Holders({ holders, at }: Lock & { readonly at: string }) {
 }
 
 function HolderName({ instance, isForeign, isDetached }: Holder) {
-  if (isDetached) return <>Detached: it waits for whoever attaches it</>;
+  if (isDetached) return <>Detached: it waits to be attached</>;
   return isForeign ? <>Other software</> : <Who of={instance} />;
 }
 
@@ -109,7 +109,7 @@ function Line({ line }: Lock) {
   return (
     <Panel id="line" title="In line" {...(line.length > 0 && { note: String(line.length) })}>
       {line.length === 0 ? (
-        <p class="empty">Nobody waits.</p>
+        <p class="empty">No caller waits.</p>
       ) : (
         <ol>
           {line.map((waiter) => (

@@ -62,7 +62,7 @@ function Keys({ snapshot, prefix }: Omit<OverviewProps, 'ask'>) {
     if (problem !== undefined) return <p class="empty">What is held is not known.</p>;
     return (
       <p class="empty">
-        {prefix === '' ? 'Nothing is held, and nobody waits.' : 'No key begins with this.'}
+        {prefix === '' ? 'Nothing is held, and no caller waits.' : 'No key begins with this.'}
       </p>
     );
   }

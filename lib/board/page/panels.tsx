@@ -7,7 +7,7 @@ export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
   return (
     <Panel id="hot" title="Hot keys" note="last 5 minutes">
       {hot === undefined || hot.keys.length === 0 ? (
-        <p class="empty">Nobody waited, and nobody was refused.</p>
+        <p class="empty">No caller waited or was refused.</p>
       ) : (
         <ul>
           {hot.keys.map(({ key, waitedMs, waits, refusals }) => (

@@ -23,7 +23,7 @@ export const forget: Command = {
     if (options.json === true) terminal.write(`${toJson({ key, forgotten: true })}\n`);
     else
       terminal.write(
-        `${ink.green('Forgotten')} ${printable(key)}. Whoever calls next does the work.\n`,
+        `${ink.green('Forgotten')} ${printable(key)}. The next caller does the work.\n`,
       );
     return EXIT.ok;
   },

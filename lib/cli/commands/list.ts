@@ -51,7 +51,7 @@ async function printTable(context: Context): Promise<void> {
   terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
   const { locks, found } = await mostUrgent(context, limit);
   if (found === 0) {
-    terminal.note('Nothing is held, and nobody waits.\n');
+    terminal.note('Nothing is held, and no caller waits.\n');
     return;
   }
   const { columns } = terminal.size();

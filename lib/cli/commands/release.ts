@@ -9,7 +9,7 @@ import { counted, nameOf } from '../text/who.js';
 /** Frees one key. */
 export const release: Command = {
   name: 'release',
-  summary: 'Frees a key, whoever holds it',
+  summary: 'Frees a key, no matter who holds it',
   word: { name: 'key', isRequired: true },
   options: ['reason', 'by', 'yes'],
   async run(context) {
@@ -37,7 +37,7 @@ export const release: Command = {
 
 function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
   if (options.json === true) terminal.write(`${toJson({ key, released: false })}\n`);
-  else terminal.write(`${printable(key)} is free: nobody holds it.\n`);
+  else terminal.write(`${printable(key)} is free: it has no holder.\n`);
   return EXIT.nothing;
 }
 
@@ -60,11 +60,11 @@ const warningsOf = ({ holders }: LockDescription): readonly string[] =>
     instance === undefined || !isSilent
       ? []
       : [
-          `${nameOf(instance)} did not answer. Unless it is dead, its work may go on when it runs again, until its signal aborts: kill it.`,
+          `${nameOf(instance)} did not answer. Unless it is dead, its work may continue when it runs again, until its signal aborts: kill it.`,
         ],
   );
 
 function consequenceOf({ line }: LockDescription): string {
-  if (line.length === 0) return '. Nobody waits for it.';
+  if (line.length === 0) return '. No caller waits for it.';
   return `. The first of ${counted(callersIn(line), 'waiting caller')} gets it.`;
 }

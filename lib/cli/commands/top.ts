@@ -44,7 +44,7 @@ function linesOf({ keys, silent }: HotKeys, columns: number, ink: Ink): readonly
   ]);
   const table =
     keys.length === 0
-      ? ['Nobody waited or was refused in the last 5 minutes.']
+      ? ['No caller waited or was refused in the last 5 minutes.']
       : tableLines(COLUMNS, rows, columns, ink);
   if (silent.length === 0) return table;
   const names = silent.map(nameOf).join('; ');

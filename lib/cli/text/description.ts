@@ -59,7 +59,7 @@ function nextStep({ instance, isSilent }: HolderInfo, key: string): readonly str
   const [host, pid] = [printable(instance.host), String(instance.pid)];
   return [
     `    next: on ${host}, "ps -o stat= -p ${pid}" prints T for a stopped process, and nothing for a dead one.`,
-    `    Kill it if it lives, because it may go on with its work. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
+    `    Kill it if it lives, because it may continue its work. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
   ];
 }
 
@@ -92,10 +92,10 @@ function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): read
 }
 
 function unknown({ isForeign, isDetached = false }: HolderInfo): string {
-  if (isDetached) return 'nobody at the moment: it was detached, and waits for whoever attaches it';
+  if (isDetached) return 'no process at the moment: it was detached, and waits to be attached';
   return isForeign
     ? 'other software, which Holdfast knows nothing of'
-    : 'an instance that has no record here: it is gone for an hour, or tells nobody who it is';
+    : 'an instance that has no record here: it has been gone for an hour, or keeps no record';
 }
 
 const lastSeen = ({ instance }: HolderInfo, nowMs: number): string =>

@@ -30,7 +30,7 @@ export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderD
     const called = `${target.constructor.name}.${String(propertyKey)}`;
     const where = `@Leader on ${called}`;
     if (typeof method !== 'function' || typeof target === 'function')
-      throw new LockConfigurationError(`${where} goes on instance methods only.`);
+      throw new LockConfigurationError(`${where} can only be applied to instance methods.`);
     refuseUnknown({ ...LEADER_KIND, called: where }, options);
     inPlace(where, () => {
       resolve(LEADER_KIND.options, options);

@@ -31,12 +31,12 @@ export function decorate(
   const original: unknown = descriptor?.value;
   if (descriptor === undefined || typeof original !== 'function') {
     throw new LockConfigurationError(
-      `${called} goes on methods only: ${String(propertyKey)} is none.`,
+      `${called} can only be applied to methods: ${String(propertyKey)} is none.`,
     );
   }
   if (typeof target === 'function') {
     throw new LockConfigurationError(
-      `${called} goes on instance methods only: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
+      `${called} can only be applied to instance methods: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
     );
   }
   const method = original as Method;

@@ -119,8 +119,8 @@ function notBound(locked: LockedMethod, { self }: Invocation): LockNotBoundError
   const { serviceName } = locked.slot;
   if (locked.slot.hasStandIn(self))
     return new LockNotBoundError(
-      `${locked.name} has ${locked.decorator}, and something else stands in the place of its LockService, so the method did not run. In a test ` +
-        'import LockTestingModule.forRoot() from nestjs-holdfast/testing, or give createTestLocks().locks in place of the mock.',
+      `${locked.name} has ${locked.decorator}, and something else was provided as its LockService, so the method did not run. In a test ` +
+        'import LockTestingModule.forRoot() from nestjs-holdfast/testing, or provide createTestLocks().locks instead of the mock.',
     );
   return new LockNotBoundError(
     `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +

@@ -22,7 +22,7 @@ type Check<Problem> = [Problem] extends [never] ? unknown : { readonly runOnce: 
 
 interface Say {
   static: '@RunOnce needs an instance, which has its LockService by injection: make the method non-static.';
-  method: '@RunOnce goes on methods only.';
+  method: '@RunOnce can only be applied to methods.';
   promise: 'Work that is to be done once must return a Promise: make the method async.';
   nothing: 'The work may have been done elsewhere: add undefined to what the method resolves with.';
 }

@@ -50,7 +50,7 @@ type Check<Problems> = Problems extends [infer First, ...infer Others]
 /** Everything that this decorator makes the compiler say. */
 interface Say {
   static: '@WithLock needs an instance, which has its LockService by injection: make the method non-static.';
-  method: '@WithLock goes on methods only: move the work of this accessor into an async method.';
+  method: '@WithLock can only be applied to methods: move the work of this accessor into an async method.';
   promise: 'A locked method must always return a Promise: make it async.';
   sayObservable: "This method returns an Observable: add the option returns: 'observable'.";
   sayIterable: "This method returns an async iterable: add the option returns: 'iterable'.";

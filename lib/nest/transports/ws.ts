@@ -57,7 +57,7 @@ export const answerSocket = (error: LockError, host: ArgumentsHost): Promise<voi
       else client.send(JSON.stringify({ event: 'exception', data: answer }));
     })
     .catch((fault: unknown) => {
-      logger.error('A client could not be told of a lock error', fault);
+      logger.error('A client could not be notified of a lock error', fault);
     });
 
 /** Gateways of WebSockets. */

@@ -27,7 +27,7 @@ export const pubSub: ServerCheck = {
 
 const without = (problem: string): Found =>
   warning(
-    `No message arrives (${problem}): callers that wait look again every 500 ms instead, and "show" knows methods and waiting callers of nobody.`,
+    `No message arrives (${problem}): callers that wait poll every 500 ms instead, and "show" knows no methods and no waiting callers.`,
     'Allow the Redis user +subscribe +publish +pubsub|numsub &holdfast:*, and proxies to pass pub/sub on.',
   );
 

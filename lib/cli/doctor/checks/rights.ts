@@ -54,7 +54,7 @@ async function userOf(server: Server): Promise<string> {
 
 const CONSEQUENCES: Readonly<Record<Purpose, string>> = {
   locks: 'Locks are refused (503), all or those that need it.',
-  waiting: 'Callers that wait look again every 500 ms instead of being woken.',
+  waiting: 'Callers that wait poll every 500 ms instead of being woken.',
   information: 'Version, eviction policy and role are not checked, and "restartGuard" is refused.',
   operators: 'This program and LockAdmin cannot do all that they should. Locks are not affected.',
   names: '',

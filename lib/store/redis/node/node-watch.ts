@@ -29,7 +29,7 @@ interface Cause {
 }
 
 /** What ends a time in which a node grants no locks. */
-export type Until = 'it is there' | 'that is fixed' | 'then';
+export type Until = 'it is reachable' | 'that is fixed' | 'then';
 
 /**
  * Watches whether a node grants locks, and logs each change once, however often it is tried meanwhile. The changes of a node that comes and
@@ -88,7 +88,7 @@ export class NodeWatch {
   lost(): void {
     const { name } = this.#options;
     if (this.isWell || this.isQuarantined)
-      this.#report(`The connection to Redis at ${name} was lost`, 'it is there');
+      this.#report(`The connection to Redis at ${name} was lost`, 'it is reachable');
   }
 
   /** The server refuses the connection until somebody changes a setting. */
@@ -155,7 +155,7 @@ export class NodeWatch {
       return;
     }
     const text = `Redis at ${this.#options.name} ${finding.problem}`;
-    if (finding.kind === 'away') this.#report(text, 'it is there');
+    if (finding.kind === 'away') this.#report(text, 'it is reachable');
     else this.#report(text, 'that is fixed', finding);
   }
 
@@ -190,7 +190,7 @@ export class NodeWatch {
 
   #recovered(): void {
     this.#again?.cancel();
-    const change = this.isQuarantined ? 'is out of quarantine' : 'is there';
+    const change = this.isQuarantined ? 'is out of quarantine' : 'is usable again';
     this.#trouble = undefined;
     this.#quarantinedUntil = undefined;
     this.#say(() => `Redis at ${this.#options.name} ${change}. ${this.#options.situation('then')}`);

@@ -60,10 +60,10 @@ export function situationOf(nodes: readonly RedisNode[], until: Until): string {
   const there = nodes.filter(({ isWell }) => isWell).length;
   const quarantined = nodes.filter((node) => node.isQuarantined).length;
   const more = quarantined === 0 ? '' : ` (${String(quarantined)} in quarantine)`;
-  const left = `${String(there)} of ${String(nodes.length)} nodes are there${more}`;
+  const left = `${String(there)} of ${String(nodes.length)} nodes are usable${more}`;
   return there >= quorum
-    ? `${left}: locks go on.`
-    : `${left}: locks are refused (503) until there are ${String(quorum)}.`;
+    ? `${left}: locks are granted.`
+    : `${left}: locks are refused (503) until ${String(quorum)} are usable.`;
 }
 
 /** What the operator should know of an even number of nodes; `undefined` of an odd one. */

@@ -157,7 +157,7 @@ export class RedisInbox {
     if (open && message.includes('NOPERM')) {
       this.#warn(
         `No sharded pub/sub at ${this.#source.name} (${message}). A process that dies while it waits keeps a lock from the next one for ` +
-          'up to 1 s: allow SSUBSCRIBE, SPUBLISH and PUBSUB|SHARDNUMSUB for the Redis user to have it skipped at once.',
+          'up to 1 s. To have it skipped at once, allow SSUBSCRIBE, SPUBLISH and PUBSUB|SHARDNUMSUB for the Redis user.',
       );
     }
     return open;
@@ -207,7 +207,7 @@ export class RedisInbox {
     if (this.#closed || this.#hasComplained) return;
     this.#hasComplained = true;
     this.#warn(
-      `Cannot be told of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers look again every 500 ms until it works: ${remedy}`,
+      `Cannot be notified of releases by ${this.#source.name} (${this.#textOf(error)}). Waiting callers poll every 500 ms until it works: ${remedy}`,
     );
   }
 

@@ -1,0 +1,6 @@
+export interface Message {
+  readonly text: string;
+  readonly line: number;
+}
+
+export function messagesIn(source: string): readonly Message[];
