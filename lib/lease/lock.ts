@@ -20,7 +20,10 @@ export interface Lock extends AsyncDisposable {
   readonly fencingToken: number;
   /** Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, also when Redis is silent. */
   readonly signal: AbortSignal;
-  /** Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals move it. */
+  /**
+   * Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals move it. A lock that another process
+   * handed over begins with under 1 s, and has its whole TTL as soon as its first renewal is confirmed, a round trip later.
+   */
   readonly remainingMs: number;
   /** Whether the lock is held now. Compares the clocks, so it is right even after the event loop was blocked. */
   readonly isHeld: boolean;
