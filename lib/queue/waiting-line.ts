@@ -146,6 +146,7 @@ export class WaitingLine {
   /** Asks the store once, and sleeps until it is time to ask again. */
   async #serveFirst(request: LockRequest): Promise<void> {
     if (this.#begunFor !== undefined) {
+      // Our own process holds the key now, and wakes those behind the caller that has begun. To ask the store would only be refused.
       const ttlMs = this.#begunFor;
       this.#begunFor = undefined;
       await this.#sleepFor(this.#lookWithin(ttlMs));

@@ -11,14 +11,14 @@ export const messageOf = (error: unknown): string =>
 export const replyError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'ReplyError' });
 
-const OfServer = ioredis.ReplyError as typeof Error;
+const IoredisReplyError = ioredis.ReplyError as typeof Error;
 
 /**
  * The server said no, as opposed to: the connection failed. ioredis takes the name of its errors from the class, which a minifier renames;
  * the name counts where the application's client comes from another copy of ioredis.
  */
 export const isReply = (error: unknown): error is Error =>
-  error instanceof OfServer || (error instanceof Error && error.name === 'ReplyError');
+  error instanceof IoredisReplyError || (error instanceof Error && error.name === 'ReplyError');
 
 /** The server said no, and will for a moment only. */
 export const isPassing = (error: unknown): boolean =>
