@@ -95,7 +95,7 @@ export class LeaseKeeper {
     if (events.isHeard('handedOn'))
       events.emit('handedOn', { ...turn.subject, previousToken: lease.fencingToken });
     this.#leases.add(turn);
-    this.#renewals.add(turn, now, turn.sinceSentMs(now));
+    this.#renewals.add(turn, now);
     return turn;
   }
 

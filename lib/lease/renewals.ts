@@ -39,10 +39,10 @@ export class Renewals {
     this.#deps = dependencies;
   }
 
-  /** @param validSinceMs how much of its TTL has passed */
-  add(lease: Lease, now: Instant, validSinceMs = 0): void {
+  /** Plans the next renewal. Its time counts from when the last request was sent, as the TTL does: the answer may have come late. */
+  add(lease: Lease, now: Instant): void {
     const delayMs = renewalDelayMs(lease.ttlMs, this.#deps.scheduler.runtime);
-    this.#plan(lease, delayMs - validSinceMs, now);
+    this.#plan(lease, delayMs - lease.sinceSentMs(now), now);
   }
 
   /** Renews one lease now, for `ttlMs`. */
@@ -172,7 +172,7 @@ export class Renewals {
       const { events } = this.#deps;
       if (events.isHeard('renewed'))
         events.emit('renewed', { ...lease.subject, remainingMs: remainingMs(lease, sent.now) });
-      this.#plan(lease, renewalDelayMs(sent.ttlMs, this.#deps.scheduler.runtime), sent.now);
+      this.add(lease, sent.now);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
       this.#plan(lease, retryDelayMs(lease.fullValidityMs), sent.now);

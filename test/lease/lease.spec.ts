@@ -49,6 +49,38 @@ describe('a lease that is held', () => {
     expect(lock.remainingMs).toBeCloseTo(1_000 - 10 - 2 - 300);
   });
 
+  it('is renewed at once when the answer to the request came so late that a third of the TTL is over', async () => {
+    const { clock, store, locks, lost } = scriptedService({ ttl: 1_000 });
+    const answer = deferred<{ status: 'granted'; fencingToken: number }>();
+    store.onAcquire = () => answer.promise;
+    const acquiring = locks.acquire('key');
+    await clock.advance(800);
+    answer.resolve({ status: 'granted', fencingToken: 7 });
+    const lock = await acquiring;
+    await clock.advance(1);
+    expect(store.extended).toHaveLength(1);
+    expect(lock.remainingMs).toBeGreaterThan(900);
+    await clock.advance(10_000);
+    expect(lost).toEqual([]);
+  });
+
+  it('is renewed at once when the answer to a renewal came so late', async () => {
+    const { clock, store, locks, lost } = scriptedService({ ttl: 1_000 });
+    const lock = await locks.acquire('key');
+    const answer = deferred<ExtendOutcome>();
+    store.onExtend = () => answer.promise;
+    const extending = lock.extend();
+    await clock.advance(900);
+    store.onExtend = () => ({ status: 'extended' });
+    answer.resolve({ status: 'extended' });
+    await extending;
+    await clock.advance(1);
+    expect(store.extended).toHaveLength(2);
+    expect(lock.remainingMs).toBeGreaterThan(900);
+    await clock.advance(10_000);
+    expect(lost).toEqual([]);
+  });
+
   it('TR-12 sees at most four renewals in any TTL, however short, whether they succeed, fail or alternate', async () => {
     const scenarios: ((call: number) => ExtendOutcome)[] = [
       () => ({ status: 'extended' }),

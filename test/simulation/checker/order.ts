@@ -81,8 +81,8 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
       holders.set(key, event.client);
       open.set(key, name);
     } else if (event.type !== 'held' && open.get(key) === name) open.delete(key);
-    // A caller that finds that the work is done has had the lock for a moment.
-    if (event.type === 'once') holders.set(key, event.client);
+    // A caller that finds that the work is done has had the lock for a moment. Its answer may come after the next grant.
+    if (event.type === 'once' && !open.has(key)) holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
     if (
       place !== undefined &&

@@ -72,6 +72,8 @@ class Queue {
     return [...this.#waiting.values()].find((other) => {
       if (other.waitMs === 0 || other.mode === 'shared' || other.keys[0] !== ask.keys[0])
         return false;
+      // Its wait was over before the reader came: it has left the line, and has not heard of it yet.
+      if (other.at + other.waitMs < ask.at) return false;
       const since = Math.max(other.at, this.#metAt.get(placeOf(other)) ?? 0);
       return since < before && (this.#hasOrder || this.#wasRead(ask.keys[0]!, since));
     });

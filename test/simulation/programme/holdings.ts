@@ -81,22 +81,38 @@ export class Holdings {
     this.#history.record({ type: 'lost', client: process.name, ask, reason: 'unheard' });
   }
 
-  /** At its deadline the holder knows, unless its process could do nothing then. */
+  /** Looks when the lock is over unless it was renewed: its holder has to know then. */
   #watch(holding: Holding): void {
-    const { process, lock, ask } = holding;
-    const leftMs = Math.max(0, lock.remainingMs) / process.clock.rate;
-    const { clock } = process;
-    const allowedMs = (): number => (clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS);
-    this.#world.in((leftMs + allowedMs()) * 1_000, () => {
-      if (!this.#all.has(holding) || process.isDead || lock.signal.aborted) return;
-      const hadTime = Math.min(process.hasRunForMs, clock.undisturbedForMs) >= allowedMs();
-      if (hadTime && !lock.isHeld) {
-        this.#history.record({ type: 'overdue', client: process.name, ask });
+    const { process, lock } = holding;
+    const leftUs = (lock.remainingMs / process.clock.rate) * 1_000;
+    this.#world.in(Math.ceil(leftUs) + 1, () => {
+      if (this.#isSettled(holding)) return;
+      if (!lock.isHeld) {
+        this.#expectNotice(holding);
         return;
       }
       this.look(holding);
       this.#watch(holding);
     });
+  }
+
+  /** The holder knows by now, or in a moment, unless its process can do nothing. */
+  #expectNotice(holding: Holding): void {
+    const { process, lock, ask } = holding;
+    const { clock } = process;
+    const allowedMs = clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS;
+    this.#world.in(allowedMs * 1_000, () => {
+      if (this.#isSettled(holding)) return;
+      const hadTime = Math.min(process.hasRunForMs, clock.undisturbedForMs) >= allowedMs;
+      if (lock.isHeld)
+        this.#watch(holding); // its clock was set back
+      else if (hadTime) this.#history.record({ type: 'overdue', client: process.name, ask });
+      else this.#expectNotice(holding);
+    });
+  }
+
+  #isSettled(holding: Holding): boolean {
+    return !this.#all.has(holding) || holding.process.isDead || holding.lock.signal.aborted;
   }
 
   /** Nobody can look whose process stands still. */
