@@ -9,6 +9,7 @@ import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import type { RaisedToken } from '../../lib/store/redis/node/node-answers.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { ChildScript } from '../support/child-script.js';
@@ -59,6 +60,15 @@ afterAll(async () => {
 const namesOf = keyNames('lock:');
 const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
 const lineMode = 'standalone';
+/** As over several masters. */
+const raise = (token: string, { from, to }: RaisedToken, keys = ['key']) =>
+  run(
+    raiseFenceScript,
+    raiseFenceScript.encode({
+      ...{ names: keys.map(namesOf), token, granted: from, fencingToken: to },
+      ...{ ttlMs: 30_000, fenceKeepMs: KEEP_MS, lineMode: 'quorum' },
+    }),
+  );
 const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KEEP_MS) =>
   run(
     acquireScript,
@@ -139,6 +149,17 @@ describe('the marker at the main key', () => {
     expect(await acquire(three)).toMatchObject({ 0: 1, 2: phase });
   });
 
+  it('keeps its token when one of several servers raises that of somebody who joined with another key', async () => {
+    const [one, two, three] = tokens(3) as [string, string, string];
+    const [, , phase = 0] = await acquire(one);
+    const [, , larger = 0] = await acquire(two, 60_000, ['key', 'b']);
+    expect(await raise(two, { from: larger, to: larger + 5 }, ['key', 'b'])).toBe(2);
+    expect(await redis.get(FENCE)).toBe(String(larger + 5));
+    expect(await acquire(three)).toMatchObject({ 0: 1, 2: phase });
+    // The phase of the other key began with the grant.
+    expect(await redis.get('lock:b')).toBe(`holdfast::shared ${String(larger + 5)}`);
+  });
+
   it('keeps plain SET NX out, and as it was deleted the next renewal puts it back; nobody of ours gets in', async () => {
     const [reader, other] = tokens(2) as [string, string];
     await acquire(reader);
@@ -158,11 +179,7 @@ describe('the marker at the main key', () => {
     await acquire(other);
     await redis.set(MAIN, 'foreign', 'PX', 60_000);
     expect(await extend(reader)).toMatchObject({ 1: [-1] });
-    const raising = raiseFenceScript.encode({
-      ...{ names: [namesOf('key')], token: reader, fencingToken: phase + 5 },
-      ...{ ttlMs: 30_000, fenceKeepMs: KEEP_MS, lineMode },
-    });
-    expect(await run(raiseFenceScript, raising)).toBe(0);
+    expect(await raise(reader, { from: phase, to: phase + 5 })).toBe(0);
     expect(await release(reader, phase)).toBe(0);
     expect(await redis.zrange(HOLDERS, '0', '-1')).toEqual([other]);
     expect(await release(other, phase)).toBe(0);

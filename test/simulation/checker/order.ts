@@ -107,7 +107,7 @@ function servedBefore(
   for (const event of events)
     if (event.type === 'once') doneAt.set(`${event.client}#${event.ask}`, event.at);
   return (client, { waiting }, at) =>
-    [...waiting.keys()].some((ask) => doneAt.get(`${client}#${ask}`)! <= at + jitterMs);
+    [...waiting.keys()].some((ask) => doneAt.get(`${client}#${ask}`)! <= at + jitterMs + 0.001);
 }
 
 function enter(

@@ -168,6 +168,7 @@ export class RandomScripts {
       names,
       token,
       fencingToken: fencingToken + random.pick([0, 1, -1, 5_000, 2_000_000]),
+      granted: fencingToken - random.pick([0, 1, -1]),
       ttlMs: random.pick(TTLS_MS),
       fenceKeepMs: random.pick(KEEPS_MS),
       lineMode: this.attempts.lineMode(),

@@ -4,7 +4,7 @@ import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { Group } from './key-groups.js';
 import { hashTagOf } from '../scripts/key-names.js';
-import type { Vote } from './node-answers.js';
+import type { RaisedToken, Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
@@ -42,11 +42,11 @@ export class NodeAcquire {
       : this.#acquireGroups(groups, request, proposal);
   }
 
-  /** Raises the fences of a lease that this node granted. Answers why not, where it could not. */
-  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
+  /** Raises the fences of a lease that this node granted with another token. Answers why not, where it could not. */
+  async raiseFence(lease: LeaseRequest, tokens: RaisedToken): Promise<Unavailable | undefined> {
     const groups = this.#scripts.parts.slots.groups(lease.keys);
     const outcomes = await Promise.all(
-      groups.map((group) => this.#raiseFence(group, lease, fencingToken)),
+      groups.map((group) => this.#raiseFence(group, lease, tokens)),
     );
     return outcomes.find((outcome) => outcome !== undefined);
   }
@@ -138,7 +138,9 @@ export class NodeAcquire {
     const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
     const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
     const raised = await Promise.all(
-      lower.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
+      lower.map(({ group, vote: { fencingToken: from } }) =>
+        this.#raiseFence(group, request, { from, to: fencingToken }),
+      ),
     );
     const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) {
@@ -194,7 +196,7 @@ export class NodeAcquire {
   async #raiseFence(
     { slot, names }: Group,
     lease: LeaseRequest,
-    fencingToken: number,
+    { from, to }: RaisedToken,
   ): Promise<Unavailable | undefined> {
     const scripts = this.#scripts;
     const { connection, options } = scripts.parts;
@@ -202,7 +204,8 @@ export class NodeAcquire {
       names,
       token: lease.token,
       // All that are reserved: the next grant has to be larger than the last of them.
-      fencingToken: fencingToken + turnsOf(lease.token, options.turns) - 1,
+      fencingToken: to + turnsOf(lease.token, options.turns) - 1,
+      granted: from,
       ttlMs: lease.ttlMs,
       fenceKeepMs: options.fenceKeepMs,
       lineMode: scripts.parts.lineMode,

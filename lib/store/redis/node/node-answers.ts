@@ -12,6 +12,13 @@ export type Vote =
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
 
+/** Several nodes agree on the largest token of those that they granted. */
+export interface RaisedToken {
+  /** The one that this node granted. */
+  readonly from: number;
+  readonly to: number;
+}
+
 /** What one node says to a renewal. */
 export type RenewalVote =
   | { readonly status: 'extended' }

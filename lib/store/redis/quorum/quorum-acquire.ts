@@ -127,7 +127,10 @@ export class QuorumAcquire {
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
+      async (node) => {
+        const from = tokens[this.#nodes.indexOf(node)] ?? fencingToken;
+        return (await node.raiseFence(request, { from, to: fencingToken })) ?? 'raised';
+      },
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;

@@ -94,7 +94,7 @@ export class StandingLeases {
       else if (!isShared || standing.state === 'over') return;
       else if (vote.fencingToken > standing.lastToken) this.bringTo(node, standing);
       else if (vote.fencingToken < standing.lastToken)
-        void node.raiseFence(request, standing.lastToken);
+        void node.raiseFence(request, { from: vote.fencingToken, to: standing.lastToken });
     });
   }
 

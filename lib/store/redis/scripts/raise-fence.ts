@@ -9,6 +9,8 @@ export interface RaiseFenceCall {
   readonly names: readonly KeyNames[];
   readonly token: string;
   readonly fencingToken: number;
+  /** The token that this server granted: keys whose phase is older keep that phase's token. */
+  readonly granted: number;
   readonly ttlMs: number;
   readonly lineMode: LineMode;
   /** For so long a fence outlives its lease. */
@@ -26,10 +28,10 @@ export interface RaiseFenceReply {
  * lease is still ours.
  */
 export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
-  encode({ names, token, fencingToken, ttlMs, fenceKeepMs, lineMode }) {
+  encode({ names, token, fencingToken, granted, ttlMs, fenceKeepMs, lineMode }) {
     const encoded: [number, ...(string | number)[]] = [names.length * 3];
     for (const { main, fence, holders } of names) encoded.push(main, fence, holders);
-    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode));
+    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode), granted);
     return encoded;
   },
   decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
@@ -40,11 +42,12 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
           2 fencing token
           3 ttl in ms
           4 ms for which a fence outlives its lease
-          5 how the line is decided: 'quorum' has the keys' phases take the token, too, which masters have to name alike
+          5 how the line is decided: 'quorum' has phases that began with the grant take the token, too, which masters have to name alike
+          6 fencing token that was granted here: the phase of a key that others held before is older, and keeps its own
   Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
 ]]
 ${CLOCK}${FENCE}${HOLDERS}
-local token, fence = ARGV[1], tonumber(ARGV[2])
+local token, fence, granted = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[6])
 local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
 for i = 1, #KEYS, 3 do
@@ -56,9 +59,8 @@ for i = 1, #KEYS, 3 do
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
     local mode = ARGV[5] == 'quorum' and mode_of(token)
-    if mode and (phase_of(main, holders, mode) or 0) < fence then
-      put_marker(main, holders, mode, fence)
-    end
+    local phase = mode and (phase_of(main, holders, mode) or granted)
+    if mode and phase >= granted and phase < fence then put_marker(main, holders, mode, fence) end
     raised = raised + 1
   end
 end
