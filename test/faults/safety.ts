@@ -22,12 +22,14 @@ export function overlaps(
     let holding: Grant[] = [];
     for (const grant of ofKey.filter(wasSeen).sort((a, b) => a.from - b.from)) {
       holding = holding.filter(({ to }) => to >= grant.from);
-      const others = excludedBy(grant, holding);
-      for (const other of others) {
-        const until = Math.min(other.to, grant.to);
-        if (isForgiven(losses, key, [other, grant], until)) continue;
+      // The store has forgotten the others: they take no place from it.
+      const known = holding.filter(
+        (other) => !isForgiven(losses, key, [other, grant], Math.min(other.to, grant.to)),
+      );
+      for (const other of excludedBy(grant, known)) {
+        const forMs = Math.min(other.to, grant.to) - grant.from;
         violations.push(
-          `overlap: key "${key}" was held by ${other.name} and ${grant.name} at once, from ${grant.from.toFixed(1)} on for ${(until - grant.from).toFixed(1)} ms`,
+          `overlap: key "${key}" was held by ${other.name} and ${grant.name} at once, from ${grant.from.toFixed(1)} on for ${forMs.toFixed(1)} ms`,
         );
       }
       holding.push(grant);

@@ -45,6 +45,8 @@ function mayStay(
   hadFaults: boolean,
 ): boolean {
   if (name.includes('epoch')) return ttlMs === -1;
+  // The names of instances are written by plain commands, and a fault may come between the first of all and its expiry.
+  if (name === 'lock:{instances}') return ttlMs >= 0 || hadFaults;
   if (name.startsWith('lock:{instances}')) return ttlMs >= 0;
   return (
     ttlMs >= 0 && (hadFaults ? /[:{](fence|once|queue)\}?$/ : /[:{](fence|once)\}?$/).test(name)
