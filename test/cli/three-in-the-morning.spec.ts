@@ -90,4 +90,38 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     const { stdout } = await program(['audit'], { REDIS_URL });
     expect(stdout).toMatch(/release +order:42 +ada +stuck since 3 am/);
   }, 120_000);
+
+  it.each([
+    [1, 'The first of 2 waiting callers whose process is alive gets it: 1 process did not answer.'],
+    [
+      2,
+      'No process of its 2 waiting callers answered. If they are dead, it stays free until the next call: see "show order:KEY".',
+    ],
+  ])(
+    'release promises the key to nobody who is frozen, too: %d of 2 that wait',
+    async (count, consequence) => {
+      const REDIS_URL = server.url;
+      const [holder, ...waiters] = await Promise.all([
+        application('orders'),
+        application('shop'),
+        application('back-office'),
+      ]);
+      const id = `7${count}`;
+      holder.tell(`pay ${id}`);
+      await holder.says('granted');
+      for (const waiter of waiters) waiter.tell(`pay ${id}`);
+      await eventually(async () => {
+        const { stdout } = await run(['show', `order:${id}`, '--json', '--redis', REDIS_URL]);
+        return (JSON.parse(stdout) as { line: unknown[] }).line.length === 2;
+      });
+      for (const waiter of waiters.slice(0, count)) waiter.freeze();
+      const released = await program(
+        ['release', `order:${id}`, '--reason', 'stuck', '--by', 'ada', '--yes'],
+        { REDIS_URL },
+      );
+      expect(released.stdout).toBe(`Released order:${id}. ${consequence.replace('KEY', id)}\n`);
+      for (const waiter of waiters.slice(0, count)) waiter.thaw();
+    },
+    120_000,
+  );
 });

@@ -60,11 +60,16 @@ const warningsOf = ({ holders }: LockDescription): readonly string[] =>
     instance === undefined || !isSilent
       ? []
       : [
-          `${nameOf(instance)} did not answer. Unless it is dead, its work may continue when it runs again, until its signal aborts: kill it.`,
+          `${nameOf(instance)} did not answer. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.`,
         ],
   );
 
-function consequenceOf({ line }: LockDescription): string {
+function consequenceOf({ key, line }: LockDescription): string {
   if (line.length === 0) return '. No caller waits for it.';
-  return `. The first of ${counted(callersIn(line), 'waiting caller')} gets it.`;
+  const waiting = counted(callersIn(line), 'waiting caller');
+  const silent = line.filter(({ isSilent }) => isSilent).length;
+  if (silent === 0) return `. The first of ${waiting} gets it.`;
+  if (silent < line.length)
+    return `. The first of ${waiting} whose process is alive gets it: ${counted(silent, 'process', 'processes')} did not answer.`;
+  return `. No process of its ${waiting} answered. If they are dead, it stays free until the next call: see "show ${printable(key)}".`;
 }
