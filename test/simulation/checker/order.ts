@@ -38,6 +38,9 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     return undefined;
   };
   const places = new Map<string, Place>();
+  /** Places whose last caller has just gone. What it asked for may be on its way, and is for the next caller of its process. */
+  const gone = new Map<string, { readonly earliest: number; readonly at: number }>();
+  const roundTripMs = (2 * (latencyUs + jitterUs)) / 1_000;
   const asks = new Map<string, SimEvent & { readonly type: 'ask' }>();
   const holders = new Map<string, string>();
   /** Of each key: since when its last holder's process has had it. */
@@ -59,7 +62,9 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const key = ask.keys[0]!;
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
-      const since = Math.min(ask.at, place?.earliest ?? ask.at);
+      const before = gone.get(`${event.client} ${key}`);
+      const inherited = before && ask.at - before.at <= roundTripMs ? before.earliest : ask.at;
+      const since = Math.min(ask.at, place?.earliest ?? ask.at, inherited);
       // A holder that did not listen has lost it, nobody knows when, and those of its process stand in line since then.
       const unheard = open.has(key) && places.get(`${holders.get(key)!} ${key}`);
       if (unheard) unheard.latest = event.at;
@@ -84,16 +89,15 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     // A caller that finds that the work is done has had the lock for a moment. Its answer may come after the next grant.
     if (event.type === 'once' && !open.has(key)) holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
-    if (
-      place !== undefined &&
-      holders.get(key) === event.client &&
-      (event.type === 'once' || !place.waiting.has(event.ask))
-    )
-      place.latest = event.at;
+    const isOfHolder = holders.get(key) === event.client && place?.waiting.has(event.ask) === false;
+    if (place !== undefined && (event.type === 'once' || isOfHolder)) place.latest = event.at;
     place?.waiting.delete(event.ask);
     if (place !== undefined && (event.type === 'granted' || event.type === 'once'))
       place.earliest = Math.min(...place.waiting.values());
-    if (place?.waiting.size === 0) places.delete(`${event.client} ${key}`);
+    if (place?.waiting.size === 0) {
+      places.delete(`${event.client} ${key}`);
+      gone.set(`${event.client} ${key}`, { earliest: place.earliest, at: event.at });
+    }
   }
   return violations;
 }
