@@ -65,7 +65,7 @@ export function lossesOf(
     if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
       return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
     if (!forgets(fault, scenario, done)) return [];
-    const lateMs = fault.kind === 'force-released' ? 10 * scenario.service.nodeTimeoutMs : 0;
+    const lateMs = fault.kind === 'force-released' ? latestArrivalMs(at, scenario, done) : 0;
     const isNoticed = isTold(fault) && done.every(answers) && !hasFixedLeases(scenario);
     return [
       {
@@ -77,6 +77,12 @@ export function lossesOf(
       },
     ];
   });
+}
+
+/** A request of an operator's is sent again for a while, and what was sent over a link that is cut arrives when that is healed. */
+function latestArrivalMs(at: number, { service }: Scenario, done: readonly DoneFault[]): number {
+  const cuts = done.filter((cut) => cut.fault.kind.startsWith('link-') && cut.healedAt > at);
+  return Math.max(at, ...cuts.map(({ healedAt }) => healedAt)) - at + 10 * service.nodeTimeoutMs;
 }
 
 /** @param at when its oldest lease can have begun */

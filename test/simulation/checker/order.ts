@@ -24,7 +24,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
   if (scenario.servers.length > 1 || done.length > 0 || !isPlain(scenario)) return [];
   const { latencyUs, jitterUs } = scenario.network;
   const slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
-  const isServed = servedBefore(events, jitterUs / 1_000);
+  const wasServed = servedBefore(events, jitterUs / 1_000);
   const olderThan = (
     key: string,
     client: string,
@@ -33,7 +33,7 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     for (const [name, place] of places) {
       const [other, otherKey] = name.split(' ') as [string, string];
       if (otherKey !== key || other === client || place.latest >= before) continue;
-      if (!isServed(other, place, at)) return { client: other, since: place.latest };
+      if (!wasServed(other, place, at)) return { client: other, since: place.latest };
     }
     return undefined;
   };
@@ -89,10 +89,12 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     // A caller that finds that the work is done has had the lock for a moment. Its answer may come after the next grant.
     if (event.type === 'once' && !open.has(key)) holders.set(key, event.client);
     // Its process has had its turn; those who are left stand in line anew.
+    // Else its wait was over, and it read that the work is done without a turn of its process.
+    const isServed = event.type === 'once' && event.at <= ask.at + ask.waitMs;
     const isOfHolder = holders.get(key) === event.client && place?.waiting.has(event.ask) === false;
-    if (place !== undefined && (event.type === 'once' || isOfHolder)) place.latest = event.at;
+    if (place !== undefined && (isServed || isOfHolder)) place.latest = event.at;
     place?.waiting.delete(event.ask);
-    if (place !== undefined && (event.type === 'granted' || event.type === 'once'))
+    if (place !== undefined && (event.type === 'granted' || isServed))
       place.earliest = Math.min(...place.waiting.values());
     if (place?.waiting.size === 0) {
       places.delete(`${event.client} ${key}`);
