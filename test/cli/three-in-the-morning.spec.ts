@@ -63,7 +63,10 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
     );
     expect(shown.stdout).toContain('it does not answer: it is frozen, cut off or dead');
     expect(shown.stdout).toContain('    in OrdersService.pay (order:<id>)\n');
-    expect(shown.stdout).toContain(`"ps -o stat= -p ${frozen.pid}" prints T for a stopped process`);
+    expect(shown.stdout).toContain(
+      `"ps -o stat=,lstart=,args= -p ${frozen.pid}" begins with T for a stopped process`,
+    );
+    expect(shown.stdout).toContain(`If it lives, "kill -9 ${frozen.pid}"`);
     expect(shown.stdout).toContain("Then: nestjs-holdfast release order:42 --reason '…'");
     expect(shown.stdout).toContain('Waiting: 5 callers in 2 processes');
     expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\), for /g)).toHaveLength(5);

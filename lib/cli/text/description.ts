@@ -58,8 +58,8 @@ function nextStep({ instance, isSilent }: HolderInfo, key: string): readonly str
   if (!isSilent || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];
   return [
-    `    next: on ${host}, "ps -o stat= -p ${pid}" prints T for a stopped process, and nothing for a dead one.`,
-    `    Kill it if it lives, because it may continue its work. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
+    `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
+    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
   ];
 }
 
