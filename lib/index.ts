@@ -72,6 +72,8 @@ export type {
   OnceProgress,
 } from './observe/lock-events.js';
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
+export type { Limiter, LimiterUsage } from './engine/limiter.js';
+export type { LimiterOptions } from './options/limiter-options.js';
 export { LockService } from './nest/lock.service.js';
 export type {
   AcquireOptions,

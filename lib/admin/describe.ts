@@ -6,6 +6,7 @@ import {
   isDetachedToken,
   isOwnerToken,
   makerIn,
+  placesOf,
   tailOf,
 } from '../store/owner-token.js';
 import type {
@@ -61,6 +62,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
       since: dateOf(sinceOf(first)),
     }),
     remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
+    ...(modeOf(first).startsWith('limit') && { inUse: inUse(holders) }),
   };
   return {
     key,
@@ -76,13 +78,13 @@ export function described(
   found: FoundKey,
   knowledge: Knowledge,
 ): Omit<LockDescription, 'silent' | 'audit'> {
-  const { key, holders, line, once, fencingToken } = found;
+  const { key, holders, line, once, fencingToken, limit } = found;
   const [first] = holders;
   return {
     key,
     state: first === undefined ? 'free' : 'held',
     ...(first && { mode: modeOf(first) }),
-    ...known({ fencingToken }),
+    ...known({ fencingToken, limit }),
     holders: holders.map((holder) => holderInfo(holder, knowledge)),
     line: waitersIn(line, knowledge),
     ...(once && {
@@ -122,6 +124,7 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     }),
     isForeign: !isOwnerToken(token),
     ...(isDetachedToken(token) && { isDetached: true }),
+    ...severalOf(token),
     remainingMs,
     ...(recorded && originOf(recorded)),
     isSilent: maker !== undefined && !answers.has(maker.id),
@@ -149,6 +152,7 @@ function waitersIn(
     }));
     return {
       position: index + 1,
+      ...severalOf(place.token),
       ...known({
         instance: instanceOf(found, wallMs),
         since: dateOf(place.sinceMs),
@@ -182,6 +186,15 @@ const waiterOf = (
 
 const instanceOf = (found: FoundInstance | undefined, wallMs: number): InstanceInfo | undefined =>
   found && infoOf(found, wallMs);
+
+/** The places of a token that takes several. */
+const severalOf = (token: string): { readonly places?: number } => {
+  const places = placesOf(token);
+  return places === 1 ? {} : { places };
+};
+
+const inUse = (holders: readonly FoundHolder[]): number =>
+  holders.reduce((sum, { token }) => sum + placesOf(token), 0);
 
 const modeOf = ({ token }: FoundHolder): LockMode => holdModeOf(token);
 

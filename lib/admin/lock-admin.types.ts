@@ -37,6 +37,8 @@ export interface HolderInfo extends CallOrigin {
   readonly isForeign: boolean;
   /** Nobody holds it at the moment: it was detached, and waits for whoever attaches it. */
   readonly isDetached?: boolean;
+  /** How many places it has of those that a limit counts; missing for one, and without a limit. */
+  readonly places?: number;
   /** Since when the key is held, by the clock of the store; missing where that is not known. */
   readonly since?: Date;
   /** Milliseconds until the lease ends if it is not renewed; `Infinity` without TTL. */
@@ -51,6 +53,8 @@ export interface WaiterInfo {
   /** 1 is next. Over several masters the order is not fixed. */
   readonly position: number;
   readonly instance?: InstanceInfo;
+  /** How many places it wants of those that a limit counts; missing for one, and without a limit. */
+  readonly places?: number;
   readonly since?: Date;
   /** All keys that it waits for, where it wants several. */
   readonly keys?: readonly string[];
@@ -77,6 +81,8 @@ export interface LockSummary {
   readonly mode?: LockMode;
   /** How many hold it. */
   readonly holders: number;
+  /** How many places they have together, where a limit counts them. */
+  readonly inUse?: number;
   /** The instance of the first holder. */
   readonly instance?: InstanceInfo;
   readonly since?: Date;
@@ -91,6 +97,8 @@ export interface LockDescription {
   readonly key: string;
   readonly state: 'held' | 'free';
   readonly mode?: LockMode;
+  /** The limit that `setLimit` has set. */
+  readonly limit?: number;
   /** The last fencing token that was given out. */
   readonly fencingToken?: number;
   readonly holders: readonly HolderInfo[];

@@ -1,4 +1,5 @@
 import { LockLostError } from '../errors.js';
+import { quoteKeys } from '../errors/quote-keys.js';
 import { CallSites } from '../lease/call-site.js';
 import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -88,6 +89,12 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
     warnings.warn(new LockLostError(event).detail);
+  });
+  events.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
+    warnings.warn(
+      `${quoteKeys(keys)} is asked for with limit ${String(limit)}, and is held by others with limit ${String(otherLimit)}. Each call goes by its ` +
+        'own limit. State the same one everywhere, or set one for all: locks.limiter(key, { limit }).setLimit(n).',
+    );
   });
   const { admin } = store;
   const machine = options.instance && surroundings.machine;

@@ -17,6 +17,7 @@ import { elapsedMs } from '../time/clock.js';
 import type { Parts } from './compose.js';
 import { renewForValidity, type LeastValidity } from './least-validity.js';
 import { isTraced, tracedCall } from './observing.js';
+import { inPlaces } from '../observe/contexts.js';
 
 /** Of all services of the process: what they wait for can close one circle. */
 const waitsFor = new WaitsFor();
@@ -43,6 +44,8 @@ export interface ScopeOrigin {
   readonly site?: CallSite | undefined;
   /** Ends the wait for the lock, in place of that of the options. */
   readonly signal?: AbortSignal | undefined;
+  /** The limit of the key may change while it is held. */
+  readonly isAdjustable?: boolean | undefined;
   /** What a nested call does when a sibling has its turn. */
   readonly whenBusy?: 'wait' | 'refuse';
 }
@@ -62,10 +65,9 @@ export class Granting {
   acquire(
     given: Keys,
     options: ResolvedAcquireOptions,
-    site: CallSite | undefined,
-    origin?: LockOrigin,
+    { site, origin, isAdjustable }: Pick<ScopeOrigin, 'site' | 'origin' | 'isAdjustable'>,
   ): Promise<HeldLock> {
-    const request = { keys: this.#canonical(given), ...options, site, origin };
+    const request = { keys: this.#canonical(given), ...options, site, origin, isAdjustable };
     const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
     const { forgotten } = this.#parts;
     // Sections end by themselves: only a lock by hand can be forgotten.
@@ -98,13 +100,14 @@ export class Granting {
       return lock;
     } catch (error) {
       const { keys, mode, origin, site } = request;
+      const subject = { keys, mode, ...inPlaces(request), ...origin };
       if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
         const { retryAfterMs } = error;
-        events.emit('refused', { keys, mode, ...origin, retryAfterMs, waitedMs: waitedMs() });
+        events.emit('refused', { ...subject, retryAfterMs, waitedMs: waitedMs() });
       }
       if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
         const { nodes } = error;
-        events.emit('unavailable', { keys, mode, ...origin, operation: 'acquire', nodes });
+        events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
       }
       throw present(withStackOf(error, site));
     }
@@ -145,7 +148,7 @@ export class Granting {
     observed: AcquireContext | undefined,
   ): Promise<Scope> {
     const { keys, resolved } = asked;
-    const { parent, site, origin } = from;
+    const { parent, site, origin, isAdjustable } = from;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
@@ -162,7 +165,7 @@ export class Granting {
       }
     }
     try {
-      const request = { keys, ...resolved, site, origin, observed };
+      const request = { keys, ...resolved, site, origin, observed, isAdjustable };
       const lock = await this.#take(request, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {

@@ -13,6 +13,7 @@ import { Leaders } from '../leader/leaders.js';
 import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
 import type { LockOrigin } from '../lease/grant.js';
+import { LIMITER, type LimiterOptions } from '../options/limiter-options.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
@@ -42,6 +43,7 @@ import type { Runtime } from '../time/runtime.js';
 import { attach } from './attach.js';
 import { compose, type Parts, type Surroundings } from './compose.js';
 import { findLeader } from './find-leader.js';
+import { Limiter } from './limiter.js';
 import { Granting, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { Shutdown } from './shutdown.js';
@@ -103,7 +105,7 @@ export class LockEngine {
     options?: AcquireOptions,
   ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
-    return this.#granting.acquire(keys, resolved, this.sites.here(1));
+    return this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
   }
 
   /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
@@ -114,7 +116,7 @@ export class LockEngine {
     const given = optionsOf('tryAcquire', options);
     const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
-      return await this.#granting.acquire(keys, resolved, this.sites.here(1));
+      return await this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -237,6 +239,20 @@ export class LockEngine {
     } catch (error) {
       throw this.present(error);
     }
+  }
+
+  /**
+   * A key with a limit that can be read, and changed while it is held: a semaphore. Its calls are those of this service with the `limit` given
+   * here, as long as no other one is set. Nothing is asked of the store before one of its methods is called.
+   *
+   * @throws LockConfigurationError for options that are wrong, and over several masters; LockKeyError for a key that must not be locked
+   */
+  limiter(key: string, options: LimiterOptions): Limiter {
+    refuseUnknown(LIMITER, options);
+    const { limit } = resolve(LIMITER.options, options);
+    const name = this.checked(() => checkKey(key));
+    this.assertFits({ limit });
+    return new Limiter(name, limit, { locks: this, store: this.#parts.store });
   }
 
   /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
@@ -404,10 +420,10 @@ export class LockEngine {
   acquireFrom(
     keys: string | readonly string[],
     options: RunOptions,
-    { origin, site }: Pick<ScopeOrigin, 'origin' | 'site'>,
+    from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
   ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
-    return this.#granting.acquire(keys, resolved, site, origin);
+    return this.#granting.acquire(keys, resolved, from);
   }
 
   /**

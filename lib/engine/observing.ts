@@ -6,7 +6,7 @@ import {
 } from '../errors.js';
 import type { LockOrigin } from '../lease/grant.js';
 import { ACQUIRE, HOLD } from '../observe/channels.js';
-import type { AcquireContext } from '../observe/contexts.js';
+import { inPlaces, type AcquireContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import { traced } from '../observe/traced.js';
 import type { ResolvedAcquireOptions } from '../options/acquire-options.js';
@@ -33,7 +33,14 @@ export function tracedCall<T>(
   const { service } = events;
   const context: AcquireContext = {
     ...(service !== undefined && { service }),
-    ...{ keys, mode: options.mode, ...origin, nested: false, hasWaited: false },
+    ...{
+      keys,
+      mode: options.mode,
+      ...inPlaces(options),
+      ...origin,
+      nested: false,
+      hasWaited: false,
+    },
   };
   const since = runtime.now();
   return traced(ACQUIRE, context, async () => {

@@ -43,6 +43,7 @@ export const LEAD_ELSEWHERE = {
   wait: ALWAYS,
   autoExtend: ALWAYS,
   mode: 'There is one leader.',
+  places: "There is one leader. For several, use run() with 'limit'.",
   limit: "There is one leader. For several, use run() with 'limit'.",
 };
 

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockStore, TransferOutcome } from '../store/lock-store.js';
-import { holdModeOf } from '../store/owner-token.js';
+import { holdModeOf, placesOf } from '../store/owner-token.js';
 import type { Runtime } from '../time/runtime.js';
 import { writeDetached } from './detached-lock.js';
 import type { Lease } from './lease.js';
@@ -18,10 +18,12 @@ export function toDetached(
   { ttlMs, place, runtime }: Departure,
 ): ReturnType<typeof writeDetached> {
   const { keys, token, fencingToken, tenure, isRenewed, options } = lease;
+  const places = placesOf(token);
   const minHoldMs = Math.ceil(lease.minHoldLeftMs);
   refuseBelowMinHold(ttlMs, minHoldMs);
   return writeDetached({
     ...{ place, keys, mode: holdModeOf(token), fencingToken, lastToken: tenure.lastToken },
+    ...(places > 1 && { places }),
     ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release: options.release },
     ...{ keptForMs: ttlMs, untilMs: Math.ceil(runtime.now().wallMs + ttlMs) },
     nonce: runtime.uuid(),

@@ -8,6 +8,8 @@ export interface DetachedLock extends LeaseReference {
   /** Where the locks of its service are kept, as far as another service can compare that. */
   readonly place: string;
   readonly mode: HoldMode;
+  /** Of those that a limit counts. Missing for one: versions before places can read such a text. */
+  readonly places?: number;
   readonly fencingToken: number;
   /** The last fencing token that is reserved with the lease. */
   readonly lastToken: number;
@@ -37,7 +39,8 @@ const MARK = 'holdfast-lock-1';
 export function writeDetached(facts: Facts): { readonly text: string; readonly token: string } {
   const content = Buffer.from(JSON.stringify(facts)).toString('base64url');
   const digest = digestOf(content);
-  return { text: `${MARK}.${content}.${digest}`, token: detachedToken(digest, facts.mode) };
+  const token = detachedToken(digest, facts.mode, facts.places);
+  return { text: `${MARK}.${content}.${digest}`, token };
 }
 
 /** @throws LockKeyError for a text that `detach` did not return, or that is no longer as it was */
@@ -52,7 +55,7 @@ export function readDetached(text: unknown): DetachedLock {
   const facts = factsIn(content);
   // Only who makes up a digest of his own gets here.
   if (!isWhole(facts)) throw refused('what it says is not what lock.detach() writes');
-  return { ...facts, token: detachedToken(digest, facts.mode) };
+  return { ...facts, token: detachedToken(digest, facts.mode, facts.places) };
 }
 
 const digestOf = (content: string): string =>
@@ -70,7 +73,7 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 
 const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
   const facts = Object(given) as Readonly<Record<keyof Facts, unknown>>;
-  const { keys, place, mode, autoExtend, release } = facts;
+  const { keys, place, mode, places = 1, autoExtend, release } = facts;
   const counts = ['fencingToken', 'lastToken', 'ttlMs', 'minHoldMs', 'keptForMs'] as const;
   return (
     Array.isArray(keys) &&
@@ -78,6 +81,8 @@ const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
     typeof place === 'string' &&
     typeof mode === 'string' &&
     /^(exclusive|shared|limit:[1-9]\d*)$/.test(mode) &&
+    isCount(places) &&
+    Number(places) > 0 &&
     typeof autoExtend === 'boolean' &&
     (release === 'when-done' || release === 'on-expiry') &&
     counts.every((name) => isCount(facts[name])) &&

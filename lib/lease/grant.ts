@@ -31,6 +31,8 @@ export interface LeaseOptions extends HoldingOptions {
   readonly origin?: LockOrigin | undefined;
   /** Where it was asked for, if that is known. */
   readonly site?: CallSite | undefined;
+  /** Its limit may change while it is held: the store is asked who is next. */
+  readonly isAdjustable?: boolean | undefined;
 }
 
 /** Whether the keys may be given to somebody else as soon as the holder is done with them. */

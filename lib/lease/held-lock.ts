@@ -1,4 +1,4 @@
-import { holdModeOf, type HoldMode } from '../store/owner-token.js';
+import { holdModeOf, placesOf, type HoldMode } from '../store/owner-token.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import { LockConfigurationError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
@@ -72,6 +72,10 @@ export class HeldLock implements LockHandle, DetachableLock {
 
   get mode(): HoldMode {
     return holdModeOf(this.#lease.token);
+  }
+
+  get places(): number {
+    return placesOf(this.#lease.token);
   }
 
   get isReleased(): boolean {

@@ -4,12 +4,12 @@ import {
   type LockLossReason,
   type LockLostReason,
 } from '../errors.js';
-import type { HoldContext, LockSubject } from '../observe/contexts.js';
+import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
 import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
-import { holdModeOf } from '../store/owner-token.js';
+import { holdModeOf, placesOf } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
@@ -130,7 +130,8 @@ export class Lease implements LeaseReference {
   /** For events and traces: built when somebody hears them. */
   get subject(): LockSubject & { readonly fencingToken: number } {
     const { keys, token, fencingToken } = this;
-    return { keys, mode: holdModeOf(token), ...this.options.origin, fencingToken };
+    const terms = { mode: holdModeOf(token), ...inPlaces({ places: placesOf(token) }) };
+    return { keys, ...terms, ...this.options.origin, fencingToken };
   }
 
   /** The next turn: a lock of its own, with what is left of the validity. */

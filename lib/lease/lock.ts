@@ -88,6 +88,8 @@ export interface LockHandle extends Lock {
   readonly isReleased: boolean;
   /** How it is held. */
   readonly mode: HoldMode;
+  /** How many places it has of those that a limit counts; 1 without one. */
+  readonly places: number;
   /** What is published of it while somebody subscribes to that; the same of a nested lock. */
   readonly hold: HoldContext | undefined;
   /** Its caller has it from now on, as far as those are concerned who trace that. */

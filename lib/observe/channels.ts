@@ -60,5 +60,6 @@ export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
   detached: channel(channelNameOf('detached')),
   attached: channel(channelNameOf('attached')),
   handedOn: channel(channelNameOf('handedOn')),
+  limitsDiffer: channel(channelNameOf('limitsDiffer')),
   once: channel(channelNameOf('once')),
 };

@@ -7,11 +7,17 @@ export interface LockSubject {
   /** Without `keyPrefix`. */
   readonly keys: readonly string[];
   readonly mode: 'exclusive' | 'shared' | `limit:${number}`;
+  /** How many of the places that a limit counts; missing for one place, and without a limit. */
+  readonly places?: number | undefined;
   /** The key templates of the decorated method, joined by `, `; missing for a lock by hand and for a key function. */
   readonly template?: string | undefined;
   /** `OrdersService.pay`; missing for a lock by hand. */
   readonly method?: string | undefined;
 }
+
+/** Events and traces have the places of those who take several. */
+export const inPlaces = ({ places }: { readonly places: number }): Pick<LockSubject, 'places'> =>
+  places === 1 ? {} : { places };
 
 /** The message of `holdfast:acquire`. What is not `readonly` is set when it is known, at the end at the latest. */
 export interface AcquireContext extends LockSubject {

@@ -55,6 +55,11 @@ export interface LockEvents {
     /** Of the lock that was released. */
     readonly previousToken: number;
   };
+  /**
+   * Others hold the key by another limit than this call states, and none was set by `setLimit`. Told once for each difference, by the process
+   * that finds it, which also logs a warning.
+   */
+  readonly limitsDiffer: LockSubject & { readonly limit: number; readonly otherLimit: number };
   /** An attempt at work that is to be done once began or ended. */
   readonly once: LockSubject & OnceProgress;
 }
@@ -95,6 +100,7 @@ export class LockEventHub {
     detached: new Set(),
     attached: new Set(),
     handedOn: new Set(),
+    limitsDiffer: new Set(),
     once: new Set(),
   };
 

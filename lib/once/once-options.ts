@@ -79,6 +79,7 @@ export const ONCE_ELSEWHERE: Elsewhere = {
   ...OTHER_WORDS,
   mode: OF_ITS_LOCK,
   limit: OF_ITS_LOCK,
+  places: OF_ITS_LOCK,
   minHold: OF_ITS_LOCK,
   release: OF_ITS_LOCK,
 };

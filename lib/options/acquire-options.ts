@@ -41,8 +41,8 @@ export const HOLD = {
   /**
    * So many may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`, and not over several masters.
    *
-   * The place of one that died comes back. All have to name the same number; who names another one, or wants the keys alone, waits until
-   * they are done.
+   * The place of one that died comes back. All should name the same number: each call is compared with its own, unless `setLimit` of a
+   * limiter has set one for all.
    */
   limit: optional(count()),
   /**
@@ -71,6 +71,18 @@ export const HOLD = {
   minValidity: withDefault(duration(), 0),
 };
 
+/** Of those that a limit counts. */
+const PLACES = {
+  /**
+   * How many of the places that `limit` counts this call takes: all of them or none, under one lease and one fencing token. A whole number
+   * from 1 to `limit`, and only with `limit`. A call that waits for several keeps its turn in the line: calls that want fewer do not
+   * overtake it.
+   *
+   * @defaultValue 1
+   */
+  places: optional(count()),
+};
+
 /** Of work under a lock. */
 export const NESTING = {
   /**
@@ -92,6 +104,7 @@ const ACQUIRE = {
   /** Ends the wait when it aborts, and with its reason. A lock that was granted is not affected. */
   signal: optional(abortSignal),
   ...HOLD,
+  ...PLACES,
 };
 const RUN = { ...ACQUIRE, ...NESTING };
 
@@ -154,6 +167,8 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly signal: AbortSignal | undefined;
   readonly reentrant: boolean;
   readonly mode: HoldMode;
+  /** Of those that a limit counts; 1 without one. */
+  readonly places: number;
   /** A lock with less validity left is renewed before it is handed out. */
   readonly minValidityMs: number;
 }
@@ -195,6 +210,7 @@ function checkedAcquireOptions(
   const { autoExtend = defaults.autoExtend, minHoldMs, release, reentrant, signal } = resolved;
   const { minValidityMs } = resolved;
   const mode = holdModeFrom(resolved);
+  const places = placesFrom(resolved);
   refuseLimitOnQuorum(mode, defaults);
   refuseLongMinHold(minHoldMs, ttlMs);
   refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
@@ -208,6 +224,7 @@ function checkedAcquireOptions(
     reentrant,
     signal,
     mode,
+    places,
     minValidityMs,
   };
 }
@@ -221,12 +238,31 @@ export function holdModeFrom({ mode, limit }: Pick<AcquireOptions, 'mode' | 'lim
   );
 }
 
+/** @throws LockConfigurationError for places that no limit counts, and for more than there are */
+export function placesFrom({ limit, places }: Pick<AcquireOptions, 'limit' | 'places'>): number {
+  if (places === undefined) return 1;
+  if (limit === undefined) throw placesWithoutLimit(String(places));
+  if (places > limit)
+    throw new LockConfigurationError(
+      `Option "places", ${String(places)}, is more than "limit", ${String(limit)}: nobody could ever have so many. Give fewer "places", or a ` +
+        'larger "limit".',
+    );
+  return places;
+}
+
+export const placesWithoutLimit = (given: string): LockConfigurationError =>
+  new LockConfigurationError(
+    `Option "places", ${given}, goes only with "limit", which says how many places there are. Write { limit: 10, places: 3 }.`,
+  );
+
 /** Three who ask for a place each could get two of three masters each, and none of them a majority that excludes the others. */
 function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): void {
   if (!mode.startsWith('limit') || location.kind !== 'redis' || location.redis.length === 1) return;
   throw new LockConfigurationError(
     `Option "limit" works on one Redis, and option "redis" lists ${String(location.redis.length)}. Of three masters any two are a ` +
-      "majority, so three callers could each get two of them where two are allowed. Use one Redis for it, or mode: 'shared'.",
+      'majority, so three callers could each get two of them where two are allowed. Register a second lock service on one Redis for limited ' +
+      "keys: LockModule.forRoot({ name: 'limits', redis: 'redis://…' }), and name it by the option \"instance\" of @WithLock or by " +
+      "@InjectLockService('limits').",
   );
 }
 

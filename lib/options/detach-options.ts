@@ -52,6 +52,7 @@ export const TRAVELS = {
       release: 'It is that of the lock before it was detached.',
       mode: 'It is that of the lock before it was detached.',
       limit: 'It is that of the lock before it was detached.',
+      places: 'They are those of the lock before it was detached.',
     },
   },
 } satisfies Record<string, Kind>;

@@ -41,9 +41,9 @@ export class Attaching {
   /** @throws LockNotAttachedError, LockStoreUnavailableError, LockServiceClosedError */
   async attach(detached: DetachedLock, request: AttachRequest): Promise<Lease> {
     const { store, keeper, scheduler, clockDrift, requests, isOpen } = this.#deps;
-    const { keys, mode, fencingToken, lastToken } = detached;
+    const { keys, mode, places = 1, fencingToken, lastToken } = detached;
     const { ttlMs } = request;
-    const token = requests.newToken(mode);
+    const token = requests.newToken({ mode, places });
     const sentAt = scheduler.runtime.now();
     const outcome = await transferOf(store)({
       ...{ keys, token: detached.token, to: token, ttlMs, lastToken },

@@ -2,7 +2,7 @@ import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LeaseOptions } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
-import type { AcquireContext } from '../observe/contexts.js';
+import { inPlaces, type AcquireContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -16,6 +16,8 @@ export interface LockRequest extends LeaseOptions {
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly mode: HoldMode;
+  /** Of those that a limit counts; 1 without one. */
+  readonly places: number;
   /** What is published of the call while somebody subscribes to that. */
   readonly observed?: AcquireContext | undefined;
 }
@@ -108,10 +110,10 @@ export class Caller {
   }
 
   #reportWait(because: 'held' | 'unavailable'): void {
-    const { keys, mode, origin, observed } = this.request;
+    const { keys, mode, places, origin, observed } = this.request;
     if (observed !== undefined) observed.hasWaited = true;
     if (this.#events.isHeard('waiting'))
-      this.#events.emit('waiting', { keys, mode, ...origin, because });
+      this.#events.emit('waiting', { keys, mode, ...inPlaces({ places }), ...origin, because });
   }
 
   /** The wait is over. */

@@ -26,6 +26,8 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
     request.mode !== 'shared' &&
     holdModeOf(lease.token) === request.mode &&
+    lease.options.isAdjustable !== true &&
+    request.isAdjustable !== true &&
     (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
     // Who asks for another lease gets it from the store.

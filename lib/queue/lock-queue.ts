@@ -11,13 +11,14 @@ import type { Successors } from '../lease/successors.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Handoff } from '../options/resolve-options.js';
 import type { Held, LineCall, LockStore, Unavailable } from '../store/lock-store.js';
-import { holdModeOf, type HoldMode } from '../store/owner-token.js';
+import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { Attaching, type AttachRequest } from './attaching.js';
 import { Caller, type LockRequest } from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
+import { LimitDifferences } from './limit-differences.js';
 import { LockRequests } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
@@ -59,7 +60,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     this.#deps = dependencies;
     const { store, scheduler, clockDrift, handoff, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
-    this.#requests = new LockRequests({ store, keeper, scheduler, clockDrift });
+    const differences = new LimitDifferences(dependencies.events);
+    this.#requests = new LockRequests({ store, keeper, scheduler, clockDrift, differences });
     this.#attaching = new Attaching({
       ...{ store, keeper, scheduler, clockDrift, requests: this.#requests },
       isOpen: () => this.#state !== 'closed',
@@ -122,7 +124,12 @@ export class LockQueue implements Successors, ReleaseHandler {
    */
   passOn(lease: Lease, now: Instant): boolean {
     if (this.#state !== 'open') return false;
-    const line = this.#lines.get(nameOf(lease.keys, holdModeOf(lease.token)));
+    const { keys, token } = lease;
+    const terms = { mode: holdModeOf(token), places: placesOf(token) };
+    const line = this.#lines.get(nameOf(keys, terms));
+    // Those who want another number of places came before some of that line, and the store knows who is next.
+    if (terms.mode.startsWith('limit') && keys.some((key) => this.#wantedOtherwise(key, line)))
+      return false;
     return line?.passOn(lease, now) ?? false;
   }
 
@@ -199,7 +206,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     const caller = new Caller(request, { scheduler, events, contention }, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
-    const name = nameOf(request.keys, request.mode);
+    const name = nameOf(request.keys, request);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, request.keys, caller);
@@ -235,6 +242,12 @@ export class LockQueue implements Successors, ReleaseHandler {
     return { heldMs, place: lease.options.site?.place, isAround: isHeldAround(key) };
   }
 
+  /** Whether callers of another line want a key. */
+  #wantedOtherwise(key: string, line: WaitingLine | undefined): boolean {
+    for (const other of this.#linesByKey.get(key) ?? []) if (other !== line) return true;
+    return false;
+  }
+
   #open(name: string, keys: readonly string[], first: Caller): void {
     const line = new WaitingLine(name, keys, this.#forLines);
     this.#lines.set(name, line);
@@ -257,7 +270,8 @@ export class LockQueue implements Successors, ReleaseHandler {
 }
 
 /** What the line of those who want the same is called. */
-function nameOf(keys: readonly string[], mode: HoldMode): string {
+function nameOf(keys: readonly string[], { mode, places }: Required<HoldTerms>): string {
   const name = keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
-  return mode === 'exclusive' ? name : `${name}\0\0${mode}`;
+  if (mode === 'exclusive') return name;
+  return places === 1 ? `${name}\0\0${mode}` : `${name}\0\0${mode}\0${String(places)}`;
 }

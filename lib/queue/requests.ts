@@ -9,11 +9,12 @@ import type {
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
-import { isOwnToken, newMaker, newOwnerToken, type HoldMode } from '../store/owner-token.js';
+import { isOwnToken, newMaker, newOwnerToken, type HoldTerms } from '../store/owner-token.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { LockRequest } from './caller.js';
+import type { LimitDifferences } from './limit-differences.js';
 
 export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
@@ -29,6 +30,7 @@ interface Dependencies {
   readonly keeper: LeaseKeeper;
   readonly scheduler: Scheduler;
   readonly clockDrift: number;
+  readonly differences: LimitDifferences;
 }
 
 /** Asks the store for locks. Nothing of a request stays behind unless it is granted, or stands in line. */
@@ -49,8 +51,8 @@ export class LockRequests {
     return this.#maker;
   }
 
-  newToken(mode: HoldMode): string {
-    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode });
+  newToken({ mode, places }: Required<HoldTerms>): string {
+    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode, places });
   }
 
   /** Whether a token was made here. */
@@ -59,11 +61,12 @@ export class LockRequests {
   }
 
   async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
-    const { store, keeper, scheduler, clockDrift } = this.#deps;
-    const { token = this.newToken(request.mode), line, joins, claimed, isSplit } = how;
+    const { store, keeper, scheduler, clockDrift, differences } = this.#deps;
+    const { token = this.newToken(request), line, joins, claimed, isSplit } = how;
     const { keys, ttlMs } = request;
     const sentAt = scheduler.runtime.now();
     const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, isSplit });
+    if (outcome.status !== 'unavailable') differences.found(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);

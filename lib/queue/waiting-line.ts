@@ -156,7 +156,7 @@ export class WaitingLine {
     const hearing = this.#deps.releases.isOpen;
     // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request.mode);
+    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     const claimed = this.#claimed;
     this.#claimed = undefined;
     const outcome = await this.#deps.requests.attempt(request, {

@@ -75,6 +75,7 @@ function attachCause(error: Error, cause: unknown): void {
 interface NestedOptions {
   readonly reentrant: boolean;
   readonly mode: HoldMode;
+  readonly places: number;
   readonly signal: AbortSignal | undefined;
   /** What is published of the call while somebody subscribes to that. */
   readonly observed?: AcquireContext | undefined;
@@ -112,6 +113,13 @@ export async function enterNested(
         const problem =
           `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others. Waiting for them ` +
           'could last indefinitely: one of them may do the same. Take it as it is needed in the outer call.';
+        throw new LockReentrancyError({ keys, problem });
+      }
+      const { places } = section.lock;
+      if (held !== 'exclusive' && options.places > places) {
+        const problem =
+          `${quoteKeys(keys)} is asked for with ${String(options.places)} places inside a section that holds ${String(places)} of them: waiting for ` +
+          'more would never end, for others may do the same. Take as many as are needed in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);

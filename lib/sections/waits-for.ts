@@ -1,5 +1,5 @@
 import { LockDeadlockError } from '../errors.js';
-import type { HoldMode } from '../store/owner-token.js';
+import { isAlike, type HoldMode } from '../store/owner-token.js';
 import type { Section } from './section.js';
 
 /** A call inside sections that waits for keys. */
@@ -80,8 +80,4 @@ function keysTo(last: Step): readonly string[] {
 
 /** Whether one who waits holds a key so that another one cannot have it. */
 const blocks = ({ sections }: Wait, { owner, mode }: Wait, key: string): boolean =>
-  sections.some(
-    (section) =>
-      section.holds(owner, key) &&
-      (section.lock.mode === 'exclusive' || section.lock.mode !== mode),
-  );
+  sections.some((section) => section.holds(owner, key) && !isAlike(section.lock.mode, mode));

@@ -65,6 +65,8 @@ export interface FoundKey {
   /** The first 100. */
   readonly line: readonly FoundPlace[];
   readonly once?: FoundOnce | undefined;
+  /** The limit that was set for those who hold it by a limit. */
+  readonly limit?: number | undefined;
 }
 
 /**

@@ -35,6 +35,7 @@ import {
   guard,
   INSPECT,
   RELEASE,
+  SET_LIMIT,
   textOf,
   isClaim,
   TRANSFER,
@@ -108,6 +109,12 @@ export class GuardedStore implements LockStore {
     const store = this.#store;
     if (store.write === undefined) return undefined;
     return (request) => guard(WRITE, () => store.write?.(request));
+  }
+
+  get setLimit(): NonNullable<LockStore['setLimit']> | undefined {
+    const store = this.#store;
+    if (store.setLimit === undefined) return undefined;
+    return (key, limit) => guard(SET_LIMIT, () => store.setLimit?.(key, limit));
   }
 
   inspect(key: string): Promise<InspectOutcome> {

@@ -76,6 +76,8 @@ export interface Held {
    * token, and with other tokens after that.
    */
   readonly ticket?: number | undefined;
+  /** The limit that others state who hold the key, where it is another one than the caller's and none was set. */
+  readonly otherLimit?: number | undefined;
   /** The token that holds it, where that is known: to tell our own holders from others, and never to be told to anybody. */
   readonly holder?: string | undefined;
 }
@@ -85,6 +87,8 @@ export interface Granted {
   readonly fencingToken: number;
   /** How many fencing tokens from that one on belong to this lease, for turns that callers take under it. Default 1. */
   readonly turns?: number | undefined;
+  /** As in `Held`. */
+  readonly otherLimit?: number | undefined;
   /** Whether others stand in line for one of the keys. Default: nobody knows. */
   readonly othersWait?: boolean | undefined;
 }
@@ -98,6 +102,9 @@ export type ExtendOutcome =
 
 export type ReleaseOutcome =
   { readonly status: 'released' } | { readonly status: 'not-held' } | Unavailable;
+
+/** What has become of a limit that was to be set. */
+export type SetLimitOutcome = { readonly status: 'set' } | Unavailable;
 
 /** A lease that is to go on under another owner token. */
 export interface TransferRequest extends LeaseRequest {
@@ -233,6 +240,11 @@ export interface LockStore {
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
   /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
   write?(request: WriteRequest): Promise<WriteOutcome>;
+  /**
+   * Sets the limit of a key, which counts for all who hold it by a limit, whatever limit their tokens state. Those in line who fit from now on
+   * are let in; nobody loses a place. `undefined`: each goes by its own limit again. Without it a limiter cannot `setLimit`.
+   */
+  setLimit?(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
   /** Ends whoever's lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;

@@ -5,6 +5,7 @@ import type {
   InspectOutcome,
   LineClaim,
   ReleaseOutcome,
+  SetLimitOutcome,
   TransferOutcome,
   Unavailable,
   WriteOutcome,
@@ -37,15 +38,27 @@ const UNAVAILABLE: Shapes<Unavailable> = {
 
 export const ACQUIRE: Shapes<AcquireOutcome> = {
   ...UNAVAILABLE,
-  granted: ({ fencingToken, turns = 1, othersWait = false }) =>
-    isFencingToken(fencingToken) && isFencingToken(turns) && typeof othersWait === 'boolean',
-  held: ({ key, remainingMs, checkAgainMs, contended = true, ticket = 0, holder = '' }) =>
+  granted: ({ fencingToken, turns = 1, othersWait = false, otherLimit = 1 }) =>
+    isFencingToken(fencingToken) &&
+    isFencingToken(turns) &&
+    typeof othersWait === 'boolean' &&
+    isFencingToken(otherLimit),
+  held: ({
+    key,
+    remainingMs,
+    checkAgainMs,
+    contended = true,
+    ticket = 0,
+    holder = '',
+    otherLimit = 1,
+  }) =>
     isText(key) &&
     isText(holder) &&
     isDuration(remainingMs) &&
     isDuration(checkAgainMs) &&
     contended === true &&
-    isDuration(ticket),
+    isDuration(ticket) &&
+    isFencingToken(otherLimit),
 };
 
 /** Of a key that was given to somebody in line: whether a caller may begin with it. */
@@ -79,6 +92,8 @@ export const WRITE: Shapes<WriteOutcome> = {
   lost: EXTEND.lost,
   refused: ({ problem }) => isText(problem),
 };
+
+export const SET_LIMIT: Shapes<SetLimitOutcome> = { ...UNAVAILABLE, set: anything };
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 

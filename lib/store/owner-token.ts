@@ -5,7 +5,7 @@ export const MARK = 'holdfast:';
 
 /**
  * How a lock is held: by one alone, or together with others: by any number (`shared`), or by no more than so many (`limit:5`). Nobody
- * holds a key in one mode while somebody holds it in another.
+ * holds a key in one mode while somebody holds it in another; limits are one mode, whatever their numbers.
  */
 export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
 
@@ -13,18 +13,27 @@ export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
 export const newMaker = (runtime: Runtime): string =>
   `${Buffer.from(runtime.uuid().slice(-12), 'hex').toString('base64url')}.`;
 
-interface TokenFacts {
-  readonly maker?: string;
+/** How a token holds, as it says at its end. */
+export interface HoldTerms {
   readonly mode?: HoldMode;
+  /** Of those that a limit counts. Default 1. */
+  readonly places?: number;
+}
+
+interface TokenFacts extends HoldTerms {
+  readonly maker?: string;
 }
 
 /** 122 random bits: nobody can guess it, so nobody else can extend or release. Says how it holds. */
 export function newOwnerToken(
   runtime: Runtime,
-  { maker = '', mode = 'exclusive' }: TokenFacts = {},
+  { maker = '', mode = 'exclusive', places = 1 }: TokenFacts = {},
 ): string {
-  return withMode(MARK + maker + runtime.uuid(), mode);
+  return withMode(MARK + maker + runtime.uuid() + inPlaces(places), mode);
 }
+
+/** Before the mode, which is the same for all who hold a key together, however many places each of them takes. */
+const inPlaces = (places: number): string => (places === 1 ? '' : `*${String(places)}`);
 
 const withMode = (token: string, mode: HoldMode): string =>
   mode === 'exclusive' ? token : `${token}:${mode}`;
@@ -33,8 +42,8 @@ const withMode = (token: string, mode: HoldMode): string =>
 const DETACHED = `${MARK}detached.`;
 
 /** Of a lease that nobody has at the moment. Whoever attaches it proves with a text of this digest that it is to be theirs. */
-export const detachedToken = (digest: string, mode: HoldMode): string =>
-  withMode(DETACHED + digest, mode);
+export const detachedToken = (digest: string, mode: HoldMode, places = 1): string =>
+  withMode(DETACHED + digest + inPlaces(places), mode);
 
 export const isDetachedToken = (token: string): boolean => token.startsWith(DETACHED);
 
@@ -43,6 +52,19 @@ export function holdModeOf(token: string): HoldMode {
   const colon = token.indexOf(':', MARK.length);
   return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
 }
+
+/** How many places a token takes of those that a limit counts. `places_of` says the same in Lua. */
+export const placesOf = (token: string): number =>
+  Number(/^holdfast:[^:*]+\*([1-9]\d*):/.exec(token)?.[1] ?? 1);
+
+/** The limit that a mode states, if it is one. */
+export const limitIn = (mode: HoldMode): number | undefined =>
+  mode === 'exclusive' || mode === 'shared' ? undefined : Number(mode.slice('limit:'.length));
+
+/** Whether those who hold a key in these modes may hold it together: all limits are one way to do so. */
+export const isAlike = (mode: HoldMode, other: HoldMode): boolean =>
+  mode !== 'exclusive' &&
+  (mode === other || (limitIn(mode) !== undefined && limitIn(other) !== undefined));
 
 /** So many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock. */
 export const RESERVED_TOKENS = 1_024;
@@ -65,4 +87,4 @@ export const makerIn = (token: string): string | undefined =>
 
 /** What is told of a token: enough to tell it from others, and nothing that could be used. */
 export const tailOf = (token: string): string =>
-  /^holdfast:([^:]*)/.exec(token)?.[1]?.slice(-8) ?? '';
+  /^holdfast:([^:*]*)/.exec(token)?.[1]?.slice(-8) ?? '';

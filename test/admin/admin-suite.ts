@@ -147,6 +147,11 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         locks.push(await one.acquire(limited, { limit: 2 }));
         const place = await admin.describe(limited);
         expect(place).toMatchObject({ mode: 'limit:2', holders: [{ isForeign: false }] });
+        await locks.pop()?.release();
+        locks.push(await one.acquire(limited, { limit: 4, places: 3 }));
+        expect(await admin.describe(limited)).toMatchObject({ holders: [{ places: 3 }] });
+        for await (const row of admin.list({ prefix: limited }))
+          expect(row).toMatchObject({ mode: 'limit:4', holders: 1, inUse: 3 });
       }
       await Promise.all(locks.map((lock) => lock.release()));
     });

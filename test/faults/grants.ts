@@ -8,6 +8,10 @@ export interface Grant {
   readonly keys: readonly string[];
   /** 'exclusive', 'shared' or 'limit:<n>'. */
   readonly mode: string;
+  /** Of those that a limit counts. */
+  readonly places: number;
+  /** The largest limit that may have been in force when it was granted. Default: that of its mode. */
+  readonly mostPlaces?: number;
   readonly fencingToken: number;
   /** By how much the token was ahead of the clock. */
   readonly aheadMs: number;
@@ -46,6 +50,7 @@ export function grantsOf(
       grants.set(name, {
         ...{ name, client, keys, fencingToken, aheadMs },
         mode: ask?.mode ?? 'exclusive',
+        places: ask?.places ?? 1,
         minHoldMs: ask?.minHoldMs ?? 0,
         askedAt: ask?.at ?? at,
         grantedAt: at,

@@ -20,6 +20,8 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       readonly waitMs: number;
       /** Default: 'exclusive'. */
       readonly mode?: string;
+      /** Of those that a limit counts. Default 1. */
+      readonly places?: number;
       readonly minHoldMs?: number;
     }
   | {

@@ -41,12 +41,20 @@ export function overlaps(
 /** Those among the holders who should have kept this one out. */
 function excludedBy(grant: Grant, holding: readonly Grant[]): readonly Grant[] {
   const fellows = holding.filter((other) => !exclude(grant, other));
-  const limit = Number(/^limit:(\d+)$/.exec(grant.mode)?.[1] ?? Infinity);
-  return fellows.length >= limit ? holding : holding.filter((other) => exclude(grant, other));
+  // Whoever came last of them was let in by the limit that was in force then.
+  const limit = Math.max(...[grant, ...fellows].map(limitOf));
+  const inUse = fellows.reduce((sum, { places }) => sum + places, 0);
+  return inUse + grant.places > limit ? holding : holding.filter((other) => exclude(grant, other));
 }
 
+const limitOf = ({ mode, mostPlaces }: Grant): number =>
+  mostPlaces ?? Number(/^limit:(\d+)$/.exec(mode)?.[1] ?? Infinity);
+
+const isLimited = ({ mode }: Grant): boolean => mode.startsWith('limit:');
+
+/** All limits are one mode. */
 const exclude = (one: Grant, other: Grant): boolean =>
-  one.mode === 'exclusive' || one.mode !== other.mode;
+  one.mode === 'exclusive' || (one.mode !== other.mode && !(isLimited(one) && isLimited(other)));
 
 /** One of them may have been granted it before it was forgotten, and may believe to hold it for as long as that took. */
 function isForgiven(

@@ -1,7 +1,16 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Injectable, type Provider, type Type } from '@nestjs/common';
 import {
+  Controller,
+  Get,
+  Injectable,
+  Param,
+  ParseIntPipe,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import {
+  defineLock,
   LockConfigurationError,
   LockModule,
   LockService,
@@ -9,6 +18,7 @@ import {
   type AcquireOptions,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { closeHttpApps, startHttpApp } from '../nest/http-app.js';
 import { deferred } from '../support/eventually.js';
 import { closeApps, startApp, type StartedApp } from './start-app.js';
 
@@ -16,6 +26,7 @@ const services: LockService[] = [];
 
 afterEach(async () => {
   await closeApps();
+  await closeHttpApps();
   await Promise.all(services.splice(0).map((service) => service.shutdown(0)));
 });
 
@@ -99,6 +110,118 @@ describe('the options mode and limit', () => {
     jobs.gate.resolve();
     expect(await Promise.all(calls)).toEqual(['read', 'read', 'worked', 'worked', undefined]);
     expect(await jobs.write()).toBe('written');
+  });
+});
+
+describe('the option places', () => {
+  it.each<[string, object, string]>([
+    [
+      'more than there are',
+      { limit: 2, places: 3 },
+      'Option "places", 3, is more than "limit", 2: nobody could ever have so many. Give fewer "places", or a larger "limit".',
+    ],
+    [
+      'those of no limit',
+      { places: 1 },
+      'Option "places", 1, goes only with "limit", which says how many places there are. Write { limit: 10, places: 3 }.',
+    ],
+  ])(
+    'refuses %s, at the call, of a definition and of a decorated method',
+    async (_, options, message) => {
+      const locks = serviceOf({ store: 'memory' });
+      const refusal = new LockConfigurationError(message);
+      await expect(locks.acquire('key', options)).rejects.toThrow(refusal);
+      await expect(locks.tryRun('key', options, () => 'ran')).rejects.toThrow(refusal);
+      expect(() => defineLock('key', options)).toThrow(`defineLock("key"): ${message}`);
+      const decorating = (): unknown => {
+        class Jobs {
+          @WithLock('key', options)
+          async work(): Promise<void> {}
+        }
+        return Jobs;
+      };
+      expect(decorating).toThrow(new LockConfigurationError(`@WithLock on Jobs.work: ${message}`));
+    },
+  );
+
+  it('is no fraction, and no function without a limit', () => {
+    const decorating = (places: unknown, limit?: number) => () => {
+      class Jobs {
+        @WithLock('key', { places, ...(limit !== undefined && { limit }) } as { limit: number })
+        async work(): Promise<void> {}
+      }
+      return Jobs;
+    };
+    expect(decorating(1.5, 3)).toThrow(
+      'Option "places" must be a whole number from 1, or a function of the arguments, received 1.5.',
+    );
+    expect(decorating(() => 1)).toThrow('Option "places", a function, goes only with "limit"');
+  });
+
+  it('of a decorated method may come from its arguments, and from its object', async () => {
+    interface Order {
+      readonly weight: number;
+    }
+    @Injectable()
+    class Exports {
+      readonly gate = deferred();
+      readonly heavy = 3;
+
+      @WithLock('exports', { limit: 4, places: (order: Order) => order.weight, onLocked: 'skip' })
+      async send(_order: Order): Promise<string | undefined> {
+        await this.gate.promise;
+        return 'sent';
+      }
+
+      @WithLock('exports', {
+        limit: 4,
+        places(this: Exports) {
+          return this.heavy;
+        },
+        onLocked: 'skip',
+      })
+      async sendAll(): Promise<string | undefined> {
+        return 'sent';
+      }
+    }
+    const { app } = await start({ store: 'memory' }, [Exports]);
+    const exports = app.get(Exports);
+    const [three, two, one] = [{ weight: 3 }, { weight: 2 }, { weight: 1 }].map((order) =>
+      exports.send(order),
+    );
+    expect(await two).toBeUndefined();
+    expect(await exports.sendAll()).toBeUndefined();
+    expect(await exports.send({ weight: 1 })).toBeUndefined();
+    exports.gate.resolve();
+    expect(await Promise.all([three, one])).toEqual(['sent', 'sent']);
+    expect(await exports.sendAll()).toBe('sent');
+    await expect(exports.send({ weight: 5 })).rejects.toThrow(
+      /^@WithLock on Exports\.send: Option "places", 5, is more than "limit", 4/,
+    );
+    await expect(exports.send({ weight: 0.5 })).rejects.toThrow(
+      '@WithLock on Exports.send: Option "places" must be a whole number from 1, received 0.5.',
+    );
+  });
+
+  it('of a handler is worked out after its pipes', async () => {
+    @Controller('exports')
+    class Handlers {
+      readonly gate = deferred();
+
+      @Get(':weight')
+      @WithLock('exports', { limit: 4, places: (weight: number) => weight })
+      async send(@Param('weight', ParseIntPipe) _weight: number): Promise<string> {
+        await this.gate.promise;
+        return 'sent';
+      }
+    }
+    const http = await startHttpApp({ controllers: [Handlers] });
+    const granted = new Promise((resolve) => http.locks.on('acquired', resolve));
+    const first = http.get('/exports/3');
+    expect(await granted).toMatchObject({ mode: 'limit:4', places: 3 });
+    expect((await http.get('/exports/2')).status).toBe(409);
+    http.app.get(Handlers).gate.resolve();
+    expect([(await first).status, (await http.get('/exports/1')).status]).toEqual([200, 200]);
   });
 });
 

@@ -56,7 +56,9 @@ describe('how a lock is held', () => {
     expect(() => resolveAcquireOptions({ limit: 2 }, onThree)).toThrow(
       new LockConfigurationError(
         'Option "limit" works on one Redis, and option "redis" lists 3. Of three masters any two are a majority, so three callers ' +
-          "could each get two of them where two are allowed. Use one Redis for it, or mode: 'shared'.",
+          'could each get two of them where two are allowed. Register a second lock service on one Redis for limited keys: ' +
+          "LockModule.forRoot({ name: 'limits', redis: 'redis://…' }), and name it by the option \"instance\" of @WithLock or by " +
+          "@InjectLockService('limits').",
       ),
     );
   });

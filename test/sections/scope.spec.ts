@@ -28,7 +28,7 @@ function enter(
   keys: readonly string[],
   options: Options = {},
 ): Promise<Scope | undefined> {
-  const usual = { reentrant: true, mode: 'exclusive', signal: undefined } as const;
+  const usual = { reentrant: true, mode: 'exclusive', places: 1, signal: undefined } as const;
   const all = { ...usual, turnWithinMs: Infinity, scheduler, ...options };
   return enterNested(service, keys, all, inner);
 }

@@ -86,7 +86,7 @@ describe('a wait that begins is refused', () => {
     { held: 'exclusive', wanted: 'shared' },
     { held: 'shared', wanted: 'exclusive' },
     { held: 'shared', wanted: 'limit:2' },
-    { held: 'limit:2', wanted: 'limit:3' },
+    { held: 'limit:2', wanted: 'shared' },
   ] as const)('when it wants as $wanted what is held as $held', ({ held, wanted }) => {
     begin({ keys: ['a'], mode: held }, 'b');
     expect(circleOf('b', 'a', { mode: wanted })).toEqual(['a', 'b']);

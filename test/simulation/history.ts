@@ -12,6 +12,14 @@ type RunEvent = { readonly at: number } & (
   | { readonly type: 'resumed'; readonly client: string }
   /** It asks for another TTL than it has. */
   | { readonly type: 'extends'; readonly client: string; readonly ask: number }
+  /** It asks for another limit of a key; and knows that it was set. */
+  | {
+      readonly type: 'sets-limit' | 'limit-set';
+      readonly client: string;
+      readonly ask: number;
+      readonly key: string;
+      readonly limit: number;
+    }
   /** Its keys stay taken for so long; of a lease that was over by then, if the server has not forgotten it yet. */
   | {
       readonly type: 'kept' | 'perhaps-kept';

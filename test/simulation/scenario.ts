@@ -19,6 +19,8 @@ export interface Operation {
   readonly pauseMs: number;
   readonly keys: readonly string[];
   readonly mode: Mode;
+  /** Of those that a limit counts; missing for one. */
+  readonly places?: number;
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly holdMs: number;
@@ -36,6 +38,8 @@ export interface Operation {
   /** Asked for inside the section. */
   readonly inner?: Operation;
   readonly once?: OnceOperation;
+  /** It sets the limit of its first key while it holds it. */
+  readonly setLimit?: number;
 }
 
 export interface OnceOperation {

@@ -25,6 +25,7 @@ const lockOf = (key: string): LockHandle => ({
   remainingMs: 1_000,
   isHeld: true,
   mode: 'exclusive',
+  places: 1,
   hold: undefined,
   subject: { keys: [key], mode: 'exclusive' },
   begun: () => undefined,

@@ -38,6 +38,7 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
           <p class="facts">
             <Tag>{lock.state}</Tag>
             {lock.mode !== undefined && <Tag>{lock.mode}</Tag>}
+            {lock.limit !== undefined && <Tag>limit set to {lock.limit}</Tag>}
             {lock.fencingToken !== undefined && (
               <span class="quiet">fencing token {lock.fencingToken}</span>
             )}
@@ -99,6 +100,7 @@ function HolderItem(holder: Holder & { readonly at: string }) {
         {remainingMs === null
           ? 'without an end'
           : `ends in ${duration(Math.max(0, remainingMs + Date.parse(at) - now()))} unless it is renewed`}
+        {holder.places !== undefined && ` · ${count(holder.places, 'place')}`}
         {holder.fencingToken !== undefined && ` · fencing token ${holder.fencingToken}`}
       </span>
     </li>
@@ -121,7 +123,7 @@ function Line({ line }: Lock) {
   );
 }
 
-function WaiterItem({ instance, isSilent, since, keys, callers = [] }: Waiter) {
+function WaiterItem({ instance, isSilent, places, since, keys, callers = [] }: Waiter) {
   return (
     <li>
       <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
@@ -130,6 +132,7 @@ function WaiterItem({ instance, isSilent, since, keys, callers = [] }: Waiter) {
           for <Since at={since} />
         </span>
       )}
+      {places !== undefined && <span class="quiet">wants {count(places, 'place')}</span>}
       {keys !== undefined && <span class="quiet">wants {keys.join(', ')}</span>}
       {callers.length > 0 && (
         <ul>

@@ -66,13 +66,15 @@ export function LocksTable({ rows, mute }: TableProps) {
 }
 
 function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean }) {
-  const { key, state, mode, once, holders, instance, since, waiting } = row;
+  const { key, state, mode, inUse, once, holders, instance, since, waiting } = row;
   const isHeld = state === 'held';
   return (
     <tr role="row">
       <th role="rowheader" scope="row">
         <KeyLink of={key} />
-        {mode !== undefined && mode !== 'exclusive' && <Tag>{mode}</Tag>}
+        {mode !== undefined && mode !== 'exclusive' && (
+          <Tag>{inUse === undefined ? mode : `${mode}, ${inUse} in use`}</Tag>
+        )}
         {once !== undefined && <Tag bad={once === 'exhausted'}>once: {once}</Tag>}
       </th>
       <td role="cell">

@@ -37,10 +37,22 @@ export function descriptionLines(lock: LockDescription, drawing: Drawing): reado
   ];
 }
 
-function headline({ key, state, mode, fencingToken }: LockDescription, { ink }: Drawing): string {
+function headline(
+  { key, state, mode, limit, holders, fencingToken }: LockDescription,
+  { ink }: Drawing,
+): string {
   const token = fencingToken === undefined ? '' : `, last fencing token ${String(fencingToken)}`;
-  const facts = state === 'held' ? `held, ${mode ?? 'exclusive'}` : 'free';
-  return `${ink.bold(printable(key))}  ${facts}${token}`;
+  const facts =
+    state === 'held' ? `held, ${mode ?? 'exclusive'}${placesIn(mode, holders)}` : 'free';
+  const set = limit === undefined ? '' : `, limit set to ${String(limit)}`;
+  return `${ink.bold(printable(key))}  ${facts}${set}${token}`;
+}
+
+/** Of a limit: how many places are in use. */
+function placesIn(mode: string | undefined, holders: readonly HolderInfo[]): string {
+  if (mode?.startsWith('limit') !== true) return '';
+  const inUse = holders.reduce((sum, { places = 1 }) => sum + places, 0);
+  return `, ${counted(inUse, 'place')} in use`;
 }
 
 function holderLines({ key, holders, line }: LockDescription, drawing: Drawing): readonly string[] {
@@ -71,10 +83,11 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 }
 
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
-  const { instance, since, remainingMs, isSilent } = info;
+  const { instance, since, remainingMs, isSilent, places = 1 } = info;
   const lines = [`  ${instance === undefined ? unknown(info) : nameOf(instance)}`];
   if (since !== undefined)
     lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
+  if (places > 1) lines.push(`    has ${counted(places, 'place')}`);
   const origin = originOf(info);
   if (origin !== '') lines.push(`    in ${origin}`);
   else if (isSilent && likely !== '')
@@ -117,11 +130,12 @@ function waiterLines({ line }: LockDescription, drawing: Drawing): readonly stri
 }
 
 function waiter(info: WaiterInfo, { nowMs, ink }: Drawing): readonly string[] {
-  const { position, instance, since, keys, callers, isSilent } = info;
+  const { position, instance, places = 1, since, keys, callers, isSilent } = info;
   const name = instance === undefined ? 'a process that has no record here' : nameOf(instance);
   const waited = since === undefined ? '' : `, since ${moment(since)}`;
   const silent = isSilent ? `, ${ink.red('does not answer')}` : '';
   const lines = [`  ${String(position)}. ${name}${waited}${silent}`];
+  if (places > 1) lines.push(`     for ${counted(places, 'place')}`);
   if (keys !== undefined) lines.push(`     for all of ${printable(keys.join(', '))}`);
   for (const caller of callers?.slice(0, MOST_CALLERS) ?? []) {
     const origin = originOf(caller);

@@ -35,14 +35,27 @@ export const lockLines = (
   );
 
 function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
-  const { key, state, mode = '', since, remainingMs, waiting, holders, instance, once } = lock;
+  const {
+    key,
+    state,
+    mode = '',
+    inUse,
+    since,
+    remainingMs,
+    waiting,
+    holders,
+    instance,
+    once,
+  } = lock;
   const isHeld = state === 'held';
   const others = holders > 1 ? ` and ${String(holders - 1)} more` : '';
   const holder = instance === undefined ? unknownHolder(isHeld) : applicationOf(instance);
   const where = instance === undefined ? '' : machineOf(instance);
   return [
     printable(key),
-    isHeld ? mode : { text: 'free', paint: ink.dim },
+    isHeld
+      ? mode + (inUse === undefined ? '' : `, ${String(inUse)} in use`)
+      : { text: 'free', paint: ink.dim },
     since === undefined ? '' : lasting(nowMs - since.getTime()),
     remainingMs === undefined ? '' : lasting(remainingMs),
     waiting === 0 ? '' : { text: String(waiting), paint: ink.yellow },

@@ -3,6 +3,7 @@ import { parseNamedTemplate } from '../../key/index.js';
 import {
   constantOptions,
   holdModeFrom,
+  placesFrom,
   LOCK_DEFINITION,
   refuseLongMinHold,
   type LockDefinitionOptions,
@@ -37,6 +38,7 @@ export function defineLock<const Template extends string>(
   const resolved = inPlace(where, () => resolve(LOCK_DEFINITION.options, options));
   inPlace(where, () => {
     holdModeFrom(resolved);
+    placesFrom(resolved);
     refuseLongMinHold(resolved.minHoldMs, resolved.ttlMs ?? Infinity);
   });
   const said = constantOptions(options);

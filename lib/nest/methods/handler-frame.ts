@@ -167,7 +167,8 @@ export class HandlerFrame {
       }
       const site = { place: locked.name };
       const { origin } = locked;
-      const scope = await service.openScope(keys, run, { site, signal, origin });
+      const options = service.checked(() => locked.optionsOf(call, run));
+      const scope = await service.openScope(keys, options, { site, signal, origin });
       this.#section = scope.section;
       return scope;
     } catch (error) {

@@ -98,7 +98,8 @@ export class LockedCall {
     const keys = service.keysOf(this.#locked, call, this.#frame?.request);
     const { origin, locking } = this.#locked;
     const from = { parent: this.#section, site: this.#site, signal, origin };
-    return service.openScope(keys, locking.in(feature).run, from);
+    const options = service.checked(() => this.#locked.optionsOf(call, locking.in(feature).run));
+    return service.openScope(keys, options, from);
   }
 }
 

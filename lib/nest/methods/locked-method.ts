@@ -5,7 +5,13 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import { holdModeFrom, refuseLongMinHold, type RunOptions } from '../../options/acquire-options.js';
+import {
+  holdModeFrom,
+  placesFrom,
+  placesWithoutLimit,
+  refuseLongMinHold,
+  type RunOptions,
+} from '../../options/acquire-options.js';
 import type { LockOrigin } from '../../lease/grant.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve, type Schema } from '../../options/schema.js';
@@ -16,7 +22,7 @@ import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
 import { Locking, type MethodOptions } from './locking.js';
-import type { WithLockOptions } from './method-options.js';
+import { returnedPlaces, type PlacesFunction, type WithLockOptions } from './method-options.js';
 import { ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
@@ -78,11 +84,13 @@ export class LockedMethod {
   readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
   readonly locking: Locking;
   readonly slot: ServiceSlot;
-  /** Whether the arguments decide about the keys, which handlers have only after their pipes. */
+  /** Whether the arguments decide about the keys or the places, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
   readonly #isWholeKey: boolean;
+  readonly #limit: number | undefined;
+  readonly #places: PlacesFunction | undefined;
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
   constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
@@ -104,6 +112,8 @@ export class LockedMethod {
     this.onLocked = options.onLocked ?? 'throw';
     this.locking = new Locking(options, decorator);
     this.slot = slotFor(options.instance);
+    this.#limit = options.limit;
+    this.#places = typeof options.places === 'function' ? options.places : undefined;
     if (typeof key === 'function') {
       this.origin = Object.freeze({ method: this.name });
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
@@ -123,7 +133,8 @@ export class LockedMethod {
         fireTime,
       }),
     );
-    this.needsArguments = this.#keys.some(({ usesArguments }) => usesArguments);
+    this.needsArguments =
+      this.#places !== undefined || this.#keys.some(({ usesArguments }) => usesArguments);
   }
 
   /**
@@ -160,6 +171,23 @@ export class LockedMethod {
             `For the parameter write <${word}>.`,
         ),
     );
+  }
+
+  /**
+   * The options of one call.
+   *
+   * @param run as of every call
+   * @throws LockConfigurationError for what its `places` function returned
+   */
+  optionsOf({ self, args }: Invocation, run: RunOptions): RunOptions {
+    const made = this.#places;
+    if (made === undefined) return run;
+    const limit = this.#limit;
+    return inPlace(this.where, () => {
+      const returned: unknown = made.call(self as never, ...(args as never));
+      const places = returnedPlaces.resolve(returned, 'places');
+      return { ...run, places: placesFrom({ limit, places }) };
+    });
   }
 
   /**
@@ -216,6 +244,10 @@ const isAsyncGenerator = (method: Method): boolean =>
 function optionsFrom(schema: Schema, given: object): MethodOptions {
   const options: MethodOptions = resolve(schema, given);
   holdModeFrom(options);
+  const { limit, places } = options;
+  // What a function returns is checked at each call.
+  if (typeof places !== 'function') placesFrom({ limit, places });
+  else if (limit === undefined) throw placesWithoutLimit('a function');
   refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
   return options;
 }

@@ -60,5 +60,10 @@ function runOptionsFrom({
   ...others
 }: MethodOptions): RunOptions {
   const { autoExtend, mode, limit, release, reentrant } = others;
-  return { ttl, wait, autoExtend, maxHold, mode, limit, minHold, minValidity, release, reentrant };
+  // Of a function, each call has its own.
+  const places = typeof others.places === 'number' ? others.places : undefined;
+  return {
+    ...{ ttl, wait, autoExtend, maxHold, mode, limit, places },
+    ...{ minHold, minValidity, release, reentrant },
+  };
 }

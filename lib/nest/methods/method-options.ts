@@ -2,7 +2,7 @@ import type { LockNotAcquiredError } from '../../errors.js';
 import { forbiddenIn } from '../../key/check-key.js';
 import { ONCE, STAND_BY } from '../../once/once-options.js';
 import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
-import { oneOf, serviceName, tested, wait } from '../../options/checks.js';
+import { count, oneOf, serviceName, tested, wait } from '../../options/checks.js';
 import { optional, withDefault, type OptionsOf } from '../../options/schema.js';
 
 /** What an `onLocked` function is told about the call that did not get its lock. */
@@ -62,7 +62,40 @@ const RESULT = {
   returns: withDefault(oneOf('promise', 'observable', 'iterable'), 'promise'),
 };
 
-export const WITH_LOCK = { ...LEASE, ...WAIT, ...HOLD, ...NESTING, ...RESULT, ...SERVICE };
+/** How many places a call takes, by its arguments. It may take fewer of them; write down their types. */
+export type PlacesFunction = (...args: never) => number;
+
+const isPlaces = (given: unknown): boolean =>
+  typeof given === 'function' || (Number.isSafeInteger(given) && Number(given) >= 1);
+
+const PLACES = {
+  /**
+   * How many of the places that `limit` counts a call takes: all of them or none, under one lease and one fencing token. A whole number
+   * from 1 to `limit`, or a function of the method's arguments that returns one; only with `limit`. A call that waits for several keeps
+   * its turn in the line: calls that want fewer do not overtake it.
+   *
+   * @defaultValue 1
+   */
+  places: optional(
+    tested<number | PlacesFunction>(
+      'a whole number from 1, or a function of the arguments',
+      isPlaces,
+    ),
+  ),
+};
+
+/** What a `places` function has returned. */
+export const returnedPlaces = count();
+
+export const WITH_LOCK = {
+  ...LEASE,
+  ...WAIT,
+  ...HOLD,
+  ...PLACES,
+  ...NESTING,
+  ...RESULT,
+  ...SERVICE,
+};
 
 /** Options of `@WithLock`. What is left out comes from the module's defaults. */
 export interface WithLockOptions
@@ -70,6 +103,7 @@ export interface WithLockOptions
     OptionsOf<typeof LEASE>,
     OptionsOf<typeof WAIT>,
     OptionsOf<typeof HOLD>,
+    OptionsOf<typeof PLACES>,
     OptionsOf<typeof NESTING>,
     OptionsOf<typeof RESULT>,
     OptionsOf<typeof SERVICE> {}

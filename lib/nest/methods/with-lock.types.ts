@@ -57,6 +57,7 @@ interface Say {
   observable: "returns: 'observable' is for methods that return an rxjs Observable: remove it, or return one.";
   iterable: "returns: 'iterable' is for methods that return an async iterable: remove it, or return one.";
   key: "The key function does not fit the method: annotate its parameters, and `this` if it has one, with the types of the method's own.";
+  places: "The places function does not fit the method: annotate its parameters, and `this` if it has one, with the types of the method's own.";
   skip: "onLocked: 'skip' answers undefined: add undefined to the method's result, or give onLocked a function.";
   fallback: "The result of onLocked does not fit the method's result: return such a value (literals: as const).";
   vague: "The compiler must see returns and onLocked: declare the options with 'satisfies WithLockOptions'.";
@@ -71,6 +72,7 @@ type Problems<T, M, K, O> = typeof notInferred extends keyof O
         UnknownOption<keyof O>,
         VagueOption<O>,
         KeyProblem<K, A, T>,
+        PlacesProblem<Option<O, 'places', undefined>, A, T>,
         ReturnProblem<R, Option<O, 'returns', 'promise'>>,
         OnLockedProblem<R, Option<O, 'onLocked', 'throw'>>,
       ]
@@ -96,6 +98,11 @@ export type KeyProblem<K, A extends readonly unknown[], T> = K extends
   LockKeys | ((this: T, ...args: A) => LockKeys)
   ? never
   : Say['key'];
+
+type PlacesProblem<P, A extends readonly unknown[], T> = P extends
+  number | undefined | ((this: T, ...args: A) => number)
+  ? never
+  : Say['places'];
 
 /** Tuples keep a union whole: `T | Promise<T>` must not pass by its second half. */
 type ReturnProblem<R, Returns> = [R] extends [never]

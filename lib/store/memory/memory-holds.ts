@@ -1,7 +1,7 @@
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { FoundKey } from '../admin-store.js';
-import type { LeaseRequest } from '../lock-store.js';
-import { holdModeOf, type HoldMode } from '../owner-token.js';
+import type { LeaseReference, LeaseRequest } from '../lock-store.js';
+import { holdModeOf, isAlike, limitIn, placesOf, type HoldMode } from '../owner-token.js';
 import { SweepPace } from '../sweep-pace.js';
 
 interface Hold {
@@ -21,10 +21,19 @@ export interface Entry {
 /** Expired entries are swept when the table has doubled since the last sweep, and not before it has this size. */
 const SMALLEST_SWEEP = 1_024;
 
+/** How many places those who hold a key together have. */
+const inUse = ({ holds }: Entry): number => {
+  let places = 0;
+  for (const token of holds.keys()) places += placesOf(token);
+  return places;
+};
+
 /** Who holds which key, until when. */
 export class MemoryHolds {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
+  /** Of keys for which one was set. */
+  readonly #limits = new Map<string, number>();
   /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
   #lastFencingToken = 0;
   readonly #pace = new SweepPace(SMALLEST_SWEEP);
@@ -48,12 +57,14 @@ export class MemoryHolds {
   }
 
   /** For operators. */
-  found(key: string): Pick<FoundKey, 'holders' | 'fencingToken'> {
+  found(key: string): Pick<FoundKey, 'holders' | 'fencingToken' | 'limit'> {
     const entry = this.of(key);
-    if (entry === undefined) return { holders: [] };
+    const limit = this.#limits.get(key);
+    if (entry === undefined) return { holders: [], limit };
     const { fencingToken } = entry;
     const sinceMs = fencingToken === undefined ? undefined : fencingToken / 1_000;
     return {
+      limit,
       fencingToken,
       holders: Array.from(entry.holds, ([token, hold]) => ({
         token,
@@ -66,10 +77,33 @@ export class MemoryHolds {
   /** Whether others hold a key so that this token may not. */
   isInTheWay(key: string, token: string): boolean {
     const entry = this.of(key);
-    if (entry === undefined || entry.holds.has(token)) return false;
+    if (entry?.holds.has(token) === true) return false;
     const mode = holdModeOf(token);
-    if (mode === 'exclusive' || mode !== entry.mode) return true;
-    return mode !== 'shared' && entry.holds.size >= Number(mode.slice('limit:'.length));
+    const own = limitIn(mode);
+    if (entry === undefined) return own !== undefined && placesOf(token) > this.#limitFor(key, own);
+    if (mode === 'exclusive' || !isAlike(mode, entry.mode)) return true;
+    return own !== undefined && inUse(entry) + placesOf(token) > this.#limitFor(key, own);
+  }
+
+  /** What counts in the place of the limits that tokens state. */
+  setLimit(key: string, limit: number | undefined): void {
+    if (limit === undefined) this.#limits.delete(key);
+    else this.#limits.set(key, limit);
+  }
+
+  /** The limit that others state who hold one of the keys, where that is another one than this token's and none was set. */
+  otherLimit({ keys, token }: LeaseReference): number | undefined {
+    const own = limitIn(holdModeOf(token));
+    if (own === undefined) return undefined;
+    return keys
+      .filter((key) => !this.#limits.has(key))
+      .flatMap((key) => [...(this.of(key)?.holds.keys() ?? [])])
+      .flatMap((other) => limitIn(holdModeOf(other)) ?? [])
+      .find((other) => other !== own);
+  }
+
+  #limitFor(key: string, own: number): number {
+    return this.#limits.get(key) ?? own;
   }
 
   put({ keys, token, ttlMs }: LeaseRequest): void {
@@ -120,9 +154,10 @@ export class MemoryHolds {
   /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
   remaining(key: string, token: string): number {
     const entry = this.of(key);
-    if (entry === undefined) return 0;
+    // Its limit was set lower than what it wants: that ends when it is set anew.
+    if (entry === undefined) return this.isInTheWay(key, token) ? Infinity : 0;
     const left = [...entry.holds.values()].map((hold) => this.#left(hold));
-    const joins = entry.mode !== 'exclusive' && holdModeOf(token) === entry.mode;
+    const joins = entry.mode !== 'exclusive' && isAlike(holdModeOf(token), entry.mode);
     return joins ? Math.min(...left) : Math.max(...left);
   }
 

@@ -1,4 +1,4 @@
-import { holdModeOf } from '../owner-token.js';
+import { holdModeOf, isAlike } from '../owner-token.js';
 import { systemClock, type Clock } from '../../time/clock.js';
 import type {
   AcquireOutcome,
@@ -11,6 +11,7 @@ import type {
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  SetLimitOutcome,
   TransferOutcome,
   TransferRequest,
 } from '../lock-store.js';
@@ -63,6 +64,7 @@ export class MemoryLockStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const { keys, token, line } = request;
+    const otherLimit = this.#holds.otherLimit(request);
     for (const key of keys) this.#give(key, { token, before: line?.ticket });
     const key = keys.find((each) => !this.#mayHave(each, request));
     if (key !== undefined) {
@@ -77,6 +79,7 @@ export class MemoryLockStore implements LockStore {
         remainingMs,
         checkAgainMs: remainingMs,
         ticket,
+        otherLimit,
       });
     }
     this.#lines.forget(keys, token);
@@ -84,7 +87,8 @@ export class MemoryLockStore implements LockStore {
     // Who was first in line until now may be followed by others who may hold the keys, too.
     if (holdModeOf(token) !== 'exclusive') for (const each of keys) this.#give(each);
     this.#holds.sweep();
-    return Promise.resolve({ status: 'granted', fencingToken: this.#holds.fencingToken(request) });
+    const fencingToken = this.#holds.fencingToken(request);
+    return Promise.resolve({ status: 'granted', fencingToken, otherLimit });
   }
 
   extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
@@ -113,6 +117,12 @@ export class MemoryLockStore implements LockStore {
     this.#holds.put({ keys, token: to, ttlMs });
     for (const key of keys) this.#warn(key);
     return Promise.resolve({ status: 'transferred' });
+  }
+
+  setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome> {
+    this.#holds.setLimit(key, limit);
+    this.#give(key);
+    return Promise.resolve({ status: 'set' });
   }
 
   inspect(key: string): Promise<InspectOutcome> {
@@ -149,7 +159,7 @@ export class MemoryLockStore implements LockStore {
     for (const key of lease.keys) {
       const entry = this.#holds.of(key);
       if (entry === undefined) return { status: 'lost', reason: 'released-elsewhere' };
-      const isOpen = entry.mode !== 'exclusive' && entry.mode === holdModeOf(lease.token);
+      const isOpen = entry.mode !== 'exclusive' && isAlike(entry.mode, holdModeOf(lease.token));
       if (!entry.holds.has(lease.token))
         return { status: 'lost', reason: isOpen ? 'released-elsewhere' : 'stolen' };
     }

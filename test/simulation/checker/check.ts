@@ -60,6 +60,8 @@ const NOT_THERE = new Set([
   'uncovered',
   'attempt',
   'extends',
+  'sets-limit',
+  'limit-set',
   'kept',
   'perhaps-kept',
   'overdue',

@@ -1,5 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
+const PLACES = 'All places in use together are never more than the limit';
+
 const TOGETHER =
   'a key has any number of shared holders and no other. With `limit`, it has at most that number of holders with that limit, and no other.';
 
@@ -7,8 +9,8 @@ export const MODES: readonly PlantedBug[] = [
   {
     name: 'wrong-unit',
     file: 'lib/store/redis/scripts/holders.ts',
-    find: "redis.call('ZADD', holders, now + ttl * 1000, token)",
-    replace: "redis.call('ZADD', holders, now + ttl, token)",
+    find: 'local ends = now + ttl * 1000',
+    replace: 'local ends = now + ttl',
     profile: 'modes',
     explanation: 'The end of a shared lease is counted in µs where the TTL is in ms.',
     breaks: TOGETHER,
@@ -16,18 +18,46 @@ export const MODES: readonly PlantedBug[] = [
   {
     name: 'limit-off-by-one',
     file: 'lib/store/redis/scripts/holders.ts',
-    find: 'if limit and count >= limit and',
-    replace: 'if limit and count > limit and',
+    find: 'if count + places_of(token) > limit and',
+    replace: 'if count + places_of(token) > limit + 1 and',
     profile: 'modes',
     explanation: 'One more than the limit is let in.',
     breaks: TOGETHER,
   },
   {
+    name: 'places-counted-as-one',
+    file: 'lib/store/redis/scripts/holders.ts',
+    find: 'if has_shadows then count = in_use(holders, count) end',
+    replace: '',
+    profile: 'modes',
+    explanation: 'A holder of several places counts for one.',
+    breaks: PLACES,
+  },
+  {
+    name: 'set-limit-ignored',
+    file: 'lib/store/redis/scripts/holders.ts',
+    find: 'local limit = set or own',
+    replace: 'local limit = own',
+    profile: 'modes',
+    explanation: 'Each call goes by the limit that it states, whatever limit is set for the key.',
+    breaks: 'A limit that was set counts for all calls',
+  },
+  {
+    name: 'places-renewed-without-their-shadow',
+    file: 'lib/store/redis/scripts/holders.ts',
+    find: "if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end",
+    replace:
+      "if places_of(token) > 1 then redis.call('ZADD', holders, 'NX', -ends, shadow(token)) end",
+    profile: 'modes',
+    explanation: 'A renewal keeps one of several places, and the others end with the first lease.',
+    breaks: PLACES,
+  },
+  {
     name: 'marker-not-refreshed',
     file: 'lib/store/redis/scripts/holders.ts',
-    find: "redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)\n    put_marker(main, holders, mode, phase)",
+    find: '    put_marker(main, holders, mode, phase)\n  else',
     replace:
-      "redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)\n    if redis.call('EXISTS', main) == 0 then put_marker(main, holders, mode, phase) end",
+      "    if redis.call('EXISTS', main) == 0 then put_marker(main, holders, mode, phase) end\n  else",
     profile: 'modes',
     explanation:
       'The marker and the holder set end with the first lease, although others have joined or renewed since.',

@@ -1,5 +1,5 @@
 import type { Random } from '../../faults/random.js';
-import type { CallerPlan, How, OnceOperation, Operation, ProcessPlan } from '../scenario.js';
+import type { CallerPlan, How, Mode, OnceOperation, Operation, ProcessPlan } from '../scenario.js';
 import type { ClockPlan } from '../world/clock.js';
 import type { Features } from './features.js';
 
@@ -34,6 +34,7 @@ function drawOperation(random: Random, features: Features, isFirst: boolean): Op
   const isOnce =
     onceWork === 'only' ? random.chance(0.8) : onceWork === 'some' && random.chance(0.4);
   const ttlMs = random.pick(ttlsMs);
+  const mode = isOnce ? 'exclusive' : random.pick(modes);
   const count = severalKeys && !isOnce ? random.between(1, keys.length) : 1;
   const holdMs = random.pick([
     0,
@@ -46,10 +47,25 @@ function drawOperation(random: Random, features: Features, isFirst: boolean): Op
     ...{ how: isOnce ? 'once' : random.pick(HOWS), ttlMs, holdMs },
     pauseMs: drawPause(random, features, isFirst),
     keys: random.sample(keys, count),
-    mode: isOnce ? 'exclusive' : random.pick(modes),
+    mode,
+    ...drawPlaces(random, mode, features),
     waitMs: nobodyWaits ? 0 : random.pick([0, 50, 1_000, 10_000, 10_000]),
     ...(isOnce ? { once: drawOnce(random) } : drawTerms(random, features, { ttlMs, holdMs })),
     ...drawManners(random, features),
+  };
+}
+
+const LEAST_LIMIT = 2;
+
+/** Half of those who want a place of a limit want several. */
+function drawPlaces(random: Random, mode: Mode, { limitChanges }: Features): Partial<Operation> {
+  const limit = Number(/^limit:(\d+)$/.exec(mode)?.[1] ?? 1);
+  if (limit === 1) return {};
+  // Whoever wants more than the limit that is set waits until another one is.
+  const most = limitChanges ? LEAST_LIMIT : limit;
+  return {
+    ...(random.chance(0.5) && { places: random.between(2, most) }),
+    ...(limitChanges && random.chance(0.4) && { setLimit: random.pick([LEAST_LIMIT, 4]) }),
   };
 }
 

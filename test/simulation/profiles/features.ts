@@ -17,6 +17,8 @@ export interface Features {
   readonly drifts: boolean;
   readonly keys: readonly string[];
   readonly modes: readonly Mode[];
+  /** Whether limits are set while they are used. */
+  readonly limitChanges: boolean;
   readonly severalKeys: boolean;
   /** Everybody asks in the same moment. */
   readonly crowds: boolean;
@@ -87,6 +89,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
   const ttlsMs = random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]);
   // Longer than every TTL, as the library demands.
   const guardMs = random.chance(0.15) ? Math.max(2_000, ...ttlsMs) : 0;
+  const limitChanges = hasModes && random.chance(0.4);
   const features: Features = {
     ...{ size, serverCount, replicas, onceWork, guardMs },
     acknowledges: random.chance(0.7),
@@ -99,6 +102,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     drifts: random.chance(0.5),
     keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
     modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
+    limitChanges,
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),
@@ -110,7 +114,8 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     fixedLeases: random.chance(0.2),
     impatience: random.chance(0.3),
     blocks: random.chance(0.1),
-    handoff: random.chance(0.7),
+    // Turns may pass a place on for a while after a limit was set lower.
+    handoff: random.chance(0.7) && !limitChanges,
     ttlsMs,
     lengthMs: random.pick(size.lengthsMs),
     faults: faultsOf(random, replicas),

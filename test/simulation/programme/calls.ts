@@ -44,7 +44,7 @@ export class Calls {
   async make(operation: Operation, outer?: Outer): Promise<void> {
     const client = this.#client;
     const ask = (this.#asks += 1);
-    const { how, keys, mode, waitMs, patienceMs, minHoldMs } = operation;
+    const { how, keys, mode, places, waitMs, patienceMs, minHoldMs } = operation;
     const giveUp = new AbortController();
     const isPatient = patienceMs === undefined;
     const cancel = isPatient
@@ -55,6 +55,7 @@ export class Calls {
       ...{ type: 'ask', client, ask, how, keys, mode },
       waitMs: Math.min(waits, patienceMs ?? Infinity),
       ...(minHoldMs !== undefined && { minHoldMs }),
+      ...(places !== undefined && { places }),
     });
     const signal = isPatient ? undefined : giveUp.signal;
     try {
@@ -198,8 +199,23 @@ export class Calls {
       this.#process.standStill(blocksMs, 'blocked');
       await sleep(applicationRuntime, 1);
     }
+    if (operation.setLimit !== undefined)
+      await this.#setLimit(operation, outer.ask, operation.setLimit);
     if (inner !== undefined) await this.make(inner, outer);
     if (leftMs > 0) await sleep(applicationRuntime, leftMs, signal);
+  }
+
+  async #setLimit({ keys }: Operation, ask: number, limit: number): Promise<void> {
+    const key = keys[0]!;
+    const facts = { client: this.#client, ask, key, limit };
+    this.#history.record({ type: 'sets-limit', ...facts });
+    try {
+      await this.#engine.limiter(key, { limit }).setLimit(limit);
+    } catch (error) {
+      if (!(error instanceof LockError)) throw error;
+      return;
+    }
+    this.#history.record({ type: 'limit-set', ...facts });
   }
 
   #recordFailure(ask: number, error: unknown): void {
@@ -211,7 +227,7 @@ export class Calls {
 }
 
 function optionsOf(operation: Operation): AcquireOptions {
-  const { ttlMs, autoExtend, minHoldMs, release, maxHoldMs, mode } = operation;
+  const { ttlMs, autoExtend, minHoldMs, release, maxHoldMs, mode, places } = operation;
   const limit = /^limit:(\d+)$/.exec(mode)?.[1];
   return {
     ttl: ttlMs,
@@ -220,6 +236,7 @@ function optionsOf(operation: Operation): AcquireOptions {
     ...(release !== undefined && { release }),
     ...(maxHoldMs !== undefined && { maxHold: maxHoldMs }),
     ...(limit !== undefined && { limit: Number(limit) }),
+    ...(places !== undefined && { places }),
     ...(mode === 'shared' && { mode }),
   };
 }

@@ -17,7 +17,18 @@ export interface Attempt {
   goneFence: number | undefined;
 }
 
-const MODES = ['', '', '', ':shared', ':shared', ':limit:1', ':limit:2'];
+const MODES = [
+  '',
+  '',
+  '',
+  ':shared',
+  ':shared',
+  ':limit:1',
+  ':limit:2',
+  ':limit:3',
+  '*2:limit:3',
+  '*3:limit:3',
+];
 
 /** Who wants keys, of a few processes with one way to decide on a line. */
 export class RandomAttempts {
@@ -42,7 +53,7 @@ export class RandomAttempts {
   /** All keys that the scripts use. */
   get keys(): readonly string[] {
     return this.names.flatMap(({ main, fence, queue, holders, once }) => [
-      ...[main, fence, queue, holders, once],
+      ...[main, fence, queue, holders, once, `${holders}:limit`],
       ...this.#attempts.slice(-3).map(({ token }) => `${queue}:${token}`),
     ]);
   }

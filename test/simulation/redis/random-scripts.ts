@@ -53,7 +53,8 @@ export class RandomScripts {
     else if (chosen < 0.72) this.#release(ask);
     else if (chosen < 0.88) this.#extend(nowUs, ask);
     else if (chosen < 0.93) this.#raiseFence(nowUs, ask);
-    else if (chosen < 0.96) this.#quarantine(ask);
+    else if (chosen < 0.95) this.#quarantine(ask);
+    else if (chosen < 0.97) this.#setLimit(ask);
     else run(this.#byOthers());
   }
 
@@ -213,6 +214,15 @@ export class RandomScripts {
       ['PEXPIRE', random.pick([main, fence, holders]), random.pick(TTLS_MS)],
       ['ZADD', main, 1, 'no lock'],
     ]);
+  }
+
+  #setLimit(ask: Ask): void {
+    const call = SCRIPTS.setLimit.encode({
+      names: this.attempts.someNames()[0],
+      limit: this.#random.pick([undefined, 1, 2, 4]),
+      lineMode: this.attempts.lineMode(),
+    });
+    ask(SCRIPTS.setLimit, call);
   }
 
   #quarantine(ask: Ask): void {

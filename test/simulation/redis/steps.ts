@@ -4,6 +4,7 @@ import { onceScript } from '../../../lib/store/redis/scripts/once.js';
 import { quarantineScript } from '../../../lib/store/redis/scripts/quarantine.js';
 import { raiseFenceScript } from '../../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../../lib/store/redis/scripts/release.js';
+import { setLimitScript } from '../../../lib/store/redis/scripts/set-limit.js';
 import type { ChannelKind, ModelCommand } from './model.js';
 
 /** What happens to a server, and when. */
@@ -21,6 +22,7 @@ export const SCRIPTS = {
   quarantine: quarantineScript,
   raiseFence: raiseFenceScript,
   release: releaseScript,
+  setLimit: setLimitScript,
   acquires: acquireScript.batch,
   releases: releaseScript.batch,
 };

@@ -89,11 +89,11 @@ export class NodeAcquire {
     if (askedAt !== undefined) claims?.learn(answer.clockUs, askedAt);
     if (answer.status === 'granted') {
       watch.granted();
-      const { fencingToken, othersWait, joined } = answer;
-      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined };
+      const { fencingToken, othersWait, joined, otherLimit } = answer;
+      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined, otherLimit };
     }
     if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
-    const { holder, remainingMs, ticket } = answer;
+    const { holder, remainingMs, ticket, otherLimit } = answer;
     const busy = group.names[answer.position - 1];
     if (busy === undefined) return connection.malformed({ reply: reply.value });
     const willBeTold = isOwnerToken(holder) && (ticket !== undefined || member === '');
@@ -105,6 +105,7 @@ export class NodeAcquire {
       checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
       // Of several nodes none decides who is next.
       ticket: lineMode === 'quorum' ? undefined : ticket,
+      otherLimit,
     };
   }
 

@@ -156,9 +156,10 @@ export class NodeAdmin {
       ['pttl', holders],
       ['hmget', once, 'state', 'attempt', 'text'],
       ['pttl', once],
+      ['get', limitNameOf(holders)],
     ]);
     if (reply.status === 'unavailable') return reply;
-    const [holder, leftMs, token, places, tokens, togetherMs, marks, markedMs] = reply.value;
+    const [holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit] = reply.value;
     const fencingToken = Number(valueOf(token) ?? NaN);
     const sinceMs = fencingToken > 0 ? fencingToken / 1_000 : undefined;
     const alone = valueOf(holder);
@@ -176,6 +177,7 @@ export class NodeAdmin {
         once: state
           ? { state, attempts: Number(attempt), text, remainingMs: numberIn(markedMs) }
           : undefined,
+        limit: Number(valueOf(limit)) || undefined,
       },
     };
   }
@@ -227,6 +229,12 @@ function pairsIn(result: CommandResult | undefined): readonly (readonly [string,
   return flat.flatMap((member, i) => (i % 2 === 0 ? [[member, Number(flat[i + 1])] as const] : []));
 }
 
+/** As `holders.ts` names it. */
+const limitNameOf = (holders: string): string => `${holders}:limit`;
+
+/** Of one that takes several places, as `holders.ts` writes it. */
+const SHADOW = '+';
+
 /** The longest of them ends when the set does; the others by so much earlier. */
 function holdersIn(
   tokens: readonly (readonly [string, number])[],
@@ -234,6 +242,7 @@ function holdersIn(
 ): readonly FoundHolder[] {
   const last = tokens.at(-1)?.[1] ?? 0;
   return tokens
+    .filter(([token]) => !token.startsWith(SHADOW))
     .map(([token, end]) => ({ token, remainingMs: Math.round(longestMs - (last - end) / 1_000) }))
     .filter(({ remainingMs }) => remainingMs > 0);
 }

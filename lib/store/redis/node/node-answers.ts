@@ -8,6 +8,7 @@ export type Vote =
       readonly othersWait: boolean;
       /** Others hold the key together, and the fencing token is theirs. */
       readonly joined?: boolean;
+      readonly otherLimit?: number | undefined;
     }
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;

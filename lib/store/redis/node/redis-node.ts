@@ -6,6 +6,7 @@ import type {
   NodeHealth,
   ReleaseListener,
   ReleaseOutcome,
+  SetLimitOutcome,
   TransferOutcome,
   TransferRequest,
   Unavailable,
@@ -25,6 +26,7 @@ import type { InspectVote, RaisedToken, RenewalVote, Restoration, Vote } from '.
 import { NodeClock } from './node-clock.js';
 import { extendAt } from './node-extend.js';
 import { inspectAt } from './node-inspect.js';
+import { setLimitAt } from './node-limit.js';
 import { NodeLooks } from './node-looks.js';
 import { NodeOnce, onceRunnerOf } from './node-once.js';
 import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
@@ -235,6 +237,11 @@ export class RedisNode {
   /** Runs commands of the application, as long as the lease holds its keys. */
   write(request: WriteRequest): Promise<WriteOutcome> {
     return writeAt(this.#scripts, request);
+  }
+
+  /** Sets the limit of a key; `undefined`: none any more. */
+  setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome> {
+    return setLimitAt(this.#scripts, key, limit);
   }
 
   /** Ends whoever's lease. */

@@ -49,6 +49,8 @@ export class QuorumAcquire {
     const vote = await node.acquire(request, 0);
     if (vote.status === 'granted') return this.#granted(request, vote);
     const outcome = acquireOutcome([vote], 0, this.#nodes, request.keys[0]);
+    if (outcome?.status === 'held' && vote.status === 'refused')
+      return { ...outcome, otherLimit: vote.otherLimit };
     return outcome ?? unavailable([vote], this.#nodes);
   }
 

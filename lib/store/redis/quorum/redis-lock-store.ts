@@ -11,6 +11,7 @@ import type {
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  SetLimitOutcome,
   StoreHealth,
   TransferOutcome,
   TransferRequest,
@@ -49,6 +50,8 @@ export class RedisLockStore implements LockStore {
   readonly admin: RedisAdminStore;
   /** With one node: data on several independent masters would be several data. */
   readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
+  /** With one node: over several, no number of votes limits anything. */
+  readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -90,7 +93,10 @@ export class RedisLockStore implements LockStore {
     this.once = new RedisOnceStore(nodes);
     this.admin = new RedisAdminStore(nodes, runtime);
     const [only, second] = nodes;
-    if (only !== undefined && second === undefined) this.write = (request) => only.write(request);
+    if (only !== undefined && second === undefined) {
+      this.write = (request) => only.write(request);
+      this.setLimit = (key, limit) => only.setLimit(key, limit);
+    }
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);

@@ -53,6 +53,8 @@ export type AcquireReply =
       readonly othersWait: boolean;
       /** It joined those who hold it in their fencing token. */
       readonly joined: boolean;
+      /** The limit that others state who hold a key, where that is another one. */
+      readonly otherLimit: number | undefined;
     }
   | {
       readonly status: 'refused';
@@ -65,6 +67,7 @@ export type AcquireReply =
       readonly holder: string;
       /** When it stands in line. */
       readonly ticket: number | undefined;
+      readonly otherLimit: number | undefined;
     }
   | { readonly status: 'quarantined'; readonly clockUs: number; readonly leftUs: number };
 
@@ -72,7 +75,7 @@ const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
 function decode(reply: unknown): AcquireReply | Malformed {
   if (!Array.isArray(reply)) return malformed(reply);
-  const [result, clockUs, first, second, third, ticket] = reply as unknown[];
+  const [result, clockUs, first, second, third, fourth, fifth] = reply as unknown[];
   if (!isCount(clockUs) || !isCount(first)) return malformed(reply);
   if (result === GRANTED)
     return {
@@ -81,6 +84,7 @@ function decode(reply: unknown): AcquireReply | Malformed {
       fencingToken: first,
       othersWait: Number(second) > 0,
       joined: third === 1,
+      otherLimit: isCount(fourth) ? fourth : undefined,
     };
   if (result === QUARANTINED) return { status: 'quarantined', clockUs, leftUs: first };
   if (result !== REFUSED || !isPttl(second) || typeof third !== 'string') return malformed(reply);
@@ -90,7 +94,8 @@ function decode(reply: unknown): AcquireReply | Malformed {
     position: first,
     remainingMs: second < 0 ? Infinity : second,
     holder: third,
-    ticket: ticketOf(ticket),
+    ticket: ticketOf(fourth),
+    otherLimit: isCount(fifth) ? fifth : undefined,
   };
 }
 
@@ -108,9 +113,10 @@ const ACQUIRE = `--[[
           9 longest TTL in ms of the restart guard
          10 fencing token of those who hold the keys together whom the caller may join whoever waits
          11 first fencing token that was reserved when the caller was given the key in line
-  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token}
+  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token,
+           limit that others state who hold it, if it is another one}
           {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before
-           us for so long, ticket when standing in line or ''}
+           us for so long, ticket when standing in line or '', limit that others state}
           {-1, clock, us of quarantine}
 ]]
 ${CLOCK}${FENCE}${TOKENS}
@@ -225,7 +231,7 @@ for i = 1, last, 4 do
     for j = 1, last, 4 do
       if handed_on[j] then grant_next(KEYS[j], KEYS[j + 1], KEYS[j + 2], KEYS[j + 3], '', counts) end
     end
-    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place }
+    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, other_limits[token] }
   end
   if has_line[i] then
     -- In several slots it stays until it has the keys of all.
@@ -260,7 +266,7 @@ if record and not stays then redis.pcall('DEL', record) end
 if mode and others > 0 and in_order then
   for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
-return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0 }
+return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0, other_limits[token] }
 `;
 
 /**

@@ -157,7 +157,7 @@ local function renew(i)
   local fence = stored or 0
   local mode = mode_of(token)
   -- Whom those who hold it together do not exclude.
-  local may_join = not holder or mode ~= nil and type(holder) == 'string' and string.match(holder, '^%S+') == marker(mode)
+  local may_join = not holder or mode ~= nil and type(holder) == 'string' and alike(string.match(holder, '^${MARK}:(%S+)'), mode)
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }

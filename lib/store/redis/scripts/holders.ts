@@ -1,6 +1,9 @@
 import { MARK } from '../../owner-token.js';
 import { LARGEST_FENCE } from './fence.js';
 
+/** For so long a limit that was set is kept after the last grant or renewal of a limited lock of its key: 30 days. In ms. */
+export const LIMIT_LIFE_MS = 30 * 86_400_000;
+
 /**
  * Who holds a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder set beside it, tokens by
  * the server's time in µs at which they end; as long as there are any, a marker stands at the main key, with the longest TTL of them, so
@@ -9,11 +12,21 @@ import { LARGEST_FENCE } from './fence.js';
  * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one, over several masters too. One
  * who took several keys may have a larger one, which changes nothing for those who come after.
  *
+ * One who takes several of the places that a limit counts has a shadow in the set: `+` and the token, by the end below zero. So whoever
+ * counts tokens counts places where nobody has more than one, and the first of the set tells whether anybody has. How many places a token
+ * takes is written in the token.
+ *
+ * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It counts in the place of the limit of the
+ * token. Without it each token is let in by its own: as long as the places in use and those that it wants are no more.
+ *
  * Gives a script
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
+ * - `alike(mode, other)`: whether those modes hold a key together;
+ * - `other_limits[token]`: the limit that others state, where `in_the_way` has found that it is another one and none is set;
  * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
  * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
  * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and `remove_holder(main, holders, token)`, which answers whether it did;
+ * - `forget(holders, token)`: takes it out of the set, and nothing else;
  * - `phase_of(main, holders, mode)`: the fencing token of those who hold it together in that mode, if it is known;
  * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
  *
@@ -22,11 +35,24 @@ import { LARGEST_FENCE } from './fence.js';
  */
 export const HOLDERS = `
 local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
+local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
+local function shadow(token) return '+' .. token end
+-- All limits are one way to hold a key: who states another number may hold it beside the others.
+local function alike(mode, other)
+  return mode == other or mode ~= nil and other ~= nil and string.sub(mode, 1, 6) == 'limit:' and string.sub(other, 1, 6) == 'limit:'
+end
 local function marker(mode) return '${MARK}:' .. mode end
 local function is_marker(holder) return string.sub(holder, 1, ${String(MARK.length + 1)}) == '${MARK}:' end
 
 -- Those whose time is not over. Reads only: a script that has written something is let write on when memory is full.
 local function live(holders) return redis.call('ZCOUNT', holders, '(' .. text(now), '+inf') end
+-- The places that they have, where some may have several: the shadows are those before all others.
+local function in_use(holders, count)
+  for _, each in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', '(' .. text(-now))) do
+    count = count + places_of(string.sub(each, 2)) - 1
+  end
+  return count
+end
 local function one_of(holders)
   return redis.call('ZRANGEBYSCORE', holders, '(' .. text(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 end
@@ -45,22 +71,43 @@ local function holds(main, holders, token)
   return type(ends) == 'string' and tonumber(ends) > now and is_open(main)
 end
 
+-- Beside a limited key: the limit that was set for it.
+local function limit_name(holders) return holders .. ':limit' end
+
+-- Of tokens of a limit: the one that others state who hold the key, where that is another one and none is set.
+local other_limits = {}
+
+-- The limit that was set, false for none: looked for once.
+local set_limits = {}
+local function set_limit(holders)
+  if set_limits[holders] == nil then set_limits[holders] = tonumber(redis.pcall('GET', limit_name(holders))) or false end
+  return set_limits[holders]
+end
+
 local function in_the_way(main, holders, token)
   local holder, mode = redis.call('GET', main), mode_of(token)
   if holder == token then return nil end
   if holder and not is_marker(holder) then return holder end
   local count = live(holders)
-  if count == 0 then return nil end
-  local present = mode_of(one_of(holders)[1])
-  if mode ~= present then return marker(present) end
-  local limit = tonumber(string.match(mode, '^limit:(%d+)$'))
-  if limit and count >= limit and not holds(main, holders, token) then return marker(mode) end
+  local own = mode and tonumber(string.match(mode, '^limit:(%d+)$'))
+  local set = own and set_limit(holders)
+  local limit = set or own
+  if count == 0 then return limit and places_of(token) > limit and marker(mode) or nil end
+  -- Who came last has removed those whose time was over: whoever is the first holds it as all others do.
+  local first = redis.call('ZRANGE', holders, 0, 0)[1]
+  local has_shadows = string.sub(first, 1, 1) == '+'
+  local present = mode_of(has_shadows and string.sub(first, 2) or first)
+  if not alike(mode, present) then return marker(present) end
+  if not limit then return nil end
+  if not set and mode ~= present then other_limits[token] = tonumber(string.match(present, '^limit:(%d+)$')) end
+  if has_shadows then count = in_use(holders, count) end
+  if count + places_of(token) > limit and not holds(main, holders, token) then return marker(mode) end
   return nil
 end
 
 local function left(main, holders, token)
   local first = one_of(holders)
-  if first[1] and mode_of(token) == mode_of(first[1]) then return ms_until(first) end
+  if first[1] and alike(mode_of(token), mode_of(first[1])) then return ms_until(first) end
   local pttl = redis.call('PTTL', main)
   if pttl ~= -2 or not first[1] then return pttl end
   return ms_until(redis.call('ZREVRANGE', holders, 0, 0, 'WITHSCORES'))
@@ -70,7 +117,7 @@ local function phase_of(main, holders, mode)
   -- The marker may outlast those whom it stands for, by what its TTL was rounded up.
   local first = one_of(holders)[1]
   local marked, phase = string.match(redis.call('GET', main) or '', '^${MARK}:(%S+) (%d+)$')
-  if not phase or not first or marked ~= mode or mode_of(first) ~= mode then return nil end
+  if not phase or not first or not alike(marked, mode) or not alike(mode_of(first), mode) then return nil end
   phase = tonumber(phase)
   return phase <= ${String(LARGEST_FENCE)} and phase or nil
 end
@@ -88,18 +135,29 @@ end
 local function add_holder(main, holders, token, ttl, phase)
   local mode = mode_of(token)
   if mode then
-    redis.call('ZADD', holders, now + ttl * 1000, token)
-    redis.call('ZREMRANGEBYSCORE', holders, '-inf', now)
+    local ends = now + ttl * 1000
+    redis.call('ZADD', holders, ends, token)
+    if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end
+    redis.call('ZREMRANGEBYSCORE', holders, -now, now)
+    -- A limit that was set is kept for as long as anybody goes by it, and after that.
+    if set_limits[holders] ~= false and string.sub(mode, 1, 6) == 'limit:' then
+      redis.pcall('PEXPIRE', limit_name(holders), ${String(LIMIT_LIFE_MS)})
+    end
     put_marker(main, holders, mode, phase)
   else
     redis.call('SET', main, token, 'PX', ttl)
   end
 end
 
+local function forget(holders, token)
+  redis.pcall('ZREM', holders, token)
+  if places_of(token) > 1 then redis.pcall('ZREM', holders, shadow(token)) end
+end
+
 local function remove_holder(main, holders, token)
   local mode = mode_of(token)
   if not holds(main, holders, token) then
-    if mode and not is_open(main) then redis.pcall('ZREM', holders, token) end
+    if mode and not is_open(main) then forget(holders, token) end
     return false
   end
   if not mode then
@@ -107,7 +165,7 @@ local function remove_holder(main, holders, token)
     return true
   end
   local phase = phase_of(main, holders, mode)
-  redis.call('ZREM', holders, token)
+  forget(holders, token)
   if live(holders) > 0 then put_marker(main, holders, mode, phase) else redis.call('DEL', main, holders) end
   return true
 end

@@ -74,7 +74,7 @@ for i = 1, #KEYS, 4 do
   -- First what Redis does not refuse when memory is full: after that it refuses nothing.
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
   local phase = mode and phase_of(main, holders, mode)
-  if mode then redis.call('ZREM', holders, token) end
+  if mode then forget(holders, token) end
   add_holder(main, holders, to, ttl, phase)
   -- Those in line wait for an end that is no longer true.
   if redis.pcall('PTTL', main) < lasted then

@@ -1,0 +1,140 @@
+import {
+  LockConfigurationError,
+  LockNotAcquiredError,
+  LockStoreUnavailableError,
+} from '../errors.js';
+import type { DetachableLock, Lock } from '../lease/lock.js';
+import type { AcquireOptions, RunOptions, TryAcquireOptions } from '../options/acquire-options.js';
+import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
+import { count } from '../options/checks.js';
+import type { LockStore } from '../store/lock-store.js';
+import { placesOf } from '../store/owner-token.js';
+import type { LockEngine } from './lock-engine.js';
+
+/** Options of calls of a limiter, which has the limit. */
+type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode'>;
+
+/** How the places of a limiter are used, in all processes. */
+export interface LimiterUsage {
+  /** How many places there are: the number that was set, else that of this limiter. */
+  readonly limit: number;
+  /** How many of them are held. More than `limit` for a while after that was set lower. */
+  readonly inUse: number;
+  /** How many are neither held nor more than there are; those that the first in line waits for are free, and kept for it. */
+  readonly free: number;
+  /** How many stand in line: one for each process, and for each number of places that its callers want. At most 100 are counted. */
+  readonly waiting: number;
+}
+
+interface Dependencies {
+  readonly locks: LockEngine;
+  readonly store: LockStore;
+}
+
+/** A key with a limit that can be read and changed: what `locks.limiter('exports', { limit: 10 })` returns. */
+export class Limiter {
+  /** Without `keyPrefix`. */
+  readonly key: string;
+  /** What counts as long as none is set. */
+  readonly #limit: number;
+  readonly #deps: Dependencies;
+
+  constructor(key: string, limit: number, dependencies: Dependencies) {
+    this.key = key;
+    this.#limit = limit;
+    this.#deps = dependencies;
+  }
+
+  /** As `locks.acquire`, with the limit. `places` are how many it takes; default 1. */
+  async acquire(options?: WithoutLimit<AcquireOptions>): Promise<DetachableLock> {
+    const { locks } = this.#deps;
+    const site = locks.sites.here(1);
+    const given = this.#limited(optionsOf('acquire', options));
+    return locks.acquireFrom(this.key, given, { site, isAdjustable: true });
+  }
+
+  /** As `locks.tryAcquire`, with the limit. */
+  async tryAcquire(options?: WithoutLimit<TryAcquireOptions>): Promise<DetachableLock | null> {
+    const { locks } = this.#deps;
+    const site = locks.sites.here(1);
+    const given = this.#limited({ ...optionsOf('tryAcquire', options), wait: 0 });
+    try {
+      return await locks.acquireFrom(this.key, given, { site, isAdjustable: true });
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return null;
+      throw error;
+    }
+  }
+
+  /** As `locks.run`, with the limit. */
+  run<T>(work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  run<T>(
+    options: WithoutLimit<RunOptions>,
+    work: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<T>;
+  async run<T>(...rest: RunArguments<T>): Promise<T> {
+    const { locks } = this.#deps;
+    const [options, work] = optionsAndWork('run', rest);
+    const from = { site: locks.sites.here(1), isAdjustable: true };
+    const scope = await locks.openScope(this.key, this.#limited(options), from);
+    return scope.run(work, locks.refuseStream);
+  }
+
+  /**
+   * How the places are used at the moment.
+   *
+   * @throws LockStoreUnavailableError for an outage; LockConfigurationError when a store of your own has no `admin`
+   */
+  async usage(): Promise<LimiterUsage> {
+    const { locks, store } = this.#deps;
+    const { admin } = store;
+    if (admin === undefined) throw locks.present(missing('usage', 'admin'));
+    try {
+      const [found] = await admin.look([this.key]);
+      const { holders = [], line = [], limit = this.#limit } = found ?? {};
+      const inUse = holders.reduce((sum, { token }) => sum + placesOf(token), 0);
+      return { limit, inUse, free: Math.max(0, limit - inUse), waiting: line.length };
+    } catch (error) {
+      throw locks.present(error);
+    }
+  }
+
+  /**
+   * Sets how many places there are, for all processes, from now on. More: those in line who fit get in at once. Fewer: nobody loses a place,
+   * and nobody gets one until those in use are fewer. A call that wants more places than there are waits until the limit is raised.
+   *
+   * It is kept in Redis, beside the key, for 30 days after the last grant or renewal of a limited lock of this key, and goes before the limits
+   * that calls state. `null` removes it.
+   *
+   * @throws LockStoreUnavailableError for an outage: it may have been set; LockConfigurationError for no whole number from 1, and when a store
+   * of your own has no `setLimit`
+   */
+  async setLimit(limit: number | null): Promise<void> {
+    const { locks, store } = this.#deps;
+    const checked = limit === null ? undefined : count().resolve(limit, 'limit');
+    const outcome = await store.setLimit?.(this.key, checked);
+    if (outcome === undefined) throw locks.present(missing('setLimit', 'setLimit'));
+    if (outcome.status !== 'unavailable') return;
+    const { nodes } = outcome;
+    throw locks.present(
+      new LockStoreUnavailableError({ operation: 'set the limit of', keys: [this.key], nodes }),
+    );
+  }
+
+  #limited<Options extends object>(options: Options): Options & { readonly limit: number } {
+    if ('limit' in options || 'mode' in options)
+      throw new LockConfigurationError(
+        `The calls of a limiter take neither "limit" nor "mode": its limit is ${String(this.#limit)}, or what setLimit() has set.`,
+      );
+    return { ...options, limit: this.#limit };
+  }
+}
+
+const missing = (call: string, method: string): LockConfigurationError =>
+  new LockConfigurationError(
+    `${call}() is not possible here: the store given as "store" has no "${method}" (see LockStore).`,
+  );
+
+type RunArguments<T> =
+  | [work: (lock: Lock) => T | PromiseLike<T>]
+  | [options: WithoutLimit<RunOptions>, work: (lock: Lock) => T | PromiseLike<T>];
