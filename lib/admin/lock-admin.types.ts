@@ -72,7 +72,7 @@ export interface OnceInfo {
   readonly keptForMs: number;
 }
 
-export type LockMode = 'exclusive' | 'shared' | `limit:${number}`;
+export type LockMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
 
 /** One row of `list`. */
 export interface LockSummary {

@@ -10,6 +10,7 @@ import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
+import { noUpgradesIn } from './upgrades.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { placeOf } from './attach.js';
 import { createStore, type OpenStore } from './create-store.js';
@@ -75,6 +76,8 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     present,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
+    waitMs: options.waitMs,
+    noUpgrades: noUpgradesIn(options.location),
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnings.warn(detail);

@@ -68,10 +68,7 @@ export class Limiter {
 
   /** As `locks.run`, with the limit. */
   run<T>(work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  run<T>(
-    options: WithoutLimit<RunOptions>,
-    work: (lock: Lock) => T | PromiseLike<T>,
-  ): Promise<T>;
+  run<T>(options: WithoutLimit<RunOptions>, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   async run<T>(...rest: RunArguments<T>): Promise<T> {
     const { locks } = this.#deps;
     const [options, work] = optionsAndWork('run', rest);

@@ -1,9 +1,15 @@
-import { holdModeOf, placesOf, type HoldMode } from '../store/owner-token.js';
+import { placesOf, type HoldMode } from '../store/owner-token.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import { LockConfigurationError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { optionsOf } from '../options/call-arguments.js';
 import type { DetachOptions } from '../options/detach-options.js';
+import {
+  MODE_CHANGES,
+  type DowngradeOptions,
+  type UpgradeOptions,
+} from '../options/mode-options.js';
+import { resolve } from '../options/schema.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
@@ -71,7 +77,7 @@ export class HeldLock implements LockHandle, DetachableLock {
   }
 
   get mode(): HoldMode {
-    return holdModeOf(this.#lease.token);
+    return this.#lease.mode;
   }
 
   get places(): number {
@@ -96,6 +102,19 @@ export class HeldLock implements LockHandle, DetachableLock {
 
   release(): Promise<boolean> {
     return this.#keeper.release(this.#lease);
+  }
+
+  async upgrade(options?: UpgradeOptions): Promise<void> {
+    const given = optionsOf<UpgradeOptions>('upgrade', options);
+    await this.#keeper.upgrade(this.#lease, resolve(MODE_CHANGES.upgrade.options, given));
+  }
+
+  async downgrade(options?: DowngradeOptions): Promise<void> {
+    const given = optionsOf<DowngradeOptions>('downgrade', options);
+    const { mode, isUpgradeable } = this.#lease;
+    const usual = isUpgradeable && mode === 'exclusive' ? 'upgradeable' : 'shared';
+    const { to = usual } = resolve(MODE_CHANGES.downgrade.options, given);
+    await this.#keeper.modes.downgrade(this.#lease, to);
   }
 
   async detach(options?: DetachOptions): Promise<string> {
@@ -146,6 +165,14 @@ class BorrowedLock extends SectionLock {
   /** Its holder may live with that. */
   override failed(): void {
     return undefined;
+  }
+
+  override downgrade(): Promise<void> {
+    const refusal = new LockConfigurationError(
+      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call: the section around it goes on under it. Downgrade it there, with ` +
+        'the lock that its work is given.',
+    );
+    return Promise.reject(refusal);
   }
 
   override release(): Promise<boolean> {

@@ -21,6 +21,7 @@ import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
+import { ModeChanges } from './mode-changes.js';
 import type { Successors } from './successors.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
@@ -31,6 +32,10 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
+  /** How long an upgrade waits that does not say so. */
+  readonly waitMs: number;
+  /** Why there are no upgrades, where there are none. */
+  readonly noUpgrades: string;
   /** Why there are no guarded writes, where there are none. */
   readonly noWrites: string;
   /** Where the locks are kept, for the texts of detached ones. */
@@ -41,11 +46,19 @@ interface Dependencies {
   readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
 }
 
+/** For how long, and until when, an upgrade waits. */
+interface UpgradeWait {
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Keeps all leases of a service: has them renewed, ends them at their deadline, gives them back, and cleans up what an unanswered request
  * may have left in the store. One scheduler, so one timer, however many leases.
  */
 export class LeaseKeeper {
+  /** Has leases go on in another mode. */
+  readonly modes: ModeChanges;
   readonly #deps: Dependencies;
   readonly #leases: LeaseRegistry;
   readonly #renewals: Renewals;
@@ -66,6 +79,14 @@ export class LeaseKeeper {
       events,
       lose: (lease, reason) => {
         this.#lose(lease, reason);
+      },
+    });
+    const { noUpgrades, present } = dependencies;
+    this.modes = new ModeChanges({
+      ...{ store, scheduler, present, noUpgrades },
+      ...{ leases: this.#leases, renewals: this.#renewals },
+      assertHeld: (lease) => {
+        this.#throwIfLost(lease);
       },
     });
     const onRemoved = (keys: readonly string[]): void => this.#successors?.wake(keys);
@@ -145,6 +166,13 @@ export class LeaseKeeper {
   release(lease: Lease): Promise<boolean> {
     lease.releasing ??= this.#release(lease);
     return lease.releasing;
+  }
+
+  /** Makes an upgradeable lease exclusive, when those who hold its keys beside it are done. */
+  async upgrade(lease: Lease, { waitMs = this.#deps.waitMs, signal }: UpgradeWait): Promise<void> {
+    this.#throwIfLost(lease);
+    this.modes.assertUpgradeable(lease);
+    if (lease.mode !== 'exclusive') await this.#successors?.upgrade(lease, waitMs, signal);
   }
 
   /** Runs commands in one step with the check that the lease is held. */

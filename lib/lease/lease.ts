@@ -9,7 +9,7 @@ import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
 import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
-import { holdModeOf, placesOf } from '../store/owner-token.js';
+import { holdModeOf, placesOf, tokenIn, type HoldMode } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
@@ -23,7 +23,7 @@ export class Tenure {
   /** When the event loop was last let go on, as far as is known. */
   yieldedAt: Instant;
   /** The last fencing token that belongs to it. */
-  readonly lastToken: number;
+  lastToken: number;
 
   constructor(first: Lease, { fencingToken, turns = 1, othersWait = true }: Grant, now: Instant) {
     this.current = first;
@@ -76,8 +76,6 @@ const DETACHED: LeaseState = { status: 'detached' };
  */
 export class Lease implements LeaseReference {
   readonly keys: readonly string[];
-  readonly token: string;
-  readonly fencingToken: number;
   readonly heldSince: Instant;
   readonly options: LeaseOptions;
   readonly tenure: Tenure;
@@ -90,6 +88,8 @@ export class Lease implements LeaseReference {
   #inForceMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
+  #token: string;
+  #fencingToken: number;
   #state: LeaseState = HELD;
   #abort: AbortController | undefined;
   #isRenewed: boolean;
@@ -104,18 +104,25 @@ export class Lease implements LeaseReference {
   hold: HoldContext | undefined;
   /** What is published of the turn before. */
   follows: HoldContext | undefined;
+  /** Ends the wait for an upgrade when the lease ends; there is one at a time. */
+  upgrading: AbortController | undefined;
+  /** The store may know it in a stronger mode than that which it counts as. */
+  isUnsure = false;
+  /** It was acquired as one that can be upgraded. */
+  readonly isUpgradeable: boolean;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
   constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
     const { clock, clockDrift, now, previous, present } = terms;
     this.keys = grant.keys;
-    this.token = grant.token;
-    this.fencingToken = grant.fencingToken;
+    this.#token = grant.token;
+    this.#fencingToken = grant.fencingToken;
     this.heldSince = previous === undefined ? grant.sentAt : now;
     this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
     this.#grantedAtMs = now.monotonicMs;
     this.options = options;
+    this.isUpgradeable = this.mode === 'upgradeable';
     this.#isRenewed = options.autoExtend;
     this.#ttlMs = grant.ttlMs;
     this.#inForceMs = grant.claimMs ?? grant.ttlMs;
@@ -127,10 +134,35 @@ export class Lease implements LeaseReference {
     this.#present = present;
   }
 
+  get token(): string {
+    return this.#token;
+  }
+
+  get fencingToken(): number {
+    return this.#fencingToken;
+  }
+
+  /** How its keys are held now. */
+  get mode(): HoldMode {
+    return holdModeOf(this.#token);
+  }
+
+  /** Its keys are held in another mode from now on, or may be. */
+  changeMode(mode: HoldMode): void {
+    this.#token = tokenIn(mode, this.#token);
+  }
+
+  /** The keys are its alone, after it shared them: a section of its own, so it has a fencing token of its own. */
+  upgraded(fencingToken: number): void {
+    this.changeMode('exclusive');
+    this.#fencingToken = fencingToken;
+    this.tenure.lastToken = fencingToken;
+  }
+
   /** For events and traces: built when somebody hears them. */
   get subject(): LockSubject & { readonly fencingToken: number } {
-    const { keys, token, fencingToken } = this;
-    const terms = { mode: holdModeOf(token), ...inPlaces({ places: placesOf(token) }) };
+    const { keys, mode, token, fencingToken } = this;
+    const terms = { mode, ...inPlaces({ places: placesOf(token) }) };
     return { keys, ...terms, ...this.options.origin, fencingToken };
   }
 
@@ -313,6 +345,9 @@ export class Lease implements LeaseReference {
     this.#state = state;
     this.task?.cancel();
     this.task = undefined;
+    const { notHeldReason: reason } = this;
+    if (reason === undefined) return;
+    this.upgrading?.abort(this.#present(new LockLostError(this.lossFacts(reason))));
   }
 
   #abortAs(reason: LockLossReason): void {

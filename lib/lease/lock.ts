@@ -1,5 +1,6 @@
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { DetachOptions } from '../options/detach-options.js';
+import type { DowngradeOptions, UpgradeOptions } from '../options/mode-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -25,6 +26,11 @@ export interface Lock extends AsyncDisposable {
    * handed over begins with under 1 s, and has its whole TTL as soon as its first renewal is confirmed, a round trip later.
    */
   readonly remainingMs: number;
+  /**
+   * How the keys are held now: as they were asked for, until `upgrade` or `downgrade` changes it. A downgrade counts from its call on, an
+   * upgrade from its answer.
+   */
+  readonly mode: HoldMode;
   /** Whether the lock is held now. Compares the clocks, so it is right even after the event loop was blocked. */
   readonly isHeld: boolean;
   /**
@@ -41,6 +47,31 @@ export interface Lock extends AsyncDisposable {
    * still held until `remainingMs` is over.
    */
   extend(ttl?: Duration): Promise<void>;
+  /**
+   * Lets others in who read, without a gap in which anybody could write. An exclusive lock is shared from now on, and one that was upgraded is
+   * upgradeable again (`to` decides otherwise). Readers that stand first in line enter at once; whoever waits for the keys alone, and who
+   * stands behind him, waits on. Fencing token, renewals, `maxHold` and the section go on, and `release()` gives back the share. Does nothing
+   * where the lock is held so already.
+   *
+   * Calls that are nested in the section when it is downgraded go on with others beside them: wait for them before.
+   *
+   * @throws LockLostError when the lock is lost; LockStoreUnavailableError when the store did not answer: the lock counts as downgraded, and
+   * readers are let in by the next renewal at the latest; LockConfigurationError for a lock that is weaker, that waits to be upgraded, in a
+   * nested call, and for `to: 'upgradeable'` over several masters.
+   */
+  downgrade(options?: DowngradeOptions): Promise<void>;
+  /**
+   * Makes a lock of mode `'upgradeable'` exclusive, as soon as those who read beside it are done. The keys are never let go of meanwhile: what
+   * was read under the lock is still so. While it waits, it stands before all others in line, and no reader joins those who hold the keys.
+   *
+   * From then on `fencingToken` is a new one, larger than that of the readers. Does nothing for a lock that is exclusive already.
+   *
+   * @throws LockNotAcquiredError when they are not done within `wait`, the reason of `signal` when that aborts, and
+   * LockStoreUnavailableError when the store did not answer: after each of them the lock is upgradeable as before. LockLostError when it was
+   * lost or released meanwhile; LockServiceClosedError when the service shuts down; LockConfigurationError for mode `'shared'` and for
+   * `limit`: two such holders would wait for each other.
+   */
+  upgrade(options?: UpgradeOptions): Promise<void>;
   /**
    * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held: what a holder that was
    * suspended, or has lost its lock, sends late is not run. Resolves with the reply of each command. Keys are whole names, without any
@@ -86,8 +117,6 @@ export interface DetachableLock extends Lock {
 export interface LockHandle extends Lock {
   /** Given back by the work itself. */
   readonly isReleased: boolean;
-  /** How it is held. */
-  readonly mode: HoldMode;
   /** How many places it has of those that a limit counts; 1 without one. */
   readonly places: number;
   /** What is published of it while somebody subscribes to that; the same of a nested lock. */

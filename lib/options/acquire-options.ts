@@ -4,6 +4,7 @@ import type { HoldMode } from '../store/owner-token.js';
 import { abortSignal, count, duration, flag, oneOf, ttl, wait, wholeDuration } from './checks.js';
 import { ttlWithin, type ResolvedOptions } from './resolve-options.js';
 import { optional, resolve, withDefault, without, type OptionsOf } from './schema.js';
+import type { Location } from './location.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 import { validityMs } from './validity.js';
 
@@ -33,11 +34,12 @@ export const LEASE = {
 export const HOLD = {
   /**
    * `'exclusive'`: nobody else holds the keys. `'shared'`: others who ask for `'shared'` hold them, too; whoever wants them alone waits
-   * until all of them are done, and who comes after him waits behind him.
+   * until all of them are done, and who comes after him waits behind him. `'upgradeable'`: as `'shared'`, but one at a time, and
+   * `lock.upgrade()` makes it exclusive without letting go of the keys. Not over several masters.
    *
    * @defaultValue `'exclusive'`
    */
-  mode: optional(oneOf('exclusive', 'shared')),
+  mode: optional(oneOf('exclusive', 'shared', 'upgradeable')),
   /**
    * So many may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`, and not over several masters.
    *
@@ -212,6 +214,7 @@ function checkedAcquireOptions(
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   refuseLimitOnQuorum(mode, defaults);
+  if (mode === 'upgradeable') refuseUpgradeableOnQuorum('mode', defaults.location);
   refuseLongMinHold(minHoldMs, ttlMs);
   refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
   return {
@@ -263,6 +266,16 @@ function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): voi
       'majority, so three callers could each get two of them where two are allowed. Register a second lock service on one Redis for limited ' +
       "keys: LockModule.forRoot({ name: 'limits', redis: 'redis://…' }), and name it by the option \"instance\" of @WithLock or by " +
       "@InjectLockService('limits').",
+  );
+}
+
+/** @throws LockConfigurationError */
+export function refuseUpgradeableOnQuorum(option: 'mode' | 'to', location: Location): void {
+  if (location.kind !== 'redis' || location.redis.length === 1) return;
+  throw new LockConfigurationError(
+    `Option "${option}" is 'upgradeable', which works on one Redis, and option "redis" lists ${String(location.redis.length)}: each of several ` +
+      'masters may know other readers, so none of them can say when the last one is done. Use one Redis for it, or take the lock as ' +
+      "'exclusive', and downgrade() it when the writing is over.",
   );
 }
 

@@ -18,6 +18,8 @@ export interface LockRequest extends LeaseOptions {
   readonly mode: HoldMode;
   /** Of those that a limit counts; 1 without one. */
   readonly places: number;
+  /** It is this lease that is to be exclusive. */
+  readonly upgrades?: Lease | undefined;
   /** What is published of the call while somebody subscribes to that. */
   readonly observed?: AcquireContext | undefined;
 }

@@ -21,10 +21,13 @@ import { ReleaseSubscription, type ReleaseHandler } from './release-subscription
 import { LimitDifferences } from './limit-differences.js';
 import { LockRequests } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
+import { upgrade, upgradeLineOf } from './upgrading.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
 /** Whether a section around the calling code holds a key; for the message of a refusal. */
 type IsHeldAround = (key: string) => boolean;
+
+const nothingAround: IsHeldAround = () => false;
 
 interface Dependencies {
   readonly store: LockStore;
@@ -133,6 +136,11 @@ export class LockQueue implements Successors, ReleaseHandler {
     return line?.passOn(lease, now) ?? false;
   }
 
+  upgrade(lease: Lease, waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const acquire = (request: LockRequest): Promise<Lease> => this.acquire(request, nothingAround);
+    return upgrade(lease, { waitMs, signal, keeper: this.#deps.keeper, acquire });
+  }
+
   called(key: string, call: LineCall): void {
     let isKnown = false;
     for (const line of this.#linesByKey.get(key) ?? []) isKnown = line.called(call) || isKnown;
@@ -184,8 +192,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     }
     const isOpen = this.#isOpenTo(request);
     if (outcome.status === 'granted') {
-      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request);
-      this.#deps.keeper.discard(outcome.grant, request.ttlMs);
+      if (isOpen) return this.#requests.adopt(outcome.grant, request);
+      this.#requests.giveBack(request, outcome.grant);
     } else if (isOpen || outcome.status === 'unavailable')
       throw this.#refusal(request, outcome, 0, isHeldAround);
     request.signal?.throwIfAborted();
@@ -206,16 +214,17 @@ export class LockQueue implements Successors, ReleaseHandler {
     const caller = new Caller(request, { scheduler, events, contention }, (...facts) =>
       this.#refusal(...facts, isHeldAround),
     );
-    const name = nameOf(request.keys, request);
+    const { keys, upgrades } = request;
+    const name = upgrades === undefined ? nameOf(keys, request) : upgradeLineOf(upgrades);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
-    else this.#open(name, request.keys, caller);
+    else this.#open(name, keys, caller);
     return caller.granted;
   }
 
   /** What a refusal by the store is called. */
   #refusal(
-    { keys }: LockRequest,
+    { keys, upgrades }: LockRequest,
     outcome: Held | Unavailable,
     waitedMs: number,
     isHeldAround: IsHeldAround,
@@ -228,7 +237,7 @@ export class LockQueue implements Successors, ReleaseHandler {
       keys,
       retryAfterMs,
       waitedMs,
-      heldHere: this.#heldHere(outcome, isHeldAround),
+      heldHere: upgrades === undefined ? this.#heldHere(outcome, isHeldAround) : undefined,
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { Lease } from '../lease/lease.js';
 import { validityMs } from '../options/validity.js';
 import type {
   AcquireRequest,
@@ -9,7 +10,13 @@ import type {
   LockStore,
   Unavailable,
 } from '../store/lock-store.js';
-import { isOwnToken, newMaker, newOwnerToken, type HoldTerms } from '../store/owner-token.js';
+import {
+  isOwnToken,
+  newMaker,
+  newOwnerToken,
+  upgradeToken,
+  type HoldTerms,
+} from '../store/owner-token.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -51,6 +58,17 @@ export class LockRequests {
     return this.#maker;
   }
 
+  /** What a request stands in line under. */
+  tokenFor(request: LockRequest): string {
+    const { upgrades } = request;
+    return upgrades === undefined ? this.newToken(request) : upgradeToken(upgrades.token);
+  }
+
+  /** What the store gave is the caller's. */
+  adopt(grant: Grant, request: LockRequest): Lease {
+    return request.upgrades ?? this.#deps.keeper.adopt(grant, request);
+  }
+
   newToken({ mode, places }: Required<HoldTerms>): string {
     return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode, places });
   }
@@ -63,7 +81,8 @@ export class LockRequests {
   async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, keeper, scheduler, clockDrift, differences } = this.#deps;
     const { token = this.newToken(request), line, joins, claimed, isSplit } = how;
-    const { keys, ttlMs } = request;
+    const { keys, ttlMs, upgrades } = request;
+    if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
     const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, isSplit });
     if (outcome.status !== 'unavailable') differences.found(request, outcome.otherLimit);
@@ -78,6 +97,20 @@ export class LockRequests {
     if (elapsed < validityMs(ttlMs, clockDrift)) return { status: 'granted', grant };
     keeper.discard(grant, ttlMs);
     return tooLate(elapsed, ttlMs);
+  }
+
+  async #upgrade(lease: Lease, line: LinePlace | undefined): Promise<AttemptOutcome> {
+    const { keeper, scheduler } = this.#deps;
+    const sentAt = scheduler.runtime.now();
+    const outcome = await keeper.modes.askToUpgrade(lease, line);
+    if (outcome.status !== 'granted') return outcome;
+    const { keys, token, ttlMs } = lease;
+    return { status: 'granted', grant: { keys, token, ttlMs, sentAt, ...outcome } };
+  }
+
+  /** What the store gave is not wanted any more; of an upgrade whoever asked for it sees to that. */
+  giveBack({ upgrades }: LockRequest, grant: Grant): void {
+    if (upgrades === undefined) this.#deps.keeper.discard(grant, grant.ttlMs);
   }
 
   /** Leaves the store's line. */

@@ -156,7 +156,7 @@ export class WaitingLine {
     const hearing = this.#deps.releases.isOpen;
     // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
+    if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
     const claimed = this.#claimed;
     this.#claimed = undefined;
     const outcome = await this.#deps.requests.attempt(request, {
@@ -192,7 +192,7 @@ export class WaitingLine {
     const caller = this.#head();
     // Gone while the request was on its way: the lock is for somebody else, in this line too if what was asked for fits.
     if (caller === undefined || !isAlike(caller.request, request)) {
-      this.#deps.keeper.discard(grant, grant.ttlMs);
+      this.#deps.requests.giveBack(request, grant);
       return;
     }
     this.#remove(caller);
@@ -200,7 +200,7 @@ export class WaitingLine {
     if (request.mode !== 'shared') this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
-    caller.grant(this.#deps.keeper.adopt({ ...grant, othersWait }, caller.request));
+    caller.grant(this.#deps.requests.adopt({ ...grant, othersWait }, caller.request));
     if (this.#callers.size === 0) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });

@@ -2,7 +2,7 @@ import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../err
 import { quoteKeys } from '../errors/quote-keys.js';
 import type { AcquireContext } from '../observe/contexts.js';
 import { anyOf } from '../queue/on-abort.js';
-import type { HoldMode } from '../store/owner-token.js';
+import { suffices, type HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lock } from '../lease/lock.js';
 import { Section } from './section.js';
@@ -109,17 +109,17 @@ export async function enterNested(
         throw new LockReentrancyError({ keys, problem });
       }
       const held = section.lock.mode;
-      if (held !== 'exclusive' && held !== options.mode) {
+      if (!suffices(held, options.mode)) {
         const problem =
           `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others. Waiting for them ` +
-          'could last indefinitely: one of them may do the same. Take it as it is needed in the outer call.';
+          `could last indefinitely: one of them may do the same. ${held === 'upgradeable' ? UPGRADE_IT : 'Take it as it is needed in the outer call.'}`;
         throw new LockReentrancyError({ keys, problem });
       }
       const { places } = section.lock;
       if (held !== 'exclusive' && options.places > places) {
         const problem =
-          `${quoteKeys(keys)} is asked for with ${String(options.places)} places inside a section that holds ${String(places)} of them: waiting for ` +
-          'more would never end, for others may do the same. Take as many as are needed in the outer call.';
+          `${quoteKeys(keys)} is asked for with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
+          'more could last indefinitely: others may do the same. Take as many as are needed in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);
@@ -142,6 +142,8 @@ export async function enterNested(
   }
   return undefined;
 }
+
+const UPGRADE_IT = 'Call upgrade() of the lock that the outer call was given, and then this.';
 
 /** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
 async function turnOf(

@@ -80,4 +80,12 @@ function keysTo(last: Step): readonly string[] {
 
 /** Whether one who waits holds a key so that another one cannot have it. */
 const blocks = ({ sections }: Wait, { owner, mode }: Wait, key: string): boolean =>
-  sections.some((section) => section.holds(owner, key) && !isAlike(section.lock.mode, mode));
+  sections.some((section) => section.holds(owner, key) && isInTheWay(section.lock.mode, mode));
+
+const isInTheWay = (held: HoldMode, wanted: HoldMode): boolean =>
+  !isAlike(groupOf(held), groupOf(wanted)) || isBothUpgradeable(held, wanted);
+
+const groupOf = (mode: HoldMode): HoldMode => (mode === 'upgradeable' ? 'shared' : mode);
+
+const isBothUpgradeable = (held: HoldMode, wanted: HoldMode): boolean =>
+  held === 'upgradeable' && wanted === 'upgradeable';

@@ -23,6 +23,8 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
+  UpgradeOutcome,
+  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
 } from './lock-store.js';
@@ -39,6 +41,7 @@ import {
   textOf,
   isClaim,
   TRANSFER,
+  UPGRADE,
   WRITE,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
@@ -103,6 +106,12 @@ export class GuardedStore implements LockStore {
     const store = this.#store;
     if (store.transfer === undefined) return undefined;
     return (request) => guard(TRANSFER, () => store.transfer?.(request));
+  }
+
+  get upgrade(): ((request: UpgradeRequest) => Promise<UpgradeOutcome>) | undefined {
+    const store = this.#store;
+    if (store.upgrade === undefined) return undefined;
+    return (request) => guard(UPGRADE, () => store.upgrade?.(request));
   }
 
   get write(): ((request: WriteRequest) => Promise<WriteOutcome>) | undefined {

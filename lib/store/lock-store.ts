@@ -108,8 +108,13 @@ export type SetLimitOutcome = { readonly status: 'set' } | Unavailable;
 
 /** A lease that is to go on under another owner token. */
 export interface TransferRequest extends LeaseRequest {
-  /** The token that takes the place of `token`. It holds the keys in the same mode. */
+  /** The token that takes the place of `token`. It holds the keys in the same mode, or in one that lets others in. */
   readonly to: string;
+  /**
+   * The fencing token that those who join the lease from now on have together with it, where it was exclusive until now. Missing where the
+   * mode stays.
+   */
+  readonly phase?: number | undefined;
   /** The last fencing token that belongs to the lease. */
   readonly lastToken: number;
   /**
@@ -129,6 +134,20 @@ export type TransferOutcome =
        */
       readonly reason: 'gone' | 'attached' | 'stolen';
     }
+  | Unavailable;
+
+/** An upgradeable lease that is to be exclusive. */
+export interface UpgradeRequest extends LeaseRequest {
+  /** Where to stand in line when refused, if at all: before all who wait. */
+  readonly line?: LinePlace | undefined;
+}
+
+export type UpgradeOutcome =
+  | Granted
+  /** Others hold a key beside it. */
+  | Held
+  /** Its lease does not hold a key any more. */
+  | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
   | Unavailable;
 
 /** A command of Redis: its name and its arguments. */
@@ -238,6 +257,13 @@ export interface LockStore {
    * other refusal nothing of the new one is left. Without it there is no `detach`.
    */
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
+  /**
+   * Makes an upgradeable lease exclusive as soon as nobody holds one of its keys beside it. Its token is that of the lease, and what is granted
+   * is held under the token of the mode `'exclusive'` (`tokenIn`); the lease never ends in between. While it stands in line (under
+   * `upgradeToken`), nobody joins those who hold the keys. After `unavailable` the store may know it in either mode, and keeps others from
+   * it as the stronger one; `transfer` to the weaker one settles that. Without it no lock can be upgraded.
+   */
+  upgrade?(request: UpgradeRequest): Promise<UpgradeOutcome>;
   /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
   write?(request: WriteRequest): Promise<WriteOutcome>;
   /**

@@ -4,10 +4,11 @@ import type { Runtime } from '../time/runtime.js';
 export const MARK = 'holdfast:';
 
 /**
- * How a lock is held: by one alone, or together with others: by any number (`shared`), or by no more than so many (`limit:5`). Nobody
- * holds a key in one mode while somebody holds it in another; limits are one mode, whatever their numbers.
+ * How a lock is held: by one alone, or together with others: by any number (`shared`), or by no more than so many (`limit:5`). One of those
+ * who share it may be `upgradeable`. Else nobody holds a key in one mode while somebody holds it in another; limits are one mode, whatever
+ * their numbers.
  */
-export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
+export type HoldMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
 
 /** What marks the tokens of one service; 48 random bits. */
 export const newMaker = (runtime: Runtime): string =>
@@ -47,10 +48,11 @@ export const detachedToken = (digest: string, mode: HoldMode, places = 1): strin
 
 export const isDetachedToken = (token: string): boolean => token.startsWith(DETACHED);
 
-/** How a token holds; one of other software holds alone. */
+/** How a token holds; one of other software holds alone, and so will one who waits to be upgraded. */
 export function holdModeOf(token: string): HoldMode {
   const colon = token.indexOf(':', MARK.length);
-  return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
+  const mode = colon === -1 || !isOwnerToken(token) ? 'exclusive' : token.slice(colon + 1);
+  return mode === UPGRADE ? 'exclusive' : (mode as HoldMode);
 }
 
 /** How many places a token takes of those that a limit counts. `places_of` says the same in Lua. */
@@ -59,12 +61,33 @@ export const placesOf = (token: string): number =>
 
 /** The limit that a mode states, if it is one. */
 export const limitIn = (mode: HoldMode): number | undefined =>
-  mode === 'exclusive' || mode === 'shared' ? undefined : Number(mode.slice('limit:'.length));
+  mode.startsWith('limit:') ? Number(mode.slice('limit:'.length)) : undefined;
 
 /** Whether those who hold a key in these modes may hold it together: all limits are one way to do so. */
 export const isAlike = (mode: HoldMode, other: HoldMode): boolean =>
   mode !== 'exclusive' &&
   (mode === other || (limitIn(mode) !== undefined && limitIn(other) !== undefined));
+/** Whether one who holds a key in one mode may do what another mode is asked for. */
+export const suffices = (held: HoldMode, wanted: HoldMode): boolean =>
+  held === 'exclusive' || held === wanted || (held === 'upgradeable' && wanted === 'shared');
+
+/** The token of the same lease in another mode: all of them begin alike. */
+export const tokenIn = (mode: HoldMode, token: string): string => withMode(baseOf(token), mode);
+
+/** Names the place in line of an upgradeable lock that waits to be upgraded. */
+export const upgradeToken = (token: string): string => `${baseOf(token)}:${UPGRADE}`;
+
+export const isUpgradeToken = (token: string): boolean => token.endsWith(`:${UPGRADE}`);
+
+function baseOf(token: string): string {
+  const colon = isOwnerToken(token) ? token.indexOf(':', MARK.length) : -1;
+  return colon === -1 ? token : token.slice(0, colon);
+}
+
+const UPGRADE = 'upgrade';
+
+/** Stands beside the token of whoever holds a key upgradeable, and is the same for all of them. No token that is made has this name. */
+export const THE_UPGRADEABLE = `${MARK}-:upgradeable`;
 
 /** So many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock. */
 export const RESERVED_TOKENS = 1_024;

@@ -1,7 +1,15 @@
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { FoundKey } from '../admin-store.js';
 import type { LeaseReference, LeaseRequest } from '../lock-store.js';
-import { holdModeOf, isAlike, limitIn, placesOf, type HoldMode } from '../owner-token.js';
+import {
+  holdModeOf,
+  isAlike,
+  isUpgradeToken,
+  limitIn,
+  placesOf,
+  tokenIn,
+  type HoldMode,
+} from '../owner-token.js';
 import { SweepPace } from '../sweep-pace.js';
 
 interface Hold {
@@ -11,6 +19,7 @@ interface Hold {
 
 /** A key that somebody holds, or several together. */
 export interface Entry {
+  /** `'shared'` with one that is upgradeable, too. */
   readonly mode: HoldMode;
   /** Of all who hold it together; `undefined` while it is no more than a claim. */
   fencingToken?: number;
@@ -27,6 +36,11 @@ const inUse = ({ holds }: Entry): number => {
   for (const token of holds.keys()) places += placesOf(token);
   return places;
 };
+/** Which of those who hold a key together a token is one of. */
+function togetherIn(token: string): HoldMode {
+  const mode = holdModeOf(token);
+  return mode === 'upgradeable' ? 'shared' : mode;
+}
 
 /** Who holds which key, until when. */
 export class MemoryHolds {
@@ -78,10 +92,12 @@ export class MemoryHolds {
   isInTheWay(key: string, token: string): boolean {
     const entry = this.of(key);
     if (entry?.holds.has(token) === true) return false;
-    const mode = holdModeOf(token);
+    const mode = togetherIn(token);
     const own = limitIn(mode);
     if (entry === undefined) return own !== undefined && placesOf(token) > this.#limitFor(key, own);
-    if (mode === 'exclusive' || !isAlike(mode, entry.mode)) return true;
+    if (!isAlike(mode, entry.mode)) return true;
+    if (holdModeOf(token) === 'upgradeable')
+      return [...entry.holds.keys()].some((other) => holdModeOf(other) === 'upgradeable');
     return own !== undefined && inUse(entry) + placesOf(token) > this.#limitFor(key, own);
   }
 
@@ -111,25 +127,72 @@ export class MemoryHolds {
     for (const key of keys) {
       const entry = this.of(key);
       if (entry?.holds.set(token, hold) !== undefined) continue;
-      this.#entries.set(key, { mode: holdModeOf(token), holds: new Map([[token, hold]]) });
+      this.#entries.set(key, { mode: togetherIn(token), holds: new Map([[token, hold]]) });
     }
   }
 
   /** Ends one hold, if there is one. */
   drop(key: string, token: string): boolean {
     const entry = this.of(key);
-    if (entry?.holds.delete(token) !== true) return false;
+    if (entry?.holds.delete(this.tokenOf(key, token) ?? token) !== true) return false;
     if (entry.holds.size === 0) this.#entries.delete(key);
     return true;
   }
 
-  /** One hold goes on under another token. */
-  rename(key: string, token: string, to: string): void {
+  /**
+   * One hold goes on under another token, which may hold in another mode.
+   *
+   * @param phase the fencing token of those who join it, where that is not known yet
+   */
+  rename(key: string, token: string, to: string, phase?: number): void {
+    const entry = this.of(key);
+    const hold = entry?.holds.get(token);
+    if (entry === undefined || hold === undefined) return;
+    entry.holds.delete(token);
+    entry.holds.set(to, hold);
+    const mode = togetherIn(to);
+    if (mode === entry.mode) return;
+    this.#entries.set(key, { mode, holds: entry.holds, fencingToken: phase });
+  }
+
+  /** Whether others hold a key beside this token. */
+  isShared(key: string, token: string): boolean {
+    return (this.of(key)?.holds.size ?? 0) > 1 && this.tokenOf(key, token) !== undefined;
+  }
+
+  /** How long others hold a key yet beside this token. */
+  remainingBeside(key: string, token: string): number {
+    const others = [...(this.of(key)?.holds ?? [])].filter(([other]) => other !== token);
+    return Math.max(0, ...others.map(([, hold]) => this.#left(hold)));
+  }
+
+  /** How a lease lost one of its keys, if it did. */
+  lossOf({ keys, token }: LeaseReference): 'stolen' | 'released-elsewhere' | undefined {
+    const lost = keys.find((key) => this.tokenOf(key, token) === undefined);
+    if (lost === undefined) return undefined;
+    const entry = this.of(lost);
+    const isOpen = entry?.mode === togetherIn(token) && entry.mode !== 'exclusive';
+    return entry === undefined || isOpen ? 'released-elsewhere' : 'stolen';
+  }
+
+  renew({ keys, token, ttlMs }: LeaseRequest): void {
+    for (const key of keys) {
+      const held = this.tokenOf(key, token) ?? token;
+      // One that is upgradeable may have been upgraded.
+      const isWeaker = held !== token && holdModeOf(token) === 'shared';
+      if (isWeaker) this.rename(key, held, token);
+      this.put({ keys: [key], token: isWeaker ? token : held, ttlMs });
+    }
+  }
+
+  /** What a lease holds a key under: its token, or, where its mode has changed since, the one of a stronger mode. */
+  tokenOf(key: string, token: string): string | undefined {
+    if (isUpgradeToken(token)) return undefined;
     const holds = this.of(key)?.holds;
-    const hold = holds?.get(token);
-    if (hold === undefined) return;
-    holds?.set(to, hold);
-    holds?.delete(token);
+    const stronger = holdModeOf(token) === 'shared' ? [tokenIn('upgradeable', token)] : [];
+    return [token, ...stronger, tokenIn('exclusive', token)].find(
+      (each) => holds?.has(each) === true,
+    );
   }
 
   /** Ends whoever's holds. */
@@ -142,7 +205,7 @@ export class MemoryHolds {
     const entries = keys.flatMap((key) => this.of(key) ?? []);
     const [first] = entries;
     const isJoined = entries.every(({ fencingToken }) => fencingToken === first?.fencingToken);
-    if (holdModeOf(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
+    if (togetherIn(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
       return first.fencingToken;
     const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
@@ -157,7 +220,7 @@ export class MemoryHolds {
     // Its limit was set lower than what it wants: that ends when it is set anew.
     if (entry === undefined) return this.isInTheWay(key, token) ? Infinity : 0;
     const left = [...entry.holds.values()].map((hold) => this.#left(hold));
-    const joins = entry.mode !== 'exclusive' && isAlike(holdModeOf(token), entry.mode);
+    const joins = entry.mode !== 'exclusive' && isAlike(togetherIn(token), entry.mode);
     return joins ? Math.min(...left) : Math.max(...left);
   }
 

@@ -33,7 +33,8 @@ export class MemoryLines {
     return this.of(key).map(({ token, ticket }) => ({
       token,
       channel: '',
-      sinceMs: wallMs - monotonicMs + ticket / 1_000,
+      // One that waits to be upgraded stands before all who have a ticket.
+      ...(ticket > 0 && { sinceMs: wallMs - monotonicMs + ticket / 1_000 }),
     }));
   }
 

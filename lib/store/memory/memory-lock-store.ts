@@ -1,4 +1,4 @@
-import { holdModeOf, isAlike } from '../owner-token.js';
+import { holdModeOf, isUpgradeToken, tokenIn, upgradeToken } from '../owner-token.js';
 import { systemClock, type Clock } from '../../time/clock.js';
 import type {
   AcquireOutcome,
@@ -14,6 +14,8 @@ import type {
   SetLimitOutcome,
   TransferOutcome,
   TransferRequest,
+  UpgradeOutcome,
+  UpgradeRequest,
 } from '../lock-store.js';
 import type { AdminStore } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
@@ -104,7 +106,14 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
 
-  transfer({ keys, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
+  transfer({
+    keys,
+    token,
+    to,
+    ttlMs,
+    lastToken,
+    phase,
+  }: TransferRequest): Promise<TransferOutcome> {
     for (const key of keys) {
       const entry = this.#holds.of(key);
       if (entry?.holds.has(token) === true || entry?.holds.has(to) === true) continue;
@@ -113,9 +122,10 @@ export class MemoryLockStore implements LockStore {
       const taken = (entry?.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
       return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
     }
-    for (const key of keys) this.#holds.rename(key, token, to);
+    for (const key of keys) this.#holds.rename(key, token, to, phase);
     this.#holds.put({ keys, token: to, ttlMs });
     for (const key of keys) this.#warn(key);
+    if (holdModeOf(token) !== holdModeOf(to)) for (const key of keys) this.#give(key);
     return Promise.resolve({ status: 'transferred' });
   }
 
@@ -123,6 +133,27 @@ export class MemoryLockStore implements LockStore {
     this.#holds.setLimit(key, limit);
     this.#give(key);
     return Promise.resolve({ status: 'set' });
+  }
+
+  upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
+    const { keys, token, ttlMs, line } = request;
+    const to = tokenIn('exclusive', token);
+    const reason = this.#holds.lossOf(request);
+    if (reason !== undefined) return Promise.resolve({ status: 'lost', reason });
+    const busy = keys.find((key) => this.#holds.isShared(key, token));
+    const waiting = { keys, token: upgradeToken(token) };
+    if (busy !== undefined) {
+      const remainingMs = this.#holds.remainingBeside(busy, token);
+      const ticket = line && this.#lines.stand(waiting, { ...line, ticket: 0 });
+      return Promise.resolve({
+        ...{ status: 'held', key: busy, remainingMs, checkAgainMs: remainingMs, ticket },
+      });
+    }
+    this.#lines.forget(keys, waiting.token);
+    for (const key of keys) this.#holds.rename(key, token, to);
+    this.#holds.put({ keys, token: to, ttlMs });
+    const fencingToken = this.#holds.fencingToken({ keys, token: to, ttlMs });
+    return Promise.resolve({ status: 'granted', fencingToken });
   }
 
   inspect(key: string): Promise<InspectOutcome> {
@@ -156,14 +187,9 @@ export class MemoryLockStore implements LockStore {
   }
 
   #extend(lease: LeaseRequest): ExtendOutcome {
-    for (const key of lease.keys) {
-      const entry = this.#holds.of(key);
-      if (entry === undefined) return { status: 'lost', reason: 'released-elsewhere' };
-      const isOpen = entry.mode !== 'exclusive' && isAlike(entry.mode, holdModeOf(lease.token));
-      if (!entry.holds.has(lease.token))
-        return { status: 'lost', reason: isOpen ? 'released-elsewhere' : 'stolen' };
-    }
-    this.#holds.put(lease);
+    const reason = this.#holds.lossOf(lease);
+    if (reason !== undefined) return { status: 'lost', reason };
+    this.#holds.renew(lease);
     if (holdModeOf(lease.token) !== 'exclusive') for (const key of lease.keys) this.#warn(key);
     return { status: 'extended' };
   }
@@ -226,6 +252,16 @@ export class MemoryLockStore implements LockStore {
     for (const waiter of [...this.#lines.of(key)]) {
       const { token, ticket, keys, claimMs } = waiter;
       if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
+      if (isUpgradeToken(token)) {
+        const held = tokenIn('upgradeable', token);
+        if (this.#holds.tokenOf(key, held) === undefined) {
+          this.#lines.forget(keys, token);
+          continue;
+        }
+        // It has the key meanwhile: it asks when nobody else has.
+        if (!this.#holds.isShared(key, held)) this.#tell(key, { to: token, inMs: 0 });
+        return;
+      }
       if (this.#holds.isInTheWay(key, token)) return;
       const others = keys.filter((other) => other !== key);
       if (

@@ -6,7 +6,7 @@ import type {
   InstanceRecord,
   RecordedHold,
 } from '../../admin-store.js';
-import { MARK } from '../../owner-token.js';
+import { MARK, THE_UPGRADEABLE } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
 import type { NodeScripts } from './node-scripts.js';
@@ -244,14 +244,15 @@ function holdersIn(
   return tokens
     .filter(([token]) => !token.startsWith(SHADOW))
     .map(([token, end]) => ({ token, remainingMs: Math.round(longestMs - (last - end) / 1_000) }))
-    .filter(({ remainingMs }) => remainingMs > 0);
+    .filter(({ token, remainingMs }) => remainingMs > 0 && token !== THE_UPGRADEABLE);
 }
 
 /** As `places.ts` writes it. */
 function placeIn(member: string, ticket: number): FoundKey['line'] {
   const [, token, channel] = /^(\S+) \d+ ([^\n]+)/.exec(member) ?? [];
   if (token === undefined || channel === undefined) return [];
-  return [{ token, channel, sinceMs: ticket / 1_000 }];
+  // One that waits to be upgraded stands before all who have a ticket.
+  return [{ token, channel, ...(ticket > 0 && { sinceMs: ticket / 1_000 }) }];
 }
 
 function recordIn(

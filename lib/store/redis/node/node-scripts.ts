@@ -2,6 +2,7 @@ import type { Runtime } from '../../../time/runtime.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
 import { LONGEST_CLAIM_MS } from '../../overtaking.js';
+import { isUpgradeToken } from '../../owner-token.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import type { RedisInbox } from '../wakeups/redis-inbox.js';
@@ -110,6 +111,8 @@ export class NodeScripts {
     const channel = this.parts.inbox.channelAt(group.slot);
     if (channel === undefined) return '';
     if (this.parts.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
+    // It asks for all of its keys whichever it is called for, and is never given one that it did not ask for.
+    if (isUpgradeToken(token)) return `${token} 0 ${channel}`;
     const claimMs = group.isAll ? Math.min(line.ttlMs, LONGEST_CLAIM_MS) : 0;
     const place = `${token} ${String(claimMs)} ${channel}`;
     const [{ queue }, second] = group.names;

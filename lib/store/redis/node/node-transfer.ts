@@ -39,11 +39,13 @@ function afterWrite({ sent: _, ...outage }: Unavailable): Unavailable {
 async function transferGroup(
   scripts: NodeScripts,
   { slot, names }: Group,
-  { token, to, ttlMs, lastToken }: TransferRequest,
+  { token, to, ttlMs, lastToken, phase }: TransferRequest,
 ): Promise<TransferOutcome> {
   const { connection, options, lineMode } = scripts.parts;
   const { fenceKeepMs } = options;
-  const call = transferScript.encode({ names, token, to, ttlMs, fenceKeepMs, lineMode });
+  const call = transferScript.encode({
+    ...{ names, token, to, ttlMs, fenceKeepMs, lineMode, phase },
+  });
   const timeLimitMs = scripts.timeLimitMs(ttlMs);
   const request = { script: transferScript, call, timeLimitMs, whileDown: 'waits' } as const;
   const reply = await scripts.write(slot, request);

@@ -10,6 +10,8 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
+  UpgradeOutcome,
+  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
 } from '../../lock-store.js';
@@ -33,6 +35,7 @@ import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
 import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
 import { transferAt } from './node-transfer.js';
+import { upgradeAt } from './node-upgrade.js';
 import { NodeTrial } from './node-trial.js';
 import { writeAt } from './node-write.js';
 import { NodeWatch, type Until } from './node-watch.js';
@@ -232,6 +235,11 @@ export class RedisNode {
   /** Gives a lease another owner token. */
   transfer(request: TransferRequest): Promise<TransferOutcome> {
     return transferAt(this.#scripts, this.#release, request);
+  }
+
+  /** Makes an upgradeable lease exclusive. */
+  upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
+    return upgradeAt(this.#scripts, this.#acquire, request);
   }
 
   /** Runs commands of the application, as long as the lease holds its keys. */

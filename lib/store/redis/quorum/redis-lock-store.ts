@@ -15,6 +15,8 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
+  UpgradeOutcome,
+  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
 } from '../../lock-store.js';
@@ -52,6 +54,8 @@ export class RedisLockStore implements LockStore {
   readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
   /** With one node: over several, no number of votes limits anything. */
   readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
+  /** With one node: of several, each may know other readers. */
+  readonly upgrade?: (request: UpgradeRequest) => Promise<UpgradeOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -96,6 +100,7 @@ export class RedisLockStore implements LockStore {
     if (only !== undefined && second === undefined) {
       this.write = (request) => only.write(request);
       this.setLimit = (key, limit) => only.setLimit(key, limit);
+      this.upgrade = (request) => only.upgrade(request);
     }
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {

@@ -161,7 +161,7 @@ local function renew(i)
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }
-  elseif holder == token or may_join and holds(main, holders, token) then answer = { 1 }
+  elseif holder == token or holder == base_of(token) or may_join and holds(main, holders, token) then answer = { 1 }
   elseif not may_join then answer = { -1 }
   else answer = { 0, text(fence) } end
 
@@ -169,12 +169,14 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
     -- First what Redis does not refuse when memory is full: after that it refuses nothing.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    if holder == token then redis.call('PEXPIRE', main, ttl)
+    -- One that is upgradeable may have been upgraded since this was sent; one that is shared has been since it was exclusive.
+    if holder == token or holder == base_of(token) and kind_of(token) == 'upgradeable' then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
       -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
+      if kind_of(token) == 'shared' and not is_in(holders, token) then take_out(holders, upgradeable(token)) end
       add_holder(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
       if line == 'quorum' then

@@ -1,4 +1,4 @@
-import { MARK } from '../../owner-token.js';
+import { MARK, THE_UPGRADEABLE } from '../../owner-token.js';
 import { LARGEST_FENCE } from './fence.js';
 
 /** For so long a limit that was set is kept after the last grant or renewal of a limited lock of its key: 30 days. In ms. */
@@ -19,14 +19,19 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It counts in the place of the limit of the
  * token. Without it each token is let in by its own: as long as the places in use and those that it wants are no more.
  *
+ * One of the holders of a shared phase may be upgradeable: beside its token the set has a member that is the same for every upgradeable
+ * holder, so that a second one is seen whatever it is called. All tokens of one lease begin alike: exclusive, upgradeable, shared. Whoever holds a key
+ * under one of them holds it under the weaker ones, too. So a change of mode whose answer was lost is no loss.
+ *
  * Gives a script
- * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
+ * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as 'shared';
+ * - `kind_of(token)`: what is written at its end; `base_of(token)`: the exclusive token of the same lease;
  * - `alike(mode, other)`: whether those modes hold a key together;
  * - `other_limits[token]`: the limit that others state, where `in_the_way` has found that it is another one and none is set;
  * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
  * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
  * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and `remove_holder(main, holders, token)`, which answers whether it did;
- * - `forget(holders, token)`: takes it out of the set, and nothing else;
+ * - `take_out(holders, token)`: takes it out of the set, and nothing else;
  * - `phase_of(main, holders, mode)`: the fencing token of those who hold it together in that mode, if it is known;
  * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
  *
@@ -34,9 +39,19 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * the holder set hold nothing any more. Needs `CLOCK`.
  */
 export const HOLDERS = `
-local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
+local function kind_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
+local function base_of(token) return string.match(token, '^(${MARK}[^:]+):') end
 local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
 local function shadow(token) return '+' .. token end
+-- Of who waits to be upgraded, the token that it holds meanwhile.
+local function upgradeable(token) return base_of(token) .. ':upgradeable' end
+
+local function mode_of(token)
+  local kind = kind_of(token)
+  if kind == 'upgradeable' then return 'shared' end
+  return kind ~= 'upgrade' and kind or nil
+end
+
 -- All limits are one way to hold a key: who states another number may hold it beside the others.
 local function alike(mode, other)
   return mode == other or mode ~= nil and other ~= nil and string.sub(mode, 1, 6) == 'limit:' and string.sub(other, 1, 6) == 'limit:'
@@ -57,6 +72,11 @@ local function one_of(holders)
   return redis.call('ZRANGEBYSCORE', holders, '(' .. text(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 end
 
+local function is_in(holders, token)
+  local ends = redis.pcall('ZSCORE', holders, token)
+  return type(ends) == 'string' and tonumber(ends) > now
+end
+
 local function ms_until(entry) return math.ceil((tonumber(entry[2]) - now) / 1000) end
 
 -- A marker or nothing: the key is nobody's who wants it alone.
@@ -67,8 +87,8 @@ end
 
 local function holds(main, holders, token)
   if not mode_of(token) then return redis.pcall('GET', main) == token end
-  local ends = redis.pcall('ZSCORE', holders, token)
-  return type(ends) == 'string' and tonumber(ends) > now and is_open(main)
+  if redis.pcall('GET', main) == base_of(token) then return true end
+  return is_open(main) and (is_in(holders, token) or kind_of(token) == 'shared' and is_in(holders, upgradeable(token)))
 end
 
 -- Beside a limited key: the limit that was set for it.
@@ -86,9 +106,11 @@ end
 
 local function in_the_way(main, holders, token)
   local holder, mode = redis.call('GET', main), mode_of(token)
-  if holder == token then return nil end
+  if holder == token or holder and holder == base_of(token) then return nil end
   if holder and not is_marker(holder) then return holder end
   local count = live(holders)
+  local kind = kind_of(token)
+  if kind == 'upgrade' and is_in(holders, upgradeable(token)) then count = count - 2 end
   local own = mode and tonumber(string.match(mode, '^limit:(%d+)$'))
   local set = own and set_limit(holders)
   local limit = set or own
@@ -98,6 +120,7 @@ local function in_the_way(main, holders, token)
   local has_shadows = string.sub(first, 1, 1) == '+'
   local present = mode_of(has_shadows and string.sub(first, 2) or first)
   if not alike(mode, present) then return marker(present) end
+  if kind == 'upgradeable' and is_in(holders, '${THE_UPGRADEABLE}') and not is_in(holders, token) then return marker(mode) end
   if not limit then return nil end
   if not set and mode ~= present then other_limits[token] = tonumber(string.match(present, '^limit:(%d+)$')) end
   if has_shadows then count = in_use(holders, count) end
@@ -138,6 +161,7 @@ local function add_holder(main, holders, token, ttl, phase)
     local ends = now + ttl * 1000
     redis.call('ZADD', holders, ends, token)
     if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end
+    if kind_of(token) == 'upgradeable' then redis.call('ZADD', holders, ends, '${THE_UPGRADEABLE}') end
     redis.call('ZREMRANGEBYSCORE', holders, -now, now)
     -- A limit that was set is kept for as long as anybody goes by it, and after that.
     if set_limits[holders] ~= false and string.sub(mode, 1, 6) == 'limit:' then
@@ -149,15 +173,17 @@ local function add_holder(main, holders, token, ttl, phase)
   end
 end
 
-local function forget(holders, token)
-  redis.pcall('ZREM', holders, token)
-  if places_of(token) > 1 then redis.pcall('ZREM', holders, shadow(token)) end
+local function take_out(holders, token)
+  local was_in = redis.call('ZREM', holders, token) == 1
+  if places_of(token) > 1 then redis.call('ZREM', holders, shadow(token)) end
+  if not was_in and kind_of(token) == 'shared' then return take_out(holders, upgradeable(token)) end
+  if kind_of(token) == 'upgradeable' then redis.call('ZREM', holders, '${THE_UPGRADEABLE}') end
 end
 
 local function remove_holder(main, holders, token)
   local mode = mode_of(token)
   if not holds(main, holders, token) then
-    if mode and not is_open(main) then forget(holders, token) end
+    if mode and not is_open(main) then pcall(take_out, holders, token) end
     return false
   end
   if not mode then
@@ -165,7 +191,7 @@ local function remove_holder(main, holders, token)
     return true
   end
   local phase = phase_of(main, holders, mode)
-  forget(holders, token)
+  take_out(holders, token)
   if live(holders) > 0 then put_marker(main, holders, mode, phase) else redis.call('DEL', main, holders) end
   return true
 end

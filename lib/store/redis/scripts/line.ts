@@ -34,6 +34,9 @@ end`;
  * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle indefinitely. One
  * that cannot have all is overtaken at first; then its free keys are kept for it, in windows (`overtaking.ts`).
  *
+ * An upgradeable lock that waits to be upgraded is the first in the line of each of its keys, before all who came earlier: it holds them.
+ * When nobody holds a key beside it, it is called, and asks. Its place is worth nothing without the lock that it is to upgrade.
+ *
  * No script sees keys in several slots. There a place keeps its keys from the start: it is called when it is the first at one of them, and
  * asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first at each of its keys.
  *
@@ -148,8 +151,10 @@ local function grant_next(main, fence, queue, holders, mine, counts, before)
     local blocked = token and in_the_way(main, holders, token)
     if blocked and not is_marker(blocked) then return end
     local is_here = token and is_there(channel, counts) and (not record or redis.pcall('EXISTS', record) == 1)
+    local upgrades = token and kind_of(token) == 'upgrade'
+    if upgrades and not holds(main, holders, upgradeable(token)) then is_here = false end
     local can = true
-    if is_here and claim == '0' and not blocked then
+    if is_here and claim == '0' and not blocked and not upgrades then
       call_first(main, queue, holders, token, channel, record, counts, before)
       can = false
     end
@@ -161,6 +166,10 @@ local function grant_next(main, fence, queue, holders, mine, counts, before)
     -- One who died keeps nobody from joining those who hold it together.
     if not is_here then redis.pcall('ZREM', queue, member)
     elseif blocked then return
+    elseif upgrades then
+      -- It holds the key meanwhile, so it need not be given a claim: it asks.
+      notify(channel, token .. ' 0 ' .. main)
+      return
     elseif not can or barred[token] then
       if keeps_for(ticket, claim) > 0 or overtaken == ${String(MOST_OVERTAKEN)} or looked_at > ${String(MOST_LOOKED_AT)} then return end
       overtaken = overtaken + 1

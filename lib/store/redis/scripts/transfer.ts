@@ -3,7 +3,15 @@ import { HOLDERS } from './holders.js';
 import type { KeyNames } from './key-names.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
 import { isCount } from './numbers.js';
-import { callOn, CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+import {
+  callOn,
+  CLOCK,
+  malformed,
+  orEmpty,
+  script,
+  trimmed,
+  type ScriptWithCodec,
+} from './script.js';
 
 export interface TransferCall {
   readonly names: readonly KeyNames[];
@@ -14,6 +22,8 @@ export interface TransferCall {
   /** For so long a fence outlives its lease. */
   readonly fenceKeepMs: number;
   readonly lineMode: LineMode;
+  /** The fencing token of those who hold the keys together, where the lease was exclusive. */
+  readonly phase: number | undefined;
 }
 
 export type TransferReply =
@@ -24,14 +34,15 @@ export type TransferReply =
 const REFUSALS: Readonly<Record<number, 'gone' | 'taken'>> = { 0: 'gone', [-1]: 'taken' };
 
 /**
- * Gives a lease another owner token, with a TTL of its own. All keys are looked at before one is changed. Whatever its holder so far sends
+ * Gives a lease another owner token, with a TTL of its own. The new token may be of a weaker mode: then those are let in who stand first in
+ * line and may hold the keys beside it. All keys are looked at before one is changed. Whatever its holder so far sends
  * later finds another token, so it renews nothing and releases nothing.
  */
 export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
-  encode({ names, token, to, ttlMs, fenceKeepMs, lineMode }) {
+  encode({ names, token, to, ttlMs, fenceKeepMs, lineMode, phase }) {
     const encoded = callOn({ names });
-    encoded.push(token, to, ttlMs, fenceKeepMs, lineArgument(lineMode));
-    return encoded;
+    encoded.push(token, to, ttlMs, fenceKeepMs, lineArgument(lineMode), orEmpty(phase));
+    return trimmed(encoded);
   },
   decode(reply) {
     if (!Array.isArray(reply)) return malformed(reply);
@@ -47,13 +58,16 @@ export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
           2 token that takes its place
           3 ttl in ms
           4 ms for which a fence outlives its lease
+          as far as there are any, each of them may be '':
           5 how the line is decided: 'cluster', 'quorum', else standalone
+          6 fencing token of those who hold the keys together, where the lease was exclusive
   Reply   {1} all keys have the new token
           {0, fence} nobody holds a key, {-1, fence} somebody else does: nothing was changed
 ]]
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
-local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local mode, fences = mode_of(to), {}
+local changes = kind_of(token) ~= kind_of(to)
 
 for i = 1, #KEYS, 4 do
   local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
@@ -73,13 +87,17 @@ for i = 1, #KEYS, 4 do
   local life = ttl + keep + math.max(0, math.ceil((fences[i] - now) / 1000))
   -- First what Redis does not refuse when memory is full: after that it refuses nothing.
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
-  local phase = mode and phase_of(main, holders, mode)
-  if mode then forget(holders, token) end
+  local phase = mode and (phase_of(main, holders, mode) or tonumber(ARGV[6]))
+  if mode then take_out(holders, token) end
   add_holder(main, holders, to, ttl, phase)
+  if changes and line == 'quorum' then notify_all(main, queue) end
   -- Those in line wait for an end that is no longer true.
-  if redis.pcall('PTTL', main) < lasted then
+  if redis.pcall('PTTL', main) < lasted and not changes then
     if line == 'quorum' then notify_all(main, queue) else notify_next(main, queue, holders, nil, 0, line == '', {}) end
   end
+end
+if changes and line ~= 'quorum' then
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', line == '') end
 end
 return { 1 }
 `,
