@@ -4,6 +4,7 @@ import { doctor } from './commands/doctor.js';
 import { forget } from './commands/forget.js';
 import { instances } from './commands/instances.js';
 import { list } from './commands/list.js';
+import { migrate } from './commands/migrate.js';
 import { releaseInstance } from './commands/release-instance.js';
 import { release } from './commands/release.js';
 import { show } from './commands/show.js';
@@ -17,6 +18,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Look', [list, show, watch, top, instances, audit]],
   ['Act', [release, releaseInstance, forget]],
   ['Check', [doctor]],
+  ['Move', [migrate]],
 ];
 
 const COMMANDS = GROUPS.flatMap(([, commands]) => commands);

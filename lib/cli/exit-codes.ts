@@ -12,6 +12,8 @@ export const EXIT = {
   unhealthy: 4,
   /** The question was not answered with yes, or could not be asked. */
   unconfirmed: 5,
+  /** `migrate`: some files could not be read, and were left alone. */
+  incomplete: 6,
   /** A fault of this program. */
   internal: 70,
 } as const;

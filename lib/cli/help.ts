@@ -1,12 +1,13 @@
 import type { Command } from './command.js';
 import { GROUPS } from './commands.js';
-import { COMMON, specOf, type OptionName } from './options.js';
+import { COMMON, OF_REDIS, optionsOf, specOf, type OptionName } from './options.js';
 
 const PROGRAM = 'nestjs-holdfast';
 
 const usageOf = ({ name, word }: Command): string => {
   if (word === undefined) return name;
-  return `${name} ${word.isRequired ? `<${word.name}>` : `[${word.name}]`}`;
+  const named = word.isList === true ? `${word.name}…` : word.name;
+  return `${name} ${word.isRequired ? `<${named}>` : `[${named}]`}`;
 };
 
 const aligned = (rows: readonly (readonly [string, string])[]): string => {
@@ -29,9 +30,9 @@ export function helpText(): string {
   return (
     `Who holds which lock, since when, who waits, and how to free it.\n\n` +
     `Usage: ${PROGRAM} <command> [options]\n\n${groups.join('\n')}\n` +
-    `Options of every command\n${aligned(COMMON.map(optionRow))}\n\n` +
+    `Options of every command\n${aligned([...OF_REDIS, ...COMMON].map(optionRow))}\n\n` +
     `The options of one command: ${PROGRAM} <command> --help\n` +
-    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 4 doctor found errors, 5 not confirmed\n`
+    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone\n`
   );
 }
 
@@ -39,6 +40,6 @@ export function helpText(): string {
 export function helpFor(command: Command): string {
   return (
     `${command.summary}\n\nUsage: ${PROGRAM} ${usageOf(command)} [options]\n\n` +
-    `Options\n${aligned([...command.options, ...COMMON].map(optionRow))}\n`
+    `Options\n${aligned(optionsOf(command).map(optionRow))}\n`
   );
 }

@@ -30,6 +30,7 @@ export const OPTIONS = {
     help: 'Why: the holder is notified, the audit keeps it',
   },
   by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
+  'dry-run': { type: 'boolean', help: 'Print the changes as a diff, and write nothing' },
   yes: { type: 'boolean', short: 'y', help: 'Do not ask before acting' },
   help: { type: 'boolean', short: 'h', help: 'Print this text' },
   version: { type: 'boolean', short: 'v', help: 'Print the version' },
@@ -41,15 +42,21 @@ export const OPTION_NAMES = Object.keys(OPTIONS) as readonly OptionName[];
 
 export const specOf = (name: OptionName): OptionSpec => OPTIONS[name];
 
+/** Which Redis is meant. */
+export const OF_REDIS: readonly OptionName[] = ['redis', 'cluster', 'prefix'];
+
 /** Of every command. */
-export const COMMON: readonly OptionName[] = [
-  'redis',
-  'cluster',
-  'prefix',
-  'json',
-  'help',
-  'version',
-];
+export const COMMON: readonly OptionName[] = ['json', 'help', 'version'];
+
+/** Of one command: its own, and those that it shares. */
+export const optionsOf = ({
+  works,
+  options,
+}: {
+  readonly works: 'locally' | 'with-redis';
+  readonly options: readonly OptionName[];
+}): readonly OptionName[] =>
+  works === 'locally' ? [...options, ...COMMON] : [...options, ...OF_REDIS, ...COMMON];
 
 /** The values that were given. */
 export interface GivenOptions {
@@ -61,6 +68,7 @@ export interface GivenOptions {
   readonly interval?: string;
   readonly reason?: string;
   readonly by?: string;
+  readonly 'dry-run'?: boolean;
   readonly yes?: boolean;
   readonly help?: boolean;
   readonly version?: boolean;

@@ -2,11 +2,11 @@ import { LockConfigurationError, LockKeyError, LockStoreUnavailableError } from 
 import { redact } from '../errors/redact.js';
 import type { Runtime } from '../time/runtime.js';
 import { readArguments, type GivenArguments } from './arguments.js';
-import type { Command, Context } from './command.js';
+import type { Command, Context, LocalContext, RedisCommand } from './command.js';
 import { commandNamed } from './commands.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import { helpFor, helpText } from './help.js';
-import { COMMON, type OptionName } from './options.js';
+import { optionsOf, type OptionName } from './options.js';
 import { Session } from './session.js';
 import { targetOf } from './target.js';
 import type { Terminal } from './terminal.js';
@@ -55,20 +55,26 @@ async function dispatch(given: GivenArguments, surroundings: Surroundings): Prom
     return EXIT.ok;
   }
   check(command, given, rest);
-  return perform(command, { word, options }, surroundings);
+  const { runtime } = surroundings;
+  const ink = inkFor(terminal);
+  const local: LocalContext = { words: words.slice(1), options, terminal, ink, runtime };
+  if (command.works === 'locally') return command.run(local);
+  return perform(command, { ...local, word }, terminal.env);
 }
 
 /** @throws UsageError for what the command does not take */
-function check({ name, word, options }: Command, given: GivenArguments, rest: readonly string[]) {
-  const mine = new Set<string>([...COMMON, ...options]);
-  const foreign = Object.keys(given.options).find((option) => !mine.has(option));
+function check(command: Command, given: GivenArguments, rest: readonly string[]) {
+  const { name, word } = command;
+  const mine = optionsOf(command);
+  const foreign = Object.keys(given.options).find((option) => !(mine as string[]).includes(option));
   if (foreign !== undefined)
     throw new UsageError(
-      `"${name}" takes no option --${foreign}. Its options are ${listOf([...COMMON, ...options])}.`,
+      `"${name}" takes no option --${foreign}. Its options are ${listOf(mine)}.`,
     );
   const [, first, second] = given.words;
   if (word?.isRequired === true && first === undefined)
     throw new UsageError(`"${name}" needs a ${word.name}: nestjs-holdfast ${name} <${word.name}>.`);
+  if (word?.isList === true) return;
   const extra = word === undefined ? first : second;
   if (extra !== undefined)
     throw new UsageError(
@@ -80,18 +86,15 @@ const listOf = (names: readonly OptionName[]): string =>
   names.map((name) => `--${name}`).join(', ');
 
 async function perform(
-  command: Command,
-  { word, options }: Pick<Context, 'word' | 'options'>,
-  { terminal, runtime }: Surroundings,
+  command: RedisCommand,
+  local: LocalContext & Pick<Context, 'word'>,
+  env: Terminal['env'],
 ): Promise<ExitCode> {
-  const target = targetOf(options, terminal.env, runtime);
+  const { options, terminal, ink, runtime } = local;
+  const target = targetOf(options, env, runtime);
   let opened: Session | undefined;
   const session = (): Session => (opened ??= new Session(target, runtime));
-  const ink = inkFor(terminal);
-  const context: Context = {
-    ...{ word, options, terminal, ink, runtime, target, session },
-    admin: () => session().admin,
-  };
+  const context: Context = { ...local, target, session, admin: () => session().admin };
   try {
     const code = await command.run(context);
     for (const warning of opened?.warnings ?? [])

@@ -33,7 +33,10 @@ describe('the command line', () => {
     [['release', 'a', '--reason'], 'Option --reason needs a value'],
     [['release', 'a', '--reason='], 'Option --reason needs a value'],
     [['release', 'a', '--by', 'x', '--by', 'y'], 'Option --by was given twice.'],
-    [['list', '--reason', 'x'], '"list" takes no option --reason. Its options are --redis'],
+    [
+      ['list', '--reason', 'x'],
+      '"list" takes no option --reason. Its options are --limit, --redis',
+    ],
     [['show'], '"show" needs a key: nestjs-holdfast show <key>.'],
     [
       ['show', 'a', 'b'],
@@ -99,6 +102,7 @@ describe('the command line', () => {
       'release-instance',
       'forget',
       'doctor',
+      'migrate',
     ]);
     for (const name of names) {
       const help = await run([name!, '--help']);

@@ -1,5 +1,5 @@
 import { countIn } from '../arguments.js';
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
@@ -17,7 +17,8 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** What operators did. */
-export const audit: Command = {
+export const audit: RedisCommand = {
+  works: 'with-redis',
   name: 'audit',
   summary: 'What operators did, the newest first',
   options: ['limit'],

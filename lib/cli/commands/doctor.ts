@@ -1,11 +1,12 @@
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { examine } from '../doctor/examine.js';
 import { EXIT } from '../exit-codes.js';
 import { findingLines, numberOf } from '../text/findings.js';
 import { toJson } from '../text/printable.js';
 
 /** What goes wrong in production. */
-export const doctor: Command = {
+export const doctor: RedisCommand = {
+  works: 'with-redis',
   name: 'doctor',
   summary: 'What is wrong, or will go wrong, with this Redis as a place for locks',
   options: [],

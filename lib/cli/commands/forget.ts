@@ -1,11 +1,12 @@
-import type { Command, Context } from '../command.js';
+import type { Context, RedisCommand } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
 
 /** Has work done again that was to be done once. */
-export const forget: Command = {
+export const forget: RedisCommand = {
+  works: 'with-redis',
   name: 'forget',
   summary: 'Forgets work that was done once, so that it is done again',
   word: { name: 'key', isRequired: true },

@@ -1,5 +1,5 @@
 import { countIn } from '../arguments.js';
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
 import { tableLines, type Column } from '../text/table.js';
@@ -18,7 +18,8 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Who uses this Redis. */
-export const instances: Command = {
+export const instances: RedisCommand = {
+  works: 'with-redis',
   name: 'instances',
   summary: 'Services that use these locks, the newest first',
   options: ['limit'],

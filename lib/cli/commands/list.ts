@@ -1,6 +1,6 @@
 import type { LockSummary } from '../../admin/lock-admin.types.js';
 import { countIn } from '../arguments.js';
-import type { Command, Context } from '../command.js';
+import type { Context, RedisCommand } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { byUrgency, lockLines } from '../text/lock-table.js';
 import { toJson } from '../text/printable.js';
@@ -12,7 +12,8 @@ const DEFAULT_LIMIT = 100;
 const MOST_SORTED = 10_000;
 
 /** Who holds which key. */
-export const list: Command = {
+export const list: RedisCommand = {
+  works: 'with-redis',
   name: 'list',
   summary: 'Keys that are held, waited for or marked as done',
   word: { name: 'start-of-keys', isRequired: false },

@@ -1,5 +1,5 @@
 import type { InstanceInfo } from '../../admin/lock-admin.types.js';
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
@@ -7,7 +7,8 @@ import { lasting } from '../text/times.js';
 import { counted, nameOf } from '../text/who.js';
 
 /** Frees what a dead machine held. */
-export const releaseInstance: Command = {
+export const releaseInstance: RedisCommand = {
+  works: 'with-redis',
   name: 'release-instance',
   summary: 'Frees all keys of one instance, for a machine that is dead',
   word: { name: 'id', isRequired: true },

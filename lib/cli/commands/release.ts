@@ -1,5 +1,5 @@
 import type { LockDescription } from '../../admin/lock-admin.types.js';
-import type { Command, Context } from '../command.js';
+import type { Context, RedisCommand } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { callersIn, descriptionLines } from '../text/description.js';
@@ -7,7 +7,8 @@ import { printable, toJson } from '../text/printable.js';
 import { counted, nameOf } from '../text/who.js';
 
 /** Frees one key. */
-export const release: Command = {
+export const release: RedisCommand = {
+  works: 'with-redis',
   name: 'release',
   summary: 'Frees a key, no matter who holds it',
   word: { name: 'key', isRequired: true },

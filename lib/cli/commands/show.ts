@@ -1,10 +1,11 @@
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { descriptionLines, isInUse } from '../text/description.js';
 import { toJson } from '../text/printable.js';
 
 /** Everything that is known of one key. */
-export const show: Command = {
+export const show: RedisCommand = {
+  works: 'with-redis',
   name: 'show',
   summary: 'One key: who holds it, who waits, in which line, since when',
   word: { name: 'key', isRequired: true },

@@ -1,6 +1,6 @@
 import type { HotKeys } from '../../admin/lock-admin.types.js';
 import { countIn } from '../arguments.js';
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { live } from '../live.js';
 import type { Ink } from '../text/ink.js';
 import { printable } from '../text/printable.js';
@@ -20,7 +20,8 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Keys that callers wait for. */
-export const top: Command = {
+export const top: RedisCommand = {
+  works: 'with-redis',
   name: 'top',
   summary: 'Keys that callers waited for longest in the last 5 minutes, redrawn in place',
   options: ['limit', 'interval'],

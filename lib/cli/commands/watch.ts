@@ -1,5 +1,5 @@
 import { countIn } from '../arguments.js';
-import type { Command } from '../command.js';
+import type { RedisCommand } from '../command.js';
 import { live } from '../live.js';
 import { lockLines } from '../text/lock-table.js';
 import { moment } from '../text/times.js';
@@ -9,7 +9,8 @@ import { foundText, mostUrgent } from './list.js';
 const DEFAULT_LIMIT = 100;
 
 /** `list`, again and again. */
-export const watch: Command = {
+export const watch: RedisCommand = {
+  works: 'with-redis',
   name: 'watch',
   summary: 'As list, redrawn in place; the longest lines first',
   word: { name: 'start-of-keys', isRequired: false },

@@ -1,0 +1,41 @@
+import type { Compiler } from './compiler.js';
+import type { Edit } from './edits.js';
+import { ImportChanges } from './import-changes.js';
+import { LIBRARIES } from './libraries.js';
+import { parse } from './parse.js';
+import type { Project } from './project.js';
+
+/** What became of one file. */
+export type Migrated =
+  | { readonly kind: 'untouched' }
+  | { readonly kind: 'unparsable'; readonly problem: string }
+  | {
+      readonly kind: 'changed';
+      readonly text: string;
+      readonly edits: readonly Edit[];
+      readonly rewritten: number;
+      readonly marked: number;
+    };
+
+/** Migrates the text of one file. */
+export function migrateText(
+  compiler: Compiler,
+  path: string,
+  text: string,
+  project: Project,
+): Migrated {
+  const libraries = LIBRARIES.filter(({ packages }) => packages.some((name) => names(text, name)));
+  if (libraries.length === 0) return { kind: 'untouched' };
+  const parsed = parse(compiler, path, text);
+  if (parsed.kind === 'unparsable') return parsed;
+  const { subject } = parsed;
+  const imports = new ImportChanges(subject);
+  for (const library of libraries) library.migrate(subject, imports, project);
+  imports.finish();
+  const { edits, rewritten, marked } = subject;
+  if (edits.isEmpty) return { kind: 'untouched' };
+  return { kind: 'changed', text: edits.applyTo(text), edits: edits.sorted, rewritten, marked };
+}
+
+const names = (text: string, name: string): boolean =>
+  ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));

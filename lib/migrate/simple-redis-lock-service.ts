@@ -1,0 +1,119 @@
+import type ts from 'typescript';
+import type { ImportChanges } from './import-changes.js';
+import { isProvider } from './injection.js';
+import { timesText } from './simple-redis-lock-times.js';
+import type { Project } from './project.js';
+import { findSection, type LockedSection } from './locked-section.js';
+import type { Subject } from './subject.js';
+
+const HEADING = 'nestjs-simple-redis-lock';
+
+/** What is known of the file. */
+interface Service {
+  /** Where the class of the service is named. */
+  readonly uses: readonly ts.Identifier[];
+  /** Decorators that were not rewritten: they search the service in the object. */
+  readonly decorators: readonly ts.Identifier[];
+  readonly imports: ImportChanges;
+  readonly project: Project;
+}
+
+/** Rewrites classes in which all that is done with the service is certain. Returns the uses that are left. */
+export function rewriteService(subject: Subject, service: Service): readonly ts.Identifier[] {
+  return service.uses.filter((use) => {
+    const parameter = injectedBy(subject, use);
+    const done = parameter !== undefined && rewriteClass(subject, use, parameter, service);
+    if (!done) subject.mark(use, 'LockService replaces it: acquire(), or run().', HEADING);
+    return !done;
+  });
+}
+
+/** The parameter of a constructor that has this type. */
+function injectedBy({ ts }: Subject, use: ts.Identifier): ts.ParameterDeclaration | undefined {
+  const { parent: type } = use;
+  if (!ts.isTypeReferenceNode(type) || !ts.isParameter(type.parent)) return undefined;
+  return ts.isConstructorDeclaration(type.parent.parent) ? type.parent : undefined;
+}
+
+function rewriteClass(
+  subject: Subject,
+  use: ts.Identifier,
+  parameter: ts.ParameterDeclaration,
+  { decorators, imports, project }: Service,
+): boolean {
+  const { ts } = subject;
+  const { parent: target } = parameter.parent;
+  const property = subject.propertyOf(parameter);
+  if (property === undefined || !ts.isClassDeclaration(target) || !isProvider(subject, target))
+    return false;
+  if (decorators.some((node) => isWithin(node, target))) return false;
+  // Others may use what is not private.
+  const isPrivate = parameter.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
+  if (isPrivate !== true || !isOnlyProperty(subject, parameter, property)) return false;
+  const mentions = subject.mentionsOf(property).filter((node) => node !== parameter.name);
+  if (mentions.length === 0) {
+    if (target.name === undefined || project.isConstructed(target.name.text)) return false;
+    removeParameter(subject, parameter);
+    return true;
+  }
+  const sections = mentions.flatMap((mention) => findSection(subject, mention) ?? []);
+  const known = new Set(sections.flatMap(({ mentions: own }) => own));
+  const methods = new Set(sections.map(({ method }) => method));
+  const isCertain =
+    mentions.every((mention) => known.has(mention)) && methods.size === sections.length;
+  if (!isCertain || !imports.canWant('LockService')) return false;
+  subject.rewriteNode(use, 'LockService');
+  imports.want('LockService');
+  for (const section of sections) rewriteSection(subject, section);
+  return true;
+}
+
+const isWithin = (node: ts.Node, outer: ts.Node): boolean =>
+  outer.pos <= node.pos && node.end <= outer.end;
+
+/** Whether the parameter itself is used nowhere, only its property. */
+const isOnlyProperty = (
+  subject: Subject,
+  parameter: ts.ParameterDeclaration,
+  property: ts.Symbol,
+): boolean => {
+  const all = subject.mentionsOf(subject.symbolOf(parameter.name));
+  const own = new Set(subject.mentionsOf(property));
+  return all.every((node) => node === parameter.name || own.has(node));
+};
+
+function rewriteSection(subject: Subject, section: LockedSection): void {
+  const { lock, isInside, block, unlock, key } = section;
+  const { expression, arguments: given } = section.call;
+  const [, expire, interval, times] = given;
+  const service = subject.textOf(expression.expression);
+  const options = timesText(subject, [expire, interval, times]);
+  const text = `const lock = await ${service}.acquire(${key}, ${options});`;
+  if (isInside) {
+    const { source, eol } = subject;
+    const start = subject.startOf(block);
+    const indent = /[\t ]*$/.exec(source.text.slice(0, start))?.[0] ?? '';
+    subject.rewrite(lock, start, start, `${text}${eol}${indent}`);
+    // With the line that it is on, and not with comments before it.
+    const gap = /^[\t ]*\r?\n[\t ]*/.exec(source.text.slice(lock.end))?.[0] ?? '';
+    subject.rewrite(lock, subject.startOf(lock), lock.end + gap.length, '');
+  } else subject.rewriteNode(lock, text);
+  subject.rewriteNode(unlock, 'await lock.release()', lock);
+}
+
+function removeParameter(subject: Subject, parameter: ts.ParameterDeclaration): void {
+  const { parameters } = parameter.parent;
+  const index = parameters.indexOf(parameter);
+  const next = parameters[index + 1];
+  const before = parameters[index - 1];
+  const { source } = subject;
+  if (next !== undefined)
+    subject.rewrite(parameter, subject.startOf(parameter), subject.startOf(next), '');
+  else if (before !== undefined) subject.rewrite(parameter, before.end, parameter.end, '');
+  else {
+    const comma = parameters.hasTrailingComma
+      ? (/^\s*,/.exec(source.text.slice(parameter.end))?.[0].length ?? 0)
+      : 0;
+    subject.rewrite(parameter, subject.startOf(parameter), parameter.end + comma, '');
+  }
+}

@@ -1,0 +1,132 @@
+import type ts from 'typescript';
+import type { Compiler } from './compiler.js';
+import { Edits } from './edits.js';
+import { markLine } from './marks.js';
+
+/** One file that is migrated: its syntax, what its names mean, and what is to be changed. */
+export class Subject {
+  readonly ts: Compiler;
+  readonly source: ts.SourceFile;
+  readonly edits = new Edits();
+  readonly #checker: ts.TypeChecker;
+  readonly #references = new Map<ts.Symbol, ts.Identifier[]>();
+  readonly #nodes: ts.Node[] = [];
+  readonly #marks = new Set<string>();
+  readonly #rewritten = new Set<ts.Node>();
+
+  constructor(compiler: Compiler, program: ts.Program, source: ts.SourceFile) {
+    this.ts = compiler;
+    this.source = source;
+    this.#checker = program.getTypeChecker();
+    const visit = (node: ts.Node): void => {
+      this.#nodes.push(node);
+      if (compiler.isIdentifier(node)) this.#refer(node);
+      compiler.forEachChild(node, visit);
+    };
+    visit(source);
+  }
+
+  /** Places that were rewritten. */
+  get rewritten(): number {
+    return this.#rewritten.size;
+  }
+
+  /** Places that are left to the reader; those that were marked before do not count. */
+  get marked(): number {
+    return this.#marks.size;
+  }
+
+  get isTypeScript(): boolean {
+    return /\.[cm]?tsx?$/.test(this.source.fileName);
+  }
+
+  get eol(): string {
+    return this.source.text.includes('\r\n') ? '\r\n' : '\n';
+  }
+
+  textOf(node: ts.Node): string {
+    return node.getText(this.source);
+  }
+
+  startOf(node: ts.Node): number {
+    return node.getStart(this.source);
+  }
+
+  /** Every node of the file of a kind. */
+  all<T extends ts.Node>(is: (node: ts.Node) => node is T): readonly T[] {
+    return this.#nodes.filter(is);
+  }
+
+  symbolOf(node: ts.Node): ts.Symbol | undefined {
+    const { parent } = node;
+    if (this.ts.isShorthandPropertyAssignment(parent))
+      return this.#checker.getShorthandAssignmentValueSymbol(parent);
+    if (this.ts.isExportSpecifier(parent))
+      return this.#checker.getExportSpecifierLocalTargetSymbol(parent);
+    return this.#checker.getSymbolAtLocation(node);
+  }
+
+  /** The identifiers with this meaning, its declaration among them. */
+  mentionsOf(symbol: ts.Symbol | undefined): readonly ts.Identifier[] {
+    return symbol === undefined ? [] : (this.#references.get(symbol) ?? []);
+  }
+
+  /** Whether it is text for certain, as far as this file tells. */
+  isText(expression: ts.Expression): boolean {
+    return (this.#checker.getTypeAtLocation(expression).flags & this.ts.TypeFlags.StringLike) !== 0;
+  }
+
+  /** A parameter that is a property has two meanings: the parameter, and the property. */
+  propertyOf(parameter: ts.ParameterDeclaration): ts.Symbol | undefined {
+    return this.#checker
+      .getSymbolsOfParameterPropertyDeclaration(parameter, this.textOf(parameter.name))
+      .find(({ flags }) => (flags & this.ts.SymbolFlags.Property) !== 0);
+  }
+
+  /** Replaces text. The place is the node that the summary counts once, however many edits it takes. */
+  rewrite(place: ts.Node, start: number, end: number, text: string): void {
+    this.edits.replace(start, end, text);
+    this.#rewritten.add(place);
+  }
+
+  rewriteNode(node: ts.Node, text: string, place = node): void {
+    this.rewrite(place, this.startOf(node), node.end, text);
+  }
+
+  /** Puts a comment above the line of a node, unless it is there. */
+  mark(node: ts.Node, text: string, heading: string): void {
+    const line = markLine(text, heading);
+    const lineStart = this.#lineFor(node);
+    const { text: code } = this.source;
+    const indent = /^[\t ]*/.exec(code.slice(lineStart))?.[0] ?? '';
+    const id = `${String(lineStart)} ${line}`;
+    if (this.#marks.has(id) || marksAbove(code, lineStart).includes(line)) return;
+    this.#marks.add(id);
+    this.edits.insert(lineStart, `${indent}${line}${this.eol}`);
+  }
+
+  /** Where a line begins above which a comment is one: not within a text. */
+  #lineFor(node: ts.Node): number {
+    const { ts, source } = this;
+    let outer = node;
+    for (let at = node; !ts.isSourceFile(at); at = at.parent)
+      if (ts.isTemplateExpression(at) || ts.isJsxElement(at) || ts.isJsxFragment(at)) outer = at;
+    const { line } = source.getLineAndCharacterOfPosition(this.startOf(outer));
+    return source.getPositionOfLineAndCharacter(line, 0);
+  }
+
+  #refer(node: ts.Identifier): void {
+    const symbol = this.symbolOf(node);
+    if (symbol === undefined) return;
+    const known = this.#references.get(symbol);
+    if (known === undefined) this.#references.set(symbol, [node]);
+    else known.push(node);
+  }
+}
+
+/** The comments in the lines right above. */
+function marksAbove(code: string, lineStart: number): readonly string[] {
+  const lines = code.slice(0, lineStart).split(/\r?\n/).slice(0, -1).reverse();
+  const end = lines.findIndex((line) => !/^\s*\/\//.test(line));
+  return lines.slice(0, end < 0 ? lines.length : end).map((line) => line.trim());
+}

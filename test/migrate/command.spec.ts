@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { loadCompiler } from '../../lib/migrate/compiler.js';
+import { run } from '../cli/program.js';
+import { fixtures } from './fixtures.js';
+
+const { input, expected } = fixtures.find(({ name }) => name === 'redlock/nest.ts')!;
+const BROKEN = "import Redlock from 'redlock';\nlet x = ;\n";
+const OTHER = "import { Redis } from 'ioredis';\n\n\n  new Redis( ) // as it is\n";
+
+describe('nestjs-holdfast migrate', () => {
+  let folder: string;
+  const path = (name: string): string => join(folder, name);
+  const read = (name: string): string => readFileSync(path(name), 'utf8');
+  const write = (name: string, content: string | Buffer): void => {
+    writeFileSync(path(name), content);
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'holdfast-migrate-'));
+    mkdirSync(path('src'));
+    mkdirSync(path('node_modules'));
+    write('src/orders.ts', input);
+    write('src/other.ts', OTHER);
+    write('node_modules/redlock.js', input);
+  });
+
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it('rewrites the files of a folder, and sums up', async () => {
+    expect(await run(['migrate', folder])).toMatchObject({
+      code: 0,
+      stdout: `${path('src/orders.ts')}: 1 rewritten, 1 marked\n`,
+      stderr: expect.stringContaining(
+        '2 files read, 1 changed: 1 place rewritten, 1 place marked.\nNext: search for TODO(nestjs-holdfast)',
+      ),
+    });
+    expect(read('src/orders.ts')).toBe(expected);
+    expect(read('src/other.ts')).toBe(OTHER);
+    expect(read('node_modules/redlock.js')).toBe(input);
+  });
+
+  it('changes nothing a second time', async () => {
+    await run(['migrate', folder]);
+    const { mtimeMs } = statSync(path('src/orders.ts'));
+    expect(await run(['migrate', folder])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: '2 files read, 0 changed: 0 places rewritten, 0 places marked.\n',
+    });
+    expect(statSync(path('src/orders.ts')).mtimeMs).toBe(mtimeMs);
+  });
+
+  it('prints a diff and writes nothing with --dry-run', async () => {
+    const { code, stdout, stderr } = await run(['migrate', '--dry-run', folder]);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        '2 files read, 1 to be changed: 1 place rewritten, 1 place marked.\nNothing was written.\n',
+    });
+    expect(stdout).toContain(
+      "-import Redlock, { ExecutionError, type Lock, ResourceLockedError } from 'redlock';\n+import",
+    );
+    expect(stdout.match(/^@@ .* @@$/gm)).toEqual(['@@ -3,1 +3,1 @@', '@@ -34,0 +35,1 @@']);
+    expect(read('src/orders.ts')).toBe(input);
+  });
+
+  it('reports a file that cannot be parsed, leaves it alone, and does the others', async () => {
+    write('src/broken.ts', BROKEN);
+    expect(await run(['migrate', folder])).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining(
+        `left alone: ${path('src/broken.ts')} cannot be parsed. line 2: Expression expected.\n`,
+      ),
+    });
+    expect(read('src/broken.ts')).toBe(BROKEN);
+    expect(read('src/orders.ts')).toBe(expected);
+  });
+
+  it('reports a file that is not UTF-8, and leaves it alone', async () => {
+    const bytes = Buffer.from("import Redlock from 'redlock'; // \xe9\n", 'latin1');
+    write('src/latin.ts', bytes);
+    write('src/foreign.ts', Buffer.from('// \xe9\n', 'latin1'));
+    const { code, stderr } = await run(['migrate', folder]);
+    expect(code).toBe(6);
+    expect(stderr).toContain(`${path('src/latin.ts')} is not UTF-8.`);
+    expect(stderr).not.toContain('foreign');
+    expect(readFileSync(path('src/latin.ts'))).toEqual(bytes);
+  });
+
+  it('keeps the mark of the byte order', async () => {
+    write('src/orders.ts', `\uFEFF${input}`);
+    await run(['migrate', path('src/orders.ts')]);
+    expect(read('src/orders.ts')).toBe(`\uFEFF${expected}`);
+  });
+
+  it('prints one document with --json', async () => {
+    const { stdout } = await run(['migrate', '--json', '--dry-run', path('src/orders.ts')]);
+    expect(JSON.parse(stdout)).toEqual({
+      files: 1,
+      changed: [
+        {
+          path: path('src/orders.ts'),
+          rewritten: 1,
+          marked: 1,
+          diff: expect.stringContaining('+++ '),
+        },
+      ],
+      failed: [],
+    });
+  });
+
+  it.each([
+    [['migrate', 'no-such-folder'], 'There is no file and no folder "no-such-folder".'],
+    [['migrate', '--redis', 'redis://a'], '"migrate" takes no option --redis.'],
+  ])('%j is refused', async (args, problem) => {
+    const { code, stderr } = await run(args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(problem);
+  });
+
+  it('says what to install where typescript is missing, or has no API', () => {
+    expect(() => loadCompiler([folder])).toThrow(
+      'which is not installed here: npm install --save-dev typescript@6.',
+    );
+    mkdirSync(path('seven/node_modules/typescript'), { recursive: true });
+    write('seven/node_modules/typescript/index.js', "exports.version = '7.0.2';");
+    expect(() => loadCompiler([path('seven')])).toThrow('which TypeScript 7.0.2 does not have');
+    expect(loadCompiler([path('seven'), process.cwd()]).createProgram).toBeDefined();
+  });
+});
