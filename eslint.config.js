@@ -57,7 +57,15 @@ const mustNotImport = (folders, ...patterns) => ({
 });
 
 export default defineConfig(
-  globalIgnores(['.stryker', 'build/', '**/dist/', '**/coverage/', 'test/apps/templates/']),
+  globalIgnores([
+    '.stryker',
+    'build/',
+    '**/dist/',
+    '**/coverage/',
+    'site/pages/',
+    'site/.vitepress/cache/',
+    'test/apps/templates/',
+  ]),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   { rules: { eqeqeq: ['error', 'always', { null: 'ignore' }] } },

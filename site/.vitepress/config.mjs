@@ -1,0 +1,36 @@
+import { defineConfig } from 'vitepress';
+import { slugOf } from '../src/slugs.mjs';
+import { sidebar } from '../src/sidebar.mjs';
+
+export default defineConfig({
+  title: 'Holdfast',
+  description: 'Distributed locks for NestJS on Redis',
+  base: process.env.SITE_BASE ?? '/',
+  srcDir: 'pages',
+  cleanUrls: true,
+  lastUpdated: false,
+  // The links of the pages are checked: VitePress checks pages, src/anchors.mjs headings.
+  ignoreDeadLinks: [/^https?:\/\/localhost/],
+  markdown: {
+    // As on GitHub, so that one link fits both.
+    anchor: { slugify: slugOf },
+    config(md) {
+      const fence = md.renderer.rules.fence;
+      md.renderer.rules.fence = (tokens, index, ...rest) =>
+        tokens[index].info.trim() === 'mermaid'
+          ? `<Mermaid source="${encodeURIComponent(tokens[index].content)}" />`
+          : fence(tokens, index, ...rest);
+    },
+  },
+  themeConfig: {
+    sidebar,
+    nav: [
+      { text: 'Guide', link: '/getting-started' },
+      { text: 'Guarantees', link: '/guarantees' },
+      { text: 'API', link: '/api/' },
+    ],
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: 'https://github.com/nestjs-holdfast/nestjs-holdfast' }],
+  },
+});

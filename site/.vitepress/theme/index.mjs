@@ -1,0 +1,10 @@
+import DefaultTheme from 'vitepress/theme';
+import { h } from 'vue';
+import { mermaidOf } from './mermaid.mjs';
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp({ app }) {
+    app.component('Mermaid', mermaidOf(h));
+  },
+};

@@ -1,0 +1,41 @@
+/** Makes pages/, which git ignores, from docs/, CHANGELOG.md and README.md: docs/ is the one source of the site. */
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { posix } from 'node:path';
+
+const project = new URL('../../', import.meta.url);
+const pages = new URL('../pages/', import.meta.url);
+const REPOSITORY = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/';
+
+/** Where the site shows a file of the project, and undefined if it does not. */
+const addressOf = (path) => {
+  if (path === 'README.md') return '/';
+  if (path === 'CHANGELOG.md') return '/changelog.md';
+  return /^docs\/[^/]+\.md$/.test(path) ? path.slice('docs'.length) : undefined;
+};
+
+/** Links are relative to the file, as GitHub wants them. A file that the site does not show is linked in the repository. */
+const linksOf = (text, folder) =>
+  text.replaceAll(
+    /(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#|\/)([^)\s#]+)(#[^)\s]*)?/gm,
+    (_, before, path, anchor = '') => {
+      const file = posix.normalize(posix.join(folder, path));
+      return `${before}${addressOf(file) ?? REPOSITORY + file}${anchor}`;
+    },
+  );
+
+const show = (file, name) => {
+  const text = readFileSync(new URL(file, project), 'utf8');
+  // Comments are for the tests of the pages.
+  const shown = linksOf(text.replaceAll(/<!--[^]*?-->\n*/g, ''), posix.dirname(file));
+  writeFileSync(new URL(name, pages), shown);
+};
+
+rmSync(pages, { recursive: true, force: true });
+mkdirSync(new URL('public/', pages), { recursive: true });
+for (const name of readdirSync(new URL('docs/', project))) {
+  if (name.endsWith('.md')) show(`docs/${name}`, name);
+}
+show('CHANGELOG.md', 'changelog.md');
+show('README.md', 'index.md');
+const bundle = new URL('../node_modules/mermaid/dist/mermaid.min.js', import.meta.url);
+cpSync(bundle, new URL('public/mermaid.min.js', pages));

@@ -1,0 +1,58 @@
+/** The order in which the site shows the pages of docs/. test/docs/site.spec.ts checks that no page is missing. */
+const group = (text, pages) => ({
+  text,
+  collapsed: false,
+  items: Object.entries(pages).map(([name, title]) => ({ text: title, link: `/${name}` })),
+});
+
+export const sidebar = [
+  group('Start', {
+    deciding: 'Is this for me?',
+    'getting-started': 'Getting started',
+    tutorial: 'Tutorial: to production',
+    choosing: 'Choosing the Redis set-up',
+    patterns: 'Patterns',
+    migrating: 'Migrating',
+    compatibility: 'Compatibility',
+    faq: 'Questions',
+  }),
+  group('Guide', {
+    decorators: 'Decorators',
+    'by-hand': 'By hand: LockService',
+    cron: 'Cron jobs',
+    once: 'Work done once',
+    leaders: 'Leaders',
+    fencing: 'Fencing',
+    detach: 'Locks that go to workers',
+    redis: 'Redis',
+    transports: 'Transports',
+    'testing-your-app': 'Testing your application',
+  }),
+  group('Operating', {
+    operations: 'What to do when',
+    health: 'Health',
+    telemetry: 'Events and telemetry',
+    cli: 'Command line',
+    board: 'The page',
+    admin: 'LockAdmin',
+  }),
+  group('Concepts', {
+    concepts: 'Diagrams',
+    guarantees: 'Guarantees',
+    performance: 'Performance',
+    scale: 'Scale',
+  }),
+  group('Reference', {
+    options: 'Options',
+    errors: 'Errors',
+    'api/': 'API',
+    changelog: 'Changelog',
+  }),
+  group('How it is built', {
+    architecture: 'Architecture',
+    testing: 'How it is tested',
+    correctness: 'How correctness is checked',
+    'simulation-planted': 'Bugs that the simulation finds',
+    'track-record': 'Track record',
+  }),
+];

@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const read = (path: string): string => readFileSync(project + path, 'utf8');
+
+/** Made by the build, and not from docs/. */
+const GENERATED = ['api/', 'changelog'];
+
+describe('the documentation site', () => {
+  it('names every page of docs/ in its sidebar, once, and no other', () => {
+    const named = [...read('site/src/sidebar.mjs').matchAll(/^ {4}'?([\w/-]+)'?: '/gm)].map(
+      ([, name]) => name!,
+    );
+    const pages = readdirSync(`${project}docs`)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => name.slice(0, -'.md'.length));
+    expect([...named].sort()).toEqual([...pages, ...GENERATED].sort());
+  });
+});
+
+describe('docs/errors.md', () => {
+  it('has a heading for each code of its table of classes', () => {
+    const page = read('docs/errors.md');
+    const codes = [...page.matchAll(/^\| `\w+` +\| `([A-Z_]+)`/gm)].map(([, code]) => code);
+    const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map(([, code]) => code);
+    expect(headings).toEqual(codes);
+    expect(codes.length).toBeGreaterThan(10);
+  });
+});
