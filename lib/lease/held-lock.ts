@@ -169,7 +169,7 @@ class BorrowedLock extends SectionLock {
 
   override downgrade(): Promise<void> {
     const refusal = new LockConfigurationError(
-      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call: the section around it goes on under it. Downgrade it there, with ` +
+      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call: the section around it continues under it. Downgrade it there, with ` +
         'the lock that its work is given.',
     );
     return Promise.reject(refusal);

@@ -247,7 +247,7 @@ export function placesFrom({ limit, places }: Pick<AcquireOptions, 'limit' | 'pl
   if (limit === undefined) throw placesWithoutLimit(String(places));
   if (places > limit)
     throw new LockConfigurationError(
-      `Option "places", ${String(places)}, is more than "limit", ${String(limit)}: nobody could ever have so many. Give fewer "places", or a ` +
+      `Option "places", ${String(places)}, is more than "limit", ${String(limit)}: no caller could ever have that many. Give fewer "places", or a ` +
         'larger "limit".',
     );
   return places;
@@ -273,7 +273,7 @@ function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): voi
 export function refuseUpgradeableOnQuorum(option: 'mode' | 'to', location: Location): void {
   if (location.kind !== 'redis' || location.redis.length === 1) return;
   throw new LockConfigurationError(
-    `Option "${option}" is 'upgradeable', which works on one Redis, and option "redis" lists ${String(location.redis.length)}: each of several ` +
+    `Option "${option}" is 'upgradeable', which works on one Redis, and option "redis" lists ${String(location.redis.length)}. Each of several ` +
       'masters may know other readers, so none of them can say when the last one is done. Use one Redis for it, or take the lock as ' +
       "'exclusive', and downgrade() it when the writing is over.",
   );

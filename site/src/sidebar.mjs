@@ -22,6 +22,7 @@ export const sidebar = [
     cron: 'Cron jobs',
     once: 'Work done once',
     leaders: 'Leaders',
+    limits: 'Limited locks',
     fencing: 'Fencing',
     detach: 'Locks that go to workers',
     redis: 'Redis',

@@ -118,7 +118,7 @@ describe('the option places', () => {
     [
       'more than there are',
       { limit: 2, places: 3 },
-      'Option "places", 3, is more than "limit", 2: nobody could ever have so many. Give fewer "places", or a larger "limit".',
+      'Option "places", 3, is more than "limit", 2: no caller could ever have that many. Give fewer "places", or a larger "limit".',
     ],
     [
       'those of no limit',
