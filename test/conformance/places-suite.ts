@@ -377,7 +377,7 @@ export function describePlaces(name: string, open: () => Promise<Backend>): void
       const [one] = await setUp();
       await expect(one.acquire(key, of(2, 3))).rejects.toThrow(LockConfigurationError);
       await expect(one.acquire(key, of(2, 3))).rejects.toThrow(
-        /^Option "places", 3, is more than "limit", 2: nobody could ever have so many/,
+        /^Option "places", 3, is more than "limit", 2: no caller could ever have that many/,
       );
       await expect(one.tryAcquire(key, { places: 2 })).rejects.toThrow(
         /^Option "places", 2, goes only with "limit"/,

@@ -425,7 +425,7 @@ describe('a connection that breaks', () => {
     expect(await store.listen(() => undefined)).toBe('polling');
     proxy.resume();
     await eventually(async () => (await store.listen(() => undefined)) === 'listening');
-    expect(warnings.join('\n')).not.toContain('Cannot be told of releases');
+    expect(warnings.join('\n')).not.toContain('Cannot be notified of releases');
     await store.close();
   });
 

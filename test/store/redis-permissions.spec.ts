@@ -70,7 +70,7 @@ describe('a Redis user', () => {
     const { store, warnings } = await open(url);
     expect(await store.listen(() => undefined)).toBe('polling');
     expect(await store.listen(() => undefined)).toBe('polling');
-    expect(warnings).toEqual([expect.stringMatching(/Cannot be told of releases.*SUBSCRIBE/s)]);
+    expect(warnings).toEqual([expect.stringMatching(/Cannot be notified of releases.*SUBSCRIBE/s)]);
     expect(warnings[0]).not.toContain('secret');
 
     const logged: string[] = [];
@@ -85,7 +85,7 @@ describe('a Redis user', () => {
       await (await waiting).release();
     }
     await Promise.all([holder.shutdown(), waiter.shutdown()]);
-    expect(logged).toEqual([expect.stringContaining('Cannot be told of releases')]);
+    expect(logged).toEqual([expect.stringContaining('Cannot be notified of releases')]);
   });
 
   it('who must not publish waits by looking again: a release could not tell anybody', async () => {
@@ -93,7 +93,7 @@ describe('a Redis user', () => {
     const { store, warnings } = await open(url);
     expect(await store.listen(() => undefined)).toBe('polling');
     expect(warnings).toEqual([
-      expect.stringMatching(/Cannot be told of releases.*NOPERM.*publish/is),
+      expect.stringMatching(/Cannot be notified of releases.*NOPERM.*publish/is),
     ]);
   });
 

@@ -447,7 +447,7 @@ describe('a user of a Cluster', () => {
     await eventually(() => logged.length > 0);
     await lock.release();
     await expectSoon(waiting);
-    expect(logged).toEqual([expect.stringMatching(/Cannot be told of releases/)]);
+    expect(logged).toEqual([expect.stringMatching(/Cannot be notified of releases/)]);
   });
 
   it('who must not count listeners is called all the same', async () => {
