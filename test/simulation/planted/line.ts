@@ -73,7 +73,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'The second in line is given the key together with the first, whether both may hold it or not.',
     breaks:
-      'a key has any number of shared holders and no other. With `limit`, it has at most that number of holders with that limit, and no other.',
+      'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit`, it has at most that number of holders with that limit, and no other.',
   },
   {
     name: 'keys-claimed-one-by-one',
