@@ -420,7 +420,7 @@ export function describeModes(
         const [one] = await setUp();
         await expect(one.acquire(key, { limit: 3 })).rejects.toThrow(LockConfigurationError);
         await expect(one.tryRun(key, { limit: 3 }, () => 'ran')).rejects.toThrow(
-          /"limit" works on one Redis, and option "redis" lists \d: of three masters any two/,
+          /"limit" works on one Redis, and option "redis" lists \d\. Of three masters any two/,
         );
       });
     }
