@@ -221,8 +221,9 @@ export class WaitingLine {
     if (outcome.holder !== undefined && !this.#deps.requests.isOwn(outcome.holder))
       this.#hasMetOthers = true;
     if (place !== undefined) {
-      this.#ticket = outcome.ticket;
-      this.#place = { ...place, ticket: outcome.ticket };
+      // None where it could not be written again, because memory is full: the place that it had is still there.
+      this.#ticket = outcome.ticket ?? place.ticket;
+      this.#place = { ...place, ticket: this.#ticket };
     }
     // Look again right after the subscription was opened: the release may have been reported before it was.
     if (!hearing && (await this.#deps.releases.open())) return;
