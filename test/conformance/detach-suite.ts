@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import {
   LockConfigurationError,
   LockKeyError,
@@ -13,6 +12,7 @@ import {
   type NotAttachedReason,
 } from 'nestjs-holdfast';
 import { eventually } from '../support/eventually.js';
+import { servicesOn } from './services.js';
 import type { Backend } from './suite.js';
 
 /** A lease that is renewed, and so long that no pause of a busy machine costs it. */
@@ -28,29 +28,12 @@ export function describeDetached(
   open: () => Promise<Backend>,
 ): void {
   describe(`a lock that is detached, on ${name},`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open);
     let keysMade = 0;
     let key = '';
 
-    beforeAll(async () => {
-      Logger.overrideLogger(false);
-      backend = await open();
-    }, 60_000);
-
-    afterAll(() => backend.close(), 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      const left = ((await backend.storedKeys?.()) ?? []).map(({ name: stored }) => stored);
-      expect(left.filter((stored) => !/fence\}?$/.test(stored))).toEqual([]);
-    });
-
     const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
+      const service = await services.newService(options);
       key = `key-${String((keysMade += 1))}`;
       return service;
     };

@@ -1,17 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-holdfast';
 import {
   LockConfigurationError,
   LockLostError,
   LockNotAcquiredError,
   LockReentrancyError,
-  LockService,
   LockServiceClosedError,
   type Lock,
-  type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
+import { servicesOn } from './services.js';
 import { BY_FORCE, type Backend } from './suite.js';
 
 interface Abilities {
@@ -33,35 +32,17 @@ export function describeModeChanges(
   open: () => Promise<Backend>,
 ): void {
   describe(`a lock whose mode changes, on ${name},`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open);
     let keysMade = 0;
     let key = '';
 
-    beforeAll(async () => {
-      Logger.overrideLogger(false);
-      backend = await open();
-    }, 60_000);
-
-    afterAll(() => backend.close(), 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      const left = ((await backend.storedKeys?.()) ?? []).map(({ name: stored }) => stored);
-      expect(left.filter((stored) => !/fence\}?$/.test(stored))).toEqual([]);
-    });
-
-    const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
-      return service;
-    };
-
     const setUp = async (): Promise<[LockService, LockService, LockService]> => {
       key = `key-${String((keysMade += 1))}`;
-      const three = await Promise.all([newService(), newService(), newService()]);
+      const three = await Promise.all([
+        services.newService(),
+        services.newService(),
+        services.newService(),
+      ]);
       await Promise.all(three.map(hearsCalls));
       return three;
     };

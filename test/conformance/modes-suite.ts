@@ -1,14 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
-import {
-  LockConfigurationError,
-  LockReentrancyError,
-  LockService,
-  type Lock,
-  type LockModuleOptions,
-} from 'nestjs-holdfast';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-holdfast';
+import { LockConfigurationError, LockReentrancyError, type Lock } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, until } from '../support/eventually.js';
+import { servicesOn } from './services.js';
 import { BY_FORCE, type Backend, type StoredKey } from './suite.js';
 
 interface Abilities {
@@ -34,38 +29,14 @@ export function describeModes(
   open: () => Promise<Backend>,
 ): void {
   describe(`shared and limited locks on ${name}`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open);
     let keysMade = 0;
     let key = '';
-
-    beforeAll(async () => {
-      Logger.overrideLogger(false);
-      backend = await open();
-    }, 60_000);
-
-    afterAll(() => backend.close(), 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      const left = (await allKeys()).filter(({ name: stored }) => !/fence\}?$/.test(stored));
-      expect(left).toEqual([]);
-    });
-
-    const allKeys = async (): Promise<readonly StoredKey[]> => (await backend.storedKeys?.()) ?? [];
-
-    const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
-      return service;
-    };
 
     /** Services, and a key that no other test uses. */
     const setUp = async (): Promise<[LockService, LockService, LockService]> => {
       key = `key-${String((keysMade += 1))}`;
-      return Promise.all([newService(), newService(), newService()]);
+      return Promise.all([services.newService(), services.newService(), services.newService()]);
     };
 
     /** Starts waiting, and resolves when it is sure to stand in line: waiting tells `order` when it is granted. */
@@ -75,14 +46,14 @@ export function describeModes(
       order: string[] = [],
       called = '',
     ): Promise<{ readonly lock: Promise<Lock> }> => {
-      const before = (await allKeys()).filter(isQueue).length;
+      const before = (await services.stored()).filter(isQueue).length;
       const lock = service.acquire(key, { wait: LONG_WAIT, ...options }).then((granted) => {
         order.push(called);
         return granted;
       });
       lock.catch(() => undefined);
-      if (backend.storedKeys !== undefined && before === 0)
-        await eventually(async () => (await allKeys()).some(isQueue));
+      if (services.backend.storedKeys !== undefined && before === 0)
+        await eventually(async () => (await services.stored()).some(isQueue));
       // Whoever stands in line already has made the queue: this one is behind it after its first answer.
       await service.inspect(key);
       await sleep(50);
@@ -259,7 +230,7 @@ export function describeModes(
           await one.acquire(key, { ...SHARED, ttl: '3s' }),
           await two.acquire(key, { ...SHARED, ttl: '3s' }),
         ];
-        const lost = services
+        const lost = services.all
           .slice(0, 2)
           .map((service) => new Promise((resolve) => service.on('lost', resolve)));
         expect(await three.forceRelease(key)).toBe(true);
@@ -289,9 +260,9 @@ export function describeModes(
       it('never hold it at the same time, however many ask, with turns and without', async () => {
         await setUp();
         const three = await Promise.all([
-          newService(),
-          newService({ handoff: false }),
-          newService(),
+          services.newService(),
+          services.newService({ handoff: false }),
+          services.newService(),
         ]);
         let [readers, writers, most] = [0, 0, 0];
         let ended = 0;

@@ -1,53 +1,25 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { LockService } from 'nestjs-holdfast';
 import {
   LockConfigurationError,
   LockLostError,
   LockReentrancyError,
-  LockService,
   NonRetryableError,
-  type LockModuleOptions,
   type OnceAttempt,
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, eventually } from '../support/eventually.js';
+import { servicesOn } from './services.js';
 import type { Backend } from './suite.js';
 
 /** What every store must do for work that is to be done once, seen through the public API. */
 export function describeOnce(name: string, open: () => Promise<Backend>): void {
   describe(`runOnce on ${name}`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open, /(fence|once)\}?$/);
     let keysMade = 0;
 
-    beforeAll(async () => {
-      Logger.overrideLogger(false); // lost locks are a subject here
-      backend = await open();
-    }, 60_000);
-
-    afterAll(async () => {
-      await backend.close();
-    }, 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      // The lock is always given back; what is known of the work expires.
-      for (const { name: stored, ttlMs } of (await backend.storedKeys?.()) ?? []) {
-        expect(stored).toMatch(/(fence|once)\}?$/);
-        expect(ttlMs).toBeGreaterThan(0);
-      }
-    });
-
-    const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
-      return service;
-    };
-
     const newServices = (count: number): Promise<LockService[]> =>
-      Promise.all(Array.from({ length: count }, () => newService()));
+      Promise.all(Array.from({ length: count }, () => services.newService()));
 
     const newKey = (): string => `work-${String((keysMade += 1))}`;
 
@@ -92,7 +64,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
       ['no JSON', 10n],
       ['nothing', undefined],
     ])('marks work as done whose value is %s, and gives it to its caller', async (_, value) => {
-      const locks = await newService();
+      const locks = await services.newService();
       const key = newKey();
       const work = (): unknown => value;
       const first = await locks.runOnce(key, { keepValue: true }, work);
@@ -132,7 +104,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     });
 
     it('is tried again by callers of one process that take turns', async () => {
-      const locks = await newService();
+      const locks = await services.newService();
       const key = newKey();
       const seen: number[] = [];
       const work = ({ attempt }: OnceAttempt): number => {
@@ -205,7 +177,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     });
 
     it('refuses to be called inside a section that holds the key; run and other work go through', async () => {
-      const locks = await newService();
+      const locks = await services.newService();
       const key = newKey();
       const inside = newKey();
       await expect(
@@ -229,7 +201,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     });
 
     it('forgets after keepDone that the work was done', async () => {
-      const locks = await newService();
+      const locks = await services.newService();
       const key = newKey();
       const options = { keepDone: '300ms' } as const;
       expect(await locks.runOnce(key, options, () => 1)).toMatchObject({ outcome: 'completed' });
@@ -420,7 +392,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
       [{ keepValue: 1 }, '"keepValue"'],
       [{ tries: 3 }, '"tries"'],
     ])('refuses the options %j', async (options, named) => {
-      const locks = await newService();
+      const locks = await services.newService();
       const refusal: unknown = await locks
         .runOnce(newKey(), options, () => 1)
         .catch((error: unknown) => error);
@@ -429,7 +401,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     });
 
     it('refuses several keys', async () => {
-      const locks = await newService();
+      const locks = await services.newService();
       const keys = [newKey(), newKey()] as unknown as string;
       await expect(locks.runOnce(keys, () => 1)).rejects.toThrow('one key, not 2');
     });

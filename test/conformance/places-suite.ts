@@ -1,16 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-holdfast';
 import {
   LockConfigurationError,
   LockReentrancyError,
-  LockService,
   type AcquireOptions,
   type Limiter,
   type Lock,
-  type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
+import { servicesOn } from './services.js';
 import type { Backend } from './suite.js';
 
 const LONG_WAIT = '25s';
@@ -27,41 +26,19 @@ const STAYS = /(fence\}?|:limit)$/;
 /** What every store that has limits must do of callers that take several places, and of limits that change. */
 export function describePlaces(name: string, open: () => Promise<Backend>): void {
   describe(`several places of a limit on ${name}`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open, STAYS);
     let keysMade = 0;
     let key = '';
 
-    beforeAll(async () => {
-      Logger.overrideLogger(false);
-      backend = await open();
-    }, 60_000);
-
-    afterAll(() => backend.close(), 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      const left = (await backend.storedKeys?.()) ?? [];
-      expect(left.filter(({ name: stored }) => !STAYS.test(stored))).toEqual([]);
-    });
-
-    const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
-      return service;
-    };
-
     const setUp = async (): Promise<[LockService, LockService, LockService]> => {
       key = `places-${String((keysMade += 1))}`;
-      return Promise.all([newService(), newService(), newService()]);
+      return Promise.all([services.newService(), services.newService(), services.newService()]);
     };
 
     const of = (limit: number, places: number): AcquireOptions => ({ limit, places });
 
     const placesInLine = async (): Promise<number> =>
-      (await services[0]?.limiter(key, { limit: 99 }).usage())?.waiting ?? 0;
+      (await services.all[0]?.limiter(key, { limit: 99 }).usage())?.waiting ?? 0;
 
     /** Begins to wait, and resolves when it stands in line. */
     const wait = async (

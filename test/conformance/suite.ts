@@ -1,14 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-holdfast';
 import {
   LockLostError,
   LockNotAcquiredError,
-  LockService,
   type LockEvents,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, eventually, until } from '../support/eventually.js';
+import { FENCE, servicesOn } from './services.js';
 
 /** A key that a store keeps, as its own tools show it. */
 export interface StoredKey {
@@ -51,50 +51,14 @@ const MIN_HOLD_MS = 1_500;
 /** What every store must do, seen through the public API. `open` is called once; the tests use keys of their own. */
 export function describeStore(name: string, open: () => Promise<Backend>): void {
   describe(`a lock service on ${name}`, () => {
-    let backend: Backend;
-    let services: LockService[] = [];
+    const services = servicesOn(open);
     let keysMade = 0;
 
-    beforeAll(async () => {
-      Logger.overrideLogger(false); // lost locks are the subject here
-      backend = await open();
-    }, 60_000);
-
-    afterAll(async () => {
-      await backend.close();
-    }, 60_000);
-
-    afterEach(async () => {
-      await Promise.all(services.map((service) => service.shutdown(0)));
-      services = [];
-      await expectOnlyFences();
-    });
-
-    const newService = async (options: Partial<LockModuleOptions> = {}): Promise<LockService> => {
-      const service = new LockService({ ...backend.options, ...options });
-      services.push(service);
-      await service.open();
-      return service;
-    };
-
     const twoServices = (): Promise<[LockService, LockService]> =>
-      Promise.all([newService(), newService()]);
+      Promise.all([services.newService(), services.newService()]);
 
     /** A key that no other test uses. */
     const newKey = (name = 'key'): string => `${name}-${String((keysMade += 1))}`;
-
-    const FENCE = /fence\}?$/;
-
-    const stored = async (key = ''): Promise<readonly StoredKey[]> =>
-      ((await backend.storedKeys?.()) ?? []).filter(({ name }) => name.includes(key));
-
-    /** Last fencing tokens outlive their leases, for a time; nothing else does. */
-    const expectOnlyFences = async (): Promise<void> => {
-      for (const { name, ttlMs } of await stored()) {
-        expect(name).toMatch(FENCE);
-        expect(ttlMs).toBeGreaterThan(0);
-      }
-    };
 
     describe('one key', () => {
       it('is held by the first who asks, refused to everybody else, and free after the release', async () => {
@@ -132,7 +96,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('is given back at the end of run and tryRun, with the value or the error of the work', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const key = newKey();
         const failure = new Error('of the work');
 
@@ -145,7 +109,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('is given back at the end of an `await using` block', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const key = newKey();
         {
           await using lock = await service.acquire(key);
@@ -156,7 +120,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('answers every further release as it answered the first', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const lock = await service.acquire(newKey());
         expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
         expect(await lock.release()).toBe(true);
@@ -196,7 +160,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('are named once each, in order, whatever the order they were given in', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const [a, b] = [newKey('a'), newKey('b')];
         const lock = await service.acquire([b, a, b]);
         expect(lock.keys).toEqual([a, b]);
@@ -534,7 +498,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('that is over before the work is frees the key at once', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const key = newKey();
         await service.run(key, { ttl: '20s', minHold: 20 }, () => sleep(60));
         expect(await service.inspect(key)).toEqual({ held: false });
@@ -542,7 +506,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
 
       it('over, whoever is next in line gets the key, in whatever process, and not at the end of the TTL', async () => {
         const [first, second] = await twoServices();
-        const third = await newService();
+        const third = await services.newService();
         const key = newKey();
         const lock = await first.acquire(key, { ttl: '60s', minHold: MIN_HOLD_MS });
         const since = performance.now();
@@ -582,7 +546,9 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
           expect(performance.now() - since).toBeGreaterThan(MIN_HOLD_MS - 10);
           await next.release();
           // A master that hears of a kept lease late keeps it for longer than the majority did.
-          await eventually(async () => (await stored(key)).every(({ name }) => FENCE.test(name)));
+          await eventually(async () =>
+            (await services.stored(key)).every(({ name }) => FENCE.test(name)),
+          );
         }
       });
     });
@@ -613,7 +579,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       });
 
       it('renews the lease of a section for one that asks for more validity', async () => {
-        const service = await newService();
+        const service = await services.newService();
         const key = newKey();
         await service.run(key, { ttl: '5s' }, async () => {
           const options = { ttl: '20s', minValidity: '15s' } as const;
@@ -640,11 +606,11 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
     });
 
     const queues = async (): Promise<readonly StoredKey[]> =>
-      (await stored()).filter(({ name }) => /queue\}?$/.test(name));
+      (await services.stored()).filter(({ name }) => /queue\}?$/.test(name));
 
     /** Until the store shows that somebody stands in line for the key, or where one cannot look, until one had the time to. */
     const waitsInLine = async (waiter: LockService, key: string): Promise<void> => {
-      if (backend.storedKeys === undefined) await waiter.inspect(key);
+      if (services.backend.storedKeys === undefined) await waiter.inspect(key);
       else await eventually(async () => (await queues()).some(({ name }) => name.includes(key)));
     };
   });
