@@ -48,12 +48,12 @@ export interface Lock extends AsyncDisposable {
    */
   extend(ttl?: Duration): Promise<void>;
   /**
-   * Lets others in who read, without a gap in which anybody could write. An exclusive lock is shared from now on, and one that was upgraded is
-   * upgradeable again (`to` decides otherwise). Readers that stand first in line enter at once; whoever waits for the keys alone, and who
-   * stands behind him, waits on. Fencing token, renewals, `maxHold` and the section go on, and `release()` gives back the share. Does nothing
-   * where the lock is held so already.
+   * Admits readers, without a gap in which a writer could get the keys. An exclusive lock becomes shared, and one that was upgraded becomes
+   * upgradeable again (`to` decides otherwise). Readers that stand first in line get the lock at once. A caller that waits for the keys
+   * alone, and all behind it, continue to wait. Fencing token, renewals, `maxHold` and the section stay, and `release()` releases the share.
+   * Does nothing if the lock is held in that mode already.
    *
-   * Calls that are nested in the section when it is downgraded go on with others beside them: wait for them before.
+   * Calls that are nested in the section when it is downgraded continue with readers beside them: wait for these calls first.
    *
    * @throws LockLostError when the lock is lost; LockStoreUnavailableError when the store did not answer: the lock counts as downgraded, and
    * readers are let in by the next renewal at the latest; LockConfigurationError for a lock that is weaker, that waits to be upgraded, in a
@@ -61,8 +61,8 @@ export interface Lock extends AsyncDisposable {
    */
   downgrade(options?: DowngradeOptions): Promise<void>;
   /**
-   * Makes a lock of mode `'upgradeable'` exclusive, as soon as those who read beside it are done. The keys are never let go of meanwhile: what
-   * was read under the lock is still so. While it waits, it stands before all others in line, and no reader joins those who hold the keys.
+   * Makes a lock of mode `'upgradeable'` exclusive, as soon as the readers beside it are done. The keys stay taken meanwhile, so what was read
+   * under the lock is still true. While it waits, it stands before all others in line, and no reader joins the present ones.
    *
    * From then on `fencingToken` is a new one, larger than that of the readers. Does nothing for a lock that is exclusive already.
    *

@@ -11,7 +11,7 @@ import { validityMs } from './validity.js';
 /** Of every lease. */
 export const LEASE = {
   /**
-   * How long the lease lasts unless it is renewed. Whoever dies blocks the keys for so long. At least 50 ms.
+   * How long the lease lasts unless it is renewed. The keys of a process that dies stay taken for that long. At least 50 ms.
    *
    * @defaultValue the module's
    */
@@ -33,15 +33,15 @@ export const LEASE = {
 /** Of what others see of a lock. */
 export const HOLD = {
   /**
-   * `'exclusive'`: nobody else holds the keys. `'shared'`: others who ask for `'shared'` hold them, too; whoever wants them alone waits
-   * until all of them are done, and who comes after him waits behind him. `'upgradeable'`: as `'shared'`, but one at a time, and
-   * `lock.upgrade()` makes it exclusive without letting go of the keys. Not over several masters.
+   * `'exclusive'`: no other caller holds the keys. `'shared'`: callers that ask for `'shared'` hold them together. A caller that wants
+   * them alone waits until all of these are done, and later callers wait behind it. `'upgradeable'`: as `'shared'`, but one at a time, and
+   * `lock.upgrade()` makes it exclusive without a gap. Not over several masters.
    *
    * @defaultValue `'exclusive'`
    */
   mode: optional(oneOf('exclusive', 'shared', 'upgradeable')),
   /**
-   * So many may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`, and not over several masters.
+   * This many callers may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`, and not over several masters.
    *
    * The place of one that died comes back. All should name the same number: each call is compared with its own, unless `setLimit` of a
    * limiter has set one for all.

@@ -108,7 +108,7 @@ export class LockRequests {
     return { status: 'granted', grant: { keys, token, ttlMs, sentAt, ...outcome } };
   }
 
-  /** What the store gave is not wanted any more; of an upgrade whoever asked for it sees to that. */
+  /** What the store gave is not wanted any more; an upgrade is taken back by its own caller. */
   giveBack({ upgrades }: LockRequest, grant: Grant): void {
     if (upgrades === undefined) this.#deps.keeper.discard(grant, grant.ttlMs);
   }

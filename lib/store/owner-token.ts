@@ -86,7 +86,7 @@ function baseOf(token: string): string {
 
 const UPGRADE = 'upgrade';
 
-/** Stands beside the token of whoever holds a key upgradeable, and is the same for all of them. No token that is made has this name. */
+/** Stands beside the token of an upgradeable holder, and is the same for all of them. No token that is made has this name. */
 export const THE_UPGRADEABLE = `${MARK}-:upgradeable`;
 
 /** So many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock. */

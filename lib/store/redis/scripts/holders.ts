@@ -12,16 +12,16 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one, over several masters too. One
  * who took several keys may have a larger one, which changes nothing for those who come after.
  *
- * One who takes several of the places that a limit counts has a shadow in the set: `+` and the token, by the end below zero. So whoever
- * counts tokens counts places where nobody has more than one, and the first of the set tells whether anybody has. How many places a token
+ * One who takes several of the places that a limit counts has a shadow in the set: `+` and the token, by the end below zero. So the
+ * number of tokens is the number of places where no holder has more than one, and the first of the set tells whether one has. How many places a token
  * takes is written in the token.
  *
  * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It counts in the place of the limit of the
  * token. Without it each token is let in by its own: as long as the places in use and those that it wants are no more.
  *
  * One of the holders of a shared phase may be upgradeable: beside its token the set has a member that is the same for every upgradeable
- * holder, so that a second one is seen whatever it is called. All tokens of one lease begin alike: exclusive, upgradeable, shared. Whoever holds a key
- * under one of them holds it under the weaker ones, too. So a change of mode whose answer was lost is no loss.
+ * holder, so that a second one is seen whatever it is called. All tokens of one lease begin alike: exclusive, upgradeable, shared.
+ * A holder under one of them holds the key under the weaker ones, too. So a change of mode whose answer was lost is no loss.
  *
  * Gives a script
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as 'shared';
@@ -115,7 +115,7 @@ local function in_the_way(main, holders, token)
   local set = own and set_limit(holders)
   local limit = set or own
   if count == 0 then return limit and places_of(token) > limit and marker(mode) or nil end
-  -- Who came last has removed those whose time was over: whoever is the first holds it as all others do.
+  -- The last to come has removed those whose time was over: the first one holds it as all others do.
   local first = redis.call('ZRANGE', holders, 0, 0)[1]
   local has_shadows = string.sub(first, 1, 1) == '+'
   local present = mode_of(has_shadows and string.sub(first, 2) or first)
