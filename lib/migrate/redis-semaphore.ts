@@ -13,7 +13,8 @@ const HINTS: Readonly<Record<string, string>> = {
   Mutex: 'inject LockService, and take the lock with acquire() or run().',
   RedlockMutex: 'list the masters in LockModule, and take the lock with acquire() or run().',
   Semaphore: 'use the option "limit"; it does not see the semaphores that the old code holds.',
-  MultiSemaphore: 'one call takes one place: use a smaller "limit".',
+  MultiSemaphore:
+    'use the options "limit" and "places"; they do not see the semaphores that the old code holds.',
   RedlockSemaphore: 'the option "limit" is refused over several masters.',
   RedlockMultiSemaphore: 'the option "limit" is refused over several masters.',
   TimeoutError: 'LockNotAcquiredError is what acquire() and run() throw.',

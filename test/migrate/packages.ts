@@ -23,6 +23,11 @@ declare module 'redis-semaphore' {
     tryAcquire(): Promise<boolean>;
     release(): Promise<void>;
   }
+  export class MultiSemaphore {
+    constructor(client: unknown, key: string, limit: number, permits: number);
+    acquire(): Promise<void>;
+    release(): Promise<void>;
+  }
   export class RedlockMutex extends Mutex {}
   export class Semaphore {
     constructor(client: unknown, key: string, limit: number, options?: LockOptions);
