@@ -3,16 +3,17 @@
  * rules of it, and docs/architecture.md its table (test/docs/rooms.spec.ts).
  */
 export const ROOMS = {
-  time: [],
+  collections: [],
+  time: ['collections'],
   errors: [],
   key: ['errors', 'time'],
-  observe: ['errors'],
-  store: ['errors', 'observe', 'time'],
+  observe: ['collections', 'errors'],
+  store: ['collections', 'errors', 'observe', 'time'],
   options: ['errors', 'store'],
-  lease: ['errors', 'observe', 'options', 'store', 'time'],
-  queue: ['errors', 'lease', 'observe', 'options', 'store', 'time'],
+  lease: ['collections', 'errors', 'observe', 'options', 'store', 'time'],
+  queue: ['collections', 'errors', 'lease', 'observe', 'options', 'store', 'time'],
   sections: ['errors', 'lease', 'observe', 'queue', 'store', 'time'],
-  once: ['errors', 'lease', 'observe', 'options', 'queue', 'sections', 'store', 'time'],
+  once: ['collections', 'errors', 'lease', 'observe', 'options', 'queue', 'sections', 'store', 'time'],
   leader: ['errors', 'observe', 'options', 'queue', 'sections', 'time'],
   engine: [
     'errors',

@@ -6,6 +6,7 @@ import {
   type Intervention,
   type LockLossReason,
 } from '../errors.js';
+import { BriefMap } from '../collections/brief-map.js';
 import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
@@ -67,7 +68,7 @@ export class LeaseKeeper {
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
   /** On their way back to the store; an operator may have ended them meanwhile. */
-  readonly #givenBack = new Map<Lease, Intervention | undefined>();
+  readonly #givenBack = new BriefMap<Lease, Intervention | undefined>();
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;

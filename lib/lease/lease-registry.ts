@@ -1,3 +1,4 @@
+import { BriefMap } from '../collections/brief-map.js';
 import { SweepPace } from '../store/sweep-pace.js';
 import type { Runtime } from '../time/runtime.js';
 import type { Lease } from './lease.js';
@@ -8,9 +9,9 @@ const FIRST_CROWD = 1_000;
 /** The leases of a service that have not ended, and those whose keys stay taken after their end. */
 export class LeaseRegistry {
   readonly #runtime: Runtime;
-  readonly #byToken = new Map<string, Lease>();
+  readonly #byToken = new BriefMap<string, Lease>();
   /** Of several that hold a key together, the one that came last. */
-  readonly #byKey = new Map<string, Lease>();
+  readonly #byKey = new BriefMap<string, Lease>();
   /** By token: until when, by the clock that nobody sets. */
   readonly #kept = new Map<string, number>();
   readonly #pace = new SweepPace(FIRST_CROWD);

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe, type TracingChannelSubscribers } from 'node:diagnostics_channel';
+import { BriefSet } from '../collections/brief-set.js';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST, type Tracing } from './channels.js';
 import type { AcquireContext, HoldContext, LockSubject } from './contexts.js';
 import type { LockEvents } from './lock-events.js';
@@ -17,8 +18,8 @@ type Counted = Readonly<Count>;
 /** Feeds metrics from the channels of this process until it is stopped. */
 export class MetricsFeed {
   readonly #labels = new SubjectLabels();
-  readonly #asking = new Set<AcquireContext>();
-  readonly #holds = new Set<HoldContext>();
+  readonly #asking = new BriefSet<AcquireContext>();
+  readonly #holds = new BriefSet<HoldContext>();
   readonly #lockCounts = new Map<string, Count>();
   readonly #waiterCounts = new Map<string, Count>();
   readonly #stops: (() => void)[];

@@ -1,3 +1,4 @@
+import { BriefSet } from '../collections/brief-set.js';
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Holding } from '../sections/holding.js';
 import type { Lock, LockHandle } from '../lease/lock.js';
@@ -44,7 +45,7 @@ export interface OnceWork<T> {
 /** Work that is to be done once, in this process: begins attempts under the locks that it is given, and tells how they end. */
 export class OnceRunner {
   readonly #deps: Dependencies;
-  readonly #running = new Set<Running>();
+  readonly #running = new BriefSet<Running>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
   readonly #account: OnceAccount;

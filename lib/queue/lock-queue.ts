@@ -4,6 +4,7 @@ import {
   LockStoreUnavailableError,
   type HeldHere,
 } from '../errors.js';
+import { BriefMap } from '../collections/brief-map.js';
 import type { DetachedLock } from '../lease/detached-lock.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
@@ -54,9 +55,9 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly #attaching: Attaching;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
-  readonly #lines = new Map<string, WaitingLine>();
+  readonly #lines = new BriefMap<string, WaitingLine>();
   /** The lines that want a key, to be woken when it is released. */
-  readonly #linesByKey = new Map<string, Set<WaitingLine>>();
+  readonly #linesByKey = new BriefMap<string, Set<WaitingLine>>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
 
   constructor(dependencies: Dependencies) {

@@ -1,3 +1,4 @@
+import { BriefSet } from '../collections/brief-set.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
@@ -37,7 +38,7 @@ export class WaitingLine {
   /** Made when it first stands in the store's line. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
-  readonly #callers = new Set<Caller>();
+  readonly #callers = new BriefSet<Caller>();
   readonly #sleep: LineSleep;
   /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
@@ -275,7 +276,7 @@ export class WaitingLine {
   }
 
   #head(): Caller | undefined {
-    return this.#callers.values().next().value;
+    return this.#callers.first;
   }
 
   #remove(caller: Caller): void {

@@ -1,6 +1,8 @@
+import { BriefSet } from '../collections/brief-set.js';
+
 /** Promises that somebody has to wait for at the end, whoever else does. */
 export class PendingTasks {
-  readonly #promises = new Set<Promise<unknown>>();
+  readonly #promises = new BriefSet<Promise<unknown>>();
 
   /** Gives the promise back. */
   add<T>(promise: Promise<T>): Promise<T> {

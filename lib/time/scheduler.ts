@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { BriefMap } from '../collections/brief-map.js';
 import type { CancelTimer } from './clock.js';
 import type { Runtime } from './runtime.js';
 
@@ -41,7 +42,7 @@ export class Scheduler {
   readonly runtime: Runtime;
   /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
   readonly #context = new AsyncResource('HoldfastScheduler');
-  readonly #slots = new Map<number, Slot>();
+  readonly #slots = new BriefMap<number, Slot>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
 
   constructor(runtime: Runtime) {

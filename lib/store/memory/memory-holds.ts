@@ -1,3 +1,4 @@
+import { BriefMap } from '../../collections/brief-map.js';
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { FoundKey } from '../admin-store.js';
 import type { LeaseReference, LeaseRequest } from '../lock-store.js';
@@ -36,6 +37,7 @@ const inUse = ({ holds }: Entry): number => {
   for (const token of holds.keys()) places += placesOf(token);
   return places;
 };
+
 /** Which of those who hold a key together a token is one of. */
 function togetherIn(token: string): HoldMode {
   const mode = holdModeOf(token);
@@ -45,7 +47,7 @@ function togetherIn(token: string): HoldMode {
 /** Who holds which key, until when. */
 export class MemoryHolds {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BriefMap<string, Entry>();
   /** Of keys for which one was set. */
   readonly #limits = new Map<string, number>();
   /** One counter for all keys: it grows for each of them, and nothing is kept per key. */

@@ -1,3 +1,4 @@
+import { BriefMap } from '../../collections/brief-map.js';
 import type { Clock } from '../../time/clock.js';
 import type { FoundPlace } from '../admin-store.js';
 import type { LeaseReference, LinePlace } from '../lock-store.js';
@@ -16,7 +17,7 @@ export interface Waiter {
 export class MemoryLines {
   readonly #clock: Clock;
   /** Of each key that somebody waits for: by ticket. */
-  readonly #lines = new Map<string, Waiter[]>();
+  readonly #lines = new BriefMap<string, Waiter[]>();
   #lastTicket = 0;
 
   constructor(clock: Clock) {

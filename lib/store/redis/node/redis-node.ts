@@ -1,3 +1,4 @@
+import { BriefMap } from '../../../collections/brief-map.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type {
   AcquireRequest,
@@ -74,7 +75,7 @@ export class RedisNode {
   readonly #release: NodeRelease;
   readonly #looks: NodeLooks;
   /** Requests for locks on their way, by token. */
-  readonly #acquiring = new Map<string, Promise<unknown>>();
+  readonly #acquiring = new BriefMap<string, Promise<unknown>>();
   /** The id of the run that its server was in when it was connected to last, where it tells. */
   #run: string | undefined;
 

@@ -57,15 +57,23 @@ function askOne<Node, Answer, Outcome>(
 ): Promise<Poll<Answer, Outcome>> {
   return ask(node).then((answer) => {
     const answers = [answer];
-    return {
-      // Of the last answer there is an outcome.
-      outcome: outcomeOf(answers, 0) as Outcome,
-      answers,
-      get complete() {
-        return Promise.resolve(answers);
-      },
-    };
+    // Of the last answer there is an outcome.
+    return new PollOfOne(answers, outcomeOf(answers, 0) as Outcome);
   });
+}
+
+class PollOfOne<Answer, Outcome> implements Poll<Answer, Outcome> {
+  readonly outcome: Outcome;
+  readonly answers: readonly Answer[];
+
+  constructor(answers: readonly Answer[], outcome: Outcome) {
+    this.answers = answers;
+    this.outcome = outcome;
+  }
+
+  get complete(): Promise<readonly Answer[]> {
+    return Promise.resolve(this.answers);
+  }
 }
 
 /** The smallest number of nodes of which any two sets have one in common. */

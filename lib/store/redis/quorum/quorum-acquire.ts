@@ -87,7 +87,9 @@ export class QuorumAcquire {
   }
 
   #granted({ token }: AcquireRequest, granted: Granted): Granted & { readonly turns: number } {
-    return { ...granted, turns: turnsOf(token, this.#deps.turns) };
+    const { status, fencingToken, othersWait, otherLimit } = granted;
+    const turns = turnsOf(token, this.#deps.turns);
+    return { status, fencingToken, othersWait, otherLimit, turns };
   }
 
   /**

@@ -1,3 +1,4 @@
+import { BriefMap } from '../../../collections/brief-map.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type {
   AcquireRequest,
@@ -39,7 +40,7 @@ interface Dependencies {
 export class StandingLeases {
   readonly #deps: Dependencies;
   /** Leases that were granted and not given back, by token. */
-  readonly #held = new Map<string, Standing>();
+  readonly #held = new BriefMap<string, Standing>();
   readonly #pace = new SweepPace(FIRST_CROWD);
   /** Of each node: what is being brought to it. */
   readonly #bringing: ReadonlyMap<RedisNode, Set<Standing>>;
