@@ -55,16 +55,24 @@ export class Scope {
     await this.#end();
   }
 
-  /** Finishes after an error, and gives that error back. */
+  /** Finishes after an error, and gives that error back, or the loss that aborted the work. */
   async fail(error: unknown): Promise<unknown> {
     this.section.lock.failed(error);
     try {
       await this.finish();
     } catch (loss) {
+      const behind = lossBehind(error);
+      if (behind !== undefined) return behind;
       if (error instanceof Error && !(error instanceof LockLostError)) attachCause(error, loss);
     }
     return error;
   }
+}
+
+/** Functions of Node that are given `lock.signal` reject with an error of their own, whose cause is the reason of the signal. */
+function lossBehind(error: unknown): LockLostError | undefined {
+  const { name, cause } = Object(error) as { readonly name?: unknown; readonly cause?: unknown };
+  return name === 'AbortError' && cause instanceof LockLostError ? cause : undefined;
 }
 
 /** An error keeps the cause that it has. */

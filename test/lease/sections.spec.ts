@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   LockLostError,
@@ -129,6 +130,17 @@ describe('run', () => {
       await clock.advance(10_000);
     }
     expect(withCause.cause).toBe('its own');
+  });
+
+  it('throws the loss, and not the AbortError that Node makes of the signal', async () => {
+    let reason: unknown;
+    const running = locks.run('key', async ({ signal }) => {
+      signal.addEventListener('abort', () => (reason = signal.reason));
+      clock.block(5_000);
+      await Promise.all([once(new EventEmitter(), 'never', { signal }), clock.advance(1)]);
+    });
+    await expect(running).rejects.toBe(await running.catch(() => reason));
+    expect(reason).toBeInstanceOf(LockLostError);
   });
 
   it('passes the loss on that the work noticed itself', async () => {
