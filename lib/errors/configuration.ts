@@ -1,4 +1,9 @@
+import { docsOf } from './catalogue.js';
+
 /** An option or a decorator is wrong. Thrown when the class is defined, when the module starts, or by the call that brought it. */
 export class LockConfigurationError extends Error {
   override readonly name = 'LockConfigurationError';
+  readonly code = 'LOCK_CONFIGURATION';
+  /** The address of the documentation of `code`. Node and Nest print it below the stack when the start fails. */
+  readonly docs = docsOf(this.code);
 }

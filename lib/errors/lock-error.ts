@@ -1,4 +1,5 @@
 import type { HttpException } from '@nestjs/common';
+import { docsOf } from './catalogue.js';
 
 /** The machine-readable `code` of every lock error and of its response body. */
 export type LockErrorCode =
@@ -85,6 +86,11 @@ export abstract class LockError extends Base {
     this.detail = detail;
     this.retryHintMs = hintFrom(facts.retryAfterMs);
     this.#body = whole;
+  }
+
+  /** The address of the documentation of `code`. For logs: no client gets it. */
+  get docs(): string {
+    return docsOf(this.code);
   }
 
   /** What GraphQL servers put beside `message`, wherever it was thrown: they take it from the error itself. */

@@ -42,7 +42,7 @@ let nobodysPort: number;
 const services: LockService[] = [];
 
 function service(options: LockModuleOptions = { store: 'memory' }): LockService {
-  const locks = new LockService({ wait: 5, nodeTimeout: 300, ...options });
+  const locks = new LockService({ wait: 5, ...options });
   services.push(locks);
   return locks;
 }
@@ -238,7 +238,11 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
     },
     {
       mistake: 'rediss:// and a port without TLS',
-      make: () => service({ redis: redis.url.replace('redis:', 'rediss:') }).tryAcquire('order:42'),
+      make: () =>
+        service({
+          redis: redis.url.replace('redis:', 'rediss:'),
+          nodeTimeout: 300,
+        }).tryAcquire('order:42'),
     },
     {
       mistake: 'a password is missing',

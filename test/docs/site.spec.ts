@@ -21,11 +21,19 @@ describe('the documentation site', () => {
 });
 
 describe('docs/errors.md', () => {
+  const page = read('docs/errors.md');
+
   it('has a heading for each code of its table of classes', () => {
-    const page = read('docs/errors.md');
     const codes = [...page.matchAll(/^\| `\w+` +\| `([A-Z_]+)`/gm)].map(([, code]) => code);
     const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map(([, code]) => code);
     expect(headings).toEqual(codes);
     expect(codes.length).toBeGreaterThan(10);
+  });
+
+  it('has the codes of the library, and the reasons of a loss', () => {
+    const codes = read('lib/errors/lock-error.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm);
+    for (const [, code] of codes) expect(page).toContain(`\n### ${String(code)}\n`);
+    const reasons = read('lib/errors/lost.ts').matchAll(/^ {2}\| '([a-z-]+)'/gm);
+    for (const [, reason] of reasons) expect(page).toContain(`\n| \`${String(reason)}\` `);
   });
 });

@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import * as errors from '../../lib/errors.js';
 import {
@@ -19,7 +21,11 @@ import {
   type LockErrorBody,
   type NodeFailure,
 } from '../../lib/errors.js';
+import { brokenLinksIn } from '../docs/links.js';
 import { LOSS_SENTENCES } from '../support/loss-sentences.js';
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+const REPOSITORY = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/';
 
 const [ONE, TWO] = [['order:1'], ['order:1', 'order:2']];
 
@@ -316,6 +322,33 @@ describe('what clients may see of a lock error', () => {
     const error = new LockStoreUnavailableError({ operation: 'acquire', keys: [KEY], nodes });
     noKeyNorNode(error);
     expect(error.detail).toContain(NODE);
+  });
+});
+
+describe('the address of the documentation', () => {
+  const pageOf = (error: { readonly docs: string }): unknown =>
+    brokenLinksIn('README.md', `[of the error](${error.docs.replace(REPOSITORY, '')})`, PROJECT);
+
+  it.each(EVERY_ERROR)('leads to the code of %s, and no client gets it', (_, make) => {
+    const error = make();
+    expect(error.docs).toBe(`${REPOSITORY}docs/errors.md#${error.code.toLowerCase()}`);
+    expect(pageOf(error)).toEqual([]);
+    const sent = [
+      error,
+      Object.assign({}, error),
+      error.getResponse(),
+      error.extensions,
+      error.message,
+    ];
+    for (const each of sent) expect(JSON.stringify(each)).not.toContain('docs');
+  });
+
+  it('is printed with an error that ends the start', () => {
+    const error = new LockConfigurationError('It is wrong.');
+    expect(pageOf(error)).toEqual([]);
+    expect(inspect(error)).toContain(
+      "code: 'LOCK_CONFIGURATION',\n  docs: '" + REPOSITORY + "docs/errors.md#lock_configuration'",
+    );
   });
 });
 

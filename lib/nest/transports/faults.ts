@@ -6,7 +6,7 @@ const logger = new Logger('Holdfast');
 /** Logs what is wrong in the application itself: the client is told nothing of it, and Nest logs no `HttpException`. */
 export function reportFault(error: LockError): void {
   if (error.getStatus() === 500 || error instanceof LockDeadlockError)
-    logger.error(error.detail, error.stack);
+    logger.error(`${error.detail} See ${error.docs}`, error.stack);
 }
 
 /**
