@@ -10,18 +10,21 @@ export interface Sample {
   /** What the page does not show: the code in a `<!-- sample: … -->` comment right before the block. */
   readonly preamble: string;
   readonly code: string;
+  /** The name in a `<!-- file: … -->` comment before the block: other blocks import it from there. */
+  readonly file: string | undefined;
 }
 
 /** Samples show how something is declared, and need not use it. */
 const SETTINGS = { noUnusedLocals: false, noUnusedParameters: false, verbatimModuleSyntax: false };
 
-const BLOCK = /(?:<!-- sample:(?<preamble>[^]*?)-->\s*)?^```ts\n(?<code>[^]*?)^```$/gm;
+const BLOCK =
+  /(?:<!-- file: (?<file>\S+) -->\s*)?(?:<!-- sample:(?<preamble>[^]*?)-->\s*)?^```ts\n(?<code>[^]*?)^```$/gm;
 
 export function samplesIn(page: string, text: string): readonly Sample[] {
   return [...text.matchAll(BLOCK)].map(({ 0: whole, index, groups = {} }) => {
-    const { preamble = '', code = '' } = groups;
+    const { preamble = '', code = '', file } = groups;
     const before = text.slice(0, index + whole.indexOf('```ts\n'));
-    return { page, line: before.split('\n').length + 1, preamble: preamble.trim(), code };
+    return { page, line: before.split('\n').length + 1, preamble: preamble.trim(), code, file };
   });
 }
 
@@ -37,12 +40,7 @@ export function complaintsAbout(
   prelude: string,
 ): readonly string[] {
   const folder = `${project}test/docs/`;
-  const files = new Map(
-    samples.map((sample) => [
-      `${folder}${sample.page.replaceAll('/', '-')}-${String(sample.line)}.ts`,
-      sample,
-    ]),
-  );
+  const files = new Map(samples.map((sample) => [folder + nameOf(sample), sample]));
   const sources = new Map([...files].map(([file, sample]) => [file, sourceOf(sample)]));
   // Its globals are for the samples: as a file of its own, every file of the project would see them.
   sources.set(`${folder}prelude.ts`, prelude);
@@ -63,6 +61,9 @@ export function complaintsAbout(
     );
   });
 }
+
+const nameOf = ({ file, page, line }: Sample): string =>
+  file ?? `${page.replaceAll('/', '-')}-${String(line)}.ts`;
 
 const preambleLines = ({ preamble }: Sample): number =>
   preamble === '' ? 0 : preamble.split('\n').length;
