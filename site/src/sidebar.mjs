@@ -51,6 +51,8 @@ export const sidebar = [
   }),
   group('How it is built', {
     architecture: 'Architecture',
+    protocol: 'Protocol',
+    internals: 'Internals',
     testing: 'How it is tested',
     correctness: 'How correctness is checked',
     'simulation-planted': 'Bugs that the simulation finds',

@@ -74,7 +74,7 @@ const latestAnswerMs = ({ service, faults }: Scenario): number =>
     service.nodeTimeoutMs,
   );
 
-/** So many tokens are reserved with a lease (docs/architecture.md). */
+/** So many tokens are reserved with a lease (docs/protocol.md). */
 const RESERVED_TOKENS = 1_024;
 
 type Exemption = 'all' | ((grant: Grant) => boolean);

@@ -20,7 +20,7 @@ const RECONNECTED_MS = 2_000;
 /** Until a server knows that a process has died. */
 const DEAD_MS = 100;
 
-/** For so long after its last look the place of a process keeps several keys free (docs/architecture.md). */
+/** For so long after its last look the place of a process keeps several keys free (docs/protocol.md). */
 const PLACE_COUNTS_MS = 15_000;
 
 /** Of an attempt that finds the work done: it asks, leaves and gives back. */
