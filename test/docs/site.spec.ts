@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { EVENTS } from '../../lib/observe/channels.js';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(project + path, 'utf8');
@@ -35,5 +36,26 @@ describe('docs/errors.md', () => {
     for (const [, code] of codes) expect(page).toContain(`\n### ${String(code)}\n`);
     const reasons = read('lib/errors/lost.ts').matchAll(/^ {2}\| '([a-z-]+)'/gm);
     for (const [, reason] of reasons) expect(page).toContain(`\n| \`${String(reason)}\` `);
+  });
+});
+
+describe('docs/telemetry.md', () => {
+  it('has a row for each event', () => {
+    const page = read('docs/telemetry.md');
+    for (const event of Object.keys(EVENTS))
+      expect(page).toMatch(new RegExp(`^\\| \`${event}\` `, 'm'));
+  });
+});
+
+describe('CONTRIBUTING.md', () => {
+  it('names files and commands that exist', () => {
+    const page = read('CONTRIBUTING.md');
+    const paths = [...page.matchAll(/`((?:lib|test|docs|scripts|site\/src|sample)\/[\w./-]*)/g)];
+    const missing = paths.filter(([, path = '']) => !existsSync(project + path));
+    expect(missing.map(([, path]) => path)).toEqual([]);
+    expect(paths.length).toBeGreaterThan(20);
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    for (const [, name = ''] of page.matchAll(/`npm run ([\w:]+)/g))
+      expect(scripts).toHaveProperty([name]);
   });
 });
