@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EVENTS } from '../../lib/observe/channels.js';
+import { brokenLinksIn } from './links.js';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(project + path, 'utf8');
@@ -57,5 +58,25 @@ describe('CONTRIBUTING.md', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     for (const [, name = ''] of page.matchAll(/`npm run ([\w:]+)/g))
       expect(scripts).toHaveProperty([name]);
+  });
+});
+
+describe('docs/faq.md', () => {
+  const page = read('docs/faq.md');
+  const rows = [...page.matchAll(/^\| .* \| \[[^\]]+\]\((.+?)\) +\| \[[^\]]+\]\((.+?)\) +\|$/gm)];
+
+  it('answers questions that users of other packages asked, each in a place that exists', () => {
+    expect(rows.length).toBeGreaterThanOrEqual(20);
+    for (const [, asked] of rows)
+      expect(asked).toMatch(/^https:\/\/github\.com\/[\w.-]+\/[\w.-]+\/issues\/\d+$/);
+    expect(new Set(rows.map(([, asked]) => asked)).size).toBe(rows.length);
+    const answers = rows.map(([, , answer = '']) => `[answer](${answer})`).join('\n');
+    expect(brokenLinksIn('docs/faq.md', page + answers, project)).toEqual([]);
+  });
+
+  it('keeps each answer short', () => {
+    const [questions = ''] = page.split('## Where these questions come from');
+    for (const answer of questions.split(/^## .*$/m))
+      expect(answer.split(/\s+/).length).toBeLessThan(70);
   });
 });
