@@ -1,7 +1,7 @@
 /**
  * `npm run prose [-- pages]`: whether the documentation and the messages of the library keep the rules of their language
- * (CONTRIBUTING.md). Of the changelog it reads what is not released. `npm run prose -- --measure` prints words, lines and the longest
- * sentence of each page.
+ * (CONTRIBUTING.md). Of the changelog it reads what is not released. `npm run prose -- --measure` prints lines, words, the longest
+ * sentence and the reading grade of each page.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { messagesIn } from './prose/messages.mjs';
@@ -72,7 +72,17 @@ function measure() {
       const sentences = sentencesIn(text);
       const words = sentences.reduce((sum, sentence) => sum + sentence.words, 0);
       const longest = Math.max(0, ...sentences.map((sentence) => sentence.words));
-      return { page, lines: text.split('\n').length - 1, words, longest };
+      const lines = text.split('\n').length - 1;
+      return { page, lines, words, longest, grade: gradeOf(sentences, words) };
     }),
   );
+}
+
+/** The school grade that reads it with ease: the automated readability index (Smith and Senter, 1967). */
+function gradeOf(sentences, words) {
+  const letters = sentences.reduce(
+    (sum, { text }) => sum + text.replaceAll(/[^\p{L}\p{N}]/gu, '').length,
+    0,
+  );
+  return Number((4.71 * (letters / words) + 0.5 * (words / sentences.length) - 21.43).toFixed(1));
 }

@@ -9,9 +9,12 @@ import { OPERATOR } from './draw.mjs';
 export async function playScenes(shops, redisUrl) {
   const locks = new LockService({ redis: redisUrl });
   try {
+    const admin = new LockAdmin(locks);
+    // A scene lasts as long as the work of the sample: the first call of a process is too slow for it.
+    await Promise.all([...shops.map((shop) => shop.warmUp()), admin.describe('parcel:0')]);
     const scenes = [];
     for (const play of [conflict, handOver, loss]) {
-      scenes.push(await play(...shops, new LockAdmin(locks)));
+      scenes.push(await play(...shops, admin));
     }
     return scenes;
   } finally {

@@ -35,6 +35,11 @@ export class Shop {
     return Promise.race([opened, ended]);
   }
 
+  async warmUp() {
+    await this.post('/orders/0/ship');
+    this.#events = [];
+  }
+
   /** What a client gets: the status, and of an error the code and when to try again. */
   async post(path) {
     const signal = AbortSignal.timeout(LIMIT_MS);
