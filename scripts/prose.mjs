@@ -1,9 +1,11 @@
 /**
- * `npm run prose [-- pages]`: whether the documentation and the messages of the library keep the rules of their language
- * (CONTRIBUTING.md). Of the changelog it reads what is not released. `npm run prose -- --measure` prints lines, words, the longest
- * sentence and the reading grade of each page.
+ * `npm run prose [-- pages]`: whether the documentation, and the messages and comments of the library, keep the rules of their
+ * language (CONTRIBUTING.md). Of the changelog it reads what is not released. `npm run prose -- --measure` prints words, lines and the
+ * longest sentence of each page.
  */
 import { readFileSync, readdirSync } from 'node:fs';
+import { commentsIn } from './prose/comments.mjs';
+import { luaCommentsIn } from './prose/lua-comments.mjs';
 import { messagesIn } from './prose/messages.mjs';
 import { problemsOf, sentencesIn } from './prose/rules.mjs';
 
@@ -11,7 +13,7 @@ import { problemsOf, sentencesIn } from './prose/rules.mjs';
 const GENERATED = ['simulation-planted.md'];
 
 /** Texts there are scripts. */
-const LUA = /^store\/redis\/scripts\//;
+const LUA = /^lib\/store\/redis\/scripts\//;
 
 const project = new URL('../', import.meta.url);
 const args = process.argv.slice(2);
@@ -37,18 +39,29 @@ else check();
 
 function everySource() {
   return readdirSync(new URL('lib/', project), { recursive: true })
-    .filter((name) => /\.tsx?$/.test(name) && !LUA.test(name))
+    .filter((name) => /\.(?:tsx?|cts)$/.test(name))
     .map((name) => `lib/${name}`);
 }
 
 function problemsOfPage({ page, text }) {
-  return problemsOf(text).map(({ line, problem }) => `${page}:${String(line)}: ${problem}`);
+  return located(problemsOf(text), page, (line) => line);
 }
 
 function problemsOfSource(file) {
-  return messagesIn(readFileSync(new URL(file, project), 'utf8')).flatMap(({ text, line }) =>
-    problemsOf(text).map(({ problem }) => `${file}:${String(line)}: ${problem}`),
-  );
+  const source = readFileSync(new URL(file, project), 'utf8');
+  const isLua = LUA.test(file);
+  const messages = isLua ? [] : messagesIn(source);
+  const comments = [...commentsIn(source, file), ...(isLua ? luaCommentsIn(source) : [])];
+  return [
+    ...messages.flatMap(({ text, line }) => located(problemsOf(text), file, () => line)),
+    ...comments.flatMap(({ text, line: first }) =>
+      located(problemsOf(text), file, (line) => first + line - 1),
+    ),
+  ];
+}
+
+function located(problems, file, lineOf) {
+  return problems.map(({ line, problem }) => `${file}:${String(lineOf(line))}: ${problem}`);
 }
 
 /** The lines before it stay, so that problems name the line of the file. */

@@ -13,7 +13,17 @@ export const ROOMS = {
   lease: ['collections', 'errors', 'observe', 'options', 'store', 'time'],
   queue: ['collections', 'errors', 'lease', 'observe', 'options', 'store', 'time'],
   sections: ['errors', 'lease', 'observe', 'queue', 'store', 'time'],
-  once: ['collections', 'errors', 'lease', 'observe', 'options', 'queue', 'sections', 'store', 'time'],
+  once: [
+    'collections',
+    'errors',
+    'lease',
+    'observe',
+    'options',
+    'queue',
+    'sections',
+    'store',
+    'time',
+  ],
   leader: ['errors', 'observe', 'options', 'queue', 'sections', 'time'],
   engine: [
     'errors',

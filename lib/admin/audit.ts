@@ -6,7 +6,7 @@ const ACTIONS: readonly unknown[] = ['release', 'release-instance', 'forget-once
 export const noteOf = ({ at, ...entry }: AuditEntry, id: string): string =>
   JSON.stringify({ id, at: at.getTime(), ...entry });
 
-/** Whoever may write to the store can write anything: what is no entry is left out. */
+/** Every client that may write to the store can write any value: a value that is no entry is left out. */
 export function auditEntryIn(note: string): AuditEntry | undefined {
   try {
     const { at, action, keys, by, reason } = JSON.parse(note) as Record<string, unknown>;

@@ -29,7 +29,7 @@ export interface Knowledge {
   readonly wallMs: number;
 }
 
-/** Whether somebody has it, waits for it or has marked it. */
+/** Whether it is held, waited for or marked. */
 export const isInUse = ({ holders, line, once }: FoundKey): boolean =>
   holders.length > 0 || line.length > 0 || once !== undefined;
 
@@ -198,7 +198,10 @@ const inUse = (holders: readonly FoundHolder[]): number =>
 
 const modeOf = ({ token }: FoundHolder): LockMode => holdModeOf(token);
 
-/** What the last fencing token tells of a lock that has none is when somebody else got the key, before. */
+/**
+ * Since when a holder has the key, which the last fencing token shows. A lock of other software has none: the last one
+ * is that of an earlier holder.
+ */
 const sinceOf = ({ token, sinceMs }: FoundHolder): number | undefined =>
   isOwnerToken(token) ? sinceMs : undefined;
 

@@ -1,4 +1,4 @@
-/** `nestjs-holdfast/admin`: who holds which lock, since when, who waits, and how to free it. */
+/** `nestjs-holdfast/admin`: the holders and waiters of each lock, since when, and how to free it. */
 export type { InterventionRequest } from '../engine/interventions.js';
 export { LockAdmin } from './lock-admin.js';
 export { LockAdminModule, type LockAdminModuleOptions } from './lock-admin.module.js';

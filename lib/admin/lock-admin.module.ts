@@ -5,11 +5,23 @@ import { LockAdmin } from './lock-admin.js';
 
 /** Options of `LockAdminModule.forRoot`. */
 export interface LockAdminModuleOptions {
-  /** The `name` of the lock service that is looked after. Default: the one without a name. */
+  /** The `name` of the lock service to administer. Default: the one without a name. */
   readonly name?: string | symbol;
 }
 
-/** Provides `LockAdmin` to the modules that import it: `imports: [LockAdminModule.forRoot()]`, beside `LockModule.forRoot` somewhere in the application. */
+/**
+ * Provides `LockAdmin` to the modules that import it. `LockModule.forRoot` must be imported somewhere in the
+ * application.
+ *
+ * @example
+ * ```ts
+ * import { Module } from '@nestjs/common';
+ * import { LockAdminModule } from 'nestjs-holdfast/admin';
+ *
+ * @Module({ imports: [LockAdminModule.forRoot()] })
+ * class OperationsModule {}
+ * ```
+ */
 @Module({})
 export class LockAdminModule {
   static forRoot({ name }: LockAdminModuleOptions = {}): DynamicModule {

@@ -29,21 +29,21 @@ import type {
   LockSummary,
 } from './lock-admin.types.js';
 
-/** What one look takes in. */
+/** How many keys one look reads. */
 const LOOKED_AT_ONCE = 100;
 
-/** Of what operators did to one key, what its description names. */
+/** How many interventions on one key its description names. */
 const MOST_AUDITED = 20;
 const MOST_NOTES = 1_000;
 
-/** Among so many of the last ones a description looks for those of its key: a page asks every second. */
+/** A description searches this many of the last interventions for those of its key: a page asks every second. */
 const LATEST_NOTES = 200;
 
 const NO_ANSWERS: Knowledge['answers'] = new Map();
 
 /**
- * For operators: who holds a key, since when, why others wait, and how to free it. Over one Redis, a Cluster and several masters. Every method
- * rejects with a `LockStoreUnavailableError` for an outage.
+ * For operators: the holders of a key, since when they hold it, why others wait, and how to free it. It works over one
+ * Redis, a Cluster and several masters. Every method rejects with a `LockStoreUnavailableError` for an outage.
  */
 export class LockAdmin {
   readonly #engine: LockEngine;
@@ -51,7 +51,7 @@ export class LockAdmin {
   readonly #presence: Presence;
   readonly #interventions: Interventions;
 
-  /** @throws LockConfigurationError for a store of the application's own without `admin` */
+  /** @throws LockConfigurationError for a custom store without `admin` */
   constructor(service: LockEngine) {
     const { store, presence, interventions } = service.administered;
     if (store.admin === undefined || presence === undefined)
@@ -64,7 +64,10 @@ export class LockAdmin {
     this.#interventions = interventions;
   }
 
-  /** The keys that are held, waited for, or marked as work that was done once; in no order. One that changes meanwhile may be missing. */
+  /**
+   * Lists the keys that are held, waited for, or marked as work that was done once, in no order. A key that changes
+   * meanwhile may be missing.
+   */
   async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
     const instances = await this.#shown(this.#store.instances());
     const { wallMs } = this.#engine.runtime.now();
@@ -82,7 +85,7 @@ export class LockAdmin {
   }
 
   /**
-   * Everything that is known of one key. Holders and waiting processes are asked, and have 250 ms to answer: who is frozen or dead is
+   * Describes one key. Holders and waiting processes are asked, and have 250 ms to reply. A frozen or dead process is
    * listed as silent, with what the store knows.
    */
   async describe(key: string): Promise<LockDescription> {
@@ -101,14 +104,14 @@ export class LockAdmin {
     };
   }
 
-  /** The services that use this store, the newest first. One that was not seen for an hour is gone. */
+  /** Lists the services that use this store, the newest first. A service that was not seen for an hour is left out. */
   async instances(): Promise<readonly InstanceInfo[]> {
     const found = await this.#shown(this.#store.instances());
     const { wallMs } = this.#engine.runtime.now();
     return found.map((each) => infoOf(each, wallMs));
   }
 
-  /** The keys that callers waited for longest in the last 5 minutes, and were refused most, of all instances that answer. */
+  /** Lists the keys with the longest waits and the most refusals in the last 5 minutes, of all instances that reply. */
   async hot(limit = 10): Promise<HotKeys> {
     const instances = await this.#shown(this.#store.instances());
     const answers = await this.#presence.ask(instances, { about: 'hot' });
@@ -123,10 +126,12 @@ export class LockAdmin {
   }
 
   /**
-   * Ends the lock of a key, whoever holds it: those who hold it now, and nobody who gets it meanwhile. A holder of Holdfast is notified at
-   * once: its signal aborts with `LockLostError`, reason `'force-released'`. One that does not hear of it, because it is frozen or cut off,
-   * learns of it at its next renewal. Answers whether anybody held it. The key is free by then, also when it rejects because the audit log
-   * could not be written.
+   * Ends the locks that hold a key now. A later holder keeps the key. Resolves with whether there was a holder.
+   *
+   * A holder of Holdfast is notified at once: its signal aborts with `LockLostError`, reason `'force-released'`. A
+   * holder that is frozen or cut off detects the loss at its next renewal.
+   *
+   * The key is free afterwards, even if the call rejects because the audit log could not be written.
    */
   async release(key: string, request: InterventionRequest): Promise<boolean> {
     const intervention = checkedIntervention(request);
@@ -137,7 +142,7 @@ export class LockAdmin {
     return true;
   }
 
-  /** Ends all locks of an instance, for a machine that is dead. Answers the keys. */
+  /** Ends all locks of an instance, for a machine that is dead. Resolves with the keys. */
   async releaseInstance(id: string, request: InterventionRequest): Promise<readonly string[]> {
     const intervention = checkedIntervention(request);
     const held = await this.#shown(this.#heldBy(id));
@@ -148,7 +153,9 @@ export class LockAdmin {
     return keys;
   }
 
-  /** Forgets what is known of work that is to be done once, so that it is done again. Answers whether there was something. */
+  /**
+   * Deletes the record of work that is to be done once, so that it is done again. Resolves with whether there was one.
+   */
   async forgetOnce(key: string, request: InterventionRequest): Promise<boolean> {
     const intervention = checkedIntervention(request);
     this.#checkKey(key);
@@ -157,12 +164,12 @@ export class LockAdmin {
     return wasThere;
   }
 
-  /** What operators did, the newest first. The last 1,000 entries are kept. */
+  /** Lists the interventions of operators, the newest first. The last 1,000 entries are kept. */
   async audit(limit = 100): Promise<readonly AuditEntry[]> {
     return (await this.#shown(this.#audited(MOST_NOTES))).slice(0, limit);
   }
 
-  /** Each key once, with what is there of it. */
+  /** Each key once, with what the store has of it. */
   async *#found(prefix: string): AsyncGenerator<FoundKey> {
     const seen = new Set<string>();
     for await (const keys of this.#store.keys(prefix)) {
@@ -210,7 +217,7 @@ export class LockAdmin {
       .sort((a, b) => b.at.getTime() - a.at.getTime());
   }
 
-  /** Errors leave as the `errors` option has them. */
+  /** Applies the `errors` option to the error of a rejection. */
   async #shown<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;

@@ -1,6 +1,6 @@
 /** One `LockService` of one process, as it describes itself to the store every 5 s. */
 export interface InstanceInfo {
-  /** Random, of this start of the service; it is part of every owner token that the service makes. */
+  /** Random, new at each start of the service. Every owner token of the service contains it. */
   readonly id: string;
   /** Option `instance.application`, else `npm_package_name` of the environment, else `node`. */
   readonly application: string;
@@ -14,9 +14,12 @@ export interface InstanceInfo {
   readonly startedAt: Date;
   /** When it last described itself, by the clock of the store. */
   readonly seenAt: Date;
-  /** It has not described itself for 15 s: it is frozen, cut off or dead. */
+  /** Whether it is frozen, cut off or dead: it has not described itself for 15 s. */
   readonly isSilent: boolean;
-  /** Whether messages reach it. One that may not subscribe cannot be asked, and hears of a forced release at its next renewal. */
+  /**
+   * Whether messages reach it. An instance that may not subscribe cannot be asked, and detects a forced release at its
+   * next renewal.
+   */
   readonly isListening: boolean;
 }
 
@@ -31,34 +34,39 @@ export interface CallOrigin {
 }
 
 export interface HolderInfo extends CallOrigin {
-  /** Whose it is; missing for a lock that other software made, and for one of an instance whose record is gone. */
+  /**
+   * The instance that holds it; missing for a lock that other software made, and for an instance whose record is gone.
+   */
   readonly instance?: InstanceInfo;
-  /** Holdfast did not make it. */
+  /** Whether other software than Holdfast made it. */
   readonly isForeign: boolean;
-  /** Nobody holds it at the moment: it was detached, and waits for whoever attaches it. */
+  /** Whether it was detached and waits to be attached, without a holder. */
   readonly isDetached?: boolean;
-  /** How many places it has of those that a limit counts; missing for one, and without a limit. */
+  /** How many of the places of a limit; missing for one, and without a limit. */
   readonly places?: number;
-  /** Since when the key is held, by the clock of the store; missing where that is not known. */
+  /** Since when the key is held, by the clock of the store; missing if it is unknown. */
   readonly since?: Date;
   /** Milliseconds until the lease ends if it is not renewed; `Infinity` without TTL. */
   readonly remainingMs: number;
   readonly fencingToken?: number;
-  /** The instance was asked and did not answer within 250 ms: of where the lock was asked for, its last report tells, if anything. */
+  /**
+   * Whether the instance was asked and did not reply within 250 ms. The origin of the lock is then from its last
+   * report, if that names it.
+   */
   readonly isSilent: boolean;
 }
 
-/** One process in line; its callers stand in a line of their own behind this place. */
+/** One process in line. Its callers stand in a line of their own behind this place. */
 export interface WaiterInfo {
   /** 1 is next. Over several masters the order is not fixed. */
   readonly position: number;
   readonly instance?: InstanceInfo;
-  /** How many places it wants of those that a limit counts; missing for one, and without a limit. */
+  /** How many of the places of a limit it wants; missing for one, and without a limit. */
   readonly places?: number;
   readonly since?: Date;
-  /** All keys that it waits for, where it wants several. */
+  /** All keys that it waits for, if it wants several. */
   readonly keys?: readonly string[];
-  /** Those who wait there, the first first; missing where the instance did not answer. */
+  /** The callers that wait there, the earliest first; missing if the instance did not reply. */
   readonly callers?: readonly (CallOrigin & { readonly since: Date })[];
   readonly isSilent: boolean;
 }
@@ -66,9 +74,9 @@ export interface WaiterInfo {
 export interface OnceInfo {
   readonly state: 'running' | 'failed' | 'done' | 'exhausted';
   readonly attempts: number;
-  /** What is remembered of the error of the last attempt. */
+  /** The kept error of the last attempt. */
   readonly error?: string;
-  /** For how long yet it is remembered. */
+  /** For how many ms the record is still kept. */
   readonly keptForMs: number;
 }
 
@@ -79,38 +87,38 @@ export interface LockSummary {
   readonly key: string;
   readonly state: 'held' | 'free';
   readonly mode?: LockMode;
-  /** How many hold it. */
+  /** The number of holders. */
   readonly holders: number;
-  /** How many places they have together, where a limit counts them. */
+  /** The number of places that they have together, if a limit counts them. */
   readonly inUse?: number;
   /** The instance of the first holder. */
   readonly instance?: InstanceInfo;
   readonly since?: Date;
   readonly remainingMs?: number;
-  /** How many processes stand in line. */
+  /** The number of processes in line. */
   readonly waiting: number;
   readonly once?: OnceInfo['state'];
 }
 
-/** Everything that is known of one key. */
+/** The description of one key. */
 export interface LockDescription {
   readonly key: string;
   readonly state: 'held' | 'free';
   readonly mode?: LockMode;
   /** The limit that `setLimit` has set. */
   readonly limit?: number;
-  /** The last fencing token that was given out. */
+  /** The last fencing token that was granted. */
   readonly fencingToken?: number;
   readonly holders: readonly HolderInfo[];
   readonly line: readonly WaiterInfo[];
   readonly once?: OnceInfo;
-  /** Instances that were asked and did not answer within 250 ms. */
+  /** Instances that were asked and did not reply within 250 ms. */
   readonly silent: readonly InstanceInfo[];
-  /** What was done to this key by operators, the newest first. */
+  /** The interventions of operators on this key, the newest first. */
   readonly audit: readonly AuditEntry[];
 }
 
-/** What an operator did. The last 1,000 are kept. */
+/** An intervention of an operator. The last 1,000 are kept. */
 export interface AuditEntry {
   readonly at: Date;
   readonly action: 'release' | 'release-instance' | 'forget-once';
@@ -130,13 +138,13 @@ export interface HotKey {
 
 export interface HotKeys {
   readonly keys: readonly HotKey[];
-  /** Instances that did not answer: their share is missing. */
+  /** Instances that did not reply: their share is missing. */
   readonly silent: readonly InstanceInfo[];
 }
 
 export interface ListOptions {
   /** Only keys that begin with it. */
   readonly prefix?: string;
-  /** At most so many keys. Default: all. */
+  /** The largest number of keys. Default: all. */
   readonly limit?: number;
 }

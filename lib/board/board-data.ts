@@ -5,7 +5,7 @@ import type { Runtime } from '../time/runtime.js';
 import type { BoardHealth, BoardKey, BoardSnapshot, BoardSurroundings } from './board.types.js';
 import { Remembered } from './remembered.js';
 
-/** So many keys are shown at once; the search finds the others. */
+/** At most this many keys are shown at once; the search finds the others. */
 export const MOST_LOCKS = 200;
 
 const MOST_HOT = 10;
@@ -44,7 +44,7 @@ export class BoardData {
     this.#health = new Remembered(() => source.health(), SURROUNDINGS_MS, runtime);
   }
 
-  /** All keys with a prefix, in alphabetical order. Never rejects for an outage of the store: then it says so. */
+  /** All keys with a prefix, in alphabetical order. Never rejects: an outage of the store is part of the snapshot. */
   async snapshot(prefix: string): Promise<BoardSnapshot> {
     const [looked, surroundings, health] = await Promise.all([
       answerOf(this.#firstLocks(prefix)),

@@ -3,24 +3,28 @@ import { LockConfigurationError } from '../errors.js';
 
 /** Options of `LockBoardModule.forRoot`. */
 export interface LockBoardOptions {
-  /** Where the page is, below the global prefix of the application. Default: `locks`. */
+  /** The path of the page, below the global prefix of the application. Default: `locks`. */
   readonly path?: string;
   /**
-   * Who may see the page and release locks: classes, as in `@UseGuards()`, or objects. They guard the page, its files, its data and its
-   * actions alike. What their constructors inject comes from `imports` and from global modules.
+   * The guards that decide who may see the page and release locks: classes, as in `@UseGuards()`, or objects. They
+   * guard the page, its files, its data and its actions. What their constructors inject comes from `imports` and from
+   * global modules.
    */
   readonly guards?: readonly (Type<CanActivate> | CanActivate)[];
-  /** Instead of guards: everybody who reaches the application may release locks. For development. Default: `false`. */
+  /**
+   * Allows a page without guards: every client that reaches the application may release locks. For development.
+   * Default: `false`.
+   */
   readonly unguarded?: boolean;
-  /** The `name` of the lock service that is shown. Default: the one without a name. */
+  /** The `name` of the lock service that the page shows. Default: the one without a name. */
   readonly name?: string | symbol;
-  /** What stands at the top of the page. Default: `Locks`. */
+  /** The title of the page. Default: `Locks`. */
   readonly title?: string;
-  /** Modules with what the guards inject. */
+  /** Modules with the providers that the guards inject. */
   readonly imports?: ModuleMetadata['imports'];
   /**
-   * Who acts, from the request that Express or Fastify has: `(request) => request.user.email`. Holders are told, and the audit log keeps
-   * the first 200 characters. Default: `board`.
+   * Returns the name of the operator, from the request of Express or Fastify: `(request) => request.user.email`.
+   * Holders are notified of it, and the audit log keeps its first 200 characters. Default: `board`.
    */
   user?(request: unknown): string | undefined | Promise<string | undefined>;
 }
@@ -31,7 +35,7 @@ export const LOCK_BOARD_OPTIONS = Symbol('nestjs-holdfast:board-options');
 /** A path of one or several segments without parameters. */
 const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*\/?$/;
 
-/** @throws LockConfigurationError when nobody guards the page and nobody said that this is meant, and for a path that is none */
+/** @throws LockConfigurationError for a page without guards, unless `unguarded` is true, and for a path that is none */
 export function checkBoardOptions({
   path = 'locks',
   guards = [],

@@ -10,13 +10,13 @@ import {
 } from 'rxjs';
 import type { Clock } from '../time/clock.js';
 
-/** How often the store is asked while somebody looks, in ms. */
+/** How often the store is asked while a client looks, in ms. */
 const EVERY_MS = 1_000;
 
 /** Where a look takes long, because a server has millions of keys, the pause after it is longer by this factor. */
 const REST = 4;
 
-/** What several clients look at: one look for all who want the same, again and again while anybody listens. */
+/** Looks that several clients share: one look for all that want the same, repeated while any client is subscribed. */
 export class LiveLooks<T> {
   readonly #take: (wanted: string) => Promise<T>;
   readonly #clock: Clock;

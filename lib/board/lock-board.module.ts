@@ -11,9 +11,23 @@ import { boardControllerOf, serveSlash } from './board.controller.js';
 const BOARD_CONTROLLER = Symbol('nestjs-holdfast:board-controller');
 
 /**
- * A page inside the application that shows what is held, by whom, since when and who waits, and that releases locks.
+ * A page inside the application. It shows which locks are held and waited for, by which processes and since when, and
+ * it releases locks. `LockModule.forRoot` must be imported somewhere in the application.
  *
- * `imports: [LockBoardModule.forRoot({ path: 'locks', guards: [AdminGuard] })]`, beside `LockModule.forRoot` somewhere in the application.
+ * @example
+ * ```ts
+ * import { type CanActivate, Module } from '@nestjs/common';
+ * import { LockBoardModule } from 'nestjs-holdfast/board';
+ *
+ * class AdminGuard implements CanActivate {
+ *   canActivate(): boolean {
+ *     return false; // your rule
+ *   }
+ * }
+ *
+ * @Module({ imports: [LockBoardModule.forRoot({ path: 'locks', guards: [AdminGuard] })] })
+ * class OperationsModule {}
+ * ```
  */
 @Module({})
 export class LockBoardModule implements NestModule {
@@ -28,7 +42,7 @@ export class LockBoardModule implements NestModule {
     this.#controller = controller;
   }
 
-  /** @throws LockConfigurationError without guards, unless `unguarded: true` says that this is meant */
+  /** @throws LockConfigurationError without guards, unless `unguarded` is true */
   static forRoot(options: LockBoardOptions): DynamicModule {
     checkBoardOptions(options);
     const { name, imports = [] } = options;

@@ -38,7 +38,7 @@ export const pageHtml = (title: string, originalUrl: string, version: string): s
 </html>
 `;
 
-/** Nothing but our own files, and nobody may frame the page. */
+/** Only our own files, and no other page may frame this one. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",

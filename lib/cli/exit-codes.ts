@@ -1,8 +1,8 @@
-/** How the program ends, for scripts. Documented in docs/cli.md. */
+/** The exit codes of the program, for scripts. */
 export const EXIT = {
   /** Done. `doctor`: no errors. */
   ok: 0,
-  /** Nobody holds the key, or there is nothing under that name. */
+  /** The key is not held, or there is nothing under that name. */
   nothing: 1,
   /** The command line is wrong. */
   usage: 2,

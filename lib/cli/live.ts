@@ -20,13 +20,13 @@ const CTRL_C = '\x03';
 export interface Look {
   /** For `--json`. */
   readonly facts: unknown;
-  /** Lines that fit into so many columns. */
+  /** Lines that fit into this size of terminal. */
   readonly draw: (size: Size) => readonly string[];
 }
 
 /**
- * Looks again and again, and draws over the last picture, until somebody presses q or Ctrl-C. Where there is no terminal: prints one look,
- * or with `--interval` one after the other.
+ * Looks repeatedly, and draws over the last picture, until the user presses q or Ctrl-C. Without a terminal it prints
+ * one look, or with `--interval` one after the other.
  */
 export async function live(context: Context, look: () => Promise<Look>): Promise<ExitCode> {
   const { terminal, options } = context;

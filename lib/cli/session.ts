@@ -3,7 +3,7 @@ import { LockEngine } from '../engine/lock-engine.js';
 import type { Runtime } from '../time/runtime.js';
 import type { Target } from './target.js';
 
-/** For each request: whoever is on call may be far from the server. */
+/** For each request: the operator may be far from the server. */
 const REQUEST_LIMIT_MS = 3_000;
 
 /** A connection to the locks, without an instance record: this process holds nothing. */

@@ -11,7 +11,7 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether results go to a terminal and not to a file or a pipe. */
   readonly isTty: boolean;
-  /** Whether there is somebody to ask. */
+  /** Whether a user can be asked. */
   readonly canAsk: boolean;
   /** `Infinity` columns where nothing has to fit. */
   size(): Size;
@@ -23,7 +23,7 @@ export interface Terminal {
   /** Calls back for each key that is pressed, without waiting for Enter. Returns what ends it. */
   onKey(listener: (key: string) => void): () => void;
   onResize(listener: () => void): () => void;
-  /** Calls back when the program is to end: by Ctrl-C, by a signal, or because nobody reads. */
+  /** Calls back when the program is to end: by Ctrl-C, by a signal, or because its output is closed. */
   onStop(listener: () => void): () => void;
 }
 

@@ -69,7 +69,10 @@ async function takeOver(
   }
 }
 
-/** Where the locks of a service are kept, as far as it can be told without naming servers: they may have several names. */
+/**
+ * Where the locks of a service are kept, as far as this can be described without the names of servers: a server may
+ * have several.
+ */
 export const placeOf = ({ kind }: Location, keyPrefix: string): string =>
   kind === 'redis' ? `Redis, keyPrefix ${JSON.stringify(keyPrefix)}` : kind;
 

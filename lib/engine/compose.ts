@@ -27,7 +27,7 @@ export interface Surroundings {
   readonly log: Log;
   /** Names the service in events and traces. */
   readonly name?: string | undefined;
-  /** Where it runs; without it nobody is told who it is. */
+  /** Where it runs. Without it, the service does not publish its identity. */
   readonly machine?: Machine | undefined;
 }
 
@@ -41,13 +41,13 @@ export interface Parts extends Surroundings {
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
-  /** Of locks that are lost or cannot be given back: in an outage they are many. */
+  /** Of locks that are lost or cannot be released: in an outage they are many. */
   readonly warnings: LimitedWarnings;
   readonly forgotten: ForgottenLocks;
-  /** What operators see of it, and do to its locks; none with a store of the application's own that cannot tell. */
+  /** The presence that operators see and use; none with a custom store without `admin`. */
   readonly presence: Presence | undefined;
   readonly interventions: Interventions;
-  /** Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  /** Applies the `errors` option to an error of the library. Any other error is returned as it is. */
   readonly present: <E>(error: E) => E;
 }
 
@@ -135,8 +135,8 @@ const defined = <T extends object>(facts: T | undefined): Partial<T> =>
   ) as Partial<T>;
 
 /**
- * In development a forgotten lock is a mistake to be told of. In production the lock may be meant to last, and in tests it often stands for
- * somebody else's.
+ * In development a forgotten lock is a mistake to report. In production the lock may be meant to last. In tests it
+ * often stands for the lock of another process.
  */
 const usualForgottenLocks = (): ForgottenLocksMode =>
   ['production', 'test'].includes(process.env.NODE_ENV ?? '') ? 'keep' : 'release';

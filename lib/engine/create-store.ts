@@ -5,7 +5,7 @@ import type { LockStore } from '../store/lock-store.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 import { RedisLockStore } from '../store/redis/quorum/redis-lock-store.js';
 
-/** A store that can say of itself how it is. */
+/** A store that reports its own health. */
 export type OpenStore = LockStore & Required<Pick<LockStore, 'open' | 'health'>>;
 
 /** The store that the options ask for, held to the port's contract. */

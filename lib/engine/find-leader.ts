@@ -4,9 +4,9 @@ import { makerIn, tailOf } from '../store/owner-token.js';
 import type { Parts } from './compose.js';
 
 /**
- * Who holds the lock of a leader, by the records of instances and by what the leader itself answers.
+ * Finds the holder of the lock of a leader, from the records of instances and the leader's own reply.
  *
- * @throws LockConfigurationError for a store of the application's own without `admin`; LockStoreUnavailableError
+ * @throws LockConfigurationError for a custom store without `admin`
  */
 export async function findLeader(
   key: string,

@@ -113,7 +113,7 @@ export class Granting {
     }
   }
 
-  /** A lock that cannot be handed out is given back, or left to its clean-up. */
+  /** A lock that the call cannot return is released, or left to its clean-up. */
   async #orGiveBack(lock: HeldLock, least: LeastValidity): Promise<void> {
     try {
       await renewForValidity(lock, least);
@@ -203,7 +203,7 @@ export class Granting {
   }
 }
 
-/** A nested section that cannot have the validity it asks for is left at once: the outer one goes on. */
+/** A nested section that cannot have the validity it asks for is left at once. The outer one continues. */
 async function withValidity(scope: Scope, least: LeastValidity): Promise<Scope> {
   if (least.minValidityMs === 0) return scope;
   try {

@@ -5,18 +5,21 @@ import type { LockStore } from '../store/lock-store.js';
 import { makerIn } from '../store/owner-token.js';
 import type { Presence } from './presence.js';
 
-/** Why, and at whose wish. The holder is told both, and the audit log of `LockAdmin` keeps them. */
+/**
+ * The reason of an intervention, and its operator. The holder is notified of both, and the audit log of `LockAdmin`
+ * keeps them.
+ */
 export interface InterventionRequest {
   /** 1 to 500 characters. */
   readonly reason: string;
-  /** Who did it, 1 to 200 characters. Default: user and host of this process. */
+  /** The operator, 1 to 200 characters. Default: user and host of this process. */
   readonly by?: string;
 }
 
 /** The longest TTL of a lock that is released: some of other software have none. */
 const LONGEST_MS = 60_000;
 
-/** @throws LockConfigurationError for one that says nothing */
+/** @throws LockConfigurationError for a reason or an operator that is empty or too long */
 export function checkedIntervention({
   reason,
   by = whoWeAre(),
@@ -43,8 +46,8 @@ function whoWeAre(): string {
 }
 
 /**
- * Ends leases, whoever has them. Their holders are told before the keys are free: a renewal would find that out first, and could not say
- * who did it.
+ * Ends leases, whichever process holds them. Their holders are notified before the keys are free: a renewal would
+ * detect the loss first, and could not name the operator.
  */
 export class Interventions {
   readonly #store: LockStore;
@@ -55,20 +58,20 @@ export class Interventions {
     this.#presence = presence;
   }
 
-  /** By their tokens, so that nobody is hit who got a key after it was looked at. Rejects for an outage. */
+  /** Ends leases by their tokens, so that a later holder of the key keeps it. Rejects for an outage. */
   async release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
     await this.#tell(found, intervention);
     await this.#end(found);
   }
 
   /**
-   * Ends the leases of those who hold a key now; whether there are any. Not whoever's it is by then: a holder that was told gives the key to
-   * the next in line at once. Who cannot be told learns of it at the next renewal.
+   * Ends the leases that hold a key now. Returns whether there are any. A later holder keeps the key: a notified holder
+   * passes it to the next in line at once. A holder that cannot be notified detects the loss at its next renewal.
    */
   async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
     const found = await this.#holdersOf(key);
     if (found.length === 0) return false;
-    // Perhaps the names of instances must not be read. Their leases end all the same.
+    // The names of instances may not be readable. Their leases end anyway.
     await this.#tell(found, intervention).catch(() => undefined);
     await this.#end(found);
     return true;
@@ -79,7 +82,7 @@ export class Interventions {
       const found = (await this.#store.admin?.look([key])) ?? [];
       return found.filter(({ holders }) => holders.length > 0);
     } catch {
-      // An outage, or not allowed: the release that follows says so where it matters.
+      // An outage, or a missing right: the release that follows reports it if it matters.
       return [];
     }
   }
@@ -98,8 +101,8 @@ export class Interventions {
   }
 
   /**
-   * Over several masters a release fails where a master is away and its holder, who was told, has released some of the others itself: then
-   * no majority says `released`, and the key is free all the same.
+   * Over several masters a release fails if a master is away and the notified holder has released some of the others
+   * itself. Then no majority replies `released`, although the key is free.
    */
   async #mayHold(key: string, token: string): Promise<boolean> {
     try {

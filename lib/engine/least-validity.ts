@@ -9,10 +9,11 @@ export interface LeastValidity {
 }
 
 /**
- * Renews a lock that has less validity left than its caller asked for: a turn that was passed on, the lease of an outer section, a grant
- * whose answer was slow.
+ * Renews a lock that has less validity left than its caller asked for. It may be a turn that was passed on, the lease
+ * of an outer section, or a grant whose reply was slow.
  *
- * @throws LockStoreUnavailableError when it could not be renewed, or the answer was slow again; LockLostError when it was lost meanwhile
+ * @throws LockStoreUnavailableError when it could not be renewed, or the reply was slow again
+ * @throws LockLostError when it was lost meanwhile
  */
 export async function renewForValidity(
   lock: LockHandle,

@@ -16,13 +16,16 @@ type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode'>;
 
 /** How the places of a limiter are used, in all processes. */
 export interface LimiterUsage {
-  /** How many places there are: the number that was set, else that of this limiter. */
+  /** The number of places: the number that was set, else that of this limiter. */
   readonly limit: number;
-  /** How many of them are held. More than `limit` for a while after that was set lower. */
+  /** How many places are held. After `setLimit` has lowered the limit, this may be more than `limit` for a while. */
   readonly inUse: number;
-  /** How many are neither held nor more than there are; those that the first in line waits for are free, and kept for it. */
+  /** How many places are free. Places that are kept for the first caller in line count as free. */
   readonly free: number;
-  /** How many stand in line: one for each process, and for each number of places that its callers want. At most 100 are counted. */
+  /**
+   * How many entries the line has: one for each process, and for each number of places that its callers want. At most
+   * 100 are counted.
+   */
   readonly waiting: number;
 }
 
@@ -31,11 +34,11 @@ interface Dependencies {
   readonly store: LockStore;
 }
 
-/** A key with a limit that can be read and changed: what `locks.limiter('exports', { limit: 10 })` returns. */
+/** A key with a limit that can be read and changed: `locks.limiter('exports', { limit: 10 })` returns it. */
 export class Limiter {
   /** Without `keyPrefix`. */
   readonly key: string;
-  /** What counts as long as none is set. */
+  /** The limit while none is set. */
   readonly #limit: number;
   readonly #deps: Dependencies;
 
@@ -45,7 +48,7 @@ export class Limiter {
     this.#deps = dependencies;
   }
 
-  /** As `locks.acquire`, with the limit. `places` are how many it takes; default 1. */
+  /** As `locks.acquire`, with the limit. `places` is how many the call takes; default 1. */
   async acquire(options?: WithoutLimit<AcquireOptions>): Promise<DetachableLock> {
     const { locks } = this.#deps;
     const site = locks.sites.here(1);
@@ -78,9 +81,10 @@ export class Limiter {
   }
 
   /**
-   * How the places are used at the moment.
+   * Returns how the places are currently used.
    *
-   * @throws LockStoreUnavailableError for an outage; LockConfigurationError when a store of your own has no `admin`
+   * @throws LockStoreUnavailableError for an outage
+   * @throws LockConfigurationError when a custom store has no `admin`
    */
   async usage(): Promise<LimiterUsage> {
     const { locks, store } = this.#deps;
@@ -97,14 +101,16 @@ export class Limiter {
   }
 
   /**
-   * Sets how many places there are, for all processes, from now on. More: those in line who fit get in at once. Fewer: nobody loses a place,
-   * and nobody gets one until those in use are fewer. A call that wants more places than there are waits until the limit is raised.
+   * Sets the number of places for all processes, from now on. After an increase, waiting calls that fit are granted at
+   * once. After a decrease, no holder loses its place, and no place is granted until enough are free. A call that wants
+   * more places than the limit waits until the limit is raised.
    *
-   * It is kept in Redis, beside the key, for 30 days after the last grant or renewal of a limited lock of this key, and goes before the limits
-   * that calls state. `null` removes it.
+   * The limit is kept in Redis, beside the key, for 30 days after the last grant or renewal of a limited lock of this
+   * key. It overrides the limits that calls give. `null` removes it.
    *
-   * @throws LockStoreUnavailableError for an outage: it may have been set; LockConfigurationError for no whole number from 1, and when a store
-   * of your own has no `setLimit`
+   * @throws LockStoreUnavailableError for an outage: it may have been set
+   * @throws LockConfigurationError for a number that is not a whole number from 1, and when a custom store has no
+   *   `setLimit`
    */
   async setLimit(limit: number | null): Promise<void> {
     const { locks, store } = this.#deps;

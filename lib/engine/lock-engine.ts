@@ -1,4 +1,4 @@
-// Longer than a screen or two, because it is the API: more than half of it is what its users read.
+// Longer than a screen or two because it is the API: more than half of it is TSDoc for its users.
 import {
   LockLostError,
   LockNotAcquiredError,
@@ -48,7 +48,7 @@ import { Granting, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
 import { Shutdown } from './shutdown.js';
 
-/** What `inspect` says of a key. */
+/** The result of `inspect`. */
 export type LockInspection =
   | { readonly held: false }
   | {
@@ -57,21 +57,21 @@ export type LockInspection =
       readonly remainingMs: number;
     };
 
-/** What `tryRun` did. */
+/** The result of `tryRun`. */
 export type TryRunResult<T> =
   | { readonly acquired: true; readonly value: T }
   | { readonly acquired: false; readonly retryAfterMs: number };
 
-/** Locks by hand, without Nest: call `open()` first and `shutdown()` at the end. */
+/** The API of a lock service, without Nest. Call `open()` first and `shutdown()` at the end. */
 export class LockEngine {
   readonly #parts: Parts;
   readonly #granting: Granting;
   readonly #leaders = new Leaders();
 
-  /** @internal Work that is to be done once. */
+  /** @internal Work that is done once. */
   readonly once: OnceRunner;
 
-  /** @internal Lets the `errors` option decide how an error of ours answers; any other error passes. */
+  /** @internal Applies the `errors` option to an error of the library. Any other error is returned as it is. */
   readonly present: <E>(error: E) => E;
 
   /** @internal Records where calls come from. */
@@ -91,14 +91,24 @@ export class LockEngine {
   }
 
   /**
-   * Acquires one key, or several (up to 1,000) all or none, and waits for them: in line behind those who came before, woken by the release.
-   * While it waits for several, others may get some of them first for 1 s. Then those that are free are kept for it.
+   * Acquires one key, or several (up to 1,000): all or none. The call waits in line behind earlier callers, and the
+   * release wakes it.
    *
-   * The lock is renewed until it is released (`autoExtend`), so release it: `await using lock = await locks.acquire(…)`.
+   * While the call waits for several keys, later callers may get some of them first for 1 s. After that, keys that are
+   * free are kept for this call.
    *
-   * @throws LockNotAcquiredError when the wait (default 10 s) timed out; LockStoreUnavailableError when the store does not
-   * answer; LockKeyError for a key that must not be locked; LockServiceClosedError during shutdown; the reason of `signal`
-   * when that aborts.
+   * The lock is renewed until it is released (`autoExtend`), so release it. `await using` does so.
+   *
+   * @throws LockNotAcquiredError when the wait (default 10 s) times out
+   * @throws LockStoreUnavailableError when the store does not reply
+   * @throws LockKeyError for a key that must not be locked
+   * @throws LockServiceClosedError during shutdown
+   * @throws the reason of `signal` when that aborts
+   * @example
+   * ```ts
+   * await using lock = await locks.acquire('order:42', { wait: '5s' });
+   * await charge('42', { signal: lock.signal });
+   * ```
    */
   async acquire(
     keys: string | readonly string[],
@@ -108,7 +118,15 @@ export class LockEngine {
     return this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
   }
 
-  /** The lock, or `null` at once when somebody else holds one of the keys. Everything else as `acquire`. */
+  /**
+   * Returns the lock, or `null` at once when another caller holds one of the keys. Otherwise as `acquire`.
+   *
+   * @example
+   * ```ts
+   * await using lock = await locks.tryAcquire('report');
+   * if (lock !== null) await writeReport();
+   * ```
+   */
   async tryAcquire(
     keys: string | readonly string[],
     options?: TryAcquireOptions,
@@ -124,24 +142,40 @@ export class LockEngine {
   }
 
   /**
-   * Takes over a lock that was detached, here or in another process: the same keys, mode and fencing token, renewed from now on by this
-   * service. The text that `lock.detach()` returned works once. Release the lock as one of `acquire`.
+   * Takes over a lock that was detached in this or another process. The lock keeps its keys, mode and fencing token,
+   * and this service renews it from now on. A text that `lock.detach()` returned can be attached once. Release the lock
+   * as one of `acquire`.
    *
-   * @throws LockNotAttachedError when somebody has attached it, or it is over; LockKeyError for a text that is not, or no longer, the text of
-   * a detached lock; LockConfigurationError when it was detached where locks are kept in another place; LockStoreUnavailableError when the
-   * store does not answer: the text is good for another try then; LockServiceClosedError during shutdown.
+   * @throws LockNotAttachedError when the text was attached before, or the lock has ended
+   * @throws LockKeyError for a text that is not, or is no longer, the text of a detached lock
+   * @throws LockConfigurationError when the lock was detached by a service that keeps its locks in another place
+   * @throws LockStoreUnavailableError when the store does not reply: the text can be attached later
+   * @throws LockServiceClosedError during shutdown
+   * @example
+   * ```ts
+   * const lock = await locks.acquire('order:42');
+   * const text = await lock.detach();
+   * // In the worker that was given the text:
+   * await using attached = await locks.attach(text);
+   * ```
    */
   async attach(text: string, options?: AttachOptions): Promise<DetachableLock> {
     return attach(text, optionsOf('attach', options), this.#parts, this.sites.here(1));
   }
 
   /**
-   * Runs `work` under the lock and gives back what it returns. A call from inside the work that asks for the same keys goes through
-   * (same lease, same fencing token); one that is left running is waited for.
+   * Runs `work` under the lock and resolves with what it returns. A call inside the work that asks for the same keys
+   * reuses the lock: same lease, same fencing token. `run` waits for nested calls that still run when the work returns.
    *
-   * @throws what `acquire` throws; LockDeadlockError when it would wait, inside another `run` or `@WithLock` method, for a lock whose holder
-   * waits for that one's; what `work` throws; LockLostError when the lock was lost while the work ran; LockReturnKindError
-   * when the work returns an Observable or an async generator.
+   * @throws what `acquire` and `work` throw
+   * @throws LockDeadlockError when the call, made inside another `run` or `@WithLock` method, would wait for a lock
+   *   whose holder waits for the outer lock
+   * @throws LockLostError when the lock was lost while the work ran
+   * @throws LockReturnKindError when the work returns an Observable or an async generator
+   * @example
+   * ```ts
+   * const receipt = await locks.run('order:42', ({ signal }) => charge('42', { signal }));
+   * ```
    */
   run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   run<T>(
@@ -155,7 +189,15 @@ export class LockEngine {
     return scope.run(work, this.refuseStream);
   }
 
-  /** As `run`, but when somebody else holds one of the keys it says so at once and does not run the work. */
+  /**
+   * As `run`, but when another caller holds one of the keys, it resolves at once and does not run the work.
+   *
+   * @example
+   * ```ts
+   * const result = await locks.tryRun('report', () => writeReport());
+   * if (!result.acquired) console.log(`busy for ${result.retryAfterMs} ms`);
+   * ```
+   */
   tryRun<T>(
     keys: string | readonly string[],
     work: (lock: Lock) => T | PromiseLike<T>,
@@ -182,15 +224,22 @@ export class LockEngine {
   }
 
   /**
-   * Has work done once by all who ask for it under this key: one does it, under the lock of the key, the others stand by, in line. When
-   * it fails or dies the next one tries, up to `attempts` in all; when it is done the others stop. Done at least once: an attempt that
-   * died, or lost its lock, may have got far. How to live with that:
+   * Has work done once by all callers that ask for it under this key. One caller does it, under the lock of the key,
+   * and the others wait in line. When it fails or its process dies, the next caller tries, up to `attempts` in all.
+   * When the work is done, the others stop.
+   *
+   * The work is done at least once: an attempt that died, or lost its lock, may have had effects. How to handle that:
    * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/once.md
    *
-   * @throws what the work throws, after the next one was let in; `NonRetryableError` lets nobody in. What `acquire` throws, but no
-   * `LockNotAcquiredError`: that is the outcome `'busy'`. LockReentrancyError inside a `run` or `@WithLock` that holds the key;
-   * LockStoreUnavailableError also when the work is done and could not be marked; LockConfigurationError when a store of your own has no
-   * `once`.
+   * @throws what the work throws, after the next caller was admitted; after a `NonRetryableError` no caller is
+   * @throws what `acquire` throws, except `LockNotAcquiredError`: the outcome is then `'busy'`
+   * @throws LockReentrancyError inside a `run` or `@WithLock` that holds the key
+   * @throws LockStoreUnavailableError also when the work is done and could not be marked
+   * @throws LockConfigurationError when a custom store has no `once`
+   * @example
+   * ```ts
+   * const { outcome } = await locks.runOnce('invoice:42', ({ signal }) => charge('42', { signal }));
+   * ```
    */
   runOnce<T>(
     key: string,
@@ -217,20 +266,34 @@ export class LockEngine {
   }
 
   /**
-   * Stands for the lead of something: of all instances that do, one leads at a time, for as long as it lives. `onElected` is called when this
-   * one is elected. When a leader dies another one is elected within its `ttl` and 150 ms. Ended by `stop()`, and by the shutdown.
+   * Makes this instance a candidate for a lead. Of all candidates one leads at a time, for as long as it lives.
+   * `onElected` is called when this one is elected. When a leader dies, another candidate is elected within its `ttl`
+   * and 150 ms. `stop()` and the shutdown end the candidacy.
    *
-   * @throws LockConfigurationError for options that are wrong; LockKeyError for a name that cannot be a key; LockServiceClosedError during
-   * the shutdown. It never rejects: while the store cannot be reached it tries again, and failures of callbacks are logged.
+   * The candidacy never rejects: while the store is not reachable it tries again, and failures of callbacks are logged.
+   *
+   * @throws LockConfigurationError for options that are wrong
+   * @throws LockKeyError for a name that cannot be a key
+   * @throws LockServiceClosedError during the shutdown
+   * @example
+   * ```ts
+   * const leadership = locks.lead('reports', { onElected: () => writeReport() });
+   * await leadership.stop();
+   * ```
    */
   lead(name: string, options: LeadOptions): Leadership {
     return this.#stand(name, options, { site: this.sites.here(1) });
   }
 
   /**
-   * Who leads, or `null` when nobody does. The leader itself is asked for its term, and has 250 ms to answer.
+   * Returns the leader, or `null` when there is none. The leader itself is asked for its term and has 250 ms to reply.
    *
-   * @throws LockStoreUnavailableError for an outage; LockConfigurationError when a store of your own has no `admin`
+   * @throws LockStoreUnavailableError for an outage
+   * @throws LockConfigurationError when a custom store has no `admin`
+   * @example
+   * ```ts
+   * const leader = await locks.getLeader('reports');
+   * ```
    */
   async getLeader(name: string): Promise<LeaderInfo | null> {
     const key = this.checked(() => checkKey(name));
@@ -242,10 +305,17 @@ export class LockEngine {
   }
 
   /**
-   * A key with a limit that can be read, and changed while it is held: a semaphore. Its calls are those of this service with the `limit` given
-   * here, as long as no other one is set. Nothing is asked of the store before one of its methods is called.
+   * Returns a semaphore: a key with a limit that can be read, and changed while the key is held. Its calls are those of
+   * this service with the `limit` given here, unless another limit is set. The store is not asked before one of its
+   * methods is called.
    *
-   * @throws LockConfigurationError for options that are wrong, and over several masters; LockKeyError for a key that must not be locked
+   * @throws LockConfigurationError for options that are wrong, and over several masters
+   * @throws LockKeyError for a key that must not be locked
+   * @example
+   * ```ts
+   * const imports = locks.limiter('imports', { limit: 3 });
+   * await imports.run(() => writeReport());
+   * ```
    */
   limiter(key: string, options: LimiterOptions): Limiter {
     refuseUnknown(LIMITER, options);
@@ -255,12 +325,27 @@ export class LockEngine {
     return new Limiter(name, limit, { locks: this, store: this.#parts.store });
   }
 
-  /** The attempt that the calling code is, in the work of `runOnce` or `@RunOnce` of this service. */
+  /**
+   * Returns the attempt that the calling code belongs to, inside the work of `runOnce` or `@RunOnce` of this service.
+   *
+   * @example
+   * ```ts
+   * if (locks.currentAttempt()?.isLastAttempt) console.log('no further attempt follows');
+   * ```
+   */
   currentAttempt(): OnceAttempt | undefined {
     return this.once.attemptOf(Section.current()?.enclosing(this) ?? []);
   }
 
-  /** Whether a key is held by anybody, and for how long. Never tells who. */
+  /**
+   * Returns whether any caller holds a key, and for how long. It never returns which one.
+   *
+   * @throws LockStoreUnavailableError when the store does not reply
+   * @example
+   * ```ts
+   * const { held } = await locks.inspect('order:42');
+   * ```
+   */
   async inspect(key: string): Promise<LockInspection> {
     const outcome = await this.#parts.store.inspect(this.checked(() => checkKey(key)));
     if (outcome.status === 'unavailable') throw this.#unavailable('inspect', key, outcome);
@@ -270,9 +355,17 @@ export class LockEngine {
   }
 
   /**
-   * Ends the lock of a key, whoever holds it. `true` when there was one. For operators: its holder loses the lock while it works, and is
-   * notified at once (`LockLostError`, reason `'force-released'`). One that cannot be notified learns of it at its next renewal. `LockAdmin`
-   * shows who holds a key, and keeps an audit log.
+   * Ends the locks of a key, whichever caller holds them. Resolves with `true` when there was one. For operators: the
+   * holder loses the lock while it works, and is notified at once (`LockLostError`, reason `'force-released'`). A
+   * holder that cannot be notified detects the loss at its next renewal.
+   *
+   * `LockAdmin` shows which caller holds a key, and keeps an audit log.
+   *
+   * @throws LockStoreUnavailableError when the store does not reply
+   * @example
+   * ```ts
+   * await locks.forceRelease('order:42', { reason: 'incident 7' });
+   * ```
    */
   async forceRelease(
     key: string,
@@ -282,16 +375,21 @@ export class LockEngine {
     const name = this.checked(() => checkKey(key));
     const ended = this.#parts.interventions.endHoldersOf(name, intervention);
     if (await this.#presented(ended)) return true;
-    // What is left: votes on a minority of masters, or a key that could not be looked at.
+    // Remaining cases: votes on a minority of masters, or a key that could not be inspected.
     const outcome = await this.#parts.store.forceRelease(name);
     if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
     return outcome.status === 'released';
   }
 
   /**
-   * How each node of the store is: reachable or not, how fast it answers, by how much its clock differs; and whether enough of them are
-   * there to grant locks. It does what a grant does, rights included. Checks that run at the same time share one attempt. For health
-   * checks. Never rejects for an outage.
+   * Checks the store: for each node whether it is reachable, its latency and its clock difference, and whether enough
+   * nodes are reachable to grant locks. It does what a grant does, rights included. Checks that run at the same time
+   * share one attempt. For health checks; it never rejects for an outage.
+   *
+   * @example
+   * ```ts
+   * const health = await locks.health();
+   * ```
    */
   health(): Promise<StoreHealth> {
     const { store, queue } = this.#parts;
@@ -300,12 +398,13 @@ export class LockEngine {
       : store.health();
   }
 
-  /** @internal As `health`. A server that has not answered within so many ms counts as not reachable. */
+  /** @internal As `health`. A server that has not replied within this many ms counts as not reachable. */
   async healthWithin(ms: number): Promise<StoreHealth> {
     const { store, queue } = this.#parts;
     if (queue.isClosed) return this.health();
     let cancel = (): void => undefined;
-    // The Redis store keeps the limit itself, server by server, and after a block of the event loop it needs a moment for that.
+    // The Redis store keeps the limit itself, for each server, and after a block of the event loop it needs a moment
+    // for that.
     const timeIsUp = new Promise<StoreHealth>((resolve) => {
       cancel = this.runtime.setTimer(() => {
         cancel = this.runtime.setTimer(() => {
@@ -320,22 +419,43 @@ export class LockEngine {
     }
   }
 
-  /** The lock of the innermost `run` or `@WithLock` of this service that the calling code runs in. */
+  /**
+   * Returns the lock of the innermost `run` or `@WithLock` of this service that the calling code runs in.
+   *
+   * @example
+   * ```ts
+   * const token = locks.current()?.fencingToken;
+   * ```
+   */
   current(): Lock | undefined {
     const [section] = Section.current()?.enclosing(this) ?? [];
     return section?.lock;
   }
 
   /**
-   * In how many sections of this service, one nested in the other, the calling code holds a key now; 0 when it does not. A lock of
-   * `acquire` is no section and does not count.
+   * Returns in how many nested sections of this service the calling code currently holds a key; 0 when it does not. A
+   * lock of `acquire` is no section and does not count.
+   *
+   * @example
+   * ```ts
+   * const depth = locks.holdCount('order:42');
+   * ```
    */
   holdCount(key: string): number {
     const around = Section.current()?.enclosing(this) ?? [];
     return around.filter((section) => section.holds(this, key)).length;
   }
 
-  /** Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that holds the key now. */
+  /**
+   * Throws a `LockLostError` unless the calling code runs in a `run` or `@WithLock` of this service that currently
+   * holds the key.
+   *
+   * @example
+   * ```ts
+   * locks.assertHeld('order:42');
+   * await ship('42');
+   * ```
+   */
   assertHeld(key: string): void {
     for (const section of Section.current()?.enclosing(this) ?? []) {
       if (section.covers([key])) {
@@ -347,27 +467,46 @@ export class LockEngine {
   }
 
   /**
-   * Calls back for every event of this service, see `LockEvents`. Returns the function that stops it. The same events of all services of
-   * the process are on channels of `node:diagnostics_channel`, with traces of calls and holds:
-   * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/telemetry.md
+   * Calls `listener` for every event of this service: see `LockEvents`. Returns a function that ends the subscription.
+   *
+   * Channels of `node:diagnostics_channel` have the same events of all services of the process, with traces of calls
+   * and holds: https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/telemetry.md
+   *
+   * @example
+   * ```ts
+   * const stop = locks.on('lost', ({ keys, reason }) => console.error(keys, reason));
+   * ```
    */
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
     return this.#parts.events.on(name, listener);
   }
 
-  /** Connects, and waits until the store answered or its time limit is over. The module does it. */
+  /**
+   * Connects, and waits until the store has replied or its time limit is over. The module calls it.
+   *
+   * @example
+   * ```ts
+   * await locks.open();
+   * ```
+   */
   async open(): Promise<void> {
     await this.#parts.store.open();
     this.#parts.presence?.start();
   }
 
-  /** @internal Has its leaders step down, and lets nobody stand for election any more. */
+  /** @internal Makes its leaders step down, and accepts no candidates any more. */
   stopLeading(): void {
     this.#leaders.close();
   }
 
   /**
-   * Sends those away who wait, and lets nobody wait any more; holders go on, except leaders, and who does not wait may still get a lock.
+   * Rejects the calls that wait, and every later call that would have to wait. Holders continue, except leaders. A call
+   * that does not wait may still get a lock.
+   *
+   * @example
+   * ```ts
+   * locks.refuseWaiting();
+   * ```
    */
   refuseWaiting(): void {
     this.#leaders.close();
@@ -375,20 +514,28 @@ export class LockEngine {
   }
 
   /**
-   * Grants nothing any more, lets holders finish for at most `shutdownTimeout`, gives everything back, closes connections. A silent
-   * store delays it by one second at the most; one that answers, while there are locks to give back, by ten.
+   * Grants no more locks, lets holders finish for at most `shutdownTimeout`, releases all locks and closes the
+   * connections. The module calls it.
+   *
+   * A store that does not reply delays it by at most one second. While there are locks to release, a store that replies
+   * delays it by at most ten.
+   *
+   * @example
+   * ```ts
+   * await locks.shutdown(5_000);
+   * ```
    */
   async shutdown(timeoutMs: number = this.shutdownTimeoutMs): Promise<void> {
     this.#leaders.close();
     await new Shutdown(this.#parts).run(timeoutMs);
   }
 
-  /** @internal Makes the holder of a key, in this process, lose it at once; for tests of what code does then. */
+  /** @internal Makes the holder of a key in this process lose it at once, to test what the code does then. */
   lose(key: string): boolean {
     return this.#parts.keeper.loseKey(key, 'stolen');
   }
 
-  /** @internal What operators see of it and do to it goes through these. */
+  /** @internal What `LockAdmin` reads and changes. */
   get administered(): Pick<Parts, 'store' | 'presence' | 'interventions' | 'present' | 'runtime'> {
     return this.#parts;
   }
@@ -399,8 +546,8 @@ export class LockEngine {
   }
 
   /**
-   * @internal A lock and the section it opens, for those who cannot put their work into one function: streams and handlers.
-   * @param origin the section to be nested in, where the async context does not tell, and where the lock is asked for
+   * @internal Opens a section with its lock, for work that is not one function: streams and handlers.
+   * @param origin the outer section where the async context does not show it, and where the lock is asked for
    */
   openScope(
     keys: string | readonly string[],
@@ -411,12 +558,12 @@ export class LockEngine {
     return this.#granting.open(keys, options, { ...origin, parent });
   }
 
-  /** @internal `lead` for those who say themselves where it is called from. */
+  /** @internal `lead` for callers that state where they call it from. */
   leadFrom(name: string, options: LeadOptions, origin: LockOrigin): Leadership {
     return this.#stand(name, options, { origin });
   }
 
-  /** @internal `acquire` for those who say themselves where the lock is asked for. */
+  /** @internal `acquire` for callers that state where the lock is asked for. */
   acquireFrom(
     keys: string | readonly string[],
     options: RunOptions,
@@ -435,7 +582,7 @@ export class LockEngine {
     resolveAcquireOptions(options, this.#parts.options);
   }
 
-  /** @internal Runs a check whose error leaves. */
+  /** @internal Runs a check and presents its error. */
   checked<T>(check: () => T): T {
     try {
       return check();
@@ -444,7 +591,7 @@ export class LockEngine {
     }
   }
 
-  /** @internal A stream that the work returns would go on after the lock was given back. */
+  /** @internal A stream that the work returns would continue after the lock was released. */
   readonly refuseStream = (value: unknown, lock: Lock): void => {
     if (streamKindOf(value) === undefined) return;
     throw this.present(
@@ -456,7 +603,7 @@ export class LockEngine {
     );
   };
 
-  /** Errors leave as the `errors` option has them. */
+  /** Applies the `errors` option to the error of a rejection. */
   async #presented<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
@@ -495,7 +642,7 @@ export class LockEngine {
   }
 }
 
-/** So long, in ms, a store may take to end a health check whose time is up. */
+/** How long, in ms, a store may take to end a health check whose time is up. */
 const HEALTH_SLACK_MS = 50;
 
 /** `tryAcquire` and `tryRun`. */

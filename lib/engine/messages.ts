@@ -12,15 +12,15 @@ export interface CallFacts {
   readonly place?: string | undefined;
 }
 
-/** What a service says of one lock that it holds. */
+/** What a service reports of one lock that it holds. */
 export interface HoldFacts extends CallFacts {
-  /** Of its owner token: enough to tell it from others. */
+  /** The tail of its owner token: enough to distinguish it from others. */
   readonly tail: string;
   readonly heldMs: number;
   readonly fencingToken: number;
 }
 
-/** What a service says of one caller that waits. */
+/** What a service reports of one caller that waits. */
 export interface WaitFacts extends CallFacts {
   readonly waitedMs: number;
   readonly keys: readonly string[];
@@ -32,7 +32,7 @@ export interface Answer {
   readonly hot?: readonly Contended[];
 }
 
-/** What services tell each other. All of them are JSON objects; what is none of these is ignored. */
+/** The messages between services. All are JSON objects; other messages are ignored. */
 export type Message =
   | {
       readonly type: 'ask';
@@ -62,7 +62,7 @@ const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Anybody who may publish can send anything. */
+/** Every client that may publish can send any text. */
 export function parseMessage(text: string): Message | undefined {
   let message: unknown;
   try {

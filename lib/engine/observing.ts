@@ -20,7 +20,7 @@ export interface Asked {
   readonly origin: LockOrigin | undefined;
 }
 
-/** Whether anybody traces calls for locks, or how long they are held. */
+/** Whether there are subscribers to calls for locks, or to how long they are held. */
 export const isTraced = (): boolean => ACQUIRE.hasSubscribers || HOLD.hasSubscribers;
 
 /** Publishes a call for a lock, from its beginning to its end. */

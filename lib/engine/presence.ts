@@ -29,12 +29,15 @@ const SILENT_AFTER_MS = 3 * REPORT_MS;
 /** So long an answer is waited for. */
 const ANSWER_MS = 250;
 
-/** Of the callers that wait for one key, so many are told of. */
+/** At most this many of the callers that wait for one key are reported. */
 const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
 
-/** Of the locks that it holds, a record names so many: one that is held for long may be held by a process that will be frozen. */
+/**
+ * A record names at most this many of the locks that the instance holds. A lock that is held for long may be held by a
+ * process that will be frozen.
+ */
 const MOST_RECORDED = 20;
 
 /** Redis' own code for a right that is missing. */
@@ -48,7 +51,7 @@ interface Dependencies {
   readonly log: Log;
   readonly ttlMs: number;
   readonly service: string | undefined;
-  /** None: nobody is told who this is. */
+  /** Without it, the service does not publish its identity. */
   readonly machine: Machine | undefined;
 }
 
@@ -56,8 +59,8 @@ interface Dependencies {
 export const isSilent = ({ seenMsAgo }: FoundInstance): boolean => seenMsAgo > SILENT_AFTER_MS;
 
 /**
- * Says in the store who this service is, answers what operators ask it, and hears what they do to its locks. Nothing of it is in the way
- * of a lock: it is written every 5 s, and what fails is tried again then.
+ * Publishes this service in the store, replies to questions of operators, and receives their interventions. It never
+ * delays a lock: the record is written every 5 s, and a failed write is tried again then.
  */
 export class Presence {
   readonly id: string;
@@ -89,7 +92,7 @@ export class Presence {
     this.#report(machine);
   }
 
-  /** Resolves when the store knows, or did not answer: then the record expires. */
+  /** Resolves when the record is removed, or the store did not reply: the record then expires. */
   async stop(): Promise<void> {
     this.#isClosed = true;
     this.#cancelNext?.();
@@ -101,7 +104,7 @@ export class Presence {
       await this.#deps.store.retract(this.id).catch(() => undefined);
   }
 
-  /** Resolves when messages are heard, or cannot be. */
+  /** Resolves when messages are received, or cannot be. */
   async #listen(): Promise<void> {
     const { store, queue } = this.#deps;
     this.#stopListening ??= store.listen((text) => {
@@ -111,7 +114,10 @@ export class Presence {
     await queue.listen();
   }
 
-  /** Asks instances, and waits for their answers for 250 ms at the most. By their ids; who is silent is missing. */
+  /**
+   * Asks instances, and waits at most 250 ms for their replies. The result is by instance id; instances that did not
+   * reply are missing.
+   */
   async ask(
     instances: readonly FoundInstance[],
     question: Question,
@@ -149,7 +155,7 @@ export class Presence {
     return this.#answer({ about: 'key', key });
   }
 
-  /** Tells instances that locks of theirs were ended. */
+  /** Notifies instances that locks of theirs were ended. */
   async tellReleased(
     instances: readonly FoundInstance[],
     tokens: readonly string[],

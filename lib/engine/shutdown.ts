@@ -5,16 +5,16 @@ import type { Parts } from './compose.js';
 /** So long a shutdown waits for holders without a word. */
 const SILENT_MS = 1_000;
 
-/** Of the locks that a shutdown waits for, so many are named. */
+/** At most this many of the locks that a shutdown waits for are named. */
 const MOST_NAMED = 5;
 
 /** How long, after its time is up, a shutdown waits for a store that does not answer. */
 const GIVE_BACK_MS = 1_000;
 
-/** The same of a store that does answer, when there is very much to give back. */
+/** How long, after its time is up, a shutdown waits for a store that replies, while there are many locks to release. */
 const LONGEST_GIVE_BACK_MS = 10_000;
 
-/** Ends a lock service: grants nothing any more, lets holders finish, gives everything back, closes connections. */
+/** Ends a lock service: it grants no more locks, lets holders finish, releases all locks and closes the connections. */
 export class Shutdown {
   readonly #parts: Parts;
 
@@ -22,7 +22,7 @@ export class Shutdown {
     this.#parts = parts;
   }
 
-  /** @param timeoutMs for how long holders may go on */
+  /** @param timeoutMs for how long holders may continue */
   async run(timeoutMs: number): Promise<void> {
     const { runtime, queue, keeper, once, scheduler, store, presence, warnings } = this.#parts;
     const since = runtime.now();
@@ -34,7 +34,7 @@ export class Shutdown {
       await this.#within(timeoutMs - silentMs, drained);
     }
     const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
-    // Holders are told before anything is waited for. Attempts go back ahead of their locks.
+    // Holders are notified before any wait. Attempts are returned before their locks are released.
     once.giveBack();
     keeper.endAll('shutdown');
     await this.#whileConfirmed(
@@ -82,7 +82,10 @@ export class Shutdown {
     return isOver;
   }
 
-  /** Resolves when everything is given back; or in `ms`, or later, when the store has confirmed nothing for a second. */
+  /**
+   * Resolves when all locks are released, or after `ms`. It waits longer while the store confirms a release at least
+   * every second.
+   */
   async #whileConfirmed(ms: number, givenBack: Promise<unknown>): Promise<void> {
     const since = this.#parts.runtime.now();
     let left = this.#parts.keeper.unconfirmed;

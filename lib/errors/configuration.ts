@@ -1,6 +1,9 @@
 import { docsOf } from './catalogue.js';
 
-/** An option or a decorator is wrong. Thrown when the class is defined, when the module starts, or by the call that brought it. */
+/**
+ * An option or a decorator is wrong. Thrown when the class is defined, when the module starts, or by the call that was
+ * given the option.
+ */
 export class LockConfigurationError extends Error {
   override readonly name = 'LockConfigurationError';
   readonly code = 'LOCK_CONFIGURATION';

@@ -2,16 +2,20 @@ import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 import { keysPhrase, wasOrWere } from './phrases.js';
 
-/** The most calls of a circle that an error tells of one by one. */
+/** The error names at most this many calls of a circle. */
 const MOST_CALLS_NAMED = 10;
 
 /**
- * The call waits, inside a section, for a key that is held by a section which waits, over others perhaps, for one that this call's own
- * section holds (HTTP 409): it would wait indefinitely, or until one of them gives up. Told at once to the one that closes the circle; the
- * others go on as soon as its section has ended. Seen within one process.
+ * The call would wait in a circle (HTTP 409). It waits, inside a section, for a key whose holder waits, directly or
+ * over others, for a key that this section holds. Without the error it would wait until one of them gives up.
+ *
+ * Only the call that closes the circle is rejected. The others continue as soon as its section has ended. Circles are
+ * detected within one process.
  */
 export class LockDeadlockError extends LockError {
-  /** The key that was asked for, what its holder waits for, and so on; the last one is held around this call. */
+  /**
+   * The key that was asked for, the key that its holder waits for, and so on. This call's section holds the last one.
+   */
   readonly circle: readonly string[];
 
   constructor(facts: { readonly keys: readonly string[]; readonly circle: readonly string[] }) {

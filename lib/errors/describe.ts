@@ -1,7 +1,9 @@
 import { redact } from './redact.js';
 import { shortened } from './shortened.js';
 
-/** A value that was given for an option, for messages. Never a password, nor the contents of an object: they may hold secrets. */
+/**
+ * Describes a value of an option, for messages. Never a password, nor the contents of an object: they may hold secrets.
+ */
 export function describe(value: unknown): string {
   if (typeof value === 'string')
     return JSON.stringify(shortened(redact(value.replace(CREDENTIALS, '$1***@'))));

@@ -2,14 +2,25 @@ import { LockError } from './lock-error.js';
 import { quoteKeys } from './quote-keys.js';
 
 /**
- * A resource has refused a write because it has seen a larger fencing token (HTTP 409): somebody has got the lock since, and has written.
- * Thrown by the application, where its conditional write touched nothing; Holdfast itself never throws it.
+ * A resource refused a write because it has seen a larger fencing token (HTTP 409): a later holder of the lock has
+ * written. The application throws it when its conditional write changed nothing; Holdfast never throws it.
+ *
+ * @example
+ * ```ts
+ * import { FencedError } from 'nestjs-holdfast';
+ *
+ * await locks.run('account:7', async ({ fencingToken, keys }) => {
+ *   const update = 'UPDATE accounts SET fence = $1 WHERE id = 7 AND fence <= $1';
+ *   const { rowCount } = await db.query(update, [fencingToken]);
+ *   if (rowCount === 0) throw new FencedError({ resource: 'account 7', fencingToken, keys });
+ * });
+ * ```
  */
 export class FencedError extends LockError {
-  /** That of the write that was refused. */
+  /** The token of the write that was refused. */
   readonly fencingToken: number;
 
-  /** @param facts `resource`: what refused it, for logs: `account 7` */
+  /** @param facts `resource`: the resource that refused it, for logs, such as `account 7` */
   constructor(facts: {
     readonly fencingToken: number;
     readonly keys?: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * A command of `lock.guarded` was answered with an error. Those before it have taken effect, those after it were not run: as in a
- * transaction of Redis, nothing is rolled back.
+ * Redis replied to a command of `lock.guarded` with an error. The commands before it took effect, and those after it
+ * were not run. As in a transaction of Redis, nothing is rolled back.
  */
 export class GuardedCommandError extends Error {
   override readonly name = 'GuardedCommandError';

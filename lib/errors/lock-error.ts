@@ -31,17 +31,17 @@ interface LockErrorFacts {
   readonly body: { readonly statusCode: number; readonly message: string; readonly error: string };
   /** For logs: may name keys, never tokens or secrets. */
   readonly detail: string;
-  /** What is wrong in the application, without keys and values; else that of the body. */
+  /** The fault of the application, without keys and values; else the message of the body. */
   readonly message?: string | undefined;
-  /** After so many ms asking again may help; `Infinity`: nobody knows. Missing where asking again is not the answer. */
+  /** How long, in ms, to wait before another try; `Infinity`: unknown. Missing if another try does not help. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
-/** Where nobody knows how long. */
+/** The time to wait before another try, if it is unknown. */
 const RETRY_AFTER_MS = 1_000;
 
-/** What a GraphQL server puts beside the message. */
+/** The extensions that a GraphQL server sends beside the message. */
 export interface LockErrorExtensions {
   readonly code: LockErrorCode;
   /** The status that HTTP would have. */
@@ -50,7 +50,7 @@ export interface LockErrorExtensions {
   readonly [extra: string]: unknown;
 }
 
-/** What stands in the place of Nest's class until that is put there, by `nest/http-exceptions.ts`; without Nest, for good. */
+/** Replaces Nest's class until `nest/http-exceptions.ts` sets that; without Nest, permanently. */
 class PlainException extends Error {
   constructor(_response: unknown, _status: number, options: ErrorOptions) {
     super('', options);
@@ -60,24 +60,26 @@ class PlainException extends Error {
 const Base = PlainException as unknown as typeof HttpException;
 
 /**
- * Base of everything that Holdfast throws at run time. It is an `HttpException` wherever Nest is, so that any filter, of Nest's or of yours,
- * answers with the right status. `message` names no key, no value and no server, because many transports send it to the client as it is;
- * `detail` and the other properties do, for logs.
+ * The base of all errors that Holdfast throws at run time. In a Nest application it is an `HttpException`, so any
+ * filter, of Nest's or of yours, answers with the right status.
+ *
+ * `message` names no key, value or server, because many transports send it to the client. `detail` and the other
+ * properties name them, for logs.
  */
 export abstract class LockError extends Base {
   readonly code: LockErrorCode;
   /** The keys that were asked for, as the application wrote them (without `keyPrefix`). */
   readonly keys: readonly string[];
-  /** What happened, in full, with keys and servers. For logs. */
+  /** The full description, with keys and servers. For logs. */
   readonly detail: string;
-  /** @internal After so many ms asking again may help; `undefined` where that is not the answer. */
+  /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */
   readonly retryHintMs: number | undefined;
   #body: LockErrorBody;
   #presented = false;
 
   protected constructor({ code, keys = [], body, detail, cause, ...facts }: LockErrorFacts) {
     const whole: LockErrorBody = { ...body, code };
-    // A text, not the body: Nest's driver for Apollo would put a code of its own in the place of ours.
+    // A text, not the body: Nest's driver for Apollo would replace our code by its own.
     super(body.message, body.statusCode, cause === undefined ? {} : { cause });
     this.name = new.target.name;
     this.code = code;
@@ -93,18 +95,21 @@ export abstract class LockError extends Base {
     return docsOf(this.code);
   }
 
-  /** What GraphQL servers put beside `message`, wherever it was thrown: they take it from the error itself. */
+  /**
+   * The extensions that GraphQL servers send beside `message`. They take them from the error itself, so it may be
+   * thrown anywhere.
+   */
   get extensions(): LockErrorExtensions {
     const { statusCode: status, message: _message, error: _error, ...others } = this.reply;
     return { ...others, status };
   }
 
-  /** Filters put their own in its place. */
+  /** Filters set their own extensions. */
   set extensions(value: LockErrorExtensions) {
     Object.defineProperty(this, 'extensions', { value, writable: true, configurable: true });
   }
 
-  /** @internal The body, for transports that have no header to say when asking again may help. */
+  /** @internal The body, with `retryAfterMs` for transports that have no header for it. */
   get reply(): LockErrorBody & { readonly retryAfterMs?: number } {
     const { retryHintMs: retryAfterMs } = this;
     return retryAfterMs === undefined ? this.#body : { ...this.#body, retryAfterMs };
@@ -118,18 +123,20 @@ export abstract class LockError extends Base {
     return this.#body.statusCode;
   }
 
-  /** @internal Lets the module's `errors` option change the response, once, however many hands the error passes through. */
+  /**
+   * @internal Applies the module's `errors` option to the response, once, even if several handlers pass the error on.
+   */
   presentAs(change: (body: LockErrorBody) => LockErrorBody): void {
     if (this.#presented) return;
     this.#presented = true;
     const usual = this.#body;
     this.#body = change(usual);
-    // An application may leave anything in its body.
+    // An application may return a body whose message is no text.
     if (this.message === usual.message && typeof this.#body.message === 'string')
       this.message = this.#body.message;
   }
 
-  /** As a client may see it. */
+  /** The body, as a client may see it. */
   toJSON(): LockErrorBody {
     return this.#body;
   }

@@ -1,17 +1,17 @@
 import { LockError } from './lock-error.js';
 import { keysPhrase, wasOrWere } from './phrases.js';
 
-/** Why a lock that was held is held no longer, although nobody released it through its handle. */
+/** Why a lock is no longer held, although it was not released through its handle. */
 export type LockLossReason =
   /** The validity ran out: no renewal was asked for, or the event loop was blocked past the deadline. */
   | 'expired'
-  /** The store holds somebody else's token. */
+  /** The store holds the token of another holder. */
   | 'stolen'
-  /** An operator ended it (`LockAdmin.release`); `intervention` says who, and why. */
+  /** An operator ended it (`LockAdmin.release`). `intervention` has the operator and the reason. */
   | 'force-released'
-  /** The key is gone from the store although the validity still ran: forced release, deletion, data loss. */
+  /** The key was removed from the store while the validity still ran: deletion or data loss, for instance. */
   | 'released-elsewhere'
-  /** The store did not answer before the validity ran out. */
+  /** The store did not reply before the validity ran out. */
   | 'store-unavailable'
   /** `maxHold` was reached. */
   | 'max-hold'
@@ -20,17 +20,17 @@ export type LockLossReason =
 
 /** What an operator did to a lock, and why. */
 export interface Intervention {
-  /** Who did it. */
+  /** The operator. */
   readonly by: string;
   readonly reason: string;
 }
 
-/** Why a lock that is asked for protects nothing. */
+/** Why a handle protects nothing. */
 export type LockLostReason =
   | LockLossReason
   /** `release()` was called: the handle is no longer a lock. */
   | 'released'
-  /** `detach()` was called: whoever attaches the lock has it. */
+  /** `detach()` was called: the process that attaches the lock holds it. */
   | 'detached'
   /** `LockService.assertHeld`: the calling code does not run under the lock at all. */
   | 'not-held';
@@ -51,13 +51,13 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
 };
 
 /**
- * The lock was held and is no longer (HTTP 409). The work that ran under it may have taken effect, partly or wholly, and
- * somebody else may be at work already. `reason` says what happened.
+ * The lock was held and is no longer held (HTTP 409). The work under it may have taken effect, partly or completely,
+ * and another holder may already be at work. `reason` tells why.
  */
 export class LockLostError extends LockError {
   readonly reason: LockLostReason;
   readonly fencingToken: number | undefined;
-  /** Who released it by force, and why, where that is the reason. */
+  /** The operator that released it by force, and the reason, if that is why it was lost. */
   readonly intervention: Intervention | undefined;
 
   constructor(facts: {

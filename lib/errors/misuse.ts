@@ -1,14 +1,14 @@
 import { LockError } from './lock-error.js';
 import { INTERNAL } from './phrases.js';
 
-/** A `@WithLock` method was called on an object that no `LockService` was bound to. The method did not run. */
+/** A `@WithLock` method was called on an object that has no `LockService`. The method did not run. */
 export class LockNotBoundError extends LockError {
   constructor(problem: string) {
     super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem, detail: problem });
   }
 }
 
-/** A `@WithLock` method returned something other than its `returns` option says. */
+/** The method returned another kind of value than its `returns` option names. */
 export class LockReturnKindError extends LockError {
   constructor(problem: string, keys: readonly string[] = []) {
     super({

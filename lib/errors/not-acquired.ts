@@ -1,16 +1,16 @@
 import { LockError } from './lock-error.js';
 import { keysPhrase } from './phrases.js';
 
-/** What is known of a holder in the same process. */
+/** A holder in the same process, as far as it is known. */
 export interface HeldHere {
   readonly heldMs?: number | undefined;
   /** Where it acquired the lock, if that is known. */
   readonly place?: string | undefined;
-  /** Whether it is a section that the refused call runs in. */
+  /** Whether the holder is a section that the refused call runs in. */
   readonly isAround?: boolean | undefined;
 }
 
-/** The end of a sentence: who holds it, and for how long. */
+/** The end of a sentence: the holder, and for how long it holds the lock. */
 function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHere): string {
   if (retryAfterMs === Infinity)
     return 'other software holds it with a lock that has no TTL, until it releases that or an operator deletes it ("forceRelease").';
@@ -25,7 +25,7 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
       `held${since} by the run(), @WithLock or @RunOnce around this very call${where}: ` +
       'use run(), which shares the lock of the outer call, or leave this acquire() out.'
     );
-  // Held for all of the wait: it may be forgotten, or be the caller's own.
+  // Held for the whole wait: the lock may be forgotten, or be the caller's own.
   const forgotten =
     waitedMs > 0 && (heldMs ?? 0) >= waitedMs
       ? ' If acquire() took it and it was forgotten, release it in a finally block.'
@@ -33,9 +33,9 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
   return `held${since} in this same process${where}, and ${left} unless it is renewed. ${tryAgain}${forgotten}`;
 }
 
-/** The lock is held by somebody else (HTTP 409). Nothing was locked. */
+/** Another caller holds the lock (HTTP 409). Nothing was locked. */
 export class LockNotAcquiredError extends LockError {
-  /** Whole milliseconds until the holder's lease ends if it is not renewed; a hint for when to ask again. */
+  /** Whole milliseconds until the holder's lease ends if it is not renewed; a hint for when to try again. */
   readonly retryAfterMs: number;
   /** How long this call waited, in milliseconds. */
   readonly waitedMs: number;

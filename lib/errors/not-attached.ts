@@ -3,13 +3,15 @@ import { keysPhrase, wasOrWere } from './phrases.js';
 
 /** Why a lock that was detached cannot be attached. */
 export type NotAttachedReason =
-  /** Somebody has attached it, and holds it. */
+  /** It was attached, and is held. */
   | 'attached'
-  /** Nobody attached it in time, and the keys are free. */
+  /** It was not attached in time, and the keys are free. */
   | 'expired'
-  /** Nobody attached it in time, or it was ended, and a key was granted to somebody else since. */
+  /** It was not attached in time, or it was ended, and a key was granted to another caller since. */
   | 'stolen'
-  /** It ended before its time: it was attached and given back, released by force or deleted, or the store lost its data. */
+  /**
+   * It ended before its time: it was attached and released, released by force or deleted, or the store lost its data.
+   */
   | 'released-elsewhere';
 
 const SENTENCE: Readonly<Record<NotAttachedReason, string>> = {
@@ -30,7 +32,7 @@ const REMEDY: Readonly<Record<NotAttachedReason, string>> = {
   'released-elsewhere': IS_OVER,
 };
 
-/** A lock that was detached cannot be attached (HTTP 409). Nothing is held, and nothing ran under it here. */
+/** A lock that was detached cannot be attached (HTTP 409). Nothing is held, and no work ran under it here. */
 export class LockNotAttachedError extends LockError {
   readonly reason: NotAttachedReason;
   readonly fencingToken: number;

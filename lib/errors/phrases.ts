@@ -1,6 +1,6 @@
 import { quoteKeys } from './quote-keys.js';
 
-/** What a client is told of a fault of the application. */
+/** What a client gets for a fault of the application. */
 export const INTERNAL = {
   statusCode: 500,
   message: 'Internal server error',

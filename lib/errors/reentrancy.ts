@@ -1,7 +1,9 @@
 import { LockError } from './lock-error.js';
 import { INTERNAL } from './phrases.js';
 
-/** A section asks for a lock that it holds itself in a way that would wait indefinitely, or that it said it would not. */
+/**
+ * A section asks for a lock that it holds itself, in a way that would wait indefinitely, or with `reentrant: false`.
+ */
 export class LockReentrancyError extends LockError {
   constructor(facts: { readonly keys: readonly string[]; readonly problem: string }) {
     super({

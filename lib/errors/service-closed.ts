@@ -1,7 +1,7 @@
 import { LockError } from './lock-error.js';
 import { keysPhrase, wasOrWere } from './phrases.js';
 
-/** The application is shutting down: no new locks, and callers in line are sent away (HTTP 503). */
+/** The application is shutting down: no new locks are granted, and waiting calls are rejected (HTTP 503). */
 export class LockServiceClosedError extends LockError {
   constructor(keys: readonly string[]) {
     super({

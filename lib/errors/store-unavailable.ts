@@ -1,22 +1,25 @@
 import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 
-/** What happened at one node of the store. */
+/** The failure of one node of the store. */
 export interface NodeFailure {
   /** `host:port`, never with credentials. */
   readonly node: string;
   /**
-   * `'timeout'`: no answer in time, or none that was in time. `'connection'`: not connected, or the connection broke. `'error'`: it
-   * answered with an error. `'refused'`: it is there, and did not vote for the lock.
+   * The kind of failure:
+   * - `'timeout'`: no reply in time
+   * - `'connection'`: not connected, or the connection broke
+   * - `'error'`: it replied with an error
+   * - `'refused'`: it is reachable, and did not vote for the lock
    */
   readonly kind: 'timeout' | 'connection' | 'error' | 'refused';
-  /** Redacted. */
+  /** Without credentials. */
   readonly message: string;
 }
 
 /**
- * The store did not answer, so nobody knows whether the lock is free (HTTP 503). Nothing runs unlocked: the call failed, and
- * whatever it may have left in the store is cleaned up when the store answers again.
+ * The store did not reply, so it is unknown whether the lock is free (HTTP 503). Nothing runs unlocked: the call
+ * failed. What it may have left in the store is cleaned up when the store replies again.
  */
 export class LockStoreUnavailableError extends LockError {
   readonly nodes: readonly NodeFailure[];

@@ -1,11 +1,14 @@
 import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 
-/** Work that is to be done once (`@RunOnce`) has failed too often, or for good, and is not tried any more (HTTP 409). */
+/**
+ * Work that is to be done once (`@RunOnce`) has failed too often, or with a `NonRetryableError`, and is not tried any
+ * more (HTTP 409).
+ */
 export class WorkExhaustedError extends LockError {
   /** How many attempts have been begun. */
   readonly attempts: number;
-  /** The message of the error that the last one ended with, shortened; none if it died. */
+  /** The message of the error that the last attempt ended with, shortened; missing if its process died. */
   readonly lastError: string | undefined;
 
   constructor(facts: {

@@ -4,14 +4,18 @@ import { describeValue } from './encode.js';
 /** The longest key, in UTF-16 code units. */
 export const MAX_KEY_LENGTH = 1024;
 
-/** The most keys of one call. One script takes them all, and Redis serves nobody else meanwhile: 30,000 keys block it for 200 ms. */
+/**
+ * The most keys of one call. One script takes them all, and Redis serves no other client meanwhile: 30,000 keys block
+ * it for 200 ms.
+ */
 export const MAX_KEYS = 1_000;
 
 /** What the text of a key must not contain, and how to call it in an error. */
 const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
-  // Redis reads {braces} as a hash tag: whoever writes them chooses the Cluster slot, also of our side keys.
+  // Redis reads {braces} as a hash tag: a key with braces would choose the Cluster slot, also that of our side keys.
   [/[{}]/u, 'a brace'],
-  // No key that was made from a template has one: this is a template where a key was due, and everybody would lock it.
+  // No key that was made from a template has one. So this is a template instead of a key, and every call would lock the
+  // same key.
   [/[<>]/u, 'a "<" or ">"'],
   [/[\p{Cc}\u2028\u2029]/u, 'a control character'],
   [/\p{Cs}/u, 'half of a surrogate pair'],
@@ -55,10 +59,11 @@ export function checkKey(key: unknown): string {
 }
 
 /**
- * Brings the keys of one call into the form that all callers share: each checked, none twice, in code unit order. Everybody
- * who locks several keys locks them in this order, so that nobody waits in a circle.
+ * Brings the keys of one call into the form that all callers share: each checked, none twice, in code unit order. All
+ * callers that lock several keys lock them in this order, so they never wait in a circle.
  *
- * @throws LockKeyError when a key is not valid, when there is none (an empty list would run unlocked), or when there are more than 1,000
+ * @throws LockKeyError when a key is not valid, when there is none (an empty list would run unlocked), or when there
+ *   are more than 1,000
  */
 export function canonicalKeys(keys: string | readonly string[]): readonly string[] {
   const list: readonly unknown[] = Array.isArray(keys) ? keys : [keys];

@@ -8,8 +8,12 @@ const MAX_VALUE_LENGTH = 256;
 const LONE_SURROGATE = /\p{Cs}/u;
 
 /**
- * What a value must not contain raw: the separator of keys, the braces of Redis hash tags (a value could pick its own Cluster
- * slot), the escape character itself, the brackets of placeholders, and everything that breaks a line of a log.
+ * Characters that a value must not contain raw:
+ * - the separator of keys
+ * - the braces of Redis hash tags: a value could choose its own Cluster slot
+ * - the escape character itself
+ * - the brackets of placeholders
+ * - all characters that break a line of a log
  */
 export const ALWAYS_RESERVED = ':{}%<>\\p{Cc}\\u2028\\u2029';
 
@@ -65,12 +69,12 @@ const problemOf = (value: unknown): string | undefined => {
 };
 
 /**
- * Spells a value so that it can stand in a key and cannot forge another: `a:b` becomes `a%3Ab`. Values whose texts differ are
- * never encoded alike; the number `1` and the string `'1'` are the same.
+ * Encodes a value so that it can stand in a key and cannot forge another: `a:b` becomes `a%3Ab`. Values whose texts
+ * differ are never encoded alike; the number `1` and the string `'1'` are the same.
  *
  * @param value a non-empty string, finite number, bigint or boolean
  * @param what the name of the value in errors, such as `<order.id>`
- * @throws LockKeyError for every other value: nobody means to lock `order:undefined`
+ * @throws LockKeyError for every other value: a key such as `order:undefined` is a mistake
  */
 export function encodeKeyValue(
   value: unknown,

@@ -83,13 +83,16 @@ export interface KeyTemplate {
 
 /**
  * Parses the template of a key, once, when the class is defined. Two calls whose values differ never get the same key.
+ * A placeholder is a path:
+ * - `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its position.
+ * - `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` begin with a part of the request, as
+ *   does `<request.body.id>`.
+ * - In a method with `@Cron`, `<fireTime>` is the time for which its run was scheduled.
+ * - `<class>` is the name of the object's class.
  *
- * A placeholder is a path: `<orderId>` and `<order.id>` begin with the name of a parameter, `<0>` and `<0.id>` with its
- * position, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x-id>` and `<user.id>` with a part of the request, as does
- * `<request.body.id>`. In a method with `@Cron`, `<fireTime>` is the time that its run was scheduled for. `<class>` is the name of the
- * object's class. A parameter that is called like a part of the request is refused in a handler, and wins elsewhere.
+ * A parameter with the name of a part of the request is refused in a handler. In other methods the parameter is used.
  *
- * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values with nothing between them
+ * @throws LockConfigurationError when the template cannot work: bad syntax, unknown names, values without a separator
  */
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
   const { where, method, owner, name, isHandler = false, fireTime } = context;

@@ -40,7 +40,7 @@ const OTHER_WAYS =
 
 const atIndex = (index: number, sources: Sources, method: string): Location | Problem => {
   const fits = sources.some((source) => index < source.length || source.some(({ rest }) => rest));
-  // Without any source nobody knows how many there are, and a position needs nobody to know.
+  // Without any source the number of parameters is unknown, and a position does not need it.
   if (fits || sources.length === 0) return { from: 'argument', index };
   const count = Math.max(...sources.map(({ length }) => length));
   return {
@@ -107,8 +107,8 @@ function ambiguous(
 }
 
 /**
- * What is wrong with a path if the method is a handler, which its decorators may say only later: it names a parameter that is called like a
- * part of the request.
+ * The problem of a path if the method is a handler, which its decorators may declare only later. The path names a
+ * parameter that has the name of a part of the request.
  */
 export function ambiguityOf(path: KeyPath, sources: Sources, method: string): string | undefined {
   const requested = requestPathOf(path);

@@ -4,17 +4,20 @@ import { encodeKeyValue } from './encode.js';
 import { separate } from './separators.js';
 
 /**
- * Makes a key by hand from values that you do not control. The text stays as it is, the values are encoded so that none can
- * forge another key: with `lockKey`, `'42:items'` locks `order:42%3Aitems`.
+ * Makes a key by hand from values that you do not control. The text stays as it is. The values are encoded so that none
+ * can forge another key: `'42:items'` becomes `42%3Aitems`.
  *
+ * It makes the same key as a template of `@WithLock` with the same text around the same values.
+ *
+ * @throws LockKeyError when a value is undefined, null, empty, NaN, an object or the like, or when no text separates
+ *   two values
+ * @example
  * ```ts
- * await locks.run(lockKey`order:${orderId}:item:${itemId}`, work);
+ * import { lockKey } from 'nestjs-holdfast';
+ *
+ * const orderId = '42';
+ * await locks.run(lockKey`order:${orderId}:receipt`, () => ship(orderId));
  * ```
- *
- * It makes the same key as the template of `@WithLock` that has the same text around the same values.
- *
- * @throws LockKeyError when a value is undefined, null, empty, NaN, an object or the like, or when two values have nothing
- *   between them that keeps them apart
  */
 export function lockKey(texts: TemplateStringsArray, ...values: readonly unknown[]): string {
   const separation = separate(texts);

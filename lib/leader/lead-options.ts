@@ -5,7 +5,7 @@ import type { Lead, LeadEnded } from './lead.js';
 
 const isFunction = (given: unknown): boolean => typeof given === 'function';
 
-/** Of the lock of a leader. */
+/** Options of the lock of a leader. */
 export const LEAD = {
   /**
    * How long the lead of a leader that died stays taken: another one is elected within this and 150 ms. At least 50 ms.
@@ -14,7 +14,7 @@ export const LEAD = {
    */
   ttl: optional(ttl),
   /**
-   * After so long the leader steps down for others, if some wait: each instance has its turn. At least 1 s.
+   * After this time the leader steps down if others wait: each instance has its turn. At least 1 s.
    *
    * @defaultValue never
    */
@@ -23,11 +23,11 @@ export const LEAD = {
 
 const CALLBACKS = {
   /**
-   * Called when this instance is elected, and told its term. The lead goes on when it returns; `signal` aborts when the lead is over. When it
-   * throws, the instance steps down and stands again later.
+   * Called with its term when this instance is elected. The lead continues when it returns; `signal` aborts when the
+   * lead is over. When it throws, the instance steps down and stands for election again later.
    */
   onElected: required(tested<(lead: Lead) => unknown>('a function', isFunction)),
-  /** Called when the lead is over, whatever ended it. */
+  /** Called when the lead is over, for any reason. */
   onLost: optional(tested<(ended: LeadEnded) => unknown>('a function', isFunction)),
 };
 

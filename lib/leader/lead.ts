@@ -1,27 +1,33 @@
-/** One term of a leader: what `onElected` and a `@Leader` method are given. */
+/** One term of a leader. `onElected` and a `@Leader` method are given it. */
 export interface Lead {
-  /** What is led. */
+  /** The name of the lead. */
   readonly name: string;
   /**
-   * The fencing token of the lock: larger than in all terms before. Send it along to resources, so that they refuse a leader which does not
-   * know yet that another one was elected.
+   * The fencing token of the lock: larger than in all earlier terms. Send it to resources, so that they refuse a leader
+   * which does not know yet that another one was elected.
    */
   readonly term: number;
   /** Aborts when the lead is over: with a `LockLostError` when it was lost, with an `AbortError` when this instance steps down. */
   readonly signal: AbortSignal;
-  /** Throws a `LockLostError` unless this instance leads now. Call it right before a step that cannot be undone. */
+  /**
+   * Throws a `LockLostError` unless this instance currently leads. Call it right before a step that cannot be undone.
+   */
   assertLeading(): void;
   /** Gives the lead to another instance. The next one is elected when the work of this one has ended. */
   stepDown(): void;
 }
 
 /**
- * Why a lead is over. `'stepped-down'`: by hand; `'rotated'`: by `rotateEvery`; `'stopped'`: by `stop()` or the shutdown; `'failed'`:
- * `onElected` threw; `'lost'`: the lock was lost.
+ * Why a lead is over:
+ * - `'stepped-down'`: `stepDown()` was called
+ * - `'rotated'`: by `rotateEvery`
+ * - `'stopped'`: by `stop()` or the shutdown
+ * - `'failed'`: `onElected` threw
+ * - `'lost'`: the lock was lost
  */
 export type LeadEnd = 'stepped-down' | 'rotated' | 'stopped' | 'failed' | 'lost';
 
-/** What `onLost` is told. */
+/** What `onLost` is given. */
 export interface LeadEnded {
   readonly name: string;
   readonly term: number;
@@ -30,20 +36,20 @@ export interface LeadEnded {
   readonly error: unknown;
 }
 
-/** Who leads, as `getLeader` tells. */
+/** The result of `getLeader`. */
 export interface LeaderInfo {
   /** Whether it is this service. */
   readonly isSelf: boolean;
-  /** What `LockAdmin` calls the instance; missing for a lock that other software made. */
+  /** The id of the instance, as in `LockAdmin`; missing for a lock that other software made. */
   readonly id?: string;
   readonly application?: string;
   readonly host?: string;
   readonly pid?: number;
   readonly version?: string;
-  /** Since when, by the clock of the store; missing where that is not known. */
+  /** Since when, by the clock of the store; missing if it is unknown. */
   readonly since?: Date;
-  /** The fencing token; missing where the leader was asked and did not answer within 250 ms. */
+  /** The fencing token; missing if the leader was asked and did not reply within 250 ms. */
   readonly term?: number;
-  /** Milliseconds until another one can be elected if this one is dead. */
+  /** Milliseconds until another instance can be elected if this one is dead. */
   readonly remainingMs: number;
 }

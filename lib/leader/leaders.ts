@@ -15,7 +15,10 @@ export class Leaders {
     return leadership;
   }
 
-  /** Has all of them step down, and lets nobody stand any more. Their locks are given back when their work has ended. */
+  /**
+   * Makes all of them step down, and accepts no candidates any more. Their locks are released when their work has
+   * ended.
+   */
   close(): void {
     this.#isClosed = true;
     for (const each of this.#all) each.close();

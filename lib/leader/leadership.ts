@@ -6,13 +6,19 @@ import { backOffMs, type BackOff } from '../time/back-off.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lead, LeadEnd, LeadEnded } from './lead.js';
 
-/** After an election whose work failed, or that could not be held. Others may be elected meanwhile. */
+/**
+ * The back-off after a term whose work failed, or whose lock could not be held. Other instances may be elected
+ * meanwhile.
+ */
 const AFTER_FAILURE: BackOff = { firstMs: 1_000, longestMs: 60_000 };
 
-/** A leader that stepped down for others stands again after this: over several masters there is no line that puts it behind them. */
+/**
+ * How long a leader that stepped down for others waits before it stands again. Over several masters no line puts it
+ * behind them.
+ */
 const STAND_ASIDE_MS = 1_000;
 
-/** Work that goes on for so long after its lead is over is warned of. */
+/** Work that continues for this long after its lead is over causes a warning. */
 const LATE_MS = 5_000;
 
 /** What an instance needs to stand for election. */
@@ -34,16 +40,16 @@ interface Term {
   readonly number: number;
   readonly isHeld: () => boolean;
   readonly end: (reason: LeadEnd, error?: unknown) => void;
-  /** Resolves when its lock is given back, or lost. */
+  /** Resolves when its lock is released or lost. */
   readonly over: Promise<void>;
 }
 
 /**
- * This instance as a candidate: it stands for election until it is stopped, again after each of its terms. Made by `locks.lead(…)`; the
- * shutdown stops it.
+ * This instance as a candidate. It stands for election until it is stopped, again after each of its terms.
+ * `locks.lead(…)` makes it, and the shutdown stops it.
  */
 export class Leadership implements AsyncDisposable {
-  /** What is led. */
+  /** The name of the lead. */
   readonly name: string;
   readonly #candidacy: Candidacy;
   readonly #stopping = new AbortController();
@@ -57,24 +63,30 @@ export class Leadership implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Whether this instance leads now. Compares clocks, so it is right even after the event loop was blocked. */
+  /**
+   * Whether this instance currently leads. It compares the clocks, so it is right even after the event loop was
+   * blocked.
+   */
   get isLeader(): boolean {
     return this.#term?.isHeld() === true;
   }
 
-  /** The number of the present term, while this instance leads. */
+  /** The number of the current term, while this instance leads. */
   get term(): number | undefined {
     return this.isLeader ? this.#term?.number : undefined;
   }
 
-  /** Gives the lead to another instance, and stands again a second later. Resolves when the work has ended and the lead is free. */
+  /**
+   * Gives the lead to another instance, and stands for election again a second later. Resolves when the work has ended
+   * and the lead is free.
+   */
   async stepDown(): Promise<void> {
     const term = this.#term;
     term?.end('stepped-down');
     await term?.over;
   }
 
-  /** Gives the lead back and stands for election no more. Resolves when the work has ended. */
+  /** Releases the lead and ends the candidacy. Resolves when the work has ended. */
   async stop(): Promise<void> {
     this.close();
     await this.#running;
@@ -84,7 +96,7 @@ export class Leadership implements AsyncDisposable {
     await this.stop();
   }
 
-  /** @internal Resolves when it stands for election no more. */
+  /** @internal Resolves when the candidacy has ended. */
   get stopped(): Promise<void> {
     return this.#running;
   }
@@ -123,7 +135,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** One term, from the election until its lock is given back. */
+  /** One term, from the election until its lock is released. */
   async #lead(scope: Scope): Promise<LeadEnd> {
     const { lock } = scope;
     const { name } = this;
@@ -160,7 +172,7 @@ export class Leadership implements AsyncDisposable {
         finish('stepped-down');
       },
     };
-    // Lost, or stopped, before anybody could be told.
+    // Lost or stopped before the work began.
     if (lock.signal.aborted) finish('lost', lock.signal.reason);
     else if (this.#isStopped()) finish('stopped');
     const work = signal.aborted ? Promise.resolve() : this.#work(scope, lead, finish);
@@ -187,7 +199,7 @@ export class Leadership implements AsyncDisposable {
       await scope.section.inside(() => onElected(lead));
     } catch (error) {
       const { signal } = lead;
-      // To fail with the reason of its signal is how work ends that is told to.
+      // Work that is asked to end does so by failing with the reason of its signal.
       if (signal.aborted && (error === signal.reason || isAbortError(error))) return;
       log.error(
         `The work of the leader of "${this.name}" failed in term ${String(lead.term)}`,
@@ -219,7 +231,7 @@ export class Leadership implements AsyncDisposable {
     late.cancel();
   }
 
-  /** Steps down each time that others wait when its time is over. Returns what ends that. */
+  /** Steps down each time that its time is over and others wait. Returns a function that ends the rotation. */
   #rotate(finish: (reason: LeadEnd) => void): () => void {
     const { rotateEveryMs, othersWait, scheduler } = this.#candidacy;
     if (rotateEveryMs === undefined) return () => undefined;

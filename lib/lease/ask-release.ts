@@ -4,7 +4,7 @@ import { traced } from '../observe/traced.js';
 import type { LockStore, ReleaseOutcome } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 
-/** Asks the store to release a lease, and publishes that on `holdfast:release` for those who subscribe to it. */
+/** Asks the store to release a lease, and publishes that on `holdfast:release`. */
 export function askForRelease(
   store: LockStore,
   lease: Lease,

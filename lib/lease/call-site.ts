@@ -1,15 +1,17 @@
 import { LockError } from '../errors.js';
 import type { Clock } from '../time/clock.js';
 
-/** Where a lock was asked for: for the stacks of errors, and to say where a lock that is still held was acquired. */
+/**
+ * Where a lock was asked for. It is used for the stacks of errors, and to name the place of a lock that is still held.
+ */
 export interface CallSite {
   /** `OrdersService.pay (/app/src/orders.service.ts:12:20)`, or `undefined` when that is not known. */
   readonly place: string | undefined;
 }
 
 /**
- * To record a stack takes V8 15 µs in a busy loop and 100 µs in a process that does little else: up to a tenth of a lock. So many are
- * recorded at once, and after that 20 a second.
+ * Recording a stack takes V8 15 µs in a busy loop, and 100 µs in a process that does little else: up to a tenth of a
+ * lock. At most this many are recorded at once, and after that 20 a second.
  */
 const RECORDED_AT_ONCE = 50;
 const RECORDED_PER_MS = 0.02;
@@ -26,10 +28,10 @@ export class CallSites {
   }
 
   /**
-   * The place that the running call was made from, if there is time to record it. Called before the call awaits anything: after that
-   * nobody knows any more.
+   * The place that the running call was made from, if there is time to record it. Call it before the call awaits
+   * anything: after that the stack no longer shows the place.
    *
-   * @param ownFrames how many functions of this library stand between the application and this one
+   * @param ownFrames how many functions of this library are between the application and this one
    */
   here(ownFrames: number): CallSite | undefined {
     const now = this.#clock.now().monotonicMs;
@@ -66,8 +68,8 @@ class RecordedSite implements CallSite {
 }
 
 /**
- * Gives a lock error the stack of the call that failed, in place of that of the timer or the answer that decided it: a call whose promise
- * nobody awaited ends the process with it, and nothing else says where that call is.
+ * Replaces the stack of a lock error, which is that of a timer or a reply, by that of the call that failed. An
+ * unhandled rejection ends the process with this error, and nothing else names the place of the call.
  */
 export function withStackOf<E>(error: E, site: CallSite | undefined): E {
   if (!(error instanceof LockError) || !(site instanceof RecordedSite)) return error;
@@ -75,7 +77,7 @@ export function withStackOf<E>(error: E, site: CallSite | undefined): E {
   const put = (value: unknown): void => {
     Object.defineProperty(error, 'stack', { value, writable: true, configurable: true });
   };
-  // Most refusals are never shown to anybody.
+  // Most refusals are never printed.
   Object.defineProperty(error, 'stack', {
     get: () => {
       const { frames } = site;

@@ -12,7 +12,7 @@ interface Departure {
   readonly runtime: Runtime;
 }
 
-/** What whoever attaches the lease is given, and the owner token under which it waits. */
+/** The text that a later `attach` is given, and the owner token under which the lease waits. */
 export function toDetached(
   lease: Lease,
   { ttlMs, place, runtime }: Departure,
@@ -30,7 +30,10 @@ export function toDetached(
   });
 }
 
-/** The store gives the lease the token under which it waits. Twice, if the first request has no answer: nobody else asks for that. */
+/**
+ * The store gives the lease the token under which it waits. A request without a reply is sent a second time: no other
+ * caller sends this request.
+ */
 export async function askToDetach(
   store: LockStore,
   lease: Lease,

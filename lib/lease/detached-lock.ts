@@ -3,7 +3,7 @@ import { LockKeyError } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import { detachedToken, type HoldMode } from '../store/owner-token.js';
 
-/** A lock that nobody has at the moment, as the text says that `detach` returns. */
+/** A lock without a holder, as described by the text that `detach` returns. */
 export interface DetachedLock extends LeaseReference {
   /** Where the locks of its service are kept, as far as another service can compare that. */
   readonly place: string;
@@ -33,8 +33,9 @@ type Facts = Omit<DetachedLock, 'token'> & {
 const MARK = 'holdfast-lock-1';
 
 /**
- * The text for a lock, and the owner token that the keys get. The token is the digest of all that the text says: whoever changes the text,
- * be it the fencing token, has the token of no key any more. So the store itself checks the text, and the text holds no other secret.
+ * Makes the text for a lock, and the owner token that the keys get. The token is the digest of the whole content of the
+ * text. After a change of the text, of the fencing token for instance, its digest is the token of no key. So the store
+ * itself checks the text, and the text needs no other secret.
  */
 export function writeDetached(facts: Facts): { readonly text: string; readonly token: string } {
   const content = Buffer.from(JSON.stringify(facts)).toString('base64url');

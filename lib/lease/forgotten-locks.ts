@@ -17,8 +17,8 @@ interface Dependencies {
 }
 
 /**
- * Gives back locks that nobody can give back any more: their handles were collected as garbage while they were held, and they would be
- * renewed for as long as the process lives.
+ * Releases locks whose handles were collected as garbage while they were held. No caller can release them any more, and
+ * they would be renewed for as long as the process lives.
  */
 export class ForgottenLocks {
   readonly #isSampled: boolean;

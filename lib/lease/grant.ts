@@ -35,7 +35,7 @@ export interface LeaseOptions extends HoldingOptions {
   readonly isAdjustable?: boolean | undefined;
 }
 
-/** Whether the keys may be given to somebody else as soon as the holder is done with them. */
+/** Whether the keys may be granted to another caller as soon as the holder is done with them. */
 export const endsWhenDone = ({
   minHoldMs,
   release,

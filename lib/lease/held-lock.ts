@@ -130,13 +130,16 @@ export class HeldLock implements LockHandle, DetachableLock {
     return new BorrowedLock(this.#lease, this.#keeper, this.depth + 1);
   }
 
-  /** Never rejects: what became of the lock must not replace what the block returned or threw. Loss is told by signal and event. */
+  /**
+   * Never rejects: the fate of the lock must not replace the result or the error of the block. A loss is reported by
+   * signal and event.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => false); // the keeper has logged it
   }
 }
 
-/** The handle of a section, which gives its lock back at its end. */
+/** The handle of a section, which releases its lock at its end. */
 export class SectionLock extends HeldLock {
   /** For JavaScript: its type has no `detach`. */
   override detach(): Promise<string> {

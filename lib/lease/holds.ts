@@ -3,7 +3,7 @@ import { HOLD } from '../observe/channels.js';
 import { began, ended } from '../observe/traced.js';
 import type { Lease } from './lease.js';
 
-/** Somebody has the lock from now on. */
+/** Publishes that the lock is held from now on. */
 export function beginHold(lease: Lease, service: string | undefined): void {
   if (lease.isOver) return;
   const { subject, follows } = lease;
@@ -19,7 +19,7 @@ interface HoldEnd {
   readonly reason?: LockLossReason;
 }
 
-/** Nobody has it any more. Does nothing where its beginning was not published. */
+/** Publishes that the lock is no longer held. Does nothing if its beginning was not published. */
 export function endHold(lease: Lease, { outcome, heldMs, reason }: HoldEnd): void {
   const { hold } = lease;
   if (hold?.outcome !== undefined || hold === undefined) return;

@@ -33,7 +33,7 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
-  /** How long an upgrade waits that does not say so. */
+  /** How long an upgrade waits by default. */
   readonly waitMs: number;
   /** Why there are no upgrades, where there are none. */
   readonly noUpgrades: string;
@@ -43,7 +43,7 @@ interface Dependencies {
   readonly place: string;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
-  /** Told of releases that the store did not confirm, so that none of them goes unseen. */
+  /** Called with releases that the store did not confirm, so that each of them is reported. */
   readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
 }
 
@@ -54,17 +54,17 @@ interface UpgradeWait {
 }
 
 /**
- * Keeps all leases of a service: has them renewed, ends them at their deadline, gives them back, and cleans up what an unanswered request
- * may have left in the store. One scheduler, so one timer, however many leases.
+ * Keeps all leases of a service. It has them renewed, ends them at their deadline and releases them. It cleans up what
+ * an unanswered request may have left in the store. It has one scheduler, so one timer for all leases.
  */
 export class LeaseKeeper {
-  /** Has leases go on in another mode. */
+  /** Changes the mode of leases. */
   readonly modes: ModeChanges;
   readonly #deps: Dependencies;
   readonly #leases: LeaseRegistry;
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
-  /** Releases, and the like, that somebody waits for. */
+  /** Releases and other ends of leases that a shutdown waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
   /** On their way back to the store; an operator may have ended them meanwhile. */
@@ -109,7 +109,7 @@ export class LeaseKeeper {
     return lease;
   }
 
-  /** The next turn under a lease whose holder has given it back. */
+  /** The next turn under a lease whose holder has released it. */
   takeTurn(lease: Lease, options: LeaseOptions, now: Instant): Lease {
     const turn = lease.passOn(options, now);
     turn.follows = lease.hold;
@@ -121,7 +121,7 @@ export class LeaseKeeper {
     return turn;
   }
 
-  /** A caller has the lock from now on: publishes that to those who trace it. */
+  /** Publishes, for traces, that a caller has the lock from now on. */
   begun(lease: Lease): void {
     if (HOLD.hasSubscribers) beginHold(lease, this.#deps.events.service);
   }
@@ -146,7 +146,7 @@ export class LeaseKeeper {
     const ttlMs = ttl === undefined ? lease.ttlMs : this.#deps.ttlToMs(ttl);
     this.#throwIfLost(lease);
     refuseBelowMinHold(lease, ttlMs);
-    // One at a time: the answers of two could come in another order than the store did what they say.
+    // One at a time: two replies could arrive in another order than that in which the store ran the requests.
     while (lease.renewing !== undefined) await lease.renewing;
     this.#throwIfLost(lease);
     const outcome = await this.#renewals.extend(lease, ttlMs);
@@ -169,7 +169,7 @@ export class LeaseKeeper {
     return lease.releasing;
   }
 
-  /** Makes an upgradeable lease exclusive, when those who hold its keys beside it are done. */
+  /** Makes an upgradeable lease exclusive, when the other holders of its keys are done. */
   async upgrade(lease: Lease, { waitMs = this.#deps.waitMs, signal }: UpgradeWait): Promise<void> {
     this.#throwIfLost(lease);
     this.modes.assertUpgradeable(lease);
@@ -199,23 +199,24 @@ export class LeaseKeeper {
         throw present(new LockStoreUnavailableError({ operation: 'write under', keys, nodes }));
       }
       case 'lost':
-        // Who ended it may say so over another connection.
+        // The message of the operator that ended it may arrive over another connection.
         if (!lease.isOver) await this.#inputIsRead();
         if (!lease.isOver) this.#lose(lease, outcome.reason);
         throw present(new LockLostError(lease.lossFacts(lease.notHeldReason ?? outcome.reason)));
     }
   }
 
-  /** Has the keys stay taken for whoever brings the text that this resolves with. */
+  /** Keeps the keys taken for the process that attaches the text with which this resolves. */
   detach(lease: Lease, ttl?: Duration): Promise<string> {
     return this.#endings.add(this.#detach(lease, ttl));
   }
 
   /**
-   * Removes what a request whose answer is unknown may have left, or may yet leave, in the store. Goes out at once, ahead of the
-   * next attempt, and again, in the rounds of the clean-up, until the store says that it is not there or `ttlMs` have passed.
+   * Removes what a request without a reply may have left, or may yet leave, in the store. The removal is sent at once,
+   * ahead of the next attempt. It is sent again in the rounds of the clean-up, until the store replies that nothing is
+   * left or `ttlMs` have passed.
    *
-   * @param keepMs for so long from now the keys are to stay taken
+   * @param keepMs for how many ms from now the keys are to stay taken
    */
   discard(lease: LeaseReference, ttlMs: number, keepMs = 0): void {
     const { keys, token } = lease;
@@ -228,7 +229,7 @@ export class LeaseKeeper {
     await this.#endings.settled();
   }
 
-  /** Ends the lease of a key as if the store had said so. Answers whether there was one. */
+  /** Ends the lease of a key as if the store had reported it lost. Returns whether there was one. */
   loseKey(key: string, reason: LockLossReason): boolean {
     const lease = this.#leases.all.find(({ keys }) => keys.includes(key));
     if (lease !== undefined) this.#lose(lease, reason);
@@ -243,7 +244,7 @@ export class LeaseKeeper {
       if (tokens.includes(lease.token)) this.#givenBack.set(lease, intervention);
   }
 
-  /** Ends all leases, at once: their holders are told, and the store is. */
+  /** Ends all leases at once, and notifies their holders and the store. */
   endAll(reason: LockLossReason): void {
     for (const lease of this.#leases.all) this.#lose(lease, reason);
   }
@@ -281,7 +282,10 @@ export class LeaseKeeper {
     return Promise.resolve(true);
   }
 
-  /** The process stood still, or was suspended: what arrived meanwhile may say who ended the lease, and why. */
+  /**
+   * The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
+   * reason.
+   */
   #lateRelease(lease: Lease, loss: LockLossReason): Promise<false> {
     return new Promise((resolve) => {
       this.#deps.scheduler.runtime.afterInput(() => {
@@ -306,7 +310,7 @@ export class LeaseKeeper {
     // What never left this process was waited for by the store as long as it may.
     if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
       outcome = await askForRelease(store, lease, service, heldMs);
-      // Nobody else could have removed it while it was valid: the first request did, only its answer was lost.
+      // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
       if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
     }
     const intervention = this.#givenBack.get(lease);
@@ -317,7 +321,7 @@ export class LeaseKeeper {
       return true;
     }
     if (outcome.status === 'not-held') {
-      // Lost before, only nobody had noticed.
+      // It was lost before, and the loss was not detected.
       const reason = intervention === undefined ? 'released-elsewhere' : 'force-released';
       lease.lose(reason, intervention);
       this.#reportLoss(lease, reason);
@@ -361,7 +365,7 @@ export class LeaseKeeper {
       this.#lose(lease, reason, intervention);
       throw present(new LockLostError(lease.lossFacts(reason)));
     }
-    // The store may know it under either token: it is given back under both.
+    // The store may know it under either token, so both are released.
     this.discard(lease, lease.longestTtlMs, lease.keepMs);
     this.discard({ keys, token }, ttlMs, lease.keepMs);
     endHold(lease, { outcome: 'released', heldMs });
@@ -396,7 +400,7 @@ export class LeaseKeeper {
     this.#leases.remove(lease);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    // Whoever released it by force wants it free, also where it was to stay taken.
+    // After a forced release the keys are to be free, even if they would otherwise stay taken.
     const keepMs = reason === 'force-released' ? 0 : lease.keepMs;
     if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, keepMs);
     this.#reportLoss(lease, reason);

@@ -3,7 +3,7 @@ import { SweepPace } from '../store/sweep-pace.js';
 import type { Runtime } from '../time/runtime.js';
 import type { Lease } from './lease.js';
 
-/** With so many leases whose keys are kept, those that are free by now are forgotten. */
+/** From this number of kept leases on, those whose keys are free by now are removed. */
 const FIRST_CROWD = 1_000;
 
 /** The leases of a service that have not ended, and those whose keys stay taken after their end. */
@@ -12,7 +12,7 @@ export class LeaseRegistry {
   readonly #byToken = new BriefMap<string, Lease>();
   /** Of several that hold a key together, the one that came last. */
   readonly #byKey = new BriefMap<string, Lease>();
-  /** By token: until when, by the clock that nobody sets. */
+  /** By token: until when the keys stay taken, by the monotonic clock. */
   readonly #kept = new Map<string, number>();
   readonly #pace = new SweepPace(FIRST_CROWD);
   #whenEmpty: (() => void)[] = [];

@@ -20,7 +20,7 @@ export class Tenure {
   current: Lease;
   /** Turns that were taken, this one too. */
   turns = 1;
-  /** When the event loop was last let go on, as far as is known. */
+  /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
   /** The last fencing token that belongs to it. */
   lastToken: number;
@@ -33,7 +33,10 @@ export class Tenure {
     this.lastToken = fencingToken + turns - 1;
   }
 
-  /** The fencing token of one more turn, if there is one. Those who hold a key together have the same one, and so do their turns. */
+  /**
+   * The fencing token of one more turn, if there is one. Holders of a key together have the same one, and so do their
+   * turns.
+   */
   get nextToken(): number | undefined {
     const { token, fencingToken } = this.current;
     if (holdModeOf(token) !== 'exclusive') return fencingToken;
@@ -46,7 +49,7 @@ export type LeaseState =
   /** A renewal failed or is late; still held until the deadline. */
   | { readonly status: 'jeopardy' }
   | { readonly status: 'released' }
-  /** Whoever attaches it goes on with it. */
+  /** It can be attached, here or in another process. */
   | { readonly status: 'detached' }
   | {
       readonly status: 'lost';
@@ -100,7 +103,7 @@ export class Lease implements LeaseReference {
   onDue: (() => void) | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;
-  /** What is published of it while somebody subscribes to that. */
+  /** What diagnostics channels publish of it while they have subscribers. */
   hold: HoldContext | undefined;
   /** What is published of the turn before. */
   follows: HoldContext | undefined;
@@ -159,7 +162,7 @@ export class Lease implements LeaseReference {
     this.tenure.lastToken = fencingToken;
   }
 
-  /** For events and traces: built when somebody hears them. */
+  /** For events and traces: built when a subscriber exists. */
   get subject(): LockSubject & { readonly fencingToken: number } {
     const { keys, mode, token, fencingToken } = this;
     const terms = { mode, ...inPlaces({ places: placesOf(token) }) };
@@ -187,7 +190,7 @@ export class Lease implements LeaseReference {
         previous: this,
       },
     );
-    // From here on the renewal is the new turn's: nobody would take it from this lease any more.
+    // From here on the renewal belongs to the new turn: no code reads it from this lease any more.
     this.renewing = undefined;
     tenure.current = turn;
     tenure.turns += 1;
@@ -250,8 +253,8 @@ export class Lease implements LeaseReference {
   }
 
   /**
-   * For how long the store has to keep the keys taken if the lease ends now; 0: not at all. By the clock that nobody sets: a step
-   * forward must not shorten it.
+   * For how long the store has to keep the keys taken if the lease ends now; 0: not at all. By the monotonic clock: a
+   * step forward of the wall clock must not shorten it.
    */
   get keepMs(): number {
     const { release } = this.options;
@@ -294,7 +297,10 @@ export class Lease implements LeaseReference {
     return status === 'released' || status === 'detached' ? status : this.lossAt(this.#clock.now());
   }
 
-  /** A renewal is sent; the store may obey although no answer comes. A shorter TTL counts at once, a longer one for the clean-up. */
+  /**
+   * A renewal is sent. The store may carry it out without a reply. A shorter TTL counts at once, a longer one for the
+   * clean-up.
+   */
   renewalSent(sentAt: Instant, ttlMs: number): void {
     this.#longestTtlMs = Math.max(this.#longestTtlMs, ttlMs);
     if (validityMs(ttlMs, this.#clockDrift) >= this.validForMsAt(sentAt)) return;
@@ -319,7 +325,7 @@ export class Lease implements LeaseReference {
     this.#end(RELEASED);
   }
 
-  /** From here on whoever attaches it holds the keys. */
+  /** From here on the process that attaches it holds the keys. */
   detach(): void {
     this.#end(DETACHED);
   }
@@ -329,7 +335,7 @@ export class Lease implements LeaseReference {
     this.#abortAs(reason);
   }
 
-  /** What the error of a loss says. */
+  /** The facts of the error of a loss. */
   lossFacts<Reason>(reason: Reason): {
     readonly keys: readonly string[];
     readonly fencingToken: number;

@@ -5,130 +5,218 @@ import type { Duration } from '../options/duration.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 
-/** A lock that is held: what `acquire` returns and what the work of `run` is given. */
+/** A lock that is held: `acquire` returns it, and the work of `run` is given it. */
 export interface Lock extends AsyncDisposable {
-  /** What is locked: sorted, without duplicates, without `keyPrefix`. */
+  /** The locked keys: sorted, without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
   /**
-   * A safe integer that grows with every grant of each of the keys, also after the store lost its data. Send it along to the
-   * resource, and let the resource refuse a smaller one than it has seen: that is what makes a lock safe against pauses
-   * (Kleppmann 2016, "How to do distributed locking").
+   * A safe integer that grows with every grant of each of the keys, even after the store lost its data. Send it to the
+   * resource, and let the resource refuse a token smaller than the largest it has seen. That makes a lock safe against
+   * pauses (Kleppmann 2016, "How to do distributed locking").
    *
-   * Locks that hold a key together (`mode: 'shared'`, `limit`) have one fencing token, larger than those of all exclusive locks before
-   * them. One that also holds other keys may have a larger one. The limits:
+   * Locks that hold a key together (`mode: 'shared'`, `limit`) have one fencing token, larger than those of all earlier
+   * exclusive locks. A lock that also holds other keys may have a larger one. The limits:
    * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/guarantees.md#shared-and-limited-locks
    */
   readonly fencingToken: number;
-  /** Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, also when Redis is silent. */
+  /**
+   * Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, even if Redis does not
+   * reply.
+   */
   readonly signal: AbortSignal;
   /**
-   * Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals move it. A lock that another process
-   * handed over begins with under 1 s, and has its whole TTL as soon as its first renewal is confirmed, a round trip later.
+   * Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals extend it.
+   *
+   * A lock that another process handed over begins with less than 1 s. It has its whole TTL when its first renewal is
+   * confirmed, one round trip later.
    */
   readonly remainingMs: number;
   /**
-   * How the keys are held now: as they were asked for, until `upgrade` or `downgrade` changes it. A downgrade counts from its call on, an
-   * upgrade from its answer.
+   * The current mode of the keys: the requested one, until `upgrade` or `downgrade` changes it. A downgrade counts from
+   * its call, an upgrade from its reply.
    */
   readonly mode: HoldMode;
-  /** Whether the lock is held now. Compares the clocks, so it is right even after the event loop was blocked. */
+  /**
+   * Whether the lock is currently held. It compares the clocks, so it is right even after the event loop was blocked.
+   */
   readonly isHeld: boolean;
   /**
-   * How many sections hold the lock, down to this handle: 1 in `acquire` and in the outermost `run` or `@WithLock`, 2 in a call nested in
-   * that, and so on.
+   * How many nested sections hold the lock, down to this handle. It is 1 in `acquire` and in the outermost `run` or
+   * `@WithLock`, 2 in a call nested in that, and so on.
    */
   readonly depth: number;
-  /** Throws a `LockLostError` unless the lock is held now. Call it right before a step that cannot be undone. */
+  /**
+   * Throws a `LockLostError` unless the lock is currently held. Call it right before a step that cannot be undone.
+   *
+   * @example
+   * ```ts
+   * await locks.run('order:42', async (lock) => {
+   *   lock.assertHeld();
+   *   await ship('42');
+   * });
+   * ```
+   */
   assertHeld(): void;
   /**
-   * Renews now, for `ttl` from now (default: the TTL in force), and makes that the TTL in force.
+   * Renews the lock now, for `ttl` from now (default: the TTL in force), and makes that the TTL in force.
    *
-   * @throws LockLostError when the lock is lost; LockStoreUnavailableError when the store did not answer: the lock is then
-   * still held until `remainingMs` is over.
+   * @throws LockLostError when the lock is lost
+   * @throws LockStoreUnavailableError when the store does not reply: the lock is then still held until `remainingMs` is
+   *   over
+   * @example
+   * ```ts
+   * await locks.run('report', async (lock) => {
+   *   await lock.extend('5m');
+   *   await writeReport();
+   * });
+   * ```
    */
   extend(ttl?: Duration): Promise<void>;
   /**
-   * Admits readers, without a gap in which a writer could get the keys. An exclusive lock becomes shared, and one that was upgraded becomes
-   * upgradeable again (`to` decides otherwise). Readers that stand first in line get the lock at once. A caller that waits for the keys
-   * alone, and all behind it, continue to wait. Fencing token, renewals, `maxHold` and the section stay, and `release()` releases the share.
-   * Does nothing if the lock is held in that mode already.
+   * Admits readers, without a gap in which a writer could get the keys. An exclusive lock becomes shared. A lock that
+   * was upgraded becomes upgradeable again, unless `to` decides otherwise. Does nothing if the lock is already held in
+   * that mode.
    *
-   * Calls that are nested in the section when it is downgraded continue with readers beside them: wait for these calls first.
+   * - Readers at the head of the line get the lock at once. A caller that waits for the exclusive lock continues to
+   *   wait, and so do all callers behind it.
+   * - Fencing token, renewals, `maxHold` and the section do not change. `release()` releases the share.
+   * - Calls nested in the section at that moment continue, with readers beside them. Wait for these calls first.
    *
-   * @throws LockLostError when the lock is lost; LockStoreUnavailableError when the store did not answer: the lock counts as downgraded, and
-   * readers are let in by the next renewal at the latest; LockConfigurationError for a lock that is weaker, that waits to be upgraded, in a
-   * nested call, and for `to: 'upgradeable'` over several masters.
+   * @throws LockLostError when the lock is lost
+   * @throws LockStoreUnavailableError when the store does not reply: the lock counts as downgraded, and the next
+   *   renewal admits readers at the latest
+   * @throws LockConfigurationError for a lock that is weaker or waits to be upgraded, in a nested call, and for
+   *   `to: 'upgradeable'` over several masters
+   * @example
+   * ```ts
+   * await locks.run('stock', async (lock) => {
+   *   await writeReport();
+   *   await lock.downgrade();
+   *   await countStock('a');
+   * });
+   * ```
    */
   downgrade(options?: DowngradeOptions): Promise<void>;
   /**
-   * Makes a lock of mode `'upgradeable'` exclusive, as soon as the readers beside it are done. The keys stay taken meanwhile, so what was read
-   * under the lock is still true. While it waits, it stands before all others in line, and no reader joins the present ones.
+   * Makes a lock of mode `'upgradeable'` exclusive as soon as the other readers are done. The keys stay taken
+   * meanwhile, so data that was read under the lock is still valid. While the lock waits it stands first in line, and
+   * no further reader is admitted.
    *
-   * From then on `fencingToken` is a new one, larger than that of the readers. Does nothing for a lock that is exclusive already.
+   * After the upgrade `fencingToken` is a new one, larger than that of the readers. Does nothing for a lock that is
+   * exclusive already.
    *
-   * @throws LockNotAcquiredError when they are not done within `wait`, the reason of `signal` when that aborts, and
-   * LockStoreUnavailableError when the store did not answer: after each of them the lock is upgradeable as before. LockLostError when it was
-   * lost or released meanwhile; LockServiceClosedError when the service shuts down; LockConfigurationError for mode `'shared'` and for
-   * `limit`: two such holders would wait for each other.
+   * After the first three of these errors the lock is upgradeable as before.
+   *
+   * @throws LockNotAcquiredError when the readers are not done within `wait`
+   * @throws the reason of `signal` when that aborts
+   * @throws LockStoreUnavailableError when the store does not reply
+   * @throws LockLostError when the lock was lost or released meanwhile
+   * @throws LockServiceClosedError when the service shuts down
+   * @throws LockConfigurationError for mode `'shared'` and for `limit`: two such holders would wait for each other
+   * @example
+   * ```ts
+   * await locks.run('stock', { mode: 'upgradeable' }, async (lock) => {
+   *   if ((await countStock('a')) > 0) return;
+   *   await lock.upgrade({ wait: '5s' });
+   *   await writeReport();
+   * });
+   * ```
    */
   upgrade(options?: UpgradeOptions): Promise<void>;
   /**
-   * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held: what a holder that was
-   * suspended, or has lost its lock, sends late is not run. Resolves with the reply of each command. Keys are whole names, without any
-   * `keyPrefix`; on a Cluster they lie in the slot of the lock: `{lock:order:42}:total`. Arguments are texts and numbers.
+   * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held. Commands that
+   * a suspended holder sends after it lost the lock are not run. Resolves with the reply of each command.
    *
-   * @throws LockLostError when the lock is not held: nothing was run; GuardedCommandError when a command fails: those before it were run;
-   * LockStoreUnavailableError when Redis did not answer: nobody knows whether they were run; LockConfigurationError over several masters,
-   * in memory, and for keys in another slot.
+   * Keys are whole names, without any `keyPrefix`. On a Cluster they lie in the slot of the lock:
+   * `{lock:order:42}:total`. Arguments are texts and numbers.
+   *
+   * @throws LockLostError when the lock is not held: no command was run
+   * @throws GuardedCommandError when a command fails: the commands before it were run
+   * @throws LockStoreUnavailableError when Redis does not reply: the commands may have been run
+   * @throws LockConfigurationError over several masters, in memory, and for keys in another slot
+   * @example
+   * ```ts
+   * await locks.run('order:42', async (lock) => {
+   *   await lock.guarded([['SET', 'total:42', 17]]);
+   * });
+   * ```
    */
   guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]>;
   /**
-   * Ends the automatic renewals, also for the sections around. The lock is held until its TTL is over, and is lost then (reason
-   * `'expired'`, `signal` aborts) unless it is released before. A renewal that is on its way still counts. `extend()` renews by hand. Does
-   * nothing with `autoExtend: false`.
+   * Ends the automatic renewals, also for the sections around. Without a release, the lock is held until its TTL is
+   * over and is then lost: reason `'expired'`, `signal` aborts. A renewal that is already sent still counts. `extend()`
+   * renews by hand. Does nothing with `autoExtend: false`.
+   *
+   * @example
+   * ```ts
+   * await using lock = await locks.acquire('report', { ttl: '1m' });
+   * lock.stopRenewal();
+   * ```
    */
   stopRenewal(): void;
   /**
-   * Gives the lock back. `true` when it was held until now, `false` when it was lost before. Idempotent: another call gives
-   * the same answer.
+   * Releases the lock. Resolves with `true` when it was held until now, and with `false` when it was lost before.
+   * Idempotent: a further call has the same result.
    *
-   * @throws LockStoreUnavailableError when the store did not answer; it is told again in the background until the TTL is over.
+   * @throws LockStoreUnavailableError when the store does not reply; the release is tried again in the background until
+   *   the TTL is over
+   * @example
+   * ```ts
+   * const lock = await locks.acquire('order:42');
+   * try {
+   *   await ship('42');
+   * } finally {
+   *   await lock.release();
+   * }
+   * ```
    */
   release(): Promise<boolean>;
 }
 
-/** A lock that `acquire`, `tryAcquire` or `attach` returned: it belongs to no section, so it can go to another process. */
+/**
+ * A lock that `acquire`, `tryAcquire` or `attach` returned. It belongs to no section, so another process can take it
+ * over.
+ */
 export interface DetachableLock extends Lock {
   /**
-   * Ends the lock here without giving its keys back, and returns a text with which another process, or this one, goes on:
-   * `locks.attach(text)`. There it has the same keys, mode and fencing token. From this call on, this handle holds nothing: `isHeld` is
-   * false, nothing is renewed, and `release()` returns false. Its `signal` does not abort, and no `lost` event is emitted.
+   * Ends the lock in this handle without releasing its keys. Returns a text with which this or another process takes
+   * the lock over: `locks.attach(text)`. The attached lock has the same keys, mode and fencing token.
    *
-   * Whoever has the text can take the lock, once: treat it as a credential. While nobody has attached it, the keys stay taken for `ttl`
-   * (default: the TTL in force) from now, and are free then.
+   * From this call on, this handle holds nothing: `isHeld` is false, the lock is not renewed, and `release()` returns
+   * false. Its `signal` does not abort, and no `lost` event is emitted.
    *
-   * @throws LockLostError when the lock was lost; LockStoreUnavailableError when the store did not answer: the lock is given back then;
-   * LockConfigurationError for a `ttl` that is shorter than what is left of `minHold`, and when a store of your own has no `transfer`.
+   * Any process that has the text can take the lock, once: treat the text as a credential. Until it is attached, the
+   * keys stay taken for `ttl` from now (default: the TTL in force). After that they are free.
+   *
+   * @throws LockLostError when the lock was lost
+   * @throws LockStoreUnavailableError when the store does not reply: the lock is then released
+   * @throws LockConfigurationError for a `ttl` shorter than what is left of `minHold`, and when a custom store has no
+   *   `transfer`
+   * @example
+   * ```ts
+   * const lock = await locks.acquire('order:42');
+   * const text = await lock.detach({ ttl: '10m' });
+   * ```
    */
   detach(options?: DetachOptions): Promise<string>;
 }
 
-/** A lock as the library itself sees it. */
+/** A lock as the rest of the library sees it. */
 export interface LockHandle extends Lock {
-  /** Given back by the work itself. */
+  /** Whether the work itself has released it. */
   readonly isReleased: boolean;
-  /** How many places it has of those that a limit counts; 1 without one. */
+  /** How many of the places of a limit it takes; 1 without a limit. */
   readonly places: number;
-  /** What is published of it while somebody subscribes to that; the same of a nested lock. */
+  /** What diagnostics channels publish of it while they have subscribers. A nested lock has that of the outer lock. */
   readonly hold: HoldContext | undefined;
-  /** Its caller has it from now on, as far as those are concerned who trace that. */
+  /** Ends the trace of the acquisition: the caller has the lock from now on. */
   begun(): void;
-  /** Its work has failed, for the same. */
+  /** Records for the trace that the work has failed. */
   failed(error: unknown): void;
   /** For events. */
   readonly subject: LockSubject;
-  /** What it is called by in the store. */
+  /** Its name in the store. */
   readonly lease: LeaseRequest;
-  /** For work nested in that of the holder: the same lock, which it cannot give back. */
+  /** The same lock for work nested in that of the holder. Such work cannot release it. */
   borrow(): LockHandle;
 }

@@ -28,7 +28,7 @@ interface Dependencies {
   readonly assertHeld: (lease: Lease) => void;
 }
 
-/** Has leases go on in another mode. One lease has one request on its way at a time, renewals included. */
+/** Changes the mode of leases. One lease has one pending request at a time, renewals included. */
 export class ModeChanges {
   readonly #deps: Dependencies;
 
@@ -106,12 +106,13 @@ export class ModeChanges {
       );
   }
 
-  /** The lease counts as weaker from the moment in which the store is asked: whatever it answers, or does not, the holder keeps to that. */
+  /** The lease counts as weaker from the moment at which the store is asked, whatever it replies. */
   async #weaken(lease: Lease, to: Weaker): Promise<TransferOutcome> {
     const { store, leases } = this.#deps;
     return this.#exchange(lease, async () => {
       const { keys, ttlMs, tenure, fencingToken } = lease;
-      // Of an upgrade nobody may know whether it was carried out: the store finds the lease under this token, or under the new one.
+      // It may be unknown whether an upgrade was carried out: the store finds the lease under this token, or under the
+      // new one.
       const token = to === 'upgradeable' ? tokenIn('exclusive', lease.token) : lease.token;
       leases.rename(lease, () => {
         lease.changeMode(to);
@@ -155,7 +156,10 @@ export class ModeChanges {
     return outcome;
   }
 
-  /** The store does not know it. A renewal says whether it is lost: a server that has forgotten it may have it put back (`restartGuard`). */
+  /**
+   * The store does not know it. A renewal shows whether it is lost: a server that has forgotten it may put it back
+   * (`restartGuard`).
+   */
   async #examine(lease: Lease): Promise<void> {
     if (!lease.isOver) await this.#deps.renewals.extend(lease, lease.ttlMs);
     this.#deps.assertHeld(lease);

@@ -26,7 +26,7 @@ interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
-  /** Ends a lease whose time is over, or that the store says is lost. */
+  /** Ends a lease whose time is over, or that the store reports as lost. */
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
 }
 
@@ -39,7 +39,7 @@ export class Renewals {
     this.#deps = dependencies;
   }
 
-  /** Plans the next renewal. Its time counts from when the last request was sent, as the TTL does: the answer may have come late. */
+  /** Plans the next renewal. Its time counts from the last request, as the TTL does: the reply may have been late. */
   add(lease: Lease, now: Instant): void {
     const delayMs = renewalDelayMs(lease.ttlMs, this.#deps.scheduler.runtime);
     this.#plan(lease, delayMs - lease.sinceSentMs(now), now);
@@ -74,7 +74,8 @@ export class Renewals {
       const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
       const reason = silent ? 'store-unavailable' : 'expired';
       if (lease.validForMsAt(now) > -SLOT_MS) lose(lease, reason);
-      // The process stood still, or was suspended: what arrived meanwhile may say who ended the lease, and why.
+      // The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
+      // reason.
       else
         scheduler.runtime.afterInput(() => {
           if (!lease.isOver) lose(lease, reason);
@@ -148,7 +149,7 @@ export class Renewals {
     });
   }
 
-  /** One entry for the whole batch: nearly always the answer is there long before. */
+  /** One scheduled task for the whole batch. Nearly always the reply arrives long before. */
   #watch(batch: readonly Lease[], renewal: Promise<unknown>, answerMs: number): void {
     const late = this.#deps.scheduler.schedule(answerMs, () => {
       for (const { tenure } of batch) {
@@ -164,7 +165,7 @@ export class Renewals {
 
   #settle(lease: Lease, outcome: ExtendOutcome, sent: Sent): void {
     if (lease.isOver) return;
-    // An answer that comes after the old deadline revives nothing: somebody else may have held the lock in between.
+    // A reply after the old deadline revives nothing: another caller may have held the lock in between.
     if (lease.validForMsAt(sent.now) <= 0) this.#deps.lose(lease, 'store-unavailable');
     else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);
     else if (outcome.status === 'extended') {
@@ -179,7 +180,10 @@ export class Renewals {
     }
   }
 
-  /** Who ended the lease says so over another connection. After the process stood still, both answers have arrived, and this one may be read first. */
+  /**
+   * An operator that ended the lease sends the reason over another connection. After the process stood still, both
+   * messages have arrived, and this one may be read first.
+   */
   #lost(lease: Lease, reason: LockLossReason, { sentAt }: Pick<Sent, 'sentAt'>): void {
     const { lose, scheduler } = this.#deps;
     if (lease.sinceSentMs(sentAt) < lease.ttlMs / 3 + STOOD_STILL_MS) lose(lease, reason);

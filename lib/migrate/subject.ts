@@ -93,7 +93,7 @@ export class Subject {
     this.rewrite(place, this.startOf(node), node.end, text);
   }
 
-  /** Puts a comment above the line of a node, unless it is there. */
+  /** Puts a comment above the line of a node, unless it has it already. */
   mark(node: ts.Node, text: string, heading: string): void {
     const line = markLine(text, heading);
     const lineStart = this.#lineFor(node);

@@ -133,7 +133,10 @@ export class LockLifecycle
     return [config.getGlobalPrefix(), String(prefix), ...trees];
   }
 
-  /** Waiting callers fail now; holders go on, as the requests that they work for do. The deadline runs from here, whatever keeps the server from closing. */
+  /**
+   * Waiting callers fail now. Holders continue, because the requests that they work for do. The deadline counts from
+   * here, even if the server takes long to close.
+   */
   beforeApplicationShutdown(): void {
     this.#service.refuseWaiting();
     const { shutdownTimeoutMs, runtime } = this.#service;

@@ -18,10 +18,10 @@ interface LockServiceSettings {
   readonly runtime?: Runtime;
 }
 
-/** Locks by hand. Injected; one per `RedisLockModule`. */
+/** The locks of an application, as an injectable service. Each `LockModule.forRoot` registers one. */
 export class LockService extends LockEngine {
   readonly #logger: Logger;
-  /** Of each handler: the values of its key that somebody was warned of. */
+  /** For each handler, the values of its key that a warning was logged for. */
   readonly #warnedOf = new WeakMap<LockedMethod, Set<string>>();
 
   readonly #defined = new WeakMap<object, object>();
@@ -29,7 +29,7 @@ export class LockService extends LockEngine {
   /** The `name` that the module registered it under. */
   readonly name: string | symbol | undefined;
 
-  /** Applications get theirs from `RedisLockModule`; by hand, call `open()` first and `shutdown()` at the end. */
+  /** `LockModule` makes the service of an application. By hand, call `open()` first and `shutdown()` at the end. */
   constructor(
     options: LockModuleOptions,
     { name, runtime = systemRuntime }: LockServiceSettings = {},
@@ -41,9 +41,22 @@ export class LockService extends LockEngine {
   }
 
   /**
-   * Gives an object that Nest did not make, so that it got no injection, the service for its `@WithLock` methods.
+   * Gives an object that Nest did not create its `LockService`, for its `@WithLock` methods. Returns the object.
    *
-   * @throws LockConfigurationError for options of theirs that this service cannot fulfil: `limit` over several masters
+   * @throws LockConfigurationError for options of these methods that this service cannot fulfil, such as `limit` over
+   *   several masters
+   * @example
+   * ```ts
+   * import { WithLock } from 'nestjs-holdfast';
+   *
+   * class Worker {
+   *   @WithLock('report')
+   *   async report(): Promise<void> {
+   *     await writeReport();
+   *   }
+   * }
+   * const worker = locks.bind(new Worker());
+   * ```
    */
   bind<T extends object>(instance: T): T {
     bindLockedMethods(instance, this);
@@ -51,10 +64,17 @@ export class LockService extends LockEngine {
   }
 
   /**
-   * The lock of a definition, taken by this service: `locks.use(orderLock).run(orderId, work)`. The same object for each call, so it may be
-   * kept, or provided: `{ provide: OrderLock, useFactory: (locks) => locks.use(orderLock), inject: [LockService] }`.
+   * Returns the locks of a definition, taken by this service. Each call returns the same object, so you may keep it or
+   * provide it.
    *
    * @throws LockConfigurationError for options of the definition that do not fit this service
+   * @example
+   * ```ts
+   * import { defineLock } from 'nestjs-holdfast';
+   *
+   * const orderLock = defineLock('order:<orderId>');
+   * await locks.use(orderLock).run('42', () => ship('42'));
+   * ```
    */
   use<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
     const known = this.#defined.get(definition) as DefinedLock<Template> | undefined;
@@ -91,7 +111,10 @@ export class LockService extends LockEngine {
     });
   }
 
-  /** The client is told that its request is at fault. Where every request is, it is the key, and nobody else would say so. */
+  /**
+   * The client is notified that its request is at fault. If every request is, the key itself is wrong, and only this
+   * warning shows it.
+   */
   #warnOfKey(locked: LockedMethod, { what = '', detail }: LockKeyError): void {
     const warned = this.#warnedOf.get(locked) ?? new Set();
     if (warned.has(what)) {

@@ -41,9 +41,11 @@ type Registration<Method extends 'forRoot' | 'forRootAsync'> = Parameters<
 /**
  * Distributed locks for a Nest application: provides a `LockService`, and makes `@WithLock` work.
  *
- * `forRoot({ redis: 'redis://localhost:6379' })`, `forRoot({ store: 'memory' })`, or `forRootAsync({ imports, inject, useFactory })`
- * (also `useClass`, `useExisting` with a `LockOptionsFactory`). Wrong options end the start of the application. So do options that depend
- * on the request: each request would have connections of its own.
+ * Use `forRoot({ redis: 'redis://localhost:6379' })`, `forRoot({ store: 'memory' })`, or
+ * `forRootAsync({ imports, inject, useFactory })` (also `useClass`, `useExisting` with a `LockOptionsFactory`).
+ *
+ * The application does not start with wrong options, nor with options that depend on the request: each request would
+ * open connections of its own.
  */
 @Module({ imports: [DiscoveryModule] })
 export class RedisLockModule extends ConfigurableModuleClass {
@@ -58,10 +60,18 @@ export class RedisLockModule extends ConfigurableModuleClass {
   }
 
   /**
-   * Defaults for the decorated methods of the module that imports it, where they say nothing themselves: between them and the options of
-   * `forRoot`. Locks by hand are not affected. `imports: [LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m', wait: '5s' })]`
+   * Sets defaults for the decorated methods of the module that imports it. They go before the options of `forRoot`, and
+   * the options of a method go before them. Calls of `LockService` are not affected.
    *
    * @throws LockConfigurationError for options that are wrong
+   * @example
+   * ```ts
+   * import { Module } from '@nestjs/common';
+   * import { LockModule } from 'nestjs-holdfast';
+   *
+   * @Module({ imports: [LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m', wait: '5s' })] })
+   * class OrdersModule {}
+   * ```
    */
   static forFeature(options: LockFeatureOptions): DynamicModule {
     const feature = { provide: LOCK_FEATURE, useValue: new LockFeature(options) };
@@ -90,7 +100,7 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
       },
       {
         provide: LockLifecycle,
-        // A test may have put a stand-in of its own in the place of the service: that has no life to look after.
+        // A test may have injected a stand-in of its own instead of the service. Such a stand-in has no lifecycle.
         useFactory: async (
           service: unknown,
           discovery: DiscoveryService,

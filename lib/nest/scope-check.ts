@@ -5,8 +5,8 @@ import { LockConfigurationError } from '../errors.js';
 type Token = Type | string | symbol;
 
 /**
- * Refuses a service that Nest would make anew for each request: each has connections of its own, and nobody closes them. Such a service
- * has no lifecycle that could see this, because nothing of it is made at the start.
+ * Refuses a service that Nest would create for each request: each would have connections of its own, which are never
+ * closed. Such a service has no lifecycle that could detect this, because nothing of it is created at the start.
  */
 export class ScopeCheck implements OnModuleInit {
   readonly #modules: ModuleRef;

@@ -35,8 +35,9 @@ export const RELEASE = tracing<ReleaseContext>('release');
 export const REQUEST = tracing<RequestContext>('request');
 
 /**
- * The work under a lock is called by `runStores` of this channel, as often as it is entered: each step of an async iterable, for
- * instance. The message is the context of the hold. Bind a store to it to give the work an async context.
+ * The publisher of the work under a lock. `runStores` of this channel calls the work each time that it is entered: for
+ * each step of an async iterable, for instance. The message is the context of the hold. Bind a store to it to give the
+ * work an async context.
  */
 export const WORK: Channel<unknown, HoldContext> = channel('holdfast:work') as Channel<
   unknown,
@@ -47,7 +48,7 @@ export const WORK: Channel<unknown, HoldContext> = channel('holdfast:work') as C
 export const channelNameOf = (event: string): string =>
   `holdfast:${event.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** The channel of each event. They are kept here because Node forgets a channel that nobody refers to. */
+/** The channel of each event. They are kept here because Node forgets a channel without references. */
 export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
   waiting: channel(channelNameOf('waiting')),
   acquired: channel(channelNameOf('acquired')),

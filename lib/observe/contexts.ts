@@ -1,13 +1,13 @@
 import type { LockLossReason, NodeFailure } from '../errors.js';
 
-/** What an event or a trace is about. Owner tokens are in none of them. */
+/** The subject of an event or a trace. It never has owner tokens. */
 export interface LockSubject {
   /** The `name` of the service, if it has one. */
   readonly service?: string | undefined;
   /** Without `keyPrefix`. */
   readonly keys: readonly string[];
   readonly mode: 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
-  /** How many of the places that a limit counts; missing for one place, and without a limit. */
+  /** How many of the places of a limit; missing for one place, and without a limit. */
   readonly places?: number | undefined;
   /** The key templates of the decorated method, joined by `, `; missing for a lock by hand and for a key function. */
   readonly template?: string | undefined;
@@ -15,15 +15,18 @@ export interface LockSubject {
   readonly method?: string | undefined;
 }
 
-/** Events and traces have the places of those who take several. */
+/** The `places` of a subject, if it takes several. */
 export const inPlaces = ({ places }: { readonly places: number }): Pick<LockSubject, 'places'> =>
   places === 1 ? {} : { places };
 
-/** The message of `holdfast:acquire`. What is not `readonly` is set when it is known, at the end at the latest. */
+/**
+ * The message of `holdfast:acquire`. Properties that are not `readonly` are set when they are known, at the end at the
+ * latest.
+ */
 export interface AcquireContext extends LockSubject {
-  /** A section around the call holds the keys: no store was asked. */
+  /** Whether a section around the call holds the keys, so that no store was asked. */
   nested: boolean;
-  /** The call had to wait, or waits now. */
+  /** Whether the call had to wait, or currently waits. */
   hasWaited: boolean;
   outcome?:
     | 'granted'
@@ -37,21 +40,21 @@ export interface AcquireContext extends LockSubject {
   /** How long the call took, in milliseconds. */
   waitedMs?: number | undefined;
   fencingToken?: number | undefined;
-  /** What the call rejects with. */
+  /** The error that the call rejects with. */
   error?: unknown;
 }
 
 /** The message of `holdfast:hold` and `holdfast:work`. */
 export interface HoldContext extends LockSubject {
   readonly fencingToken: number;
-  /** The hold before, in the same process, that handed this one on; until this one ends. */
+  /** The previous hold in the same process, which handed this one on; set until this one ends. */
   follows?: HoldContext | undefined;
   outcome?: 'released' | 'detached' | 'lost' | undefined;
   /** Why it was lost. */
   reason?: LockLossReason | undefined;
   /** In milliseconds. */
   heldMs?: number | undefined;
-  /** What the work threw, or the `LockLostError`. */
+  /** The error that the work threw, or the `LockLostError`. */
   error?: unknown;
 }
 

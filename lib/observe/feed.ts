@@ -5,7 +5,7 @@ import type { AcquireContext, HoldContext, LockSubject } from './contexts.js';
 import type { LockEvents } from './lock-events.js';
 import { SubjectLabels, type AddedMetric, type Labels } from './metrics.js';
 
-/** Where the values of metrics go. Durations are in seconds. */
+/** Records a value of a metric. Durations are in seconds. */
 export type AddValue = (metric: AddedMetric, value: number, labels: Labels) => void;
 
 interface Count {
@@ -66,10 +66,10 @@ export class MetricsFeed {
     this.#stops.push(() => void unsubscribe(EVENTS.lost.name, onLost));
   }
 
-  /** What is held, counted when somebody looks. */
+  /** The locks that are held, counted when they are read. */
   readonly lockActive = (): readonly Counted[] => this.#count(this.#holds, this.#lockCounts);
 
-  /** What waits. */
+  /** The calls that wait. */
   readonly waiterActive = (): readonly Counted[] =>
     this.#count(
       [...this.#asking].filter(({ hasWaited }) => hasWaited),
@@ -82,7 +82,7 @@ export class MetricsFeed {
     this.#holds.clear();
   }
 
-  /** Also what has been counted before, with 0. */
+  /** Also returns labels that were counted before, with 0. */
   #count(subjects: Iterable<LockSubject>, counts: Map<string, Count>): readonly Counted[] {
     for (const each of counts.values()) each.count = 0;
     for (const subject of subjects) {
@@ -101,12 +101,12 @@ interface Watcher<Context> {
   readonly asyncEnd: (context: Context) => unknown;
 }
 
-/** Subscribes to the beginning and the one end of each trace. Returns what stops it. */
+/** Subscribes to the beginning and the end of each trace. Returns a function that unsubscribes. */
 export function watch<Context extends object>(
   channel: Tracing<Context>,
   { start, asyncEnd }: Watcher<Context>,
 ): () => void {
-  // Node takes some of them as well; its types ask for all.
+  // Node accepts some of the subscribers; its types require all.
   const subscribers = { ...(start && { start }), asyncEnd } as TracingChannelSubscribers<Context>;
   channel.subscribe(subscribers);
   return () => {

@@ -1,13 +1,13 @@
-/** Cancels what was planned. */
+/** A planned callback that can be cancelled. */
 interface Planned {
   cancel(): void;
 }
 
 interface Options {
   readonly warn: (message: string) => void;
-  /** By a clock that only goes forward, in ms. */
+  /** A monotonic clock, in ms. */
   readonly now: () => number;
-  /** Calls back in so many ms. */
+  /** Calls back after this many ms. */
   readonly later: (ms: number, callback: () => void) => Planned;
 }
 
@@ -15,8 +15,9 @@ const MOST = 10;
 const WITHIN_MS = 60_000;
 
 /**
- * Warnings of one kind, which can come by the thousand: a server that comes and goes, or all locks of a process that are lost together. Ten
- * a minute are logged; the others are counted, and summed up when the minute is over, with the last of them.
+ * Warnings of one kind that can come by the thousand: from a server that comes and goes, or when all locks of a process
+ * are lost together. Ten a minute are logged. The others are counted. When the minute is over, their number is logged
+ * with the last of them.
  */
 export class LimitedWarnings {
   readonly #options: Options;
@@ -24,7 +25,7 @@ export class LimitedWarnings {
   #count = 0;
   #last = '';
   #sinceMs = -Infinity;
-  /** When the sum is due; a process whose warnings are few may end before. */
+  /** Logs the sum when the minute is over. A process with few warnings may end before. */
   #summing: Planned | undefined;
 
   constructor(options: Options) {

@@ -9,68 +9,73 @@ import type { LockSubject } from './contexts.js';
 import type { Log } from './log.js';
 
 /**
- * What a `LockService` reports; see `LockService.on`. Each event is also published on the channel `holdfast:<event>` of Node's
- * `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-on`. Durations are in milliseconds.
+ * The events of a `LockService`: see `LockService.on`. Each event is also published on the channel `holdfast:<event>`
+ * of Node's `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-on`. Durations are in milliseconds.
  */
 export interface LockEvents {
-  /** A call begins to wait: the lock is held by somebody else, or the store does not answer. */
+  /** A call begins to wait: another caller holds the lock, or the store does not reply. */
   readonly waiting: LockSubject & { readonly because: 'held' | 'unavailable' };
   /** A lock was granted. */
   readonly acquired: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
-  /** A lock was not granted, because somebody else holds it. */
+  /** A lock was not granted, because another caller holds it. */
   readonly refused: LockSubject & { readonly retryAfterMs: number; readonly waitedMs: number };
-  /** A lock was not granted, given back, detached or attached, because the store did not answer. */
+  /** A lock was not granted, released, detached or attached, because the store did not reply. */
   readonly unavailable: LockSubject & {
     readonly operation: 'acquire' | 'release' | 'detach' | 'attach';
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock was renewed. */
   readonly renewed: LockSubject & { readonly fencingToken: number; readonly remainingMs: number };
-  /** A renewal failed. The lock is still held for `remainingMs`, and lost then unless a renewal succeeds. */
+  /** A renewal failed. The lock is still held for `remainingMs`. Then it is lost, unless a renewal succeeds before. */
   readonly jeopardy: LockSubject & {
     readonly fencingToken: number;
     readonly remainingMs: number;
     readonly nodes: readonly NodeFailure[];
   };
-  /** A lock that was held is held no longer, and nobody released it through its handle. */
+  /** A lock is no longer held, although it was not released through its handle. */
   readonly lost: LockSubject & {
     readonly fencingToken: number;
     readonly reason: LockLossReason;
-    /** Who released it by force, and why, where that is the reason. */
+    /** The operator that released it by force, and the reason, if that is why it was lost. */
     readonly intervention?: Intervention;
   };
-  /** A lock was released by its holder. */
+  /** The holder released a lock. */
   readonly released: LockSubject & { readonly fencingToken: number; readonly heldMs: number };
-  /** A lock was detached by its holder. For `ttlMs` it waits for whoever attaches it. */
+  /** The holder detached a lock. For `ttlMs` it can be attached. */
   readonly detached: LockSubject & {
     readonly fencingToken: number;
     readonly heldMs: number;
     readonly ttlMs: number;
   };
-  /** A lock that was detached is held by this service. */
+  /** This service holds a lock that was detached. */
   readonly attached: LockSubject & { readonly fencingToken: number };
-  /** A lock was released and given to the next caller of this process, without the store. `template` and `method` are that caller's. */
+  /**
+   * A lock was released and granted to the next caller of this process, without the store. `template` and `method` are
+   * those of the next caller.
+   */
   readonly handedOn: LockSubject & {
     readonly fencingToken: number;
-    /** Of the lock that was released. */
+    /** The token of the lock that was released. */
     readonly previousToken: number;
   };
   /**
-   * Others hold the key by another limit than this call states, and none was set by `setLimit`. Told once for each difference, by the process
-   * that finds it, which also logs a warning.
+   * Other callers hold the key with another limit than this call gives, and `setLimit` has set none. The process that
+   * detects it emits the event once for each difference, and logs a warning.
    */
   readonly limitsDiffer: LockSubject & { readonly limit: number; readonly otherLimit: number };
   /** An attempt at work that is to be done once began or ended. */
   readonly once: LockSubject & OnceProgress;
 }
 
-/** What became of an attempt. */
+/** The progress of an attempt. */
 export type OnceProgress =
   | { readonly phase: 'began'; readonly attempt: number }
   | {
       readonly phase: 'ended';
       readonly attempt: number;
-      /** `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt decides. */
+      /**
+       * `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt decides.
+       */
       readonly outcome: 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
     };
 
@@ -81,8 +86,8 @@ export type LockEventListener<Name extends LockEventName> = (event: LockEvents[N
 type Unsigned<Event> = Event extends unknown ? Omit<Event, 'service'> : never;
 
 /**
- * Tells what happens to locks: to listeners, and to subscribers of the channels. A listener that throws is logged and disturbs neither
- * locks nor other listeners.
+ * Publishes the events of locks to listeners and channels. A listener that throws is logged and disturbs neither locks
+ * nor other listeners.
  */
 export class LockEventHub {
   /** The name of the service, if it has one. */
@@ -114,7 +119,7 @@ export class LockEventHub {
       const names = Object.keys(this.#listeners).join(', ');
       throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
     }
-    // A function of its own for each call, so that the same listener can be added twice and taken away once.
+    // A function of its own for each call, so that the same listener can be added twice and removed once.
     const entry: LockEventListener<Name> = (event) => {
       listener(event);
     };
@@ -125,7 +130,7 @@ export class LockEventHub {
     };
   }
 
-  /** Whether anybody listens. An event that nobody hears is not made. */
+  /** Whether there is a listener. Without one, the event is not created. */
   isHeard(name: LockEventName): boolean {
     return this.#listeners[name].size > 0 || EVENTS[name].hasSubscribers;
   }

@@ -1,6 +1,6 @@
 import type { LockSubject } from './contexts.js';
 
-/** What a metric is counted by. The names of OpenTelemetry; Prometheus has the last part of each, with `_`. */
+/** The labels of metrics. These are the names of OpenTelemetry; Prometheus has the last part of each, with `_`. */
 export type Label =
   | 'holdfast.key.template'
   | 'holdfast.mode'
@@ -13,7 +13,7 @@ export type Label =
 export type Labels = Partial<Record<Label, string | number>>;
 
 interface Metric {
-  /** Of OpenTelemetry. Prometheus has `holdfast_acquire_duration_seconds` and so on. */
+  /** The name in OpenTelemetry. In Prometheus it is `holdfast_acquire_duration_seconds`, for instance. */
   readonly name: string;
   readonly kind: 'histogram' | 'counter' | 'gauge';
   readonly unit: string;
@@ -85,17 +85,17 @@ export const METRICS = {
 
 export type MetricId = keyof typeof METRICS;
 
-/** The metrics with values that are added, and those that are read. */
+/** Metrics to which values are added, in contrast to those that are read. */
 export type AddedMetric = Exclude<MetricId, ReadMetric>;
 export type ReadMetric = 'lockActive' | 'waiterActive';
 
-/** So many templates and methods have values of their own. */
+/** At most this many templates and methods have values of their own. */
 const MOST_VALUES = 200;
 
-/** What stands for all others. */
+/** The value for all others. */
 const OTHER = '_OTHER';
 
-/** Names what a lock is counted under, with a bounded number of values. Keys are never among them. */
+/** Chooses the labels of a lock, with a bounded number of values. Keys are never among them. */
 export class SubjectLabels {
   readonly #known = new Set<string>();
 
@@ -114,6 +114,6 @@ export class SubjectLabels {
   }
 }
 
-/** A limit may be worked out for each call. */
+/** A limit may be computed for each call, so it is not part of the label. */
 export const modeOf = (mode: LockSubject['mode']): string =>
   mode.startsWith('limit') ? 'limit' : mode;

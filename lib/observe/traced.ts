@@ -5,8 +5,8 @@ interface Failing {
 }
 
 /**
- * Publishes a stretch of work on a tracing channel. Unlike Node's `tracePromise` it does not put the result into the message: that is
- * a lock, and knows its owner token.
+ * Publishes work on a tracing channel. In contrast to Node's `tracePromise`, it does not put the result into the
+ * message: the result is a lock, which knows its owner token.
  */
 export async function traced<Context extends Failing, T>(
   channel: Tracing<Context>,
@@ -25,13 +25,13 @@ export async function traced<Context extends Failing, T>(
   }
 }
 
-/** Publishes the beginning of something that no single call is about. */
+/** Publishes the beginning of work that belongs to no single call. */
 export function began<Context extends Failing>(channel: Tracing<Context>, context: Context): void {
   channel.start.publish(context);
   channel.end.publish(context);
 }
 
-/** Publishes its end. */
+/** Publishes the end of such work. */
 export function ended<Context extends Failing>(channel: Tracing<Context>, context: Context): void {
   if (context.error !== undefined) channel.error.publish(context);
   channel.asyncStart.publish(context);

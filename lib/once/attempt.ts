@@ -1,10 +1,13 @@
 import type { Lock } from '../lease/lock.js';
 
-/** One attempt at work that is to be done once: what the work of `runOnce` is given, and `locks.currentAttempt()` tells. */
+/**
+ * One attempt at work that is to be done once. The work of `runOnce` is given it, and `locks.currentAttempt()` returns
+ * it.
+ */
 export interface OnceAttempt {
   /** The number of this attempt, over all processes, from 1. */
   readonly attempt: number;
-  /** Whether no other follows if this one fails. */
+  /** Whether no further attempt follows if this one fails. */
   readonly isLastAttempt: boolean;
   /** The lock that the work runs under. */
   readonly lock: Lock;
@@ -12,21 +15,21 @@ export interface OnceAttempt {
   readonly signal: AbortSignal;
 }
 
-/** What `runOnce` did. `attempts` is how many have been begun, by everybody. */
+/** The result of `runOnce`. `attempts` is the number of attempts that all processes together have begun. */
 export type RunOnceResult<T> =
-  /** This call has done the work, and marked it done. */
+  /** This call did the work, and marked it as done. */
   | { readonly outcome: 'completed'; readonly attempts: number; readonly value: T }
-  /** It was done already; with its value where that was kept, as JSON brings it back. */
+  /** The work was already done. `value` is the kept value, if one was kept, as parsed from JSON. */
   | { readonly outcome: 'done-elsewhere'; readonly attempts: number; readonly value?: T }
-  /** It has failed too often, or for good, and is not tried any more. */
+  /** The work has failed too often, or with a `NonRetryableError`, and is not tried any more. */
   | {
       readonly outcome: 'exhausted';
       readonly attempts: number;
       readonly value?: undefined;
-      /** The message of the error that the last attempt ended with, shortened; none if it died. */
+      /** The message of the error that the last attempt ended with, shortened; missing if its process died. */
       readonly lastError?: string;
     }
-  /** This call's work returned, but it had lost its lock, and another attempt has begun since: that one decides. */
+  /** This call's work returned, but it had lost its lock. Another attempt has begun since, and decides. */
   | { readonly outcome: 'superseded'; readonly attempts: number; readonly value?: undefined }
-  /** Somebody else was at it for as long as this call waited. */
+  /** Another caller did the work for as long as this call waited. */
   | { readonly outcome: 'busy'; readonly attempts: number; readonly value?: undefined };

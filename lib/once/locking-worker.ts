@@ -4,7 +4,7 @@ import type { OnceAttempt, RunOnceResult } from './attempt.js';
 import type { RunOnceOptions } from './once-options.js';
 import { resolveWorkerOptions, type LockingWorkerOptions } from './once-options.js';
 
-/** As much of a `LockService` as a worker needs. */
+/** The part of a `LockService` that a worker needs. */
 interface RunsOnce {
   runOnce<T>(
     key: string,
@@ -17,19 +17,25 @@ interface RunsOnce {
 export interface LockingWorkerEvents {
   /** It is this worker's turn: do the work, and then call `done()` or `fail()`. */
   acquired: [attempt: number, isLastAttempt: boolean];
-  /** Somebody else is at it; this worker stands by. */
+  /** Another worker does the work; this worker waits. */
   locked: [];
-  /** The work is done, by this worker or another; with the value that `done()` was given, as JSON brings it back to the others. */
+  /**
+   * The work is done, by this worker or another. `value` is the value that `done()` was given; the others get it as
+   * parsed from JSON.
+   */
   done: [value: unknown];
-  /** The work has failed too often, or for good, and is not tried any more. */
+  /** The work has failed too often, or with a `NonRetryableError`, and is not tried any more. */
   exhausted: [];
-  /** An attempt of this worker failed or was superseded, or nobody knows what became of it. Without a listener `acquire()` rejects with it. */
+  /**
+   * An attempt of this worker failed or was superseded, or its outcome is unknown. Without a listener, `acquire()`
+   * rejects with the error.
+   */
   error: [error: unknown];
-  /** What happens, in words. */
+  /** A description of what happens, for people. */
   status: [text: string];
 }
 
-/** How long it stands in line before it stands there anew. */
+/** How long it stands in line before it joins the line again. */
 const STAND_BY = '1h';
 
 /** An attempt that waits for `done()` or `fail()`. */
@@ -39,8 +45,10 @@ interface AtWork {
 }
 
 /**
- * One of any number of workers of which one works and the others stand by, in the way of the package redis-locking-worker: `acquire()`,
- * and when `acquired` is emitted, the work and then `done()` or `fail()`. In new code `LockService.runOnce` says the same in one call.
+ * One of several workers of which one works while the others wait, as in the package redis-locking-worker. Call
+ * `acquire()`. When `acquired` is emitted, do the work, and then call `done()` or `fail()`.
+ *
+ * In new code, `LockService.runOnce` does the same in one call.
  */
 export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   readonly #locks: RunsOnce;
@@ -58,15 +66,17 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
     this.#options = resolveWorkerOptions(options);
   }
 
-  /** Aborts when the lock is lost, or the worker closes, while it works; `undefined` while it does not. */
+  /** Aborts when the lock is lost, or the worker closes, while it works; `undefined` when it does not work. */
   get signal(): AbortSignal | undefined {
     return this.#signal;
   }
 
   /**
-   * Asks for the work, and stands by while somebody else is at it. Resolves when this worker has nothing more to do with it: it is done
-   * or exhausted, this worker's attempt has failed, or it was closed. What goes wrong is an `error` event. Asked again
-   * meanwhile it answers the same.
+   * Asks for the work, and waits while another worker does it. A further call meanwhile returns the same promise.
+   * Failures are `error` events.
+   *
+   * Resolves when this worker has nothing more to do: the work is done or exhausted, this worker's attempt has failed,
+   * or the worker was closed.
    */
   acquire(): Promise<void> {
     if (this.#run === undefined) {
@@ -79,7 +89,8 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   }
 
   /**
-   * The work of this worker is done: the others stop. Resolves when that is marked. Does nothing unless the worker is at work.
+   * Marks the work of this worker as done, so that the others stop. Resolves when it is marked. Does nothing unless the
+   * worker is at work.
    *
    * @param value for the `done` event of all workers: up to 4 KiB of JSON
    */
@@ -90,8 +101,9 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   }
 
   /**
-   * The attempt of this worker has failed: the next one tries; after a `NonRetryableError` none does. Resolves when that is told. Does
-   * nothing unless the worker is at work. Rejects, as `acquire()` does, with this error when nobody listens to `error`.
+   * Marks the attempt of this worker as failed. The next worker tries, except after a `NonRetryableError`. Resolves
+   * when the failure is stored. Does nothing unless the worker is at work. Without a listener to `error`, it rejects
+   * with this error, as `acquire()` does.
    */
   async fail(error: unknown = new Error('The worker has failed')): Promise<void> {
     if (this.#atWork === undefined) return;
@@ -99,7 +111,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
     await this.#run;
   }
 
-  /** Stands by no longer; an attempt that is under way fails, and the next worker tries. Resolves when that is told. */
+  /** Stops waiting. A running attempt fails, and the next worker tries. Resolves when that is stored. */
   async close(): Promise<void> {
     const reason = new Error('The worker was closed');
     this.#closing.abort(reason);

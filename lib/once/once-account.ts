@@ -6,13 +6,16 @@ import { backOffMs, type BackOff } from '../time/back-off.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Running } from './running.js';
 
-/** Between two tries to tell the store. */
+/** The pause between two tries to reach the store. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
-/** To begin is tried so often: one answer may have been lost. */
+/** A begin is tried this often: one reply may have been lost. */
 export const BEGIN_TRIES = 2;
 
-/** What the store knows of work that is to be done once: asked and told, and asked again where there is no answer. */
+/**
+ * The record of work that is to be done once, in the store: reads and writes it, and tries again when there is no
+ * reply.
+ */
 export class OnceAccount {
   readonly #owner: { readonly once?: OnceStore | undefined };
   readonly #scheduler: Scheduler;
@@ -23,7 +26,7 @@ export class OnceAccount {
     this.#scheduler = scheduler;
   }
 
-  /** @throws LockConfigurationError when the store keeps no account of such work */
+  /** @throws LockConfigurationError when the store keeps no record of such work */
   assertKept(): void {
     if (this.#owner.once === undefined) throw noAccount();
   }
@@ -51,7 +54,7 @@ export class OnceAccount {
     });
   }
 
-  /** Work may take longer than it is remembered for. */
+  /** Work may take longer than its record lasts. */
   keepAlive(running: Running): void {
     const { reference, attempt, lifeMs, options, ttlMs } = running;
     running.task = this.#scheduler.schedule(ttlMs + options.keepDoneMs / 2, () => {
@@ -61,7 +64,7 @@ export class OnceAccount {
     });
   }
 
-  /** Asks again, for as long as `isWorth` says so, when there is no answer. */
+  /** Tries again while there is no reply and `isWorth` returns true. */
   async insist<Outcome extends { readonly status: string }>(
     isWorth: (tries: number) => boolean,
     ask: () => Promise<Outcome | Unavailable>,
@@ -74,12 +77,12 @@ export class OnceAccount {
     }
   }
 
-  /** Insists on nothing any more. */
+  /** Ends all further tries. */
   close(): void {
     this.#closing.abort();
   }
 
-  /** Shorter when the service closes. */
+  /** Ends early when the service closes. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#closing;
     await new Promise<void>((resolve) => {

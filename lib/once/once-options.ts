@@ -18,34 +18,34 @@ import {
 const attempts = withDefault(count(), 3);
 const keepDone = withDefault(wholeDuration(1), '1h');
 
-/** Of the work, besides its lock. */
+/** Options of the work, besides its lock. */
 export const ONCE = {
   /**
-   * How many attempts there may be, of all processes together. One that died counts.
+   * How many attempts there may be, of all processes together. An attempt that died counts.
    *
    * @defaultValue 3
    */
   attempts,
   /**
-   * How long it is remembered that the work is done, or exhausted. Whoever asks later than that does it anew, so make it longer than that
-   * can happen.
+   * How long the store keeps the record that the work is done or exhausted. A later call does the work again, so choose
+   * a time after which no such call comes.
    *
    * @defaultValue 1 h
    */
   keepDone,
   /**
-   * Whether the value of the work is kept for the others: as JSON, up to 4 KiB. A larger one, or one that is no JSON, is not kept; the
-   * work is marked all the same, and a warning is logged.
+   * Whether the value of the work is kept for the others, as JSON of up to 4 KiB. A value that is larger or no JSON is
+   * not kept. The work is then marked without it, and a warning is logged.
    *
    * @defaultValue `false`
    */
   keepValue: withDefault(flag, false),
 };
 
-/** Of those who do not get the work. */
+/** Options of callers that do not get the work. */
 export const STAND_BY = {
   /**
-   * How long to stand by while somebody else is at it; `'forever'` until that ends.
+   * How long to wait while another caller does the work; `'forever'`: until that ends.
    *
    * @defaultValue the module's
    */
@@ -59,10 +59,10 @@ const SIGNAL = {
 
 const RUN_ONCE = { ...ONCE, ...LEASE, ...STAND_BY, ...SIGNAL };
 
-/** What `runOnce` and `@RunOnce` say of the work, besides its lock. */
+/** Options of `runOnce` and `@RunOnce` for the work, besides its lock. */
 export interface OnceOptions extends OptionsOf<typeof ONCE> {}
 
-/** Options of `runOnce`. What is left out of its lock's comes from the module's options. */
+/** Options of `runOnce`. Options of its lock that are left out come from the module's options. */
 export interface RunOnceOptions
   extends
     OptionsOf<typeof ONCE>,
@@ -74,7 +74,7 @@ export type ResolvedOnceOptions = Resolved<typeof ONCE>;
 
 const OF_ITS_LOCK = 'The lock of such work is exclusive, and free when the attempt is over.';
 
-/** Of the lock of such work. */
+/** Options that the lock of such work does not have. */
 export const ONCE_ELSEWHERE: Elsewhere = {
   ...OTHER_WORDS,
   mode: OF_ITS_LOCK,
@@ -100,13 +100,13 @@ export const resolveOnceOptions = (options: OnceOptions): ResolvedOnceOptions =>
   resolve(ONCE, options);
 
 const WORKER = {
-  /** The key: what the work is called by, in all processes. */
+  /** The key: the name of the work in all processes. */
   lockKey: required(
-    // What a key may be is checked where keys are.
+    // The key is checked where all keys are checked.
     tested<string>('a key', () => true),
   ),
   /**
-   * How long a worker that died keeps the others waiting. At least 50 ms.
+   * How long a worker that died delays the others. At least 50 ms.
    *
    * @defaultValue the module's `ttl`
    */
@@ -118,14 +118,14 @@ const WORKER = {
    */
   maxAttempts: attempts,
   /**
-   * How long it is remembered that the work is done or exhausted.
+   * How long the store keeps the record that the work is done or exhausted.
    *
    * @defaultValue 1 h
    */
   keepDone,
 };
 
-/** What a `LockingWorker` works on. */
+/** Options of a `LockingWorker`. */
 export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>> {}
 
 const OF_THE_MODULE = 'Where Redis is says LockModule: new LockingWorker(locks, { lockKey, … }).';

@@ -29,12 +29,12 @@ interface Dependencies {
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
   readonly nodeTimeoutMs: number;
-  /** Applied to every error that leaves. */
+  /** Applied to every error before a caller gets it. */
   readonly present: <E>(error: E) => E;
   readonly warn: (message: string) => void;
 }
 
-/** What the runner knows of work besides its lock. */
+/** The work, as the runner sees it, besides its lock. */
 export interface OnceWork<T> {
   readonly options: ResolvedOnceOptions;
   /** The caller's. */
@@ -42,7 +42,10 @@ export interface OnceWork<T> {
   readonly work: (attempt: OnceAttempt) => T | PromiseLike<T>;
 }
 
-/** Work that is to be done once, in this process: begins attempts under the locks that it is given, and tells how they end. */
+/**
+ * Runs work that is to be done once, in this process. It begins attempts under the locks that it is given, and records
+ * how they end.
+ */
 export class OnceRunner {
   readonly #deps: Dependencies;
   readonly #running = new BriefSet<Running>();
@@ -56,7 +59,7 @@ export class OnceRunner {
   }
 
   /**
-   * Asks for the lock of the work, does the work under it, unless it was done, and gives it back.
+   * Asks for the lock of the work, does the work under it unless it was done, and releases the lock.
    *
    * @param open acquires the lock
    */
@@ -72,7 +75,8 @@ export class OnceRunner {
     this.assertPossible();
     let holding: Holding;
     try {
-      // Inside a section that holds the key, this call could neither wait for it nor tell its own work from that one's.
+      // Inside a section that holds the key, this call could neither wait for it nor tell its own work from that of
+      // the section.
       holding = await open(key, { ...lockOptions, reentrant: false });
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
@@ -81,12 +85,12 @@ export class OnceRunner {
     return this.run(holding, { options, signal: lockOptions.signal, work });
   }
 
-  /** @throws LockConfigurationError when the store keeps no account of such work */
+  /** @throws LockConfigurationError when the store keeps no record of such work */
   assertPossible(): void {
     this.#account.assertKept();
   }
 
-  /** The attempt of the innermost of these sections that is one. */
+  /** The attempt of the innermost of these sections that is an attempt. */
   attemptOf(sections: readonly Section[]): OnceAttempt | undefined {
     for (const section of sections) {
       const attempt = this.#attempts.get(section);
@@ -96,10 +100,11 @@ export class OnceRunner {
   }
 
   /**
-   * Does the work under a lock, unless it was done, and gives the lock back.
+   * Does the work under a lock, unless it was done, and releases the lock.
    *
-   * @throws what the work throws; LockStoreUnavailableError when nobody knows whether it may begin, or whether it is marked as done;
-   * LockLostError when the lock was lost before it began
+   * @throws what the work throws
+   * @throws LockStoreUnavailableError when it is unknown whether the work may begin, or whether it is marked as done
+   * @throws LockLostError when the lock was lost before the work began
    */
   async run<T>(holding: Holding, work: OnceWork<T>): Promise<RunOnceResult<T>> {
     let result: RunOnceResult<T>;
@@ -108,12 +113,12 @@ export class OnceRunner {
     } catch (error) {
       throw await holding.fail(error);
     }
-    // What counts is what has become of the attempt; a lock that was lost meanwhile says no more than that.
+    // The outcome of the attempt decides. A lock that was lost meanwhile adds nothing to it.
     await holding.finish().catch(() => undefined);
     return result;
   }
 
-  /** What to say to somebody who was refused the lock for as long as it waited. */
+  /** The result for a caller that was refused the lock for as long as it waited. */
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
     const nobody = this.#deps.scheduler.runtime.uuid();
@@ -130,8 +135,8 @@ export class OnceRunner {
   }
 
   /**
-   * Gives back, at once, all attempts that have not ended: they do not count. The requests are sent when this returns, so that they go
-   * ahead of the releases of their locks.
+   * Returns, at once, all attempts that have not ended: they do not count. The requests are sent when this method
+   * returns, so they arrive before the releases of their locks.
    */
   giveBack(): void {
     this.#account.close();
@@ -143,7 +148,7 @@ export class OnceRunner {
     }
   }
 
-  /** Resolves when everything that was told has been answered. */
+  /** Resolves when the store has replied to every request. */
   settled(): Promise<void> {
     return this.#pending.settled();
   }
@@ -179,7 +184,7 @@ export class OnceRunner {
       this.#report(lock, { phase: 'ended', attempt, outcome });
       throw error;
     } finally {
-      // What it has left running belongs to the work.
+      // Calls that the work has left running belong to it.
       await section.close();
       ends.unlink();
     }
@@ -204,7 +209,7 @@ export class OnceRunner {
     );
     if (outcome.status === 'done' || outcome.status === 'exhausted') return outcome;
     if (outcome.status === 'begun' && lock.isHeld) return outcome;
-    // What has begun, or may have, is given back ahead of the lock.
+    // An attempt that has begun, or may have begun, is returned before the lock is released.
     if (outcome.status !== 'lost' && !running.wasReturned)
       void this.#pending.add(this.#account.tell(running, 'returned'));
     if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
@@ -213,7 +218,7 @@ export class OnceRunner {
     throw this.#deps.present(new LockLostError({ keys, fencingToken, reason: 'stolen' }));
   }
 
-  /** Answers whether it counts. */
+  /** Resolves with whether the value counts. */
   async #done(running: Running, lock: Lock, value: unknown): Promise<boolean> {
     if (running.wasReturned) return false;
     const { keepValue } = running.options;
@@ -233,7 +238,10 @@ export class OnceRunner {
     await this.#end(running, lock, isFinal ? 'final' : 'failed', errorText(error));
   }
 
-  /** That work is done, or must not be tried again, is worth insisting on; that it failed shows when the next one begins. */
+  /**
+   * That work is done, or must not be tried again, is sent until the store replies. A failure needs no such care: it
+   * shows when the next attempt begins.
+   */
   #end(running: Running, lock: Lock, end: AttemptEnd, text: string | undefined) {
     this.#leave(running);
     const { scheduler, nodeTimeoutMs } = this.#deps;

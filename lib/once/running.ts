@@ -5,8 +5,8 @@ import type { Task } from '../time/scheduler.js';
 import type { ResolvedOnceOptions } from './once-options.js';
 
 /**
- * What is known of an attempt outlives the lease of a process that died in it by this many TTLs and `keepDone`: the next in line has
- * to find it.
+ * The record of an attempt outlives the lease of a process that died in it by this many TTLs and `keepDone`: the next
+ * caller in line has to find it.
  */
 const LIFE_TTLS = 3;
 
@@ -15,14 +15,14 @@ export interface Running {
   readonly reference: OnceReference;
   readonly options: ResolvedOnceOptions;
   readonly ttlMs: number;
-  /** How long it is remembered unless it is kept, in ms. */
+  /** How long its record lasts unless it is extended, in ms. */
   readonly lifeMs: number;
   /** 0 until it has begun. */
   attempt: number;
-  /** Its end is being told, or was. */
+  /** Whether its end is being sent, or was sent. */
   isEnding: boolean;
   wasReturned: boolean;
-  /** When it is kept for another while. */
+  /** The next extension of its record. */
   task: Task | undefined;
 }
 

@@ -1,10 +1,10 @@
 import { redact } from '../errors/redact.js';
 import { shortened } from '../errors/shortened.js';
 
-/** Redis is no place for large values: of JSON, in bytes of UTF-8. */
+/** The largest value that is kept, as JSON, in bytes of UTF-8. Redis is no place for large values. */
 const LONGEST_VALUE = 4_096;
 
-/** A value as it is kept for others, or why it is not. */
+/** A value as it is kept for other callers, or why it is not kept. */
 export function valueAsJson(value: unknown): {
   readonly json?: string | undefined;
   readonly problem?: string;
@@ -15,7 +15,7 @@ export function valueAsJson(value: unknown): {
   } catch (error) {
     return { problem: `it is no JSON (${errorText(error)})` };
   }
-  if (typeof json !== 'string') return {}; // of undefined there is none
+  if (typeof json !== 'string') return {}; // `undefined` has no JSON
   const bytes = Buffer.byteLength(json);
   if (bytes <= LONGEST_VALUE) return { json };
   return {
@@ -29,11 +29,11 @@ export function valueOfJson(json: string | undefined): { readonly value?: unknow
   try {
     return { value: JSON.parse(json) as unknown };
   } catch {
-    return {}; // not of ours
+    return {}; // not written by Holdfast
   }
 }
 
-/** The message of an error, short and without secrets. Anything can be thrown, also what has no text. */
+/** The message of an error, short and without secrets. Anything can be thrown, including values without a text. */
 export function errorText(error: unknown): string {
   try {
     return shortened(redact(String(error instanceof Error ? error.message : error)));

@@ -15,8 +15,15 @@ export interface OpenTelemetryOptions {
 const NAME = 'nestjs-holdfast';
 
 /**
- * Reports all locks of this process to OpenTelemetry: spans `acquire <template>` and `run <template>`, and metrics. Call it once, before
- * or after the application starts. Returns what stops it.
+ * Reports all locks of this process to OpenTelemetry: spans `acquire <template>` and `run <template>`, and metrics.
+ * Call it once, before or after the application starts. Returns a function that stops the reports.
+ *
+ * @example
+ * ```ts
+ * import { observeWithOpenTelemetry } from 'nestjs-holdfast/opentelemetry';
+ *
+ * const stop = observeWithOpenTelemetry();
+ * ```
  */
 export function observeWithOpenTelemetry(options: OpenTelemetryOptions = {}): () => void {
   const { tracerProvider = trace, meterProvider = metrics, keys = false } = options;

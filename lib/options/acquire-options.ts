@@ -8,7 +8,7 @@ import type { Location } from './location.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 import { validityMs } from './validity.js';
 
-/** Of every lease. */
+/** Options of every lease. */
 export const LEASE = {
   /**
    * How long the lease lasts unless it is renewed. The keys of a process that dies stay taken for that long. At least 50 ms.
@@ -23,57 +23,60 @@ export const LEASE = {
    */
   autoExtend: optional(flag),
   /**
-   * The longest time that the lock may be held, renewals included: against work that hangs. After it the lock is lost and given back.
+   * The longest time that the lock may be held, renewals included, as a limit for work that hangs. After it the lock is
+   * lost and released.
    *
    * @defaultValue no limit
    */
   maxHold: optional(duration(1)),
 };
 
-/** Of what others see of a lock. */
+/** Options of how other callers see a lock. */
 export const HOLD = {
   /**
-   * `'exclusive'`: no other caller holds the keys. `'shared'`: callers that ask for `'shared'` hold them together. A caller that wants
-   * them alone waits until all of these are done, and later callers wait behind it. `'upgradeable'`: as `'shared'`, but one at a time, and
-   * `lock.upgrade()` makes it exclusive without a gap. Not over several masters.
+   * `'exclusive'`: no other caller holds the keys. `'shared'`: callers that ask for `'shared'` hold them together. A
+   * caller that wants the exclusive lock waits until all of these are done, and later callers wait behind it.
+   * `'upgradeable'`: as `'shared'`, but one at a time, and `lock.upgrade()` makes it exclusive without a gap. Not over
+   * several masters.
    *
    * @defaultValue `'exclusive'`
    */
   mode: optional(oneOf('exclusive', 'shared', 'upgradeable')),
   /**
-   * This many callers may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`, and not over several masters.
+   * This many callers may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`,
+   * and not over several masters.
    *
-   * The place of one that died comes back. All should name the same number: each call is compared with its own, unless `setLimit` of a
-   * limiter has set one for all.
+   * The place of a holder that died is free after its TTL. All callers should give the same number: each call is
+   * compared with its own number, unless `setLimit` of a limiter has set one for all.
    */
   limit: optional(count()),
   /**
-   * The shortest time, from when the lock was acquired, that the keys stay taken, however short the work. At most the `ttl`, for which a
-   * process that dies leaves it.
+   * The shortest time, from when the lock was acquired, that the keys stay taken, even if the work is shorter. At most
+   * the `ttl`: a process that dies leaves the keys taken for that long.
    *
-   * A lock that ends before that, however it does, is over for its holder, and nobody else gets it until then. For short jobs on machines
-   * whose clocks differ.
+   * A lock that ends earlier, for any reason, is over for its holder, and no other caller gets it until then. For short
+   * jobs on machines whose clocks differ.
    *
    * @defaultValue 0
    */
   minHold: withDefault(wholeDuration(), 0),
   /**
-   * When the keys are free: `'when-done'`, as soon as the lock is released; `'on-expiry'`, a whole TTL after that, also when the work
-   * failed: at most one run in that time.
+   * When the keys are free. `'when-done'`: as soon as the lock is released. `'on-expiry'`: a whole TTL after the
+   * release, even if the work failed, so at most one run happens in that time.
    *
    * @defaultValue `'when-done'`
    */
   release: withDefault(oneOf('when-done', 'on-expiry'), 'when-done'),
   /**
-   * The least validity that a lock has when it is handed out. A lock with less left, such as one passed on inside the process, is renewed
-   * first. Must be shorter than the `ttl`.
+   * The least validity of a lock when the call returns it. A lock with less left, such as one that a caller of the same
+   * process passed on, is renewed first. Must be shorter than the `ttl`.
    *
    * @defaultValue 0
    */
   minValidity: withDefault(duration(), 0),
 };
 
-/** Of those that a limit counts. */
+/** Options of a call that a limit counts. */
 const PLACES = {
   /**
    * How many of the places that `limit` counts this call takes: all of them or none, under one lease and one fencing token. A whole number
@@ -85,10 +88,11 @@ const PLACES = {
   places: optional(count()),
 };
 
-/** Of work under a lock. */
+/** Options of work under a lock. */
 export const NESTING = {
   /**
-   * Whether a call from inside a section that holds the same keys goes through. `false`, said by the inner call, makes it an error.
+   * Whether a call inside a section that holds the same keys reuses its lock. `false`, given by the inner call, makes
+   * such a call an error.
    *
    * @defaultValue `true`
    */
@@ -103,14 +107,14 @@ const ACQUIRE = {
    * @defaultValue the module's
    */
   wait: optional(wait),
-  /** Ends the wait when it aborts, and with its reason. A lock that was granted is not affected. */
+  /** Ends the wait when it aborts, with its reason. A lock that was granted is not affected. */
   signal: optional(abortSignal),
   ...HOLD,
   ...PLACES,
 };
 const RUN = { ...ACQUIRE, ...NESTING };
 
-/** Options of `acquire`. What is left out comes from the module's options. */
+/** Options of `acquire`. Options that are left out come from the module's options. */
 export interface AcquireOptions extends OptionsOf<typeof ACQUIRE> {}
 
 export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
@@ -120,7 +124,7 @@ export interface RunOptions extends OptionsOf<typeof RUN> {}
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
 
-/** Options of `defineLock`: of every lock that is taken by the definition. */
+/** Options of `defineLock`: the defaults of every lock of the definition. */
 export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'> {}
 
 const ONLY_OF_WORK = {
@@ -169,16 +173,16 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly signal: AbortSignal | undefined;
   readonly reentrant: boolean;
   readonly mode: HoldMode;
-  /** Of those that a limit counts; 1 without one. */
+  /** How many of the places of a limit; 1 without a limit. */
   readonly places: number;
-  /** A lock with less validity left is renewed before it is handed out. */
+  /** A lock with less validity left is renewed before the call returns it. */
   readonly minValidityMs: number;
 }
 
-/** Of constant options: what they come to with the defaults of a service. */
+/** For constant options: what they resolve to with the defaults of a service. */
 const ofConstants = new WeakMap<RunOptions, WeakMap<ResolvedOptions, ResolvedAcquireOptions>>();
 
-/** Options that are given for many calls: what they come to is worked out once for each service. */
+/** Options that are given for many calls: they are resolved once for each service. */
 export function constantOptions(options: RunOptions): RunOptions {
   const constant = Object.freeze({ ...options });
   ofConstants.set(constant, new WeakMap());
@@ -232,7 +236,7 @@ function checkedAcquireOptions(
   };
 }
 
-/** @throws LockConfigurationError for what is both */
+/** @throws LockConfigurationError when both are given */
 export function holdModeFrom({ mode, limit }: Pick<AcquireOptions, 'mode' | 'limit'>): HoldMode {
   if (limit === undefined) return mode ?? 'exclusive';
   if (mode === undefined) return `limit:${limit}`;
@@ -241,7 +245,7 @@ export function holdModeFrom({ mode, limit }: Pick<AcquireOptions, 'mode' | 'lim
   );
 }
 
-/** @throws LockConfigurationError for places that no limit counts, and for more than there are */
+/** @throws LockConfigurationError for places without a limit, and for more places than the limit */
 export function placesFrom({ limit, places }: Pick<AcquireOptions, 'limit' | 'places'>): number {
   if (places === undefined) return 1;
   if (limit === undefined) throw placesWithoutLimit(String(places));
@@ -258,7 +262,9 @@ export const placesWithoutLimit = (given: string): LockConfigurationError =>
     `Option "places", ${given}, goes only with "limit", which says how many places there are. Write { limit: 10, places: 3 }.`,
   );
 
-/** Three who ask for a place each could get two of three masters each, and none of them a majority that excludes the others. */
+/**
+ * Three callers that ask for a place each could get two of three masters each. No such majority excludes the others.
+ */
 function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): void {
   if (!mode.startsWith('limit') || location.kind !== 'redis' || location.redis.length === 1) return;
   throw new LockConfigurationError(

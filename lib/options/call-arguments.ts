@@ -7,7 +7,7 @@ import { refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
 
-/** The calls that take options; those of `runOnce` are told apart where such work is done. */
+/** The calls that take options. The arguments of `runOnce` are separated where such work is done. */
 type Call = keyof typeof CALLS | keyof typeof TRAVELS | keyof typeof MODE_CHANGES | 'runOnce';
 
 const KINDS: Readonly<Partial<Record<Call, Kind>>> = {

@@ -13,7 +13,7 @@ export const duration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
   resolve: (value, name) => toMs(value, name, atLeastMs),
 });
 
-/** How long to wait: a duration, or without end. */
+/** How long to wait: a duration, or `'forever'` for no limit. */
 export type Wait = Duration | 'forever';
 
 /** A duration, or `'forever'`, which is `Infinity`. */

@@ -4,8 +4,8 @@ import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const DETACH = {
   /**
-   * How long, from now, the keys stay taken for whoever attaches the lock. At least 50 ms. Give as long as the text may be on its way: as a
-   * job may stand in its queue.
+   * How long, from now, the keys stay taken until the lock is attached. At least 50 ms. It must cover the time that the
+   * text is on its way, such as the time that a job waits in its queue.
    *
    * @defaultValue the TTL of the lock
    */
@@ -26,7 +26,8 @@ const ATTACH = {
    */
   autoExtend: optional(flag),
   /**
-   * The longest time that the lock may be held, from now, renewals included. That of the lock before it was detached does not count.
+   * The longest time that the lock may be held, from now, renewals included. The `maxHold` before it was detached does
+   * not count.
    *
    * @defaultValue no limit
    */

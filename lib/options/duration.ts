@@ -39,8 +39,8 @@ type Unit =
 export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
 /**
- * The longest duration: 100 years. A server's clock in µs, that much later, is still a safe integer, and Redis takes it for an expiry;
- * with a longer one it would refuse the command, or worse, write the value and refuse its expiry.
+ * The longest duration: 100 years. A server's clock in µs, that much later, is still a safe integer, and Redis accepts
+ * it as an expiry. With a longer one Redis would refuse the command, or write the value and then refuse its expiry.
  */
 const LONGEST_MS = 100 * 365.25 * 86_400_000;
 

@@ -3,7 +3,10 @@ import { required, type OptionsOf } from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const OPTIONS = {
-  /** How many places there are, as long as `setLimit` has set no other number. A whole number from 1. All have to state the same one. */
+  /**
+   * How many places there are, unless `setLimit` has set another number. A whole number from 1. All callers must give
+   * the same one.
+   */
   limit: required(count()),
 };
 

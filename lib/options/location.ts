@@ -53,8 +53,8 @@ export const lockStore: Check<'memory' | LockStore, 'memory' | LockStore> = {
 };
 
 /**
- * @param given the options as they were given: one that is there and undefined is a mistake of its own
- * @throws LockConfigurationError unless it is one of both
+ * @param given the options as they were given: an option with the value `undefined` is a mistake of its own
+ * @throws LockConfigurationError unless exactly one of both is given
  */
 export function locationOf(
   {

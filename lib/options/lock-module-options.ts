@@ -21,49 +21,53 @@ import { optional, required, withDefault, type Check, type OptionsOf } from './s
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const RESTART_GUARD = {
-  /** The longest TTL of any lease that any application takes in this Redis under this `keyPrefix`. Longer ones are refused. */
+  /**
+   * The longest TTL of any lease that any application takes in this Redis under this `keyPrefix`. Longer TTLs are
+   * refused.
+   */
   maxTtl: required(ttl),
   /**
-   * Says that a server which was never seen before is a new one, so that it need not wait for `maxTtl` first. Only looked at when the
-   * service starts, and only for the first deployment: leave it out after that, because a server that lost all its data looks new.
+   * Declares that a server which was never seen before is new, so that it need not wait for `maxTtl` first. It is read
+   * only when the service starts. Give it for the first deployment only: a server that lost all its data looks new.
    *
    * @defaultValue `false`
    */
   bootstrap: withDefault(flag, false),
 };
 
-/** No votes from a server that may have forgotten leases; see `LockModuleOptions.restartGuard`. */
+/** Accepts no votes from a server that may have forgotten leases: see `LockModuleOptions.restartGuard`. */
 export interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD> {}
 
 const REPLICAS = {
-  /** How many replicas have to have a lease, or its renewal. At least 1. */
+  /** How many replicas must have a lease, or its renewal. At least 1. */
   ack: required(count()),
   /**
-   * How long to wait for them; has to be shorter than `nodeTimeout`.
+   * How long to wait for the replicas. Must be shorter than `nodeTimeout`.
    *
    * @defaultValue 50 ms
    */
   timeout: withDefault(wholeDuration(1), '50ms'),
 };
 
-/** What replicas have to say before a lease counts; see `LockModuleOptions.replicas`. */
+/** What replicas must confirm before a lease counts: see `LockModuleOptions.replicas`. */
 export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS> {}
 
 const HANDOFF = {
   /**
-   * How many callers at the most while another process waits for the key, once `minTenure` has passed.
+   * At most how many callers take turns while another process waits for the key, once `minTenure` has passed.
    *
    * @defaultValue 16
    */
   turns: withDefault(count(RESERVED_TOKENS), 16),
   /**
-   * For how long at the most.
+   * At most how long callers take turns.
    *
    * @defaultValue 20 ms
    */
   tenure: withDefault(duration(), '20ms'),
   /**
-   * How long a tenure lasts before `turns` counts, so that a change of process is worth its cost. Without effect where `turns` is 1.
+   * How long a tenure lasts before `turns` counts, so that a change of process is worth its cost. Without effect if
+   * `turns` is 1.
    *
    * @defaultValue 2 ms
    */
@@ -89,7 +93,7 @@ const ERRORS = {
   ),
 };
 
-/** How lock errors answer. */
+/** The HTTP responses of lock errors. */
 export interface LockErrorOptions extends OptionsOf<typeof ERRORS> {}
 
 const turns = group(HANDOFF, `false, or an object such as { turns: 16, tenure: '20ms' }`);
@@ -100,12 +104,12 @@ const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> =
 };
 
 const INSTANCE = {
-  /** What the application is called. */
+  /** The name of the application. */
   application: optional(shortText),
   version: optional(shortText),
 };
 
-/** What an instance of the application says of itself; see `LockModuleOptions.instance`. */
+/** What an instance of the application publishes about itself: see `LockModuleOptions.instance`. */
 export interface InstanceOptions extends OptionsOf<typeof INSTANCE> {}
 
 const facts = group(INSTANCE, `false, or an object such as { application: 'orders' }`);
@@ -116,36 +120,38 @@ const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> 
 
 const MODULE = {
   /**
-   * Where Redis is: a URL, ioredis options (Sentinel too), an ioredis `Redis` or `Cluster`, or a list of independent masters. `redis` or
-   * `store` is required.
+   * Where Redis is: a URL, ioredis options (Sentinel too), an ioredis `Redis` or `Cluster`, or a list of independent
+   * masters. `redis` or `store` is required.
    *
-   * A client is asked for its address only: Holdfast opens connections of its own and leaves yours alone. Locks go to the database of
-   * the URL or the options, or to the one that the client has selected when it is handed over. Where the server refuses that database,
-   * calls fail with 503.
+   * Holdfast reads only the address of a client. It opens its own connections and does not use yours. Locks are kept in
+   * the database of the URL or the options, or in the one that the client has selected when you pass it. If the server
+   * refuses that database, calls fail with 503.
    *
-   * A list makes a quorum of independent masters (Redlock): a lock is held by whoever has a majority of them. Take an odd number, three
-   * or more, that fail independently of each other.
+   * A list makes a quorum of independent masters (Redlock): the caller that has a majority of them holds the lock. Use
+   * an odd number of masters, at least three, that fail independently of each other.
    */
   redis: optional(redisLocations),
   /**
-   * `'memory'`: locks inside this process, for development and unit tests. Or an object that implements `LockStore`, such as one
-   * `MemoryLockStore` for two modules; a store of your own learns from `holdModeOf(token)` whether a lock is shared.
+   * `'memory'`: locks inside this process, for development and unit tests. Or an object that implements `LockStore`,
+   * such as one `MemoryLockStore` for two modules. In a custom store, `holdModeOf(token)` tells whether a lock is
+   * shared.
    */
   store: optional(lockStore),
   /**
-   * What every key in the store begins with. The `keyPrefix` of your ioredis client goes before it.
+   * The prefix of every key in the store. The `keyPrefix` of your ioredis client goes before it.
    *
    * @defaultValue `'lock:'`
    */
   keyPrefix: withDefault(keyPrefix, 'lock:'),
   /**
-   * How long a lease lasts unless it is renewed. A dead holder blocks its key for so long. At least 50 ms.
+   * How long a lease lasts unless it is renewed. A dead holder blocks its key for that long. At least 50 ms.
    *
    * @defaultValue 30 s
    */
   ttl: withDefault(ttl, '30s'),
   /**
-   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait unless told. `'forever'`: without end.
+   * How long `acquire` and `run` wait for a lock. `@WithLock`, `tryAcquire` and `tryRun` do not wait by default.
+   * `'forever'`: without a limit.
    *
    * @defaultValue 10 s
    */
@@ -157,45 +163,48 @@ const MODULE = {
    */
   autoExtend: withDefault(flag, true),
   /**
-   * The fraction of a TTL that is not relied on, because clocks differ in speed. At most 0.5.
+   * The fraction of a TTL that Holdfast does not rely on, because clocks differ in speed. At most 0.5.
    *
    * @defaultValue 0.01
    */
   clockDrift: withDefault(clockDrift, 0.01),
   /**
-   * The longest time one request to one Redis may take; never longer than the TTL asked for.
+   * The longest time that one request to one Redis may take; never longer than the TTL asked for.
    *
-   * Of several masters, those that do not answer in this time are done without, and not waited for again until they have answered. While
-   * the event loop is blocked no answer can be read: a block uses up a quarter of this time at most.
+   * Of several masters, requests do without those that do not reply in this time, and do not wait for them again until
+   * they have replied. While the event loop is blocked, no reply can be read: a block uses up a quarter of this time at
+   * most.
    *
    * @defaultValue 1 s
    */
   nodeTimeout: withDefault(timerDuration(1), '1s'),
   /**
-   * The largest step back of a Redis server's clock after which fencing tokens still grow: the last token of a key is kept for so long
-   * after its lease.
+   * The largest backward step of a Redis server's clock after which fencing tokens still grow: the last token of a key
+   * is kept for that long after its lease.
    *
    * @defaultValue 10 min
    */
   maxClockStep: withDefault(wholeDuration(), '10min'),
   /**
-   * `{ maxTtl }`: no new locks from a server that may have forgotten some (restarted without its data, emptied, or a replica promoted in
-   * its place) until every lease that it may have forgotten is over. Not for Cluster.
+   * `{ maxTtl }`: no new locks from a server that may have forgotten some, until every lease that it may have forgotten
+   * is over. Such a server was restarted without its data, emptied, or replaced by a promoted replica. Not for Cluster.
    *
-   * These are Redlock's "delayed restarts", done by the servers themselves. Each of them has to allow INFO, and must not evict keys.
+   * These are Redlock's "delayed restarts", done by the servers themselves. Each server must allow INFO and must not
+   * evict keys.
    */
   restartGuard: optional(group(RESTART_GUARD, `an object such as { maxTtl: '1m' }`)),
   /**
-   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lease counts, and is renewed, only when `ack` replicas have it
-   * too, so that it survives a fail-over. Costs a round trip to the replicas.
+   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lease counts, and is renewed, only when
+   * `ack` replicas have it too, so that it survives a fail-over. Costs a round trip to the replicas.
    */
   replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
   /**
-   * How long callers of this process that wait for the same keys may take turns under one lease: for `tenure`, and while other processes
-   * wait for `turns` turns, or for `minTenure` (2 ms) if that is longer. `false`: one lease for each.
+   * How long callers of this process that wait for the same keys may take turns under one lease: at most for `tenure`.
+   * While other processes wait, at most for `turns` turns or `minTenure` (2 ms), whichever is longer. `false`: one
+   * lease for each caller.
    *
-   * Between turns Redis is not asked; each caller has a lock and a larger fencing token of its own. Afterwards the lease goes back to
-   * Redis, and to other processes that wait.
+   * Redis is not asked between turns. Each caller has a lock and a larger fencing token of its own. Afterwards the
+   * lease is released, and other processes that wait get the keys.
    *
    * @defaultValue `{ turns: 16, tenure: '20ms', minTenure: '2ms' }`
    */
@@ -207,25 +216,29 @@ const MODULE = {
    */
   shutdownTimeout: withDefault(timerDuration(), '10s'),
   /**
-   * What becomes of a lock of `acquire` that was never released and whose handle is garbage: `'release'` releases it, with a warning that
-   * names the place where it was acquired. `'sample'` does so for up to 20 locks a second.
-   * `'keep'`: it is renewed until the process ends.
+   * What happens to a lock of `acquire` that was never released and whose handle is garbage. `'release'` releases it,
+   * and logs a warning that names the place where it was acquired. `'sample'` does so for up to 20 locks a second.
+   * `'keep'` renews it until the process ends.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
   forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
   /**
-   * What this instance of the application says of itself in the store, so that operators see who holds a lock: `{ application, version }`,
-   * and host and process id. Written when the service opens, and every 5 s. `false`: nothing, and nobody can ask it anything.
+   * What this instance of the application publishes about itself in the store: `{ application, version }`, host and
+   * process id. It shows operators which instance holds a lock. It is written when the service opens, and every 5 s.
+   * `false`: nothing is written, and operators cannot ask the instance.
    *
    * @defaultValue from the environment of `npm`
    */
   instance: withDefault(instance, {}),
-  /** How lock errors answer: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes body and status. */
+  /**
+   * The HTTP responses of lock errors: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes
+   * body and status.
+   */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body? }'), {}),
 };
 
-/** Options of `RedisLockModule.forRoot`. One of `redis` and `store` is needed; everything else has a default. */
+/** Options of `LockModule.forRoot`. One of `redis` and `store` is required; every other option has a default. */
 export interface LockModuleOptions extends OptionsOf<typeof MODULE> {}
 
 /** For `forRootAsync({ useClass })` and `useExisting`. */
@@ -233,7 +246,7 @@ export interface LockOptionsFactory {
   createLockOptions(): LockModuleOptions | Promise<LockModuleOptions>;
 }
 
-/** What `forRoot` takes beside these, and `forRootAsync` beside the factory. */
+/** What `forRoot` takes in addition, and `forRootAsync` beside the factory. */
 export const REGISTRATION = {
   /**
    * Whether all modules of the application get the service without importing this one.
@@ -242,7 +255,7 @@ export const REGISTRATION = {
    */
   isGlobal: withDefault(flag, true),
   /**
-   * For a further service beside the default one: `@InjectLockService(name)`, `getLockServiceToken(name)`,
+   * The name of a service in addition to the default one: `@InjectLockService(name)`, `getLockServiceToken(name)`,
    * `@WithLock(…, { instance: name })`.
    */
   name: optional<string | symbol | undefined, string | symbol, ''>(serviceName),

@@ -4,19 +4,20 @@ import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const UPGRADE = {
   /**
-   * How long to wait for those who read beside the lock; 0 does not wait. `'forever'` waits until they are done, `signal` aborts, the lock is
-   * lost or the service shuts down.
+   * How long to wait for other readers of the lock; 0 does not wait. `'forever'` waits until they are done, `signal`
+   * aborts, the lock is lost or the service shuts down.
    *
    * @defaultValue the module's
    */
   wait: optional(wait),
-  /** Ends the wait when it aborts, and with its reason. The lock stays upgradeable. */
+  /** Ends the wait when it aborts, with its reason. The lock stays upgradeable. */
   signal: optional(abortSignal),
 };
 
 const DOWNGRADE = {
   /**
-   * How the lock is held from now on. `'shared'`: together with other readers. `'upgradeable'`: the same, and it can be upgraded again.
+   * The mode of the lock from now on. `'shared'`: other readers may hold it too. `'upgradeable'`: the same, and it can
+   * be upgraded again.
    *
    * @defaultValue `'upgradeable'` for a lock that was upgraded, else `'shared'`
    */

@@ -13,13 +13,14 @@ export interface Check<Given, Value, U extends Unit = ''> {
 }
 
 /**
- * One option of a kind of call: all that the library knows of it. Its name is that of its property in the schema, and the comment on that
- * property is its documentation: editors show it at the options of a call, and the tables of the documentation are made from it.
+ * One option of a kind of call, with all that the library knows of it. Its name is that of its property in the schema.
+ * The comment on that property is its documentation: editors show it at the options of a call, and the tables of the
+ * documentation are made from it.
  */
 export interface Option<Given, Value, U extends Unit, P extends Presence> {
   readonly presence: P;
   readonly unit: U;
-  /** What counts where nothing is given. */
+  /** The value if none is given. */
   readonly fallback: Given | undefined;
   readonly resolve: (value: unknown, name: string) => Value;
 }
@@ -37,8 +38,8 @@ type RequiredOf<S extends Schema> = {
 type Values<S extends Schema, Names extends keyof S> = { [Name in Names]: GivenFor<S[Name]> };
 
 /**
- * What a caller may give. An interface of options from several schemas extends the `OptionsOf` of each: of a schema that is spread into one
- * in another file, the compiler writes no comments into the declarations.
+ * The options that a caller may give. An interface of options from several schemas extends the `OptionsOf` of each.
+ * From a schema that is spread into one in another file, the compiler would write no comments into the declarations.
  */
 export type OptionsOf<S extends Schema> = Values<S, RequiredOf<S>> &
   Partial<Values<S, Exclude<keyof S, RequiredOf<S>>>>;

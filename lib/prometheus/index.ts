@@ -12,10 +12,16 @@ export interface LockMetricsOptions {
 }
 
 /**
- * Registers the metrics of all locks of this process with prom-client. Call it once for each registry. Returns what stops it and takes
- * them out of the registry.
+ * Registers the metrics of all locks of this process with prom-client. Call it once for each registry. Returns a
+ * function that stops the metrics and removes them from the registry.
  *
- * @throws Error when the registry has one of the metrics already
+ * @throws Error when the registry already has one of the metrics
+ * @example
+ * ```ts
+ * import { registerLockMetrics } from 'nestjs-holdfast/prometheus';
+ *
+ * registerLockMetrics();
+ * ```
  */
 export function registerLockMetrics(options: LockMetricsOptions = {}): () => void {
   const { register = globalRegister, prefix = '' } = options;

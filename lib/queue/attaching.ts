@@ -79,8 +79,9 @@ export class Attaching {
   }
 
   /**
-   * It may be ours, and nobody has it: whoever tries again with the text is to find it. Arrives behind the request that had no answer, over
-   * the same connection; if that is carried out later yet, the clean-up frees the keys.
+   * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
+   * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out
+   * even later, the clean-up frees the keys.
    */
   #putBack(detached: DetachedLock, token: string, ttlMs: number): void {
     const { store, keeper, requests } = this.#deps;

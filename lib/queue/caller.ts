@@ -12,15 +12,15 @@ import { onAbort } from './on-abort.js';
 export interface LockRequest extends LeaseOptions {
   readonly keys: readonly string[];
   readonly ttlMs: number;
-  /** 0: do not wait. `Infinity`: without end. */
+  /** 0: do not wait. `Infinity`: no limit. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly mode: HoldMode;
-  /** Of those that a limit counts; 1 without one. */
+  /** How many of the places of a limit; 1 without a limit. */
   readonly places: number;
-  /** It is this lease that is to be exclusive. */
+  /** The lease that is to become exclusive. */
   readonly upgrades?: Lease | undefined;
-  /** What is published of the call while somebody subscribes to that. */
+  /** What diagnostics channels publish of the call while they have subscribers. */
   readonly observed?: AcquireContext | undefined;
 }
 
@@ -35,21 +35,21 @@ interface CallerDependencies {
 /** The end of a wait that has none. */
 const NEVER: Task = { cancel: () => undefined };
 
-/** Somebody who waits for a lock: until it is granted, the wait is over, or its signal aborts. */
+/** A call that waits for a lock: until it is granted, the wait is over, or its signal aborts. */
 export class Caller {
   readonly request: LockRequest;
   readonly granted: Promise<Lease>;
-  /** The line's: told that the caller has gone. */
+  /** Notifies the line that the caller has gone. */
   onGone: () => void = () => undefined;
   readonly #since: Instant;
   readonly #refusal: Refusal;
   readonly #scheduler: Scheduler;
   readonly #events: LockEventHub;
   readonly #contention: Contention;
-  /** Set when the store has said something: its first answer is waited for, however short the wait, for it may be a grant. */
+  /** Set at the first reply of the store. Even a shorter wait lasts until that reply, because it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
-  /** What the store said last; it decides what a wait that times out is called. */
+  /** The last outcome of the store; it decides the error of a wait that times out. */
   #lastOutcome: Held | Unavailable | undefined;
   #over = false;
   #resolve!: (lease: Lease) => void;
@@ -93,7 +93,7 @@ export class Caller {
     this.#resolve(lease);
   }
 
-  /** What the store said to the line that the caller stands in. */
+  /** Records the outcome that the store returned to the caller's line. */
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;

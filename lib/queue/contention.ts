@@ -1,9 +1,9 @@
 import type { Clock, Instant } from '../time/clock.js';
 
-/** What is remembered, in minutes. */
+/** For how many minutes counts are kept. */
 const MINUTES = 5;
 
-/** Of so many keys a minute. */
+/** The counts of at most this many keys a minute are kept. */
 const MOST_KEYS = 1_000;
 
 const MINUTE_MS = 60_000;

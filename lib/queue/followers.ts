@@ -2,23 +2,24 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Caller } from './caller.js';
 import type { LockRequests } from './requests.js';
 
-/** Of those who are let in together, how many ask the store at once. */
+/** Of the readers that are admitted together, this many ask the store at once. */
 const AT_ONCE = 32;
 
 interface LineOfReaders {
   readonly keeper: LeaseKeeper;
   readonly requests: LockRequests;
   readonly waits: (caller: Caller) => boolean;
-  /** Answers whether it still waited. */
+  /** Returns whether it still waited. */
   readonly takeOut: (caller: Caller) => boolean;
 }
 
 /**
- * Those who waited together with a reader that was let in: each gets a lease of its own, for as long as that phase lasts. Whoever comes
- * later stands in line anew, or readers could keep writers out indefinitely.
+ * Admits the callers that waited together with a reader that was admitted. Each gets a lease of its own, for as long as
+ * that read phase lasts. Callers that come later join the line again: otherwise readers could keep writers out
+ * indefinitely.
  *
- * @param phase the fencing token of those who hold it together
- * @returns whether all of them were let in
+ * @param phase the fencing token of the readers that hold it together
+ * @returns whether all of them were admitted
  */
 export async function letFollow(
   callers: readonly Caller[],
@@ -33,7 +34,7 @@ export async function letFollow(
   return true;
 }
 
-/** Answers whether that phase lasts. */
+/** Resolves with whether that phase lasts. */
 async function follow(caller: Caller, phase: number, line: LineOfReaders): Promise<boolean> {
   const { request } = caller;
   const { keeper, requests, takeOut } = line;

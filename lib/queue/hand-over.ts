@@ -7,7 +7,10 @@ import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import type { Caller, LockRequest } from './caller.js';
 
-/** A tenure lets the event loop go on this often at the least: a chain of callers without I/O would keep everything else from it. */
+/**
+ * A tenure lets the event loop continue at least this often: a chain of callers without I/O would block everything
+ * else.
+ */
 const YIELD_MS = 10;
 
 /** What a hand-over is measured by. */
@@ -31,7 +34,7 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     request.isAdjustable !== true &&
     (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
-    // Who asks for another lease gets it from the store.
+    // A caller that asks for another kind of lease gets it from the store.
     isAlike({ ttlMs, autoExtend: isRenewed }, request) &&
     // What is left of this one need not cover it.
     endsWhenDone(request) &&
@@ -50,7 +53,10 @@ interface Turn {
   readonly now: Instant;
 }
 
-/** Gives a lease that its holder gave back to the next caller, or, when it is time to let the event loop go on, after that. */
+/**
+ * Passes a lease that its holder released to the next caller. If the event loop has to continue first, the caller gets
+ * it after that.
+ */
 export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }: Turn): void {
   const turn = keeper.takeTurn(lease, caller.request, now);
   const { tenure } = turn;

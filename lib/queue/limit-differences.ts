@@ -3,10 +3,10 @@ import type { LockEventHub } from '../observe/lock-events.js';
 import { limitIn } from '../store/owner-token.js';
 import type { LockRequest } from './caller.js';
 
-/** Of so many keys it is remembered what was told. */
+/** The reported differences of at most this many keys are kept. */
 const MOST_KEYS = 1_000;
 
-/** Tells that callers state different limits for one key, once for each difference. */
+/** Reports that callers give different limits for one key, once for each difference. */
 export class LimitDifferences {
   readonly #events: LockEventHub;
   readonly #told = new Map<string, Set<string>>();

@@ -8,7 +8,7 @@ const jitterMs = (runtime: Runtime): number => SLOT_MS * (1 + 2 * runtime.random
 /** How a line waits between two looks. */
 export class LineSleep {
   readonly #scheduler: Scheduler;
-  /** Ends the sleep that is being slept; told to look within so many ms, it may end it later. */
+  /** Ends the current sleep. A call that is to be served within this many ms may end it later. */
   #wake: ((withinMs: number) => void) | undefined;
   #end: (() => void) | undefined;
 
@@ -60,12 +60,12 @@ export class LineSleep {
     this.#end = undefined;
   }
 
-  /** Ends a sleep within so many ms; not a pause. */
+  /** Ends a sleep within this many ms; does not end a pause. */
   wake(withinMs: number): void {
     this.#wake?.(withinMs);
   }
 
-  /** Ends a sleep or a pause: nobody waits any more. */
+  /** Ends a sleep or a pause: no caller waits any more. */
   end(): void {
     this.#end?.();
   }

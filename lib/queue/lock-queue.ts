@@ -36,11 +36,11 @@ interface Dependencies {
   readonly events: LockEventHub;
   readonly clockDrift: number;
   readonly handoff: Handoff;
-  /** Adopts a grant in the moment in which it comes, so that no lease is ever without somebody who ends it. */
+  /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
   readonly keeper: LeaseKeeper;
 }
 
-/** How often somebody who does not wait asks when several asked at once and none was granted the lock. */
+/** How often a call that does not wait tries when several asked at once and none was granted the lock. */
 const CONTENDED_TRIES = 4;
 
 /**
@@ -107,31 +107,31 @@ export class LockQueue implements Successors, ReleaseHandler {
     return this.#requests.maker;
   }
 
-  /** Listens to calls before anybody waits. Answers whether it hears them. */
+  /** Subscribes to calls before any caller waits. Resolves with whether they are received. */
   listen(): Promise<boolean> {
     return this.#forLines.releases.open();
   }
 
-  /** Who waits for a key, line by line, in the order of each. */
+  /** The callers that wait for a key, line by line, in the order of each line. */
   waitingFor(key: string): readonly Caller[] {
     return [...(this.#linesByKey.get(key) ?? [])].flatMap(({ callers }) => callers);
   }
 
-  /** The keys were released, or may have been: lines that want one of them look again. */
+  /** The keys were released, or may have been: lines that wait for one of them ask the store again. */
   wake(keys: readonly string[]): void {
     for (const key of keys) for (const line of this.#linesByKey.get(key) ?? []) line.wake();
   }
 
   /**
-   * Gives a lease that a caller of this process gives back to the next one here that waits for the same keys, within the bounds of a
-   * tenure. Answers whether it did.
+   * Passes a lease that a caller of this process releases to the next caller here that waits for the same keys, within
+   * the bounds of a tenure. Returns whether it did.
    */
   passOn(lease: Lease, now: Instant): boolean {
     if (this.#state !== 'open') return false;
     const { keys, token } = lease;
     const terms = { mode: holdModeOf(token), places: placesOf(token) };
     const line = this.#lines.get(nameOf(keys, terms));
-    // Those who want another number of places came before some of that line, and the store knows who is next.
+    // Callers that want another number of places came before some of that line, and the store knows which is next.
     if (terms.mode.startsWith('limit') && keys.some((key) => this.#wantedOtherwise(key, line)))
       return false;
     return line?.passOn(lease, now) ?? false;
@@ -160,7 +160,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     for (const line of this.#lines.values()) line.look();
   }
 
-  /** Sends everybody in line away, and lets nobody stand in line any more. */
+  /** Rejects all waiting calls, and every later call that would have to wait. */
   refuseWaiting(): void {
     if (this.#state === 'open') this.#state = 'no-waiting';
     for (const line of this.#lines.values()) {
@@ -279,7 +279,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 }
 
-/** What the line of those who want the same is called. */
+/** The name of the line of callers that want the same. */
 function nameOf(keys: readonly string[], { mode, places }: Required<HoldTerms>): string {
   const name = keys.length === 1 ? (keys[0] ?? '') : keys.join('\0');
   if (mode === 'exclusive') return name;

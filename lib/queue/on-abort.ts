@@ -18,13 +18,14 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 /** A signal that aborts with others for as long as it is linked to them. */
 export interface LinkedSignal {
   readonly signal: AbortSignal;
-  /** For when nobody listens to it any more. */
+  /** Call it when no listener is left. */
   unlink(): void;
 }
 
 /**
- * Aborts with the first of `signals`, and with its reason. In place of `AbortSignal.any`, for calls that are given a signal which outlives
- * them: in Node 20 that one keeps a reference for each call, for as long as it lives.
+ * Aborts with the first of `signals`, and with its reason. It replaces `AbortSignal.any` for calls that are given a
+ * signal which outlives them. In Node 20 `AbortSignal.any` keeps a reference for each call, for as long as the signal
+ * lives.
  */
 export function anyOf(signals: readonly AbortSignal[]): LinkedSignal {
   const controller = new AbortController();

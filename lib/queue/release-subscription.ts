@@ -5,16 +5,16 @@ import type { Runtime } from '../time/runtime.js';
 /** Where releases cannot be reported, we ask again this often whether they can by now. */
 const SUBSCRIBE_AGAIN_MS = 5_000;
 
-/** Who is told of releases. */
+/** Receives the notifications of releases. */
 export interface ReleaseHandler {
   wake(keys: readonly string[]): void;
-  /** The store calls somebody in its line. */
+  /** The store calls a waiter in its line. */
   called(key: string, call: LineCall): void;
-  /** Whether releases are reported has changed: what was reported meanwhile was not heard. */
+  /** Whether releases are reported has changed: earlier reports may have been missed. */
   lookAll(): void;
 }
 
-/** Whether, and by what, this process is told of releases. Opened at the first wait. */
+/** Whether this process is notified of releases, and how. Opened at the first wait. */
 export class ReleaseSubscription {
   readonly #store: LockStore;
   readonly #runtime: Runtime;
@@ -34,7 +34,10 @@ export class ReleaseSubscription {
     return this.#isOpen;
   }
 
-  /** Opens it, and now and then tries again where it could not be opened. Answers whether releases are reported from now on. */
+  /**
+   * Opens the subscription. After a failure it tries again from time to time. Resolves with whether releases are
+   * reported from now on.
+   */
   open(): Promise<boolean> {
     const since = this.#refusedSince;
     if (since && elapsedMs(since, this.#runtime.now()) > SUBSCRIBE_AGAIN_MS) {

@@ -119,7 +119,7 @@ export class LockRequests {
   }
 }
 
-/** Granted, but over before the answer came: nothing to hand out (Redlock's validity check). */
+/** Granted, but over before the reply arrived: no lock is returned (Redlock's validity check). */
 export function tooLate(elapsed: number, ttlMs: number): Unavailable {
   const message = `answered after ${elapsed.toFixed(0)} ms, when a TTL of ${String(ttlMs)} ms was over already`;
   return {

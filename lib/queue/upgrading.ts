@@ -7,13 +7,13 @@ interface UpgradeWait {
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
   readonly keeper: LeaseKeeper;
-  /** Asks as everybody asks who wants the keys alone. */
+  /** Asks as any caller that wants the exclusive lock. */
   readonly acquire: (request: LockRequest) => Promise<Lease>;
 }
 
 /**
- * Waits until an upgradeable lease can be upgraded. Whatever ends the lease ends the wait; what ends the wait otherwise leaves the lease as it
- * was, also where the store had granted it, or nobody knows.
+ * Waits until an upgradeable lease can be upgraded. The end of the lease ends the wait. If the wait ends otherwise, the
+ * lease stays as it was, even if the store granted the upgrade, or its outcome is unknown.
  */
 export async function upgrade(lease: Lease, wait: UpgradeWait): Promise<void> {
   const { waitMs, keeper, acquire } = wait;

@@ -44,7 +44,7 @@ export class WaitingLine {
   #token = '';
   /** Where it stands, if it does. With a ticket it is a line in which the first gets the lock. */
   #place: LinePlace | undefined;
-  /** Kept for as long as anybody waits here, also when the token has to change. */
+  /** Kept while any caller waits here, even if the token has to change. */
   #ticket: number | undefined;
   /** It has waited for another process since it was granted the lock last: then others are likely to wait for it. */
   #hasMetOthers = false;
@@ -56,7 +56,7 @@ export class WaitingLine {
   #lastOutcome: Held | Unavailable | undefined;
   /** What it was called with, for the look that makes it a lease. */
   #claimed: number | undefined;
-  /** A caller has begun with a call, under a lease of so many ms. */
+  /** A caller has begun with a call, under a lease of this many ms. */
   #begunFor: number | undefined;
 
   constructor(name: string, keys: readonly string[], dependencies: LineDependencies) {
@@ -89,7 +89,7 @@ export class WaitingLine {
     this.#sleep.wake(0);
   }
 
-  /** The store calls somebody; answers whether it is this line. */
+  /** The store calls a waiter. Returns whether it is this line. */
   called({ to, inMs, claim }: LineCall): boolean {
     if (to !== this.#id && to !== this.#token) return false;
     if (claim !== undefined && to === this.#token) {
@@ -97,7 +97,7 @@ export class WaitingLine {
       if (this.#standsInOrder() && this.#sleep.isAsleep && this.#begin(claim)) return true;
       this.#claimed = claim.fencingToken;
     }
-    // The answer of a look that is on its way may be older than the call.
+    // The reply to a pending request may be older than the call.
     if (inMs === 0 || !this.#sleep.isAsleep) this.look();
     else this.#sleep.wake(inMs);
     return true;
@@ -130,16 +130,17 @@ export class WaitingLine {
     for (const caller of [...this.#callers]) caller.fail(reason(caller.request.keys));
   }
 
-  /** Serves one after the other. Resolves when everybody has gone and nothing is left in the store. */
+  /** Serves one caller after the other. Resolves when all have gone and nothing is left in the store. */
   async serve(): Promise<void> {
     try {
       for (let head = this.#head(); head !== undefined; head = this.#head())
         await this.#serveFirst(head.request);
     } catch (error) {
-      // Nobody else asks for them: without an answer they would wait until their time is over, whoever holds the keys.
+      // No other code asks for them: without this error they would wait until their time is over, even when the keys
+      // are free.
       for (const caller of [...this.#callers]) caller.fail(error);
     }
-    // From here on whoever comes opens another line.
+    // From here on the next caller opens another line.
     this.#deps.dissolve(this);
     if (this.#place !== undefined) await this.#leave();
   }
@@ -155,7 +156,7 @@ export class WaitingLine {
     }
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
-    // Who has a place names it also while it hears nothing, or it would be left behind by the grant.
+    // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
     const claimed = this.#claimed;
@@ -179,8 +180,8 @@ export class WaitingLine {
   }
 
   /**
-   * The caller that it was granted to has gone, and the next one asks for something else: that one asks for the keys with the token that has
-   * them, before anybody else in line is given them.
+   * Whether the caller that the lock was granted to has gone, and the next one asks for something else. The next one
+   * then asks for the keys with the token that has them, before another process in line gets them.
    */
   #isForAnother(request: LockRequest): boolean {
     const next = this.#head()?.request;
@@ -191,13 +192,14 @@ export class WaitingLine {
     this.#failures = 0;
     this.#place = undefined;
     const caller = this.#head();
-    // Gone while the request was on its way: the lock is for somebody else, in this line too if what was asked for fits.
+    // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
+    // request fits.
     if (caller === undefined || !isAlike(caller.request, request)) {
       this.#deps.requests.giveBack(request, grant);
       return;
     }
     this.#remove(caller);
-    // Of readers, those who came before the grant go in with it, or keep their place.
+    // Readers that came before the grant are admitted with it, or keep their place.
     if (request.mode !== 'shared') this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
@@ -226,10 +228,10 @@ export class WaitingLine {
       this.#ticket = outcome.ticket ?? place.ticket;
       this.#place = { ...place, ticket: this.#ticket };
     }
-    // Look again right after the subscription was opened: the release may have been reported before it was.
+    // Ask again right after the subscription was opened: a release may have been reported before it was.
     if (!hearing && (await this.#deps.releases.open())) return;
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
-    // Not to be woken: those who asked at once would do so again.
+    // Not woken by releases: the callers that asked at once would do so again.
     if (this.#contended > 0)
       await this.#pauseFor(contendedPauseMs(this.#contended, this.#deps.scheduler.runtime));
     else if (hearing) await this.#sleepFor(this.#lookWithin(outcome.checkAgainMs));
@@ -238,7 +240,7 @@ export class WaitingLine {
 
   async #unavailable(outcome: Unavailable, place: LinePlace | undefined): Promise<void> {
     this.#tell(outcome);
-    // Also a place that nothing is known of: the store may yet carry out what it did not answer to.
+    // Even for an unknown place: the store may still carry out a request without a reply.
     if (outcome.sent !== false) void this.#leave(place);
     if (!outcome.transient) this.#head()?.giveUp();
     // Not to be woken: the release may be our own clean-up of the attempt that failed.
@@ -284,7 +286,7 @@ export class WaitingLine {
     if (this.#callers.size === 0) this.#sleep.end();
   }
 
-  /** Unless it is to look again already. */
+  /** Unless it is to ask again already. */
   async #sleepFor(ms: number): Promise<void> {
     if (!this.#dirty && this.#callers.size > 0) await this.#sleep.sleep(ms);
   }

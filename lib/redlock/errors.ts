@@ -1,6 +1,6 @@
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
 
-/** What became of one attempt. Holdfast does not tell votes apart: all clients agree here. */
+/** The result of one attempt. Holdfast does not report single votes: all clients agree here. */
 export interface ExecutionStats {
   readonly membershipSize: number;
   readonly quorumSize: number;
@@ -8,17 +8,17 @@ export interface ExecutionStats {
   readonly votesAgainst: ReadonlyMap<RedisLocation, Error>;
 }
 
-/** What `release` resolves with. There is one attempt: while Holdfast waits it is woken, and does not count tries. */
+/** The result of `release`. There is one attempt: Holdfast is woken while it waits, and does not count tries. */
 export interface ExecutionResult {
   readonly attempts: readonly Promise<ExecutionStats>[];
 }
 
-/** Somebody else holds a resource, or the lock was lost. */
+/** Another caller holds a resource, or the lock was lost. */
 export class ResourceLockedError extends Error {
   override readonly name = 'ResourceLockedError';
 }
 
-/** An operation had no success. The error of Holdfast is its `cause`. */
+/** An operation failed. The error of Holdfast is its `cause`. */
 export class ExecutionError extends Error {
   override readonly name = 'ExecutionError';
   readonly attempts: readonly Promise<ExecutionStats>[];

@@ -6,10 +6,10 @@ import type { Redlock } from './redlock.js';
 export class RedlockLock {
   readonly redlock: Redlock;
   readonly resources: string[];
-  /** The fencing token. Owner tokens of Holdfast are told to nobody. */
+  /** The fencing token. Owner tokens of Holdfast are never disclosed. */
   readonly value: string;
   readonly attempts: readonly Promise<ExecutionStats>[];
-  /** In ms since 1970; 0 when it was released, or extended: `extend` returns the lock to go on with. */
+  /** In ms since 1970; 0 when it was released or extended: after `extend`, use the lock that it returned. */
   expiration: number;
   /** @internal */
   readonly held: Lock;

@@ -33,7 +33,7 @@ function warnOnce(): void {
 /**
  * The API of node-redlock 5 on Holdfast, for a migration: change the import first, and the calls one after the other.
  *
- * It goes with the next major version: new code uses `LockService`.
+ * The next major version removes it: use `LockService` in new code.
  */
 export class Redlock extends EventEmitter {
   readonly clients: ReadonlySet<RedisLocation>;
@@ -44,8 +44,9 @@ export class Redlock extends EventEmitter {
   #opened: Promise<void> | undefined;
 
   /**
-   * @param source clients of ioredis, which are asked for their addresses: keys are as node-redlock has them, so that old and new processes
-   *   exclude each other. Or a `LockService`, whose keys and connections are used
+   * @param source clients of ioredis, of which only the addresses are used, or a `LockService`, whose keys and
+   *   connections are used. With clients, keys are as those of node-redlock, so that old and new processes exclude each
+   *   other
    */
   constructor(source: Iterable<RedisLocation> | LockEngine, settings: Partial<Settings> = {}) {
     super();
@@ -85,7 +86,7 @@ export class Redlock extends EventEmitter {
     );
   }
 
-  /** Gives back what is held, and closes the connections: its own, and the clients'. Of a `LockService` it closes nothing. */
+  /** Releases all locks, and closes its own connections and those of the clients. Closes nothing of a `LockService`. */
   async quit(): Promise<void> {
     if (!this.#isOwn) return;
     await this.#engine.shutdown();
@@ -93,7 +94,10 @@ export class Redlock extends EventEmitter {
     await Promise.all(clients.map(async (client) => client.quit?.()));
   }
 
-  /** A lock for `duration` ms. It is not renewed. Rejects with an `ExecutionError` when the retries would be over. */
+  /**
+   * Acquires a lock for `duration` ms, which is not renewed. Rejects with an `ExecutionError` when the retries would be
+   * over.
+   */
   async acquire(
     resources: string[],
     duration: number,
@@ -106,7 +110,7 @@ export class Redlock extends EventEmitter {
     return new RedlockLock(this, held, statsOf(this.clients, undefined), expiration);
   }
 
-  /** Gives a lock back. Rejects with an `ExecutionError` when it was over already, and when it was released before. */
+  /** Releases a lock. Rejects with an `ExecutionError` when it was over already, and when it was released before. */
   async release(lock: RedlockLock): Promise<ExecutionResult> {
     const { held } = lock;
     const wasReleased = this.#released.has(held);
@@ -121,7 +125,7 @@ export class Redlock extends EventEmitter {
     );
   }
 
-  /** Renews a lock for `duration` ms from now. Go on with the lock that it resolves with. */
+  /** Renews a lock for `duration` ms from now. Continue with the lock that it resolves with. */
   async extend(
     existing: RedlockLock,
     duration: number,
@@ -196,7 +200,7 @@ export class Redlock extends EventEmitter {
     return this.#attempt(() => this.#engine.acquire(resources, { ttl, wait, autoExtend }));
   }
 
-  /** What Holdfast refuses becomes an error of node-redlock; other errors are mistakes, and pass. */
+  /** Refusals of Holdfast become errors of node-redlock. Other errors are mistakes, and are thrown as they are. */
   async #attempt<T>(operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();

@@ -1,14 +1,14 @@
-/** As node-redlock 5 has them. */
+/** The settings of node-redlock 5. */
 export interface Settings {
   /** Default 0.01. */
   readonly driftFactor: number;
-  /** Default 10; -1 waits without end. */
+  /** Default 10; -1 waits indefinitely. */
   readonly retryCount: number;
-  /** In ms, default 200. With `retryCount` it says how long to wait: `retryCount * retryDelay`. A waiting call is woken by the release. */
+  /** In ms, default 200. The longest wait is `retryCount * retryDelay`. The release wakes a waiting call. */
   readonly retryDelay: number;
-  /** Has no effect: nobody polls. */
+  /** Has no effect: calls do not poll. */
   readonly retryJitter: number;
-  /** In ms, default 500. Only checked, as node-redlock does: a lease is renewed at a third of its duration. */
+  /** In ms, default 500. It is only checked, as in node-redlock: a lease is renewed at a third of its duration. */
   readonly automaticExtensionThreshold: number;
 }
 
@@ -20,12 +20,12 @@ const DEFAULTS: Settings = {
   automaticExtensionThreshold: 500,
 };
 
-/** What is no number counts as not given. */
+/** A value that is no number counts as missing. */
 export function settingsFrom(given: Partial<Settings>, defaults: Settings = DEFAULTS): Settings {
   const numbers = Object.entries(given).filter(([, value]) => typeof value === 'number');
   return { ...defaults, ...(Object.fromEntries(numbers) as Partial<Settings>) };
 }
 
-/** How long the retries of node-redlock take: the jitter goes both ways. */
+/** How long the retries of node-redlock take. The jitter is positive or negative, so it does not count. */
 export const waitFrom = ({ retryCount, retryDelay }: Settings): number =>
   retryCount === -1 ? Infinity : Math.max(0, retryCount * retryDelay);

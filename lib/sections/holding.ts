@@ -7,6 +7,6 @@ export interface Holding {
   finish(): Promise<void>;
   /** Finishes after an error, and gives the error back that the call is to throw. */
   fail(error: unknown): Promise<unknown>;
-  /** Is told each step of an iteration, where somebody needs to know whether one is at work. */
+  /** Receives each step of an iteration, for a frame that has to know whether one is at work. */
   step?(step: Promise<unknown>): void;
 }

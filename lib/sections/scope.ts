@@ -85,7 +85,7 @@ interface NestedOptions {
   readonly mode: HoldMode;
   readonly places: number;
   readonly signal: AbortSignal | undefined;
-  /** What is published of the call while somebody subscribes to that. */
+  /** What diagnostics channels publish of the call while they have subscribers. */
   readonly observed?: AcquireContext | undefined;
   /** How long to wait for its turn: 0 does not wait. */
   readonly turnWithinMs: number;
@@ -93,11 +93,12 @@ interface NestedOptions {
 }
 
 /**
- * The scope of a call that asks for keys which a section around it holds: on its turn, under the same lease. `undefined` when none
- * does.
+ * The scope of a call that asks for keys which a section around it holds: on its turn, under the same lease.
+ * `undefined` when no section does.
  *
- * @throws LockReentrancyError when it holds some of the keys, or when `reentrant` is false; LockNotAcquiredError when its turn does not
- * come within `turnWithinMs`; the reason of `signal` when that aborts before its turn.
+ * @throws LockReentrancyError when a section holds some of the keys, or when `reentrant` is false
+ * @throws LockNotAcquiredError when its turn does not come within `turnWithinMs`
+ * @throws the reason of `signal` when that aborts before its turn
  */
 export async function enterNested(
   owner: object,
@@ -138,7 +139,7 @@ export async function enterNested(
       });
       if (nested.lock.isHeld) return scope;
       leave();
-      // Given back while it waited for its turn, or lost.
+      // Released while it waited for its turn, or lost.
       if (section.isOpen) nested.lock.assertHeld();
       if (observed !== undefined) observed.nested = false;
     } else if (section.overlaps(keys)) {

@@ -31,7 +31,7 @@ export class Section {
     return current.getStore();
   }
 
-  /** Until it ends or its lock is given back: what is called then locks for itself. */
+  /** Until it ends or its lock is released. Later calls take locks of their own. */
   get isOpen(): boolean {
     return this.#open && !this.lock.isReleased;
   }

@@ -1,6 +1,8 @@
 import { isObservable } from 'rxjs';
 
-/** Whether a value goes on working after the call that returned it has settled, so that its lock would end too early. */
+/**
+ * Whether a value continues to work after the call that returned it has settled, so that its lock would end too early.
+ */
 export function streamKindOf(value: unknown): 'observable' | 'iterable' | undefined {
   if (isObservable(value)) return 'observable';
   // A generator; other iterables, such as streams that are sent on, are often finished values.

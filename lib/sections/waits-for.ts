@@ -20,15 +20,16 @@ interface Step {
 }
 
 /**
- * What the sections of this process wait for. Of all who wait, it knows only those who hold something meanwhile: nobody else can be
- * part of a circle. A section is blocked while a call inside it waits; so a circle can only be closed by a wait that begins.
+ * What the sections of this process wait for. It knows only the waiting calls that hold something meanwhile: no other
+ * call can be part of a circle. A section is blocked while a call inside it waits, so only a wait that begins can close
+ * a circle.
  */
 export class WaitsFor {
-  /** Of each key: who waits inside a section that may hold it. */
+  /** For each key: the waits inside a section that may hold it. */
   readonly #waits = new Map<string, Set<Wait>>();
 
   /**
-   * A wait begins. Answers how to say that it is over.
+   * Records that a wait begins. Returns a function that ends it.
    *
    * @throws LockDeadlockError when what it waits for is waiting for it
    */
@@ -50,8 +51,8 @@ export class WaitsFor {
   }
 
   /**
-   * The keys on the shortest way from what `mine` wants to what it holds: each but the last is held by whoever waits for the next. A loop,
-   * because the way may be longer than the stack is deep.
+   * The keys on the shortest way from what `mine` wants to what it holds. The holder of each key but the last waits for
+   * the next one. It is a loop, because the way may be longer than the stack is deep.
    */
   #circle(mine: Wait): readonly string[] | undefined {
     const seen = new Set([mine]);
@@ -78,7 +79,7 @@ function keysTo(last: Step): readonly string[] {
   return keys.reverse();
 }
 
-/** Whether one who waits holds a key so that another one cannot have it. */
+/** Whether a waiting call holds a key that another one therefore cannot have. */
 const blocks = ({ sections }: Wait, { owner, mode }: Wait, key: string): boolean =>
   sections.some((section) => section.holds(owner, key) && isInTheWay(section.lock.mode, mode));
 

@@ -1,6 +1,6 @@
-/** What an instance says of one lock that it holds, in case that it cannot be asked later. */
+/** What an instance records of one lock that it holds, in case it cannot be asked later. */
 export interface RecordedHold {
-  /** Of the owner token: enough to tell it from others. */
+  /** The tail of the owner token: enough to distinguish it from others. */
   readonly tail: string;
   readonly method?: string | undefined;
   readonly template?: string | undefined;
@@ -18,7 +18,7 @@ export interface InstanceRecord {
   readonly service?: string | undefined;
   /** By the clock of its machine, in ms since 1970. */
   readonly startedAtMs: number;
-  /** Where messages reach it; missing where it hears none. */
+  /** The address at which messages reach it; missing if none do. */
   readonly address?: string | undefined;
   /** Those that it has held longest. */
   readonly holds?: readonly RecordedHold[] | undefined;
@@ -65,30 +65,33 @@ export interface FoundKey {
   /** The first 100. */
   readonly line: readonly FoundPlace[];
   readonly once?: FoundOnce | undefined;
-  /** The limit that was set for those who hold it by a limit. */
+  /** The limit that was set for holders by a limit. */
   readonly limit?: number | undefined;
 }
 
 /**
- * What operators need of a store: who uses it, what is in it, and messages from one process to another. Every method rejects with a
- * `LockStoreUnavailableError` when too few servers answer.
+ * The methods of a store for operators: its services, its keys, and messages between processes. Every method rejects
+ * with a `LockStoreUnavailableError` when too few servers reply.
  */
 export interface AdminStore {
-  /** Calls back with what others `tell` this service; where services share a store, with what any of them is told. Returns what ends it. */
+  /**
+   * Calls back with what others `tell` this service. Services that share a store all get the messages of each. Returns
+   * a function that ends it.
+   */
   listen(onMessage: (text: string) => void): () => void;
-  /** Where messages reach this service; `undefined` while it hears none. */
+  /** The address at which messages reach this service; `undefined` while none do. */
   address(): string | undefined;
-  /** Writes who this is, for `lifeMs`. */
+  /** Writes the record of this instance, for `lifeMs`. */
   report(record: InstanceRecord, lifeMs: number): Promise<void>;
-  /** Takes that back. */
+  /** Removes that record. */
   retract(id: string): Promise<void>;
   instances(): Promise<readonly FoundInstance[]>;
   /** All keys that are held, waited for or marked as done, some at a time; some may come twice. */
   keys(prefix: string): AsyncIterable<readonly string[]>;
   look(keys: readonly string[]): Promise<readonly FoundKey[]>;
-  /** Sends a message, which arrives if somebody listens there. */
+  /** Sends a message, which arrives if a service listens at the address. */
   tell(address: string, text: string): Promise<void>;
-  /** Forgets what is known of work that is to be done once; answers whether there was something. */
+  /** Deletes the record of work that is to be done once. Returns whether there was one. */
   forgetOnce(key: string): Promise<boolean>;
   /** Adds to the log of what operators did. The last 1,000 entries are kept. */
   note(entry: string): Promise<void>;

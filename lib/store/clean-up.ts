@@ -4,15 +4,21 @@ import { elapsedMs, type Instant } from '../time/clock.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
-/** Between two rounds while the store does not answer. */
+/** Between two rounds while the store does not reply. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 5_000 };
-/** After each answer "not held": the request may be carried out yet. After that it is taken for never carried out. */
+/**
+ * When to ask again after each reply "not held", because the request may still be carried out. After the last time it
+ * counts as never carried out.
+ */
 const ASK_AGAIN_MS: readonly number[] = [500, 5_000];
 /** Requests of a round that are on their way at once. */
 const AT_ONCE = 10;
-/** The same of the last round: nobody else asks the store any more, and what is not given back in time stays taken for its TTL. */
+/**
+ * The same in the last round: no other request asks the store any more. A lease that is not released in time stays
+ * taken for its TTL.
+ */
 const AT_ONCE_AT_LAST = 1_000;
-/** With so many entries pending, a new one has to wait for its round. */
+/** From this number of pending entries on, a new one has to wait for its round. */
 const CROWD = 1_000;
 
 /** What may be left in the store: a lease, and with it the place of a caller who has left the line. */
@@ -25,15 +31,15 @@ interface Dependencies {
     release(lease: LeftOver, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   };
   readonly scheduler: Scheduler;
-  /** Told the keys of what was removed. */
+  /** Called with the keys of what was removed. */
   readonly onRemoved: (keys: readonly string[]) => void;
 }
 
 interface Entry {
-  /** Its `ttlMs`: how long, from `since`, the store may keep it at the most. */
+  /** Its `ttlMs`: at most how long, from `since`, the store may keep it. */
   readonly lease: LeftOver;
   readonly since: Instant;
-  /** For so long, from `since`, the keys are to stay taken. */
+  /** For how many ms, from `since`, the keys are to stay taken. */
   readonly keepMs: number;
   /** When it may be asked for again, in ms from `since`. */
   dueMs: number;
@@ -42,15 +48,15 @@ interface Entry {
 }
 
 /**
- * What requests without an answer may have left in the store, worked off in rounds: one timer, a few requests at a time, and no more
- * of them in a round once one has found the store unavailable.
+ * Cleans up, in rounds, what requests without a reply may have left in the store. It uses one timer and sends a few
+ * requests at a time. When one has found the store unavailable, it sends no more of them in that round.
  */
 export class CleanUp {
   readonly #deps: Dependencies;
   readonly #entries = new Map<string, Entry>();
   readonly #asking = new PendingTasks();
   #state: 'open' | 'finishing' | 'closed' = 'open';
-  /** Rounds in which the store did not answer, since it did last. */
+  /** Rounds without a reply of the store, since its last reply. */
   #failures = 0;
   #next: { readonly at: number; readonly task: Task } | undefined;
   #working = false;
@@ -168,7 +174,7 @@ export class CleanUp {
     if (nextMs < Infinity) this.#plan(Math.max(nextMs, RETRY.firstMs));
   }
 
-  /** Answers whether the store answered for all of them; goes no further where it did not. */
+  /** Resolves with whether the store replied for all of them. It stops at the first one without a reply. */
   async #workOff(entries: readonly Entry[], atOnce: number): Promise<boolean> {
     const queue = entries.values();
     const state = this.#state;
@@ -196,7 +202,7 @@ export class CleanUp {
     this.#next = undefined;
   }
 
-  /** By the clock that nobody sets. */
+  /** By the monotonic clock. */
   #keepMsOf({ since, keepMs }: Entry): number {
     if (keepMs === 0) return 0;
     const passedMs = this.#deps.scheduler.runtime.now().monotonicMs - since.monotonicMs;

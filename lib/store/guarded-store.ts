@@ -47,8 +47,8 @@ import {
 import { unhealthy } from './unhealthy.js';
 
 /**
- * Holds any store, an application's own too, to the port's contract: what it throws, and every answer that the port does not know,
- * becomes `unavailable`.
+ * Holds every store, including a custom one, to the port's contract. An error that it throws, and an outcome that the
+ * port does not know, becomes `unavailable`.
  */
 export class GuardedStore implements LockStore {
   readonly #store: LockStore;
@@ -66,7 +66,7 @@ export class GuardedStore implements LockStore {
     return once === undefined ? undefined : new GuardedOnceStore(once);
   }
 
-  /** It rejects where it cannot answer: nothing that decides on a lock goes by it. */
+  /** It may reject: nothing that decides on a lock depends on it. */
   get admin(): AdminStore | undefined {
     return this.#store.admin;
   }
@@ -163,7 +163,7 @@ export class GuardedStore implements LockStore {
     try {
       await this.#store.leave(lease, line);
     } catch {
-      // Best effort: what stays in line is told of one release in vain, and expires.
+      // Best effort: a place that stays in line is called once without effect, and expires.
     }
   }
 

@@ -7,8 +7,8 @@ export interface LeaseReference {
   /** Sorted, without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
   /**
-   * Owner token: unguessable, fresh for every attempt. It says whether it holds the keys alone or together with others: `holdModeOf`. A
-   * store that takes every lock for an exclusive one is safe, only slower.
+   * Owner token: unguessable, new for every attempt. `holdModeOf` tells whether it holds the keys alone or together
+   * with others. A store that treats every lock as exclusive is safe, only slower.
    */
   readonly token: string;
 }
@@ -24,7 +24,7 @@ export interface LeaseRenewal extends LeaseRequest {
   readonly validForMs: number;
 }
 
-/** Who waits in the store's line for a key. */
+/** A place in the store's line for a key. */
 export interface LinePlace {
   /** Names the waiting callers of this process; what the store reports is addressed to it, or to the token of the request. */
   readonly id: string;
@@ -38,21 +38,24 @@ export interface AcquireRequest extends LeaseRequest {
   /** Where to stand in line when refused, if at all. Only after `listen` has answered `'listening'`. */
   readonly line?: LinePlace | undefined;
   /**
-   * The fencing token of those who hold the keys together, and whom this caller may join although others wait: it stood in line with one
-   * who was let in.
+   * The fencing token of a phase that this caller may join although others wait: it stood in line with a caller that
+   * was admitted.
    */
   readonly joins?: number | undefined;
-  /** The first fencing token that was reserved with a claim, as the call said (`LineCall.claim`): it is this lease's. */
+  /**
+   * The first fencing token that was reserved with a claim, as in the call (`LineCall.claim`): it belongs to this
+   * lease.
+   */
   readonly claimed?: number | undefined;
   /** An earlier try was `contended`: votes are not to be split again. */
   readonly isSplit?: boolean | undefined;
 }
 
-/** The store gave no answer, or one that cannot be trusted. */
+/** The store did not reply, or its reply cannot be trusted. */
 export interface Unavailable {
   readonly status: 'unavailable';
   readonly nodes: readonly NodeFailure[];
-  /** Whether the same request may succeed later without anybody changing a setting. */
+  /** Whether the same request may succeed later without a change of settings. */
   readonly transient: boolean;
   /** The request never left this process, so it can have left nothing behind. */
   readonly sent?: false;
@@ -64,21 +67,26 @@ export interface Held {
   readonly key: string;
   /** What is left of the holder's lease, in ms; `Infinity` for a lock without TTL that other software set. */
   readonly remainingMs: number;
-  /** When to look again at the latest, in ms: less than `remainingMs` where the holder will not tell us when it is done. */
+  /**
+   * After how many ms to ask again at the latest. Less than `remainingMs` if the holder will not notify this process of
+   * its end.
+   */
   readonly checkAgainMs: number;
   /**
-   * Nobody is sure to hold it: several asked in the same moment, and the votes of the nodes were split. Worth asking again after a
-   * short random pause.
+   * No caller is sure to hold it: several asked at the same moment, and the votes of the nodes were split. Another try
+   * after a short random pause may succeed.
    */
   readonly contended?: true;
   /**
-   * The place in line that this token was given, in stores where the first in line gets the lock: to be asked with again, with the same
-   * token, and with other tokens after that.
+   * The place in line of this token, in stores that grant the lock to the first in line. Give it when you ask again
+   * with the same token, and afterwards with other tokens.
    */
   readonly ticket?: number | undefined;
-  /** The limit that others state who hold the key, where it is another one than the caller's and none was set. */
+  /** The limit of other holders of the key, if it differs from the caller's and none was set. */
   readonly otherLimit?: number | undefined;
-  /** The token that holds it, where that is known: to tell our own holders from others, and never to be told to anybody. */
+  /**
+   * The token that holds it, if it is known. It distinguishes our own holders from others, and must never be disclosed.
+   */
   readonly holder?: string | undefined;
 }
 
@@ -89,7 +97,7 @@ export interface Granted {
   readonly turns?: number | undefined;
   /** As in `Held`. */
   readonly otherLimit?: number | undefined;
-  /** Whether others stand in line for one of the keys. Default: nobody knows. */
+  /** Whether others stand in line for one of the keys. Default: unknown. */
   readonly othersWait?: boolean | undefined;
 }
 
@@ -103,23 +111,23 @@ export type ExtendOutcome =
 export type ReleaseOutcome =
   { readonly status: 'released' } | { readonly status: 'not-held' } | Unavailable;
 
-/** What has become of a limit that was to be set. */
+/** The outcome of setting a limit. */
 export type SetLimitOutcome = { readonly status: 'set' } | Unavailable;
 
-/** A lease that is to go on under another owner token. */
+/** A lease that is to continue under another owner token. */
 export interface TransferRequest extends LeaseRequest {
-  /** The token that takes the place of `token`. It holds the keys in the same mode, or in one that lets others in. */
+  /** The token that replaces `token`. It holds the keys in the same mode, or in one that admits others. */
   readonly to: string;
   /**
-   * The fencing token that those who join the lease from now on have together with it, where it was exclusive until now. Missing where the
-   * mode stays.
+   * The fencing token of the phase that begins when the lease was exclusive until now: all that join it have this one.
+   * Missing if the mode stays.
    */
   readonly phase?: number | undefined;
   /** The last fencing token that belongs to the lease. */
   readonly lastToken: number;
   /**
-   * Who has the lease under the new token: this service, which renews it, or nobody yet. A lease that nobody has is not brought to nodes
-   * that lack it.
+   * The holder under the new token: this service, which renews the lease, or `'nobody'` yet. A lease without a holder
+   * is not brought to nodes that lack it.
    */
   readonly holder: 'this service' | 'nobody';
 }
@@ -129,8 +137,8 @@ export type TransferOutcome =
   | {
       readonly status: 'lost';
       /**
-       * `'gone'`: nobody holds a key. `'attached'`: somebody holds it, and the key was not granted since the lease was: the lease goes on
-       * under yet another token. `'stolen'`: the key was granted to somebody else since.
+       * `'gone'`: a key is free. `'attached'`: it is held, and was not granted since the lease was: the lease continues
+       * under yet another token. `'stolen'`: the key was granted to another caller since.
        */
       readonly reason: 'gone' | 'attached' | 'stolen';
     }
@@ -138,7 +146,7 @@ export type TransferOutcome =
 
 /** An upgradeable lease that is to be exclusive. */
 export interface UpgradeRequest extends LeaseRequest {
-  /** Where to stand in line when refused, if at all: before all who wait. */
+  /** Where to stand in line when refused, if at all: before all waiting callers. */
   readonly line?: LinePlace | undefined;
 }
 
@@ -166,7 +174,7 @@ export type WriteOutcome =
   | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
   /** Nothing was run, nor will it be until the application is changed. */
   | { readonly status: 'refused'; readonly problem: string }
-  /** Nobody knows whether they were run. */
+  /** It is unknown whether they were run. */
   | Unavailable;
 
 export type InspectOutcome =
@@ -179,11 +187,11 @@ export interface NodeHealth {
   /** `host:port`, never with credentials. */
   readonly node: string;
   readonly reachable: boolean;
-  /** How long it took to answer, in ms; `undefined` when it did not. */
+  /** Its latency in ms; `undefined` when it did not reply. */
   readonly latencyMs?: number | undefined;
   /** By how many ms its clock is ahead of this machine's, to within half the latency; negative when it is behind. */
   readonly clockOffsetMs?: number | undefined;
-  /** For so many ms more it grants no locks, because it may have forgotten leases (`restartGuard`); 0 when it does. */
+  /** For how many ms it grants no locks yet, because it may have forgotten leases (`restartGuard`); 0 when it does. */
   readonly quarantinedForMs: number;
   /** What is wrong, without secrets. */
   readonly problem?: string | undefined;
@@ -193,99 +201,106 @@ export interface StoreHealth {
   readonly nodes: readonly NodeHealth[];
   /** How many of the nodes have to agree on a lock; of a Cluster, which counts as one, all masters are listed. */
   readonly quorum: number;
-  /** Whether so many are there that locks can be granted. */
+  /** Whether enough nodes are reachable to grant locks. */
   readonly hasQuorum: boolean;
 }
 
 /** What a store reports of a key. */
 export interface LineCall {
-  /** The id or the token of those who should look again; everybody else need not. */
+  /** The id or the token of the callers that should ask again; other callers need not. */
   readonly to: string;
-  /** 0: now. Else: if nothing was reported until then, because the lock was given to somebody who may not be there. */
+  /**
+   * 0: now. Otherwise: if no release was reported until then, because the lock was given to a caller that may be dead.
+   */
   readonly inMs: number;
-  /** What was given to it, where the store says more than that. */
+  /** What was given to it, if the store reports more than that. */
   readonly claim?: LineClaim | undefined;
 }
 
-/** A key that was given to somebody in line, for so long that it can be made a lease. */
+/** A key that was given to a caller in line, long enough to make it a lease. */
 export interface LineClaim {
   readonly fencingToken: number;
   /** How many fencing tokens from that one on belong to it. */
   readonly turns: number;
   readonly ttlMs: number;
   /**
-   * How old it is at the most, in ms: a caller may begin with what is left, and have it renewed at the same time. Missing where nobody knows:
-   * then it has to be made a lease first, by acquiring with the token that was called.
+   * At most how old it is, in ms. A caller may begin with what is left, and have it renewed at the same time. Missing
+   * if it is unknown: the claim must then first be made a lease, by acquiring with the token that was called.
    */
   readonly ageMs?: number | undefined;
 }
 
 /**
- * Called with a key that was released or that somebody in line was given, or without one when any such report may have been missed
- * (after a reconnect).
+ * Called with a key that was released, or that a caller in line was given. Called without a key when such reports may
+ * have been missed (after a reconnect).
  */
 export type ReleaseListener = (key?: string, call?: LineCall) => void;
 
 /**
- * Where leases live. Every method settles within its own time limit, and none rejects for a fault of the store: an outage is
- * the outcome `unavailable`, never confused with a refusal (`held`) or a loss (`lost`).
+ * A store of leases. Every method settles within its own time limit, and none rejects for a fault of the store. An
+ * outage is the outcome `unavailable`, never a refusal (`held`) or a loss (`lost`).
  *
- * A lease is all or nothing over its keys. Requests are idempotent by token. What an acquire or a release that was `unavailable` may have
- * left behind is for the caller to remove, by releasing it again; after every other answer the store sees to that itself. An acquire
- * whose token holds the keys already is granted, and makes them a lease of its TTL.
+ * A lease is all or nothing over its keys. Requests are idempotent by token. After an acquire or release that was
+ * `unavailable`, the caller removes what it may have left behind, by releasing it again. After every other outcome the
+ * store does so itself. An acquire whose token already holds the keys is granted, and makes them a lease of its TTL.
  */
 export interface LockStore {
-  /** Where work that is to be done once is kept account of; without it there is no `runOnce`. */
+  /** The store of work that is to be done once; without it there is no `runOnce`. */
   readonly once?: OnceStore;
-  /** What operators need; without it there is no `LockAdmin`. */
+  /** The methods for operators; without them there is no `LockAdmin`. */
   readonly admin?: AdminStore;
-  /** Connects; resolves when the store answered or its time limit is over. Never rejects for an outage. */
+  /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
   open?(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;
   /** Renews many leases at once; the outcomes are in the order of the requests. */
   extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
-   * @param lastToken the last fencing token that was used under it, where that is known
-   * @param keepMs for so long from now the keys are not to be given to anybody: they keep the token, and this becomes their TTL. Who
-   * stands in line is told when that is over. 0, the default: they are free at once
+   * @param lastToken the last fencing token that was used under it, if it is known
+   * @param keepMs for how many ms from now the keys are not to be granted to another caller. They keep the token, and
+   *   this becomes their TTL. Callers in line are notified when that is over. 0, the default: they are free at once
    */
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   /**
-   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays. Where the new token
-   * holds the keys already, it is a request sent twice. After `unavailable` the store may know the lease under either token; after every
-   * other refusal nothing of the new one is left. Without it there is no `detach`.
+   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays.
+   * If the new token already holds the keys, the request was sent twice. After `unavailable` the store may know the
+   * lease under either token. After every other refusal nothing of the new one is left. Without this method there is no
+   * `detach`.
    */
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
   /**
-   * Makes an upgradeable lease exclusive as soon as nobody holds one of its keys beside it. Its token is that of the lease, and what is granted
-   * is held under the token of the mode `'exclusive'` (`tokenIn`); the lease never ends in between. While it stands in line (under
-   * `upgradeToken`), nobody joins those who hold the keys. After `unavailable` the store may know it in either mode, and keeps others from
-   * it as the stronger one; `transfer` to the weaker one settles that. Without it no lock can be upgraded.
+   * Makes an upgradeable lease exclusive as soon as it is the only holder of its keys. `token` is that of the lease.
+   * The granted lease is held under the token of the mode `'exclusive'` (`tokenIn`), and never ends in between. While
+   * it stands in line (under `upgradeToken`), no caller joins the holders of the keys.
+   *
+   * After `unavailable` the store may know it in either mode, and keeps others from it as in the stronger one.
+   * `transfer` to the weaker one settles that. Without this method no lock can be upgraded.
    */
   upgrade?(request: UpgradeRequest): Promise<UpgradeOutcome>;
   /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
   write?(request: WriteRequest): Promise<WriteOutcome>;
   /**
-   * Sets the limit of a key, which counts for all who hold it by a limit, whatever limit their tokens state. Those in line who fit from now on
-   * are let in; nobody loses a place. `undefined`: each goes by its own limit again. Without it a limiter cannot `setLimit`.
+   * Sets the limit of a key. It counts for all holders by a limit, whatever limit their tokens name. Callers in line
+   * that now fit are admitted, and no holder loses a place. `undefined`: each token counts by its own limit again.
+   * Without this method a limiter has no `setLimit`.
    */
   setLimit?(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
   inspect(key: string): Promise<InspectOutcome>;
-  /** Ends whoever's lease of the key. */
+  /** Ends any lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome>;
   /**
-   * Starts to report releases of keys that this store object stands in line for. Answers `'polling'` where that is not
-   * possible (no pub/sub): callers then look again in bounded intervals. Idempotent; a second listener replaces the first.
+   * Starts to report releases of keys that this store object stands in line for. Resolves with `'polling'` if that is
+   * not possible (no pub/sub): callers then ask in bounded intervals. Idempotent; a second listener replaces the first.
    *
-   * @param onDeaf called when releases are reported no longer; the store sees to it itself that they are again, and then calls
-   *   the listener without a key.
+   * @param onDeaf called when releases are no longer reported. The store restores the reports itself, and then calls
+   *   the listener without a key
    */
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
   /**
-   * How the nodes are; a store that cannot tell is asked for a key instead.
+   * Returns the state of the nodes. A store without this method is asked for a key instead.
    *
-   * @param withinMs a node that has not answered by then counts as not reachable. Default: each request has its own time limit
+   * @param withinMs a node that has not replied by then counts as not reachable. Default: each request has its own time
+   *   limit
    */
   health?(withinMs?: number): Promise<StoreHealth>;
   /** Leaves the line, and passes on what its token may have been given in the meantime. */

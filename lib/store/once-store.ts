@@ -8,25 +8,28 @@ export interface OnceReference {
   readonly token: string;
   /** Names this try. Not the token: callers of one process take turns under one token. */
   readonly owner: string;
-  /** Of that lock: a later attempt has a larger one. 0 of somebody who does not hold it, and only asks how the work is. */
+  /**
+   * The fencing token of that lock: a later attempt has a larger one. 0 for a caller that does not hold it and only
+   * asks for the state of the work.
+   */
   readonly fencingToken: number;
 }
 
 export interface BeginRequest extends OnceReference {
   /** How many attempts there may be. */
   readonly attempts: number;
-  /** How long the attempt is remembered unless it is kept, in ms. */
+  /** How long the record of the attempt is kept unless it is extended, in ms. */
   readonly lifeMs: number;
-  /** How long it is remembered, in ms, that there are no attempts left. */
+  /** How long it is recorded, in ms, that there are no attempts left. */
   readonly keepMs: number;
 }
 
 export type BeginOutcome =
-  /** This is attempt number so many. */
+  /** The number of this attempt. */
   | { readonly status: 'begun'; readonly attempt: number }
   | { readonly status: 'done'; readonly attempts: number; readonly value?: string | undefined }
   | { readonly status: 'exhausted'; readonly attempts: number; readonly error?: string | undefined }
-  /** The lock is not the caller's, so nothing has begun; so many attempts have been begun by others. */
+  /** The lock is not the caller's, so nothing has begun. `attempts` is the number that others have begun. */
   | { readonly status: 'lost'; readonly attempts: number }
   | Unavailable;
 
@@ -47,7 +50,7 @@ export interface FinishRequest extends OnceReference {
   readonly end: AttemptEnd;
   /** The value of work that is done, as JSON; the text of the error of work that failed. */
   readonly text?: string | undefined;
-  /** How long that is remembered, in ms. */
+  /** How long that is recorded, in ms. */
   readonly lifeMs: number;
 }
 
@@ -58,17 +61,18 @@ export type FinishOutcome =
   | Unavailable;
 
 /**
- * What has become of work that is to be done once: an optional part of a `LockStore`. As there, no method rejects for a fault of the
- * store, every request is idempotent, by its owner, and settles within a time limit.
+ * The records of work that is to be done once: an optional part of a `LockStore`. As there, no method rejects for a
+ * fault of the store. Every request is idempotent by its owner, and settles within a time limit.
  */
 export interface OnceStore {
   /**
-   * Begins the next attempt, for the holder of the lock. An attempt of another owner that has not ended counts as one that failed: its
-   * owner no longer holds the lock. Asked by anybody else it changes nothing, and tells how the work is.
+   * Begins the next attempt, for the holder of the lock. An attempt of another owner that has not ended counts as
+   * failed: its owner no longer holds the lock. Called by any other caller, it changes nothing and returns the state of
+   * the work.
    */
   begin(request: BeginRequest): Promise<BeginOutcome>;
-  /** Has a long attempt remembered for another while. */
+  /** Extends the record of a long attempt. */
   keep(request: KeepRequest): Promise<FinishOutcome>;
-  /** Ends an attempt: as long as no other has begun, also after the lock was lost. */
+  /** Ends an attempt, if no other has begun, even after the lock was lost. */
   finish(request: FinishRequest): Promise<FinishOutcome>;
 }

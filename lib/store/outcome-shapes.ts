@@ -62,7 +62,7 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     isFencingToken(otherLimit),
 };
 
-/** Of a key that was given to somebody in line: whether a caller may begin with it. */
+/** For a key that was given to a caller in line: whether the caller may begin with it. */
 export const isClaim = ({ fencingToken, turns, ttlMs, ageMs = 0 }: LineClaim): boolean =>
   isFencingToken(fencingToken) && isFencingToken(turns) && isDuration(ttlMs) && isDuration(ageMs);
 
@@ -120,7 +120,7 @@ export const INSPECT: Shapes<InspectOutcome> = {
   held: ({ remainingMs }) => isDuration(remainingMs),
 };
 
-/** Asks a store. What it throws, and what no store may answer, is an outage. */
+/** Asks a store. An error that it throws, and an outcome that no store may return, is an outage. */
 export async function guard<Outcome extends { readonly status: string }>(
   shapes: Shapes<Outcome>,
   request: () => unknown,

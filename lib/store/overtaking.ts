@@ -14,10 +14,16 @@ export const LONGEST_KEPT_MS = 4_000;
 /** For so long others may overtake it between two windows. In ms. */
 export const OPEN_MS = 250;
 
-/** A key waits for the caller in line that it was given to for so long at the most: what a frozen process costs the others. In ms. */
+/**
+ * At most how long a key waits for the caller in line that it was given to, in ms: what a frozen process costs the
+ * others.
+ */
 export const LONGEST_CLAIM_MS = 1_000;
 
-/** For how many ms yet a caller that came `ageMs` ago keeps its free keys from others; 0 while it does not. `KEEPS_FOR` says the same in Lua. */
+/**
+ * For how many ms a caller that came `ageMs` ago still keeps its free keys from others; 0 if it does not. `KEEPS_FOR`
+ * is the same in Lua.
+ */
 export function keepsForMs(ageMs: number): number {
   let [sinceMs, windowMs] = [ageMs - PATIENCE_MS, FIRST_KEPT_MS];
   while (sinceMs >= windowMs && windowMs < LONGEST_KEPT_MS) {

@@ -1,12 +1,12 @@
 import type { Runtime } from '../time/runtime.js';
 
-/** Tells our own holders from those of other libraries, which will not wake anybody when they release. */
+/** Distinguishes our own holders from those of other libraries, which wake no waiter when they release. */
 export const MARK = 'holdfast:';
 
 /**
- * How a lock is held: by one alone, or together with others: by any number (`shared`), or by no more than so many (`limit:5`). One of those
- * who share it may be `upgradeable`. Else nobody holds a key in one mode while somebody holds it in another; limits are one mode, whatever
- * their numbers.
+ * How a lock is held: exclusively, or together with others, by any number (`shared`) or up to a limit (`limit:5`). One
+ * of the holders of a shared lock may be `upgradeable`. Otherwise a key is held in one mode only; limits are one mode,
+ * whatever their numbers.
  */
 export type HoldMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
 
@@ -14,7 +14,7 @@ export type HoldMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}
 export const newMaker = (runtime: Runtime): string =>
   `${Buffer.from(runtime.uuid().slice(-12), 'hex').toString('base64url')}.`;
 
-/** How a token holds, as it says at its end. */
+/** The mode and places of a token, which are its end. */
 export interface HoldTerms {
   readonly mode?: HoldMode;
   /** Of those that a limit counts. Default 1. */
@@ -25,7 +25,7 @@ interface TokenFacts extends HoldTerms {
   readonly maker?: string;
 }
 
-/** 122 random bits: nobody can guess it, so nobody else can extend or release. Says how it holds. */
+/** 122 random bits. They cannot be guessed, so no other client can extend or release. Ends with its mode. */
 export function newOwnerToken(
   runtime: Runtime,
   { maker = '', mode = 'exclusive', places = 1 }: TokenFacts = {},
@@ -33,7 +33,7 @@ export function newOwnerToken(
   return withMode(MARK + maker + runtime.uuid() + inPlaces(places), mode);
 }
 
-/** Before the mode, which is the same for all who hold a key together, however many places each of them takes. */
+/** The places come before the mode, which is the same for all that hold a key together. */
 const inPlaces = (places: number): string => (places === 1 ? '' : `*${String(places)}`);
 
 const withMode = (token: string, mode: HoldMode): string =>
@@ -42,20 +42,20 @@ const withMode = (token: string, mode: HoldMode): string =>
 /** Stands where other tokens name their maker. */
 const DETACHED = `${MARK}detached.`;
 
-/** Of a lease that nobody has at the moment. Whoever attaches it proves with a text of this digest that it is to be theirs. */
+/** The token of a lease without a holder. A caller that attaches it proves its right with a text of this digest. */
 export const detachedToken = (digest: string, mode: HoldMode, places = 1): string =>
   withMode(DETACHED + digest + inPlaces(places), mode);
 
 export const isDetachedToken = (token: string): boolean => token.startsWith(DETACHED);
 
-/** How a token holds; one of other software holds alone, and so will one who waits to be upgraded. */
+/** The mode of a token. A token of other software is exclusive, and so is one that waits to be upgraded. */
 export function holdModeOf(token: string): HoldMode {
   const colon = token.indexOf(':', MARK.length);
   const mode = colon === -1 || !isOwnerToken(token) ? 'exclusive' : token.slice(colon + 1);
   return mode === UPGRADE ? 'exclusive' : (mode as HoldMode);
 }
 
-/** How many places a token takes of those that a limit counts. `places_of` says the same in Lua. */
+/** How many places of a limit a token takes. `places_of` is the same in Lua. */
 export const placesOf = (token: string): number =>
   Number(/^holdfast:[^:*]+\*([1-9]\d*):/.exec(token)?.[1] ?? 1);
 
@@ -63,11 +63,11 @@ export const placesOf = (token: string): number =>
 export const limitIn = (mode: HoldMode): number | undefined =>
   mode.startsWith('limit:') ? Number(mode.slice('limit:'.length)) : undefined;
 
-/** Whether those who hold a key in these modes may hold it together: all limits are one way to do so. */
+/** Whether locks of these modes may hold a key together: all limits are one mode. */
 export const isAlike = (mode: HoldMode, other: HoldMode): boolean =>
   mode !== 'exclusive' &&
   (mode === other || (limitIn(mode) !== undefined && limitIn(other) !== undefined));
-/** Whether one who holds a key in one mode may do what another mode is asked for. */
+/** Whether a holder in one mode may do what another mode allows. */
 export const suffices = (held: HoldMode, wanted: HoldMode): boolean =>
   held === 'exclusive' || held === wanted || (held === 'upgradeable' && wanted === 'shared');
 
@@ -89,7 +89,9 @@ const UPGRADE = 'upgrade';
 /** Stands beside the token of an upgradeable holder, and is the same for all of them. No token that is made has this name. */
 export const THE_UPGRADEABLE = `${MARK}-:upgradeable`;
 
-/** So many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock. */
+/**
+ * How many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock.
+ */
 export const RESERVED_TOKENS = 1_024;
 
 /**
@@ -104,10 +106,10 @@ export const isOwnToken = (value: string, maker: string): boolean => value.start
 
 export const isOwnerToken = (value: string): boolean => value.startsWith(MARK);
 
-/** Who made a token, where it says so. */
+/** The maker of a token, if the token names it. */
 export const makerIn = (token: string): string | undefined =>
   /^holdfast:([\w-]+)\./.exec(token)?.[1];
 
-/** What is told of a token: enough to tell it from others, and nothing that could be used. */
+/** What is disclosed of a token: enough to distinguish it from others, and nothing that could be used. */
 export const tailOf = (token: string): string =>
   /^holdfast:([^:*]*)/.exec(token)?.[1]?.slice(-8) ?? '';

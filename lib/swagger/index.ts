@@ -11,11 +11,14 @@ import {
   type LockErrorCode,
 } from '../errors.js';
 
-/** What an application says otherwise of the two answers. */
+/** Changes of the two documented responses. */
 export interface ApiLockConflictOptions {
-  /** Of the answer 409, as `@ApiConflictResponse` takes it. With a `type` or a `schema` of your own it replaces ours: for `errors.body`. */
+  /**
+   * The response 409, as `@ApiConflictResponse` takes it. With a `type` or a `schema` of your own it replaces ours: for
+   * `errors.body`.
+   */
   readonly conflict?: ApiResponseNoStatusOptions;
-  /** Of the answer 503, as `@ApiServiceUnavailableResponse` takes it, likewise. */
+  /** The response 503, as `@ApiServiceUnavailableResponse` takes it, likewise. */
   readonly unavailable?: ApiResponseNoStatusOptions;
 }
 
@@ -64,9 +67,29 @@ function answer(
 }
 
 /**
- * Documents what a locked handler, or the handlers of a controller, answer instead of their result: 409 when the lock is held or was lost,
- * and 503 when the lock store cannot be reached, with their bodies and `Retry-After`. Beside a response decorator on a method Swagger leaves
- * out the result that it adds otherwise: add `@ApiCreatedResponse()` or `@ApiOkResponse()`.
+ * Documents the error responses of a locked handler, or of the handlers of a controller, with their bodies and
+ * `Retry-After`. They are 409 when the lock is held or was lost, and 503 when the lock store is not reachable.
+ *
+ * Swagger leaves out the result that it adds by default if a method has a response decorator: add
+ * `@ApiCreatedResponse()` or `@ApiOkResponse()`.
+ *
+ * @example
+ * ```ts
+ * import { Param, Post } from '@nestjs/common';
+ * import { ApiCreatedResponse } from '@nestjs/swagger';
+ * import { WithLock } from 'nestjs-holdfast';
+ * import { ApiLockConflict } from 'nestjs-holdfast/swagger';
+ *
+ * class OrdersController {
+ *   @Post(':id/pay')
+ *   @WithLock('order:<params.id>')
+ *   @ApiCreatedResponse()
+ *   @ApiLockConflict()
+ *   async pay(@Param('id') id: string): Promise<Receipt> {
+ *     return charge(id);
+ *   }
+ * }
+ * ```
  */
 export function ApiLockConflict(
   options: ApiLockConflictOptions = {},

@@ -1,6 +1,6 @@
 import type * as Typescript from 'typescript';
 
-/** What Jest says of the project whose tests it runs. */
+/** The part of Jest's configuration of the tested project that is used. */
 interface TransformOptions {
   readonly config: { readonly rootDir: string };
 }
@@ -18,8 +18,8 @@ function compilerOf(rootDir: string): typeof Typescript {
 }
 
 /**
- * A transformer for Jest, where that cannot load ES modules: it makes CommonJS of this package and needs no `allowJs`. docs/testing-your-app.md
- * has the two lines of configuration.
+ * A transformer for a Jest that cannot load ES modules: it compiles this package to CommonJS and needs no `allowJs`.
+ * Its configuration: https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/testing-your-app.md
  */
 function process(source: string, file: string, { config }: TransformOptions): { code: string } {
   const ts = compilerOf(config.rootDir);

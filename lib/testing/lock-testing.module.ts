@@ -13,7 +13,7 @@ import { getLockServiceToken } from '../nest/tokens.js';
 import { TestLockStore } from './test-lock-store.js';
 import { TestLocks } from './test-locks.js';
 
-/** The module's options, without what decides where locks are kept. */
+/** The module's options, without those that decide where locks are kept. */
 export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & RegistrationOptions;
 
 const IN_MEMORY = 'The locks of a test are in memory: leave it out.';
@@ -34,7 +34,7 @@ const TEST_LOCKS: Kind = {
 };
 
 /**
- * In place of `RedisLockModule` in unit tests: locks in memory, no Redis, and `TestLocks` to make them look held, lost or
+ * Replaces `LockModule` in unit tests: locks in memory, no Redis, and `TestLocks` to make them look held, lost or
  * unavailable.
  *
  * To test an application with its own modules, replace its service, by a fresh one for every application:
@@ -45,7 +45,7 @@ export class LockTestingModule {
   static forRoot(given: LockTestingOptions = {}): DynamicModule {
     refuseUnknown(TESTING_MODULE, given);
     const { name, isGlobal = true, ...options } = given;
-    // Every application that is made of this module has a store of its own.
+    // Every application that is created from this module has a store of its own.
     const storeModule: DynamicModule = {
       module: TestLockStoreModule,
       providers: [{ provide: TestLockStore, useFactory: () => new TestLockStore() }],
@@ -78,8 +78,17 @@ export class LockTestingModule {
 class TestLockStoreModule {}
 
 /**
- * The same without Nest: for objects that a test makes by hand, whose `@WithLock` methods work after `locks.bind(object)`, and to
- * take the place of an application's service.
+ * Makes the locks of a test without Nest. Use it for objects that a test creates, whose `@WithLock` methods work after
+ * `locks.bind(object)`, and to replace an application's service.
+ *
+ * @example
+ * ```ts
+ * import { createTestLocks } from 'nestjs-holdfast/testing';
+ *
+ * const { locks, testLocks } = createTestLocks();
+ * await testLocks.hold('order:42');
+ * expect(await locks.tryAcquire('order:42')).toEqual(null);
+ * ```
  */
 export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = {}): {
   readonly locks: LockService;
@@ -88,7 +97,7 @@ export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = 
   refuseUnknown(TEST_LOCKS, options);
   const { name, ...rest } = options;
   const store = new TestLockStore();
-  // A lock that a test takes and forgets stands for somebody else's.
+  // A lock that a test takes and forgets stands for that of another owner.
   const locks = new LockService({ forgottenLocks: 'keep', ...rest, store }, { name });
   return { locks, testLocks: new TestLocks(store, locks) };
 }

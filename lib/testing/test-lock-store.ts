@@ -21,13 +21,13 @@ const FAILURE: NodeFailure = {
 };
 const UNAVAILABLE: Unavailable = { status: 'unavailable', nodes: [FAILURE], transient: false };
 
-/** Long enough for any test: it stands for somebody who does not let go. */
+/** Long enough for any test: it stands for an owner that does not release. */
 const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
 
-/** The memory store, with an outage and somebody else at hand; an outage does not concern somebody else. */
+/** The memory store, with outages and another owner. An outage does not affect the other owner. */
 export class TestLockStore extends MemoryLockStore {
   #failing: 'nothing' | 'everything' | ReadonlySet<string> = 'nothing';
-  /** Of locks under which nothing was done, because the work is over: their fencing tokens. */
+  /** The fencing tokens of locks under which no work was done, because it was already over. */
   readonly #idle = new Set<number>();
   #closed = false;
 
@@ -41,7 +41,7 @@ export class TestLockStore extends MemoryLockStore {
     this.#closed = true;
   }
 
-  /** Whether a lock was granted only to learn that the work is done, or exhausted. */
+  /** Whether a lock was granted only to find the work done or exhausted. */
   wasIdle(fencingToken: number): boolean {
     return this.#idle.has(fencingToken);
   }
@@ -54,12 +54,15 @@ export class TestLockStore extends MemoryLockStore {
     this.#failing = 'nothing';
   }
 
-  /** Somebody else asks for a key. */
+  /** Another owner asks for a key. */
   hold(key: string): Promise<AcquireOutcome> {
     return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
-  /** Somebody else, who holds the key, begins the work of its name. Answers what came of it: `begun`, or that it is over. */
+  /**
+   * Another owner, which holds the key, begins the work of that name. Resolves with the status: `begun`, or that the
+   * work is over.
+   */
   async begin(key: string): Promise<BeginOutcome['status']> {
     const { status } = await super.once.begin({
       ...attemptOf(key),
@@ -70,17 +73,17 @@ export class TestLockStore extends MemoryLockStore {
     return status;
   }
 
-  /** Somebody else ends the work that it has begun. */
+  /** The other owner ends the work that it has begun. */
   async finish(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
     await super.once.finish({ ...attemptOf(key), attempt: 1, end, text, lifeMs: HELD_FOR_MS });
   }
 
-  /** Somebody else lets go of a key. */
+  /** The other owner releases a key. */
   async free(key: string): Promise<void> {
     await super.release(stranger(key));
   }
 
-  /** Somebody else holds a key from now on, whoever held it. */
+  /** Another owner holds a key from now on, instead of its holder. */
   steal(key: string): void {
     this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }

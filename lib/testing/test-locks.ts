@@ -15,14 +15,14 @@ const RECORDED: readonly RecordedEvent[] = [
   'attached',
 ];
 
-/** One thing that happened to a lock. */
+/** One recorded event of a lock. */
 export type RecordedLockEvent = {
   readonly [Name in RecordedEvent]: { readonly event: Name } & LockEvents[Name];
 }[RecordedEvent];
 
 /**
- * In a test: makes keys look held, lost or unavailable, and tells what was locked. After the shutdown of its service only that can be
- * read: everything else throws.
+ * Makes keys of a test look held, lost or unavailable, and records what was locked. After the shutdown of its service
+ * only the records can be read; everything else throws.
  */
 export class TestLocks {
   readonly #store: TestLockStore;
@@ -41,14 +41,14 @@ export class TestLocks {
     }
   }
 
-  /** What happened to locks since the test began, or since `reset()`, in order. */
+  /** The events of locks since the test began, or since `reset()`, in order. */
   get history(): readonly RecordedLockEvent[] {
     return [...this.#history];
   }
 
   /**
-   * The keys of every lock that was acquired, in order; several keys of one call are joined by a comma. Without those of `runOnce` that
-   * found the work done or exhausted: `history` has them.
+   * The keys of every lock that was acquired, in order; several keys of one call are joined by a comma. Locks of
+   * `runOnce` that found the work done or exhausted are only in `history`.
    */
   get acquired(): readonly string[] {
     return this.#history
@@ -56,12 +56,12 @@ export class TestLocks {
       .map(({ keys }) => keys.join(','));
   }
 
-  /** The keys that the code under test holds now: none, when it gave everything back. Written as in `acquired`. */
+  /** The keys that the code under test currently holds: none after it has released all. Written as in `acquired`. */
   get held(): readonly string[] {
     return [...this.#held.values()].map((keys) => keys.join(','));
   }
 
-  /** Somebody else holds the keys from now on. Throws when one is held already. */
+  /** Makes another owner hold the keys from now on. Throws when one is held already. */
   async hold(...keys: readonly string[]): Promise<void> {
     this.#refuseClosed();
     for (const key of canonicalKeys(keys)) {
@@ -72,7 +72,10 @@ export class TestLocks {
     }
   }
 
-  /** Those who hold keys through `hold`, `lose` or `beginWork` let go: of the keys given, or of all. Whoever waits for them is woken. */
+  /**
+   * Releases keys that are held through `hold`, `lose` or `beginWork`: the given ones, or all. Callers that wait for
+   * them are woken.
+   */
   async free(...keys: readonly string[]): Promise<void> {
     this.#refuseClosed();
     for (const key of keys.length > 0 ? keys : [...this.#strangers]) {
@@ -82,7 +85,10 @@ export class TestLocks {
     }
   }
 
-  /** The code under test loses the lock of a key at once: somebody else holds it, until `free`. Throws when it does not hold it. */
+  /**
+   * Makes the code under test lose the lock of a key at once: another owner holds it until `free`. Throws when the code
+   * does not hold it.
+   */
   async lose(key: string): Promise<void> {
     this.#refuseClosed();
     if (!this.#service.lose(key))
@@ -92,8 +98,9 @@ export class TestLocks {
   }
 
   /**
-   * Somebody else is at work that is to be done once (`runOnce`, `@RunOnce`): whoever asks for it stands by, and finds it `busy` when its
-   * wait is over. `free` ends that as if the other one had died; the next one takes over, with the next attempt.
+   * Makes another owner begin work that is to be done once (`runOnce`, `@RunOnce`). Callers that ask for it wait, and
+   * find it `busy` when their wait is over. `free` ends it as if that owner had died: the next caller takes over, with
+   * the next attempt.
    */
   async beginWork(key: string): Promise<void> {
     await this.hold(key);
@@ -105,30 +112,36 @@ export class TestLocks {
   }
 
   /**
-   * Somebody else has done the work, now or since `beginWork`: whoever asks for it, or stands by, is told `done-elsewhere`, with the
-   * value, as JSON keeps it, if there is one.
+   * Makes another owner finish the work, now or after `beginWork`. Callers that ask for it or wait get
+   * `done-elsewhere`, with the value, as parsed from JSON, if there is one.
    */
   async finishWork(key: string, value?: unknown): Promise<void> {
     await this.#endWork(key, 'done', value === undefined ? undefined : JSON.stringify(value));
   }
 
-  /** Others have tried the work as often as allowed, now or since `beginWork`: whoever asks for it is told `exhausted`. */
+  /**
+   * Makes other owners use up all attempts at the work, now or after `beginWork`. Callers that ask for it get
+   * `exhausted`.
+   */
   async exhaustWork(key: string, lastError?: string): Promise<void> {
     await this.#endWork(key, 'final', lastError);
   }
 
-  /** The store stops answering: for the keys given, or altogether. */
+  /** Makes the store stop replying: for the given keys, or for all. */
   fail(...keys: readonly string[]): void {
     this.#refuseClosed();
     this.#store.fail(keys.length > 0 ? keys : undefined);
   }
 
-  /** The store answers again. */
+  /** Makes the store reply again. */
   recover(): void {
     this.#store.recover();
   }
 
-  /** Forgets the history and what has become of work, ends outages, and frees what `hold`, `lose` and `beginWork` hold: for the next test. */
+  /**
+   * Prepares the next test: deletes the history and the records of work, ends outages, and frees what `hold`, `lose`
+   * and `beginWork` hold.
+   */
   async reset(): Promise<void> {
     this.recover();
     await this.free();

@@ -1,10 +1,10 @@
 import { BriefSet } from '../collections/brief-set.js';
 
-/** Promises that somebody has to wait for at the end, whoever else does. */
+/** Promises that the end of a service waits for, even if other code waits for them too. */
 export class PendingTasks {
   readonly #promises = new BriefSet<Promise<unknown>>();
 
-  /** Gives the promise back. */
+  /** Returns the promise. */
   add<T>(promise: Promise<T>): Promise<T> {
     this.#promises.add(promise);
     const forget = (): void => void this.#promises.delete(promise);

@@ -3,13 +3,13 @@ import { systemClock, type CancelTimer, type Clock } from './clock.js';
 
 /** What objects are watched by. */
 export interface CollectedWatch<T> {
-  /** @param note what is told of the object; must not refer to it */
+  /** @param note what the callback gets for the object; must not refer to it */
   register(object: WeakKey, note: T): void;
 }
 
 /**
- * Everything that differs from one run to the next: time, timers, chance, ids. One object, given to whoever needs any of it, so that
- * a simulation decides all of them. ESLint keeps the globals out of the rest of the library.
+ * Everything that differs from one run to the next: time, timers, chance, ids. It is one object, so that a simulation
+ * decides all of them. ESLint keeps the globals out of the rest of the library.
  */
 export interface Runtime extends Clock {
   /** Calls back when what has arrived by now has been read: Node reads its sockets between its timers and its immediates. */
@@ -21,7 +21,7 @@ export interface Runtime extends Clock {
    * simulation.
    */
   watchCollected?<T>(onCollected: (note: T) => void): CollectedWatch<T>;
-  /** 122 random bits that nobody can guess, as a UUID. */
+  /** 122 random bits that cannot be guessed, as a UUID. */
   uuid(): string;
 }
 

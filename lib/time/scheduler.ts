@@ -35,8 +35,8 @@ class Entry implements Task {
 export const SLOT_MS = 5;
 
 /**
- * Many due times, one timer. Due times are rounded down to slots of 5 ms, so that an entry comes up at its time or a little
- * before, never after; entries can be cancelled at once and leave nothing behind.
+ * Many due times, one timer. Due times are rounded down to slots of 5 ms, so a task is due at its time or a little
+ * before, never after. A cancelled task is removed at once.
  */
 export class Scheduler {
   readonly runtime: Runtime;

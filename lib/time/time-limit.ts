@@ -1,15 +1,16 @@
 import type { CancelTimer } from './clock.js';
 import { SLOT_MS, type Scheduler } from './scheduler.js';
 
-/** A time limit passes in so many parts. */
+/** A time limit passes in this many parts. */
 const PARTS = 4;
 
 /** A part that took longer than this was not over late: the event loop was blocked. */
 const LATE_MS = 2 * SLOT_MS;
 
 /**
- * How long to wait for input. A blocked event loop is no silence: what has arrived meanwhile lies unread in the socket, and what was to be
- * sent has not gone out. So a block uses up one part of the limit at the most, and input is read once more before the limit is over.
+ * How long to wait for input. A blocked event loop is no silence: input that has arrived meanwhile is unread in the
+ * socket, and output was not sent. So a block uses up at most one part of the limit, and input is read once more before
+ * the limit is over.
  */
 export class TimeLimit {
   /** Called when the limit is over, unless it was cancelled. */
@@ -27,7 +28,7 @@ export class TimeLimit {
     this.#begin();
   }
 
-  /** Nobody waits any longer. */
+  /** Whether the wait is over. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { CODE } from './texts.mjs';
 
 /** A value that is to be written so. */
-const QUOTED = /'[^' ]+'/g;
+export const QUOTED = /'[^' ]+'/g;
 
 /** Shorter ones are names and values. */
 const FEWEST_WORDS = 3;

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { commentsIn } from '../../scripts/prose/comments.mjs';
+import { luaCommentsIn } from '../../scripts/prose/lua-comments.mjs';
 import { messagesIn } from '../../scripts/prose/messages.mjs';
 import { problemsOf } from '../../scripts/prose/rules.mjs';
 
@@ -54,6 +56,90 @@ describe('the messages of the library', () => {
       { text: "Give it as 'for ever' or Code.", line: 4 },
       { text: 'no locks held', line: 5 },
       { text: 'Nobody waits here', line: 5 },
+    ]);
+  });
+});
+
+describe('the comments of the library', () => {
+  const problems = (source: string): readonly string[] =>
+    commentsIn(source).flatMap(({ text, line }) =>
+      problemsOf(text).map((found) => `${line + found.line - 1}: ${found.problem.slice(0, 24)}`),
+    );
+
+  it('are read as Markdown, line by line, each tag as a text of its own', () => {
+    const source = [
+      '/**',
+      ' * Locks {@link Order.id a key}.',
+      ' *',
+      ' * @param key what is locked',
+      ' *   by it',
+      ' * @throws LockLostError when it is lost',
+      ' * @example',
+      ' * ```ts',
+      ' * @WithLock()',
+      ' * ```',
+      ' */',
+      'const a = 1; // behind code',
+      '// Two lines,',
+      '// one text.',
+      '// eslint-disable-next-line no-console -- a directive is no text',
+      "const text = '// no comment';",
+    ];
+    expect(commentsIn(source.join('\n'))).toEqual([
+      {
+        text: [
+          '',
+          'Locks `Order.id a key`.',
+          '',
+          '- what is locked',
+          '  by it',
+          '- LockLostError when it is lost',
+          '-',
+          '```ts',
+          '@WithLock()',
+          '```',
+          '',
+        ].join('\n'),
+        line: 1,
+      },
+      { text: 'behind code', line: 12 },
+      { text: 'Two lines,\none text.', line: 13 },
+    ]);
+  });
+
+  it('keep the rules, and a problem names the line of the file', () => {
+    const tag = ` * @param key ${words(31)}`;
+    expect(
+      problems(`const a = 1;\n/**\n * ${words(30)}\n${tag}\n */\n// Whoever waits.\n`),
+    ).toEqual(['4: a sentence of 31 words, ', '6: "Whoever": write the act']);
+    expect(problems(`/**\n * @example\n * \`\`\`ts\n * // nobody waits\n * \`\`\`\n */`)).toEqual(
+      [],
+    );
+  });
+
+  it('are those of JSX, too', () => {
+    const page = 'const page = <p>{/* Nobody waits. */}</p>;';
+    expect(commentsIn(page, 'page.tsx')).toEqual([{ text: 'Nobody waits.', line: 1 }]);
+  });
+
+  it('are those of Lua scripts, too: a line of the head is a text, and comments in a row are one', () => {
+    const source = [
+      'const SCRIPT = `--[[',
+      "  KEYS    main ('' = none)",
+      "  ARGV    1 token, or 'nobody'",
+      ']]',
+      '${CLOCK}local a = 1',
+      '-- Two lines,',
+      '-- one text.',
+      "redis.call('SET', KEYS[1], '-- no comment') -- behind code",
+      'end',
+      '`;',
+    ];
+    expect(luaCommentsIn(source.join('\n'))).toEqual([
+      { text: "KEYS    main ('' = none)", line: 2 },
+      { text: 'ARGV    1 token, or Code', line: 3 },
+      { text: 'Two lines,\none text.', line: 6 },
+      { text: 'behind code', line: 8 },
     ]);
   });
 });

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { complaintsAbout, samplesIn } from '../docs/samples.js';
+import { commentsIn } from '../../scripts/prose/comments.mjs';
+import { complaintsAbout, samplesIn, type Sample } from '../docs/samples.js';
 import { compilerHost, compilerOptions } from './compiler.js';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -121,6 +122,14 @@ describe('the samples of the documentation', () => {
   const docs = readdirSync(`${project}docs`)
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`);
+  const sources = readdirSync(`${project}lib`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `lib/${name}`);
+  /** Those of TSDoc, with the line of the file. */
+  const examplesIn = (source: string): readonly Sample[] =>
+    commentsIn(read(source), source).flatMap(({ text, line }) =>
+      samplesIn(source, text).map((sample) => ({ ...sample, line: line - 1 + sample.line })),
+    );
 
   const FENCE = '```';
   /** A page whose two samples are broken, on lines 6 and 12. */
@@ -143,11 +152,13 @@ ${FENCE}
 
   it('compile, and the compiler sees what is wrong with those that do not', () => {
     const samples = ['README.md', ...docs].flatMap((page) => samplesIn(page, read(page)));
+    const examples = sources.flatMap(examplesIn);
     expect(samples.length).toBeGreaterThan(10);
+    expect(examples.length).toBeGreaterThan(30);
 
     // In one program, which is what takes the time.
     const complaints = complaintsAbout(
-      [...samples, ...samplesIn('broken.md', broken)],
+      [...samples, ...examples, ...samplesIn('broken.md', broken)],
       project,
       read('test/docs/prelude.ts.txt'),
     );

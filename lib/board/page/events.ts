@@ -4,7 +4,7 @@ import { setClock } from './time.js';
 /** A connection on which nothing arrives for so long is dead: the application sends a beat every 10 s. */
 const SILENCE_MS = 25_000;
 
-/** Whoever connects again within this has not lost the connection. */
+/** A reconnection within this time does not count as a lost connection. */
 const GRACE_MS = 3_000;
 
 /** After a refusal a browser does not try again by itself. */
@@ -15,7 +15,10 @@ export interface Live<T> {
   readonly isLost: boolean;
 }
 
-/** The newest event of a stream. It is closed while the page is hidden: nobody looks, and a browser has six connections to a server. */
+/**
+ * The newest event of a stream. The stream is closed while the page is hidden: a browser has six connections to a
+ * server.
+ */
 export function useEvents<T extends { readonly at: string }>(name: string, query: string): Live<T> {
   const [data, setData] = useState<T>();
   const [isLost, setLost] = useState(false);

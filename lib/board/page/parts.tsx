@@ -22,7 +22,7 @@ interface SilenceProps {
   readonly isMute: boolean;
 }
 
-/** Whether an instance is frozen, cut off or dead, as far as anybody can tell. */
+/** Whether an instance appears to be frozen, cut off or dead. */
 export function Silence({ of, isMute }: SilenceProps) {
   if (of.isSilent) return <Tag bad>silent</Tag>;
   return isMute ? <Tag bad>no answer</Tag> : null;

@@ -10,7 +10,7 @@ export function setClock(at: string): void {
 
 export const now = (): number => Date.now() + aheadMs;
 
-/** Renders again every second, because times go on. */
+/** Renders again every second, because the times change. */
 export function useSeconds(): void {
   const [, setSeconds] = useState(0);
   useEffect(() => {

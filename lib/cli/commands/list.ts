@@ -64,6 +64,6 @@ async function printTable(context: Context): Promise<void> {
     );
 }
 
-/** How many there are, as far as anybody looked. */
+/** How many keys there are, as far as they were read. */
 export const foundText = (found: number): string =>
   found < MOST_SORTED ? counted(found, 'key') : `${String(MOST_SORTED)} keys or more`;

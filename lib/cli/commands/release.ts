@@ -42,7 +42,7 @@ function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
   return EXIT.nothing;
 }
 
-/** Work goes on after its lock was taken away: whoever is asked should know whose. */
+/** Work continues after its lock was taken away, so the question names the holder. */
 function questionOf({ key, holders }: LockDescription): string {
   const living = holders.flatMap(({ instance, isSilent }) =>
     instance === undefined || isSilent ? [] : [nameOf(instance)],
@@ -55,7 +55,7 @@ function questionOf({ key, holders }: LockDescription): string {
   return `${warning}Release ${printable(key)}?`;
 }
 
-/** Of those that did not answer: one that is only frozen goes on when it is thawed. */
+/** For holders that did not reply: a frozen process continues when it is resumed. */
 const warningsOf = ({ holders }: LockDescription): readonly string[] =>
   holders.flatMap(({ instance, isSilent }) =>
     instance === undefined || !isSilent

@@ -13,7 +13,7 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-/** A finding before anybody says of which check and server it is. */
+/** A finding without the names of its check and server. */
 export type Found = Omit<Finding, 'check' | 'server'>;
 
 export const ok = (text: string): Found => ({ level: 'ok', text });

@@ -33,8 +33,8 @@ const right = (name: string, purpose: Purpose, trial: Right['trial']): Right => 
 });
 
 /**
- * Each is tried on names that no lock has. By doing, and not by `ACL DRYRUN`: that is forbidden to whoever is no administrator, not there
- * before Redis 7, and knows nothing of commands that the server has renamed or that a proxy refuses.
+ * Each right is tried on names that no lock has. `ACL DRYRUN` would not do: only administrators may use it, and Redis
+ * before 7 does not have it. It also does not know commands that the server has renamed or that a proxy refuses.
  */
 export const RIGHTS: readonly Right[] = [
   right('eval', 'locks', ({ main }) => ['eval', 'return 1', 1, main]),

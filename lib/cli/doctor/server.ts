@@ -32,7 +32,10 @@ interface ServerOptions {
   readonly timeLimitMs: number;
 }
 
-/** So many names are tried for one that belongs to a master of a Cluster. A thousand masters are the most that Redis advises. */
+/**
+ * At most this many names are tried to find one that belongs to a master of a Cluster. A thousand masters are the most
+ * that Redis advises.
+ */
 const MOST_TRIALS = 100_000;
 
 /** One server that is examined: a Redis, or one master of a Cluster. */

@@ -10,7 +10,7 @@ import { printable } from './printable.js';
 import { lasting, moment } from './times.js';
 import { counted, nameOf } from './who.js';
 
-/** Of a long line, so many callers are shown of each process. */
+/** At most this many callers of each process are shown of a long line. */
 const MOST_CALLERS = 10;
 
 interface Drawing {
@@ -65,7 +65,7 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
   ];
 }
 
-/** A frozen process may go on with its work: it has to be gone before somebody else is let in. */
+/** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
 function nextStep({ instance, isSilent }: HolderInfo, key: string): readonly string[] {
   if (!isSilent || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];

@@ -10,7 +10,7 @@ const SHORTEST_TEXT = 20;
 const paintOf = (level: Level, ink: Ink): ((text: string) => string) =>
   ({ ok: ink.green, warning: ink.yellow, error: ink.red, unknown: ink.dim })[level];
 
-/** What `doctor` found, server by server, wrapped into so many columns. */
+/** The findings of `doctor`, server by server, wrapped to the given columns. */
 export function findingLines(
   findings: readonly Finding[],
   columns: number,

@@ -4,7 +4,7 @@ import type { Ink } from './ink.js';
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** It may be cut, down to so many cells. Missing: it is shown whole or not at all. */
+  /** It may be cut down to this many cells. Missing: it is shown whole or not at all. */
   readonly atLeast?: number;
   /** Columns with the highest number are left out first, where they do not all fit; those without stay. */
   readonly leaveOut?: number;
@@ -25,8 +25,8 @@ interface Placed {
 }
 
 /**
- * The lines of a table that fits into so many columns of a terminal. Wide cells are cut with `…`, then whole columns are left out. Empty
- * columns are always left out.
+ * The lines of a table that fits into the given columns of a terminal. Wide cells are cut with `…`, then whole columns
+ * are left out. Empty columns are always left out.
  */
 export function tableLines(
   columns: readonly Column[],

@@ -6,7 +6,7 @@ const inTwo = (ms: number, large: number, largeName: string, small: number, smal
   return rest === 0 ? first : `${first} ${String(rest)} ${smallName}`;
 };
 
-/** A duration for people: `412 ms`, `12 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`; `never ends` without end. */
+/** A duration for people: `412 ms`, `12 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`; `never ends` for `Infinity`. */
 export function lasting(ms: number): string {
   if (ms === Infinity) return 'never ends';
   const whole = Math.max(0, Math.round(ms));

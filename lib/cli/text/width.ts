@@ -28,7 +28,7 @@ export function widthOf(text: string): number {
   return charactersOf(text).reduce((sum, character) => sum + widthOfCharacter(character), 0);
 }
 
-/** A text in at most so many cells: what does not fit is `…`. */
+/** A text in at most this many cells: `…` replaces the rest. */
 export function fitted(text: string, columns: number): string {
   if (columns <= 0) return '';
   if (widthOf(text) <= columns) return text;
@@ -42,7 +42,7 @@ export function fitted(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** A text in exactly so many cells, unless it is wider. */
+/** A text in exactly this many cells, unless it is wider. */
 export function padded(text: string, columns: number, align: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, columns - widthOf(text)));
   return align === 'left' ? text + space : space + text;

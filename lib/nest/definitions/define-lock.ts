@@ -18,15 +18,17 @@ import type { KeyArguments, LockDefinition } from './definition.types.js';
 /**
  * Defines a lock once, for the services, decorated methods, tests and dashboards of an application.
  *
- * ```ts
- * export const orderLock = defineLock('order:<orderId>', { ttl: '10s' });
- *
- * await locks.use(orderLock).run(orderId, work);
- * ```
- *
- * @param template as of `@WithLock`, with plain names as placeholders
- * @param options of every lock that is taken by it; a call may say otherwise
+ * @param template As of `@WithLock`, with plain names as placeholders.
+ * @param options The defaults of every lock of this definition. A call may override them.
  * @throws LockConfigurationError for a template or options that cannot work
+ * @example
+ * ```ts
+ * import { defineLock } from 'nestjs-holdfast';
+ *
+ * const orderLock = defineLock('order:<orderId>', { ttl: '10s' });
+ *
+ * await locks.use(orderLock).run('42', (lock) => charge('42', lock));
+ * ```
  */
 export function defineLock<const Template extends string>(
   template: Template,

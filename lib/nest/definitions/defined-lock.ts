@@ -38,7 +38,10 @@ export class DefinedLock<Template extends string> {
     locks.assertFits(options);
   }
 
-  /** As `LockService.run`, with the values of the key in the place of the key: `run(orderId, work)`, `run({ orderId }, options, work)`. */
+  /**
+   * As `LockService.run`, with the values of the key instead of the key: `run(orderId, work)`,
+   * `run({ orderId }, options, work)`.
+   */
   run<T>(...args: [...key: KeyArguments<Template>, work: LockWork<T>]): Promise<T>;
   run<T>(
     ...args: [...key: KeyArguments<Template>, options: RunOptions, work: LockWork<T>]

@@ -2,7 +2,7 @@ import type { Lock } from '../../lease/lock.js';
 import type { LockDefinitionOptions } from '../../options/acquire-options.js';
 import type { KnownOptions, NoOptions, WithLockDecorator } from '../methods/with-lock.types.js';
 
-/** What a placeholder stands for. */
+/** The value of a placeholder. */
 export type LockKeyValue = string | number | bigint | boolean;
 
 /** The names of the placeholders: `'orderId'` of `'order:<orderId>'`. */
@@ -23,8 +23,8 @@ type IsUnion<T, Each = T> = [T] extends [never]
     : never;
 
 /**
- * What calls take for the key: nothing for a key without placeholders, the value or `{ orderId }` for one, and names for several: values of
- * one type are easily given in the wrong order.
+ * What calls take for the key. A key without placeholders takes nothing, and a key with one takes the value or
+ * `{ orderId }`. A key with several takes them by name, because values of one type are easily given in the wrong order.
  */
 export type KeyArguments<Template extends string> = string extends Template
   ? [values: KeyValues<string>]
@@ -38,9 +38,11 @@ export type LockWork<T> = (lock: Lock) => T | PromiseLike<T>;
 
 /** A key and its options, written once for services, decorated methods, tests and dashboards. Made by `defineLock`. */
 export interface LockDefinition<Template extends string = string> {
-  /** The template. Events, traces and metrics have it as `template`, so it is also the label to look for in a dashboard. */
+  /**
+   * The template, which is also the `template` of events, traces and metrics: the label to search for in a dashboard.
+   */
   readonly name: Template;
-  /** What was given; what is left out comes from the module's options. */
+  /** The options as they were given. Options that are left out come from the module's options. */
   readonly options: Readonly<LockDefinitionOptions>;
   /**
    * The key for these values, for `inspect`, `LockAdmin` and tests: `orderLock.key(42)` is `'order:42'`.
@@ -49,8 +51,22 @@ export interface LockDefinition<Template extends string = string> {
    */
   key(...values: KeyArguments<Template>): string;
   /**
-   * `@WithLock` with this key and these options. Placeholders are parameters of the method, by name. A `keyPrefix` of `forFeature` is not
-   * put before the key: it would be another one than that of `locks.use(…)`.
+   * `@WithLock` with this key and these options. Placeholders are parameters of the method, by name. A `keyPrefix` of
+   * `forFeature` is not put before the key, because the key would then differ from that of `locks.use(…)`.
+   *
+   * @example
+   * ```ts
+   * import { defineLock } from 'nestjs-holdfast';
+   *
+   * const orderLock = defineLock('order:<orderId>');
+   *
+   * class Payments {
+   *   @orderLock.WithLock({ wait: '2s' })
+   *   async pay(orderId: string): Promise<Receipt> {
+   *     return charge(orderId);
+   *   }
+   * }
+   * ```
    */
   readonly WithLock: <const O extends KnownOptions = NoOptions>(
     options?: O,

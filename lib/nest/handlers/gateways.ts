@@ -23,9 +23,11 @@ const filter = new GatewayFilter();
 export const isGateway = (type: object): boolean => Reflect.hasMetadata(GATEWAY, type);
 
 /**
- * Has lock errors of gateways answered, of their guards and services too: Nest applies filters of the application to no gateway, takes our
- * errors for "Internal server error" there, and logs nothing. Filters of the application's own on them go before this one. For before Nest
- * connects them, which it does when the application is initialized.
+ * Answers lock errors of gateways, including those of their guards and services. Nest applies filters of the
+ * application to no gateway. It reports our errors as "Internal server error" there, and logs nothing.
+ *
+ * Filters that the application puts on a gateway run before this one. Call it before Nest connects the gateways, which
+ * it does when the application is initialized.
  */
 export function answerOnGateways(discovery: DiscoveryService): void {
   for (const { metatype } of discovery.getProviders()) {

@@ -12,17 +12,19 @@ import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
 
 /**
- * Sets `Retry-After` on lock errors that no interceptor sees, those of guards, middleware and streamed bodies, and leaves the answer to
- * whoever would have given it: a filter that the application provides as `APP_FILTER`, or Nest. Filters of `useGlobalFilters`,
- * controllers and methods go before this one. `LockModule` provides it for the whole application; where Nest applies nothing global
- * (gateways, hybrid applications without `inheritAppConfig`), say `@UseFilters(LockErrorFilter)`.
+ * Sets `Retry-After` on lock errors that no interceptor sees: those of guards, middleware and streamed bodies. It
+ * leaves the answer to the filter that the application provides as `APP_FILTER`, or else to Nest. Filters of
+ * `useGlobalFilters`, controllers and methods run before this one.
+ *
+ * `LockModule` provides it for the whole application. Nest applies nothing global to gateways, nor to hybrid
+ * applications without `inheritAppConfig`: use `@UseFilters(LockErrorFilter)` there.
  */
 @Catch(LockError)
 @Injectable()
 export class LockErrorFilter implements ExceptionFilter<LockError> {
   readonly #moduleRef: ModuleRef;
 
-  /** Of whichever module it is used in. */
+  /** @param moduleRef of the module that uses the filter */
   constructor(@Inject(ModuleRef) moduleRef: ModuleRef) {
     this.#moduleRef = moduleRef;
   }
@@ -36,7 +38,7 @@ export class LockErrorFilter implements ExceptionFilter<LockError> {
     return transport.respond(error, host, this.#moduleRef.get(HttpAdapterHost, { strict: false }));
   }
 
-  /** The filter that the application provides for it; the later one goes first, as in Nest. */
+  /** The filter that the application provides for the error. As in Nest, the last one that fits is used. */
   #applicationsFor(error: LockError): ExceptionFilter | undefined {
     return this.#moduleRef
       .get(DiscoveryService, { strict: false })

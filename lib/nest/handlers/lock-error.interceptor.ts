@@ -8,13 +8,19 @@ import { catchError, defer, mergeMap, throwError, type Observable } from 'rxjs';
 import { LockError } from '../../errors.js';
 import { transportOf } from '../transports/transport-of.js';
 
-/** Calls that one of them sees: the first is the outermost, and whatever lies within sees the errors as they are. */
+/**
+ * Calls that one of these interceptors has seen. The first one is the outermost. Everything inside it gets the errors
+ * unchanged.
+ */
 const seen = new WeakSet<ExecutionContext>();
 
 /**
- * Gives lock errors of handlers, pipes and services the form of their transport, and `Retry-After` under any filter. `LockModule` provides
- * it for the whole application, and puts it on controllers of microservices, for hybrid applications without `inheritAppConfig`. On gateways
- * of Nest 11, where Nest applies nothing global, say `@UseInterceptors(LockErrorInterceptor)`.
+ * Gives lock errors of handlers, pipes and services the form of their transport, and sets `Retry-After` under any
+ * filter.
+ *
+ * `LockModule` provides it for the whole application. For hybrid applications without `inheritAppConfig`, it also puts
+ * it on controllers of microservices. On gateways of Nest 11, where Nest applies nothing global, use
+ * `@UseInterceptors(LockErrorInterceptor)`.
  */
 @Injectable()
 export class LockErrorInterceptor implements NestInterceptor {

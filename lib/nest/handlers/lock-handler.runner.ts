@@ -11,8 +11,8 @@ import type { LockService } from '../lock.service.js';
 import { transportOf } from '../transports/transport-of.js';
 
 /**
- * Runs a handler under its lock, whatever the transport. To change one decision for an application or a module, extend this class,
- * override a protected method, and provide it: `{ provide: LockHandlerRunner, useClass: MyRunner }`.
+ * Runs a handler under its lock, for every transport. To change one decision for an application or a module, extend
+ * this class, override a protected method, and provide it: `{ provide: LockHandlerRunner, useClass: MyRunner }`.
  */
 @Injectable()
 export class LockHandlerRunner {
@@ -23,10 +23,11 @@ export class LockHandlerRunner {
   }
 
   /**
-   * The handler's stream, under the lock: acquired before the handler's other interceptors and pipes when the key needs only the
-   * request, and after the pipes otherwise; given back when the stream has ended and the handler's work is over.
+   * The handler's stream, under the lock. If the key needs only the request, the lock is acquired before the handler's
+   * other interceptors and pipes, otherwise after the pipes. It is released when the stream has ended and the handler's
+   * work is over.
    *
-   * @param feature what the handler's module says, by `LockModule.forFeature`
+   * @param feature the defaults of the handler's module, from `LockModule.forFeature`
    */
   run(
     locked: LockedMethod,
@@ -34,7 +35,7 @@ export class LockHandlerRunner {
     next: CallHandler,
     feature?: LockFeature,
   ): Observable<unknown> {
-    // Applied twice, by the application too: the outer one has opened the frame.
+    // Applied twice, once by the application: the outer runner has opened the frame.
     if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
     const transport = transportOf(context);
     return new Observable((subscriber) => {
@@ -46,7 +47,7 @@ export class LockHandlerRunner {
         watchClient: (gone) => transport.watchClient(context, gone),
       });
       const inner = new Subscription();
-      /** The answer: held back until the lock is given back, unless it is one of a stream of them. */
+      /** The response: kept until the lock is released, unless it is one of a stream of responses. */
       let answer: { readonly value: unknown } | undefined;
 
       const passOn = (): void => {
@@ -55,7 +56,8 @@ export class LockHandlerRunner {
 
       const fail = async (error: unknown): Promise<void> => {
         let own = error;
-        // Work that goes on after its stream has ended (a timeout, say) keeps the lock, and nobody waits for it.
+        // Work that continues after its stream has ended (a timeout, for instance) keeps the lock, and this response
+        // does not wait for it.
         if (frame.isRunning) frame.leave();
         else own = await frame.fail(error);
         subscriber.error(await this.#answer(own, context));
@@ -102,17 +104,17 @@ export class LockHandlerRunner {
     return this.#moduleRef.get<LockService>(locked.slot.token, { strict: false });
   }
 
-  /** What `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` mean for this call. */
+  /** The values of `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` for this call. */
   protected requestOf(context: ExecutionContext): RequestValues {
     return transportOf(context).requestValues(context);
   }
 
-  /** What a call of this transport fails with. Errors of others pass. */
+  /** The error with which a call of this transport fails. Errors that are not lock errors are returned unchanged. */
   protected async toAnswer(error: unknown, context: ExecutionContext): Promise<unknown> {
     return error instanceof LockError ? transportOf(context).failureOf(error, context) : error;
   }
 
-  /** A fault of an override answers the call as well. */
+  /** An error that an override throws answers the call as well. */
   async #answer(error: unknown, context: ExecutionContext): Promise<unknown> {
     try {
       return await this.toAnswer(error, context);
@@ -122,7 +124,10 @@ export class LockHandlerRunner {
   }
 }
 
-/** Acquires before the handler is called; answers in its place when somebody else holds the lock and `onLocked` says so. */
+/**
+ * Acquires before the handler is called. When another caller holds the lock, the result of `onLocked` replaces that of
+ * the handler.
+ */
 async function acquireFirst(frame: HandlerFrame): Promise<Observable<unknown> | undefined> {
   try {
     await frame.acquire();

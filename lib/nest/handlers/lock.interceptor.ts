@@ -12,19 +12,19 @@ import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { importRemedy } from '../methods/service-slot.js';
 import { LockHandlerRunner } from './lock-handler.runner.js';
 
-/** Nest prints it when it cannot inject: it says what to do. */
+/** Nest prints it when it cannot inject, so it names the remedy. */
 const RUNNER = Symbol(`what locks handlers: ${importRemedy()}`);
 
 /**
- * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. What it does is decided by
- * `LockHandlerRunner`, which an application can replace by token.
+ * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. `LockHandlerRunner`
+ * decides how. An application can replace the runner by its token.
  */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
   @Inject(LockHandlerRunner)
   private readonly [RUNNER]!: LockHandlerRunner;
 
-  /** Nest makes an interceptor for each module. */
+  /** Nest creates an interceptor for each module. */
   @Optional()
   @Inject(LOCK_FEATURE)
   private readonly [LOCK_FEATURE]?: LockFeature;

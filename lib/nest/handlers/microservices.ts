@@ -56,9 +56,11 @@ const interceptor = new LockErrorInterceptor();
 const procedures = new ProceduresFilter();
 
 /**
- * Has lock errors of controllers of microservices answered: a hybrid application without `inheritAppConfig` applies no interceptor and no
- * filter of the application to them, takes our errors for "Internal server error", and logs nothing. Filters of the application's own go
- * before ours. For before Nest connects them.
+ * Answers lock errors of controllers of microservices. A hybrid application without `inheritAppConfig` applies no
+ * interceptor and no filter of the application to them. It reports our errors as "Internal server error", and logs
+ * nothing.
+ *
+ * Filters of the application run before ours. Call it before Nest connects the microservices.
  */
 export function answerOnMicroservices(
   discovery: DiscoveryService,

@@ -13,8 +13,8 @@ const OF_EMITTERS = [
 ] as const;
 
 /**
- * Refuses locks on methods that Nest calls without looking what becomes of them: a refusal would be a rejection that nobody handles, and
- * end the process.
+ * Refuses locks on methods whose result Nest ignores: a refused lock would be an unhandled rejection, and end the
+ * process.
  *
  * @throws LockConfigurationError
  */

@@ -5,7 +5,7 @@ import { SERVICE } from '../methods/method-options.js';
 
 const LEADER_METHOD = { ...LEAD, ...SERVICE };
 
-/** Options of `@Leader`. What is left out comes from the module's options. */
+/** Options of `@Leader`. Options that are left out come from the module's options. */
 export interface LeaderMethodOptions extends OptionsOf<typeof LEAD>, OptionsOf<typeof SERVICE> {}
 
 export const LEADER_KIND: Kind<typeof LEADER_METHOD> = {

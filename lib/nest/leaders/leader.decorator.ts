@@ -8,7 +8,7 @@ import { refuseUnknown } from '../../options/unknown-option.js';
 import { LEADER_KIND, type LeaderMethodOptions } from './leader-options.js';
 import { noteLed } from './led-methods.js';
 
-/** What compiles only on methods that may be called with a `Lead`, and with nothing else. */
+/** A decorator that compiles only on methods that may be called with a `Lead`, and with nothing else. */
 type LeaderDecorator = <M extends (lead: Lead) => unknown>(
   target: object,
   propertyKey: string | symbol,
@@ -16,13 +16,28 @@ type LeaderDecorator = <M extends (lead: Lead) => unknown>(
 ) => void;
 
 /**
- * Has a method of a provider called on one instance of the application at a time, for as long as that lives: when it is elected, with its
- * `Lead`. The lead goes on when the method returns. When the method throws, that is logged, and the instance steps down and stands again
- * later. At the shutdown, and when the lead is lost, `lead.signal` aborts; the next leader is elected when the method has ended.
+ * Calls a method of a provider when this instance of the application is elected. At any time at most one instance
+ * leads, for as long as it lives.
  *
- * Starts when the application has. The provider must not depend on the request.
+ * - The lead continues when the method returns.
+ * - When the method throws, the error is logged. The instance steps down and stands for election again later.
+ * - When the lead is lost, and at the shutdown, `lead.signal` aborts. The next leader is elected when the method has
+ *   ended.
  *
- * @param name what is led: the key of the lock, in all instances
+ * Elections begin when the application has started. The provider must not be request-scoped.
+ *
+ * @param name The name of the lead: the key of the lock, the same in all instances.
+ * @example
+ * ```ts
+ * import { Leader, type Lead } from 'nestjs-holdfast';
+ *
+ * class Reports {
+ *   @Leader('reports')
+ *   async write({ signal }: Lead): Promise<void> {
+ *     while (!signal.aborted) await writeReport();
+ *   }
+ * }
+ * ```
  */
 export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderDecorator {
   return (target, propertyKey, descriptor) => {

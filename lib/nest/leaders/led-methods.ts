@@ -4,7 +4,7 @@ import type { Lead } from '../../leader/lead.js';
 import type { LockService } from '../lock.service.js';
 import type { LeaderMethodOptions } from './leader-options.js';
 
-/** What `@Leader` says of a method. */
+/** What `@Leader` records of a method. */
 interface Led {
   readonly name: string;
   readonly options: LeaderMethodOptions;
@@ -14,7 +14,7 @@ interface Led {
   readonly where: string;
 }
 
-/** As much of a provider of Nest as is needed. */
+/** The part of a provider of Nest that is needed. */
 interface Provider {
   readonly instance: unknown;
   readonly metatype: unknown;
@@ -27,7 +27,7 @@ export function noteLed(method: object, led: Led): void {
   Reflect.defineMetadata(LED, led, method);
 }
 
-/** The led methods that calls of an object would reach: an override without `@Leader` takes the place of a led one. */
+/** The led methods that calls of an object would reach: an override without `@Leader` replaces a led method. */
 function* ledMethodsOf(
   prototype: object | null,
 ): Generator<{ readonly led: Led; readonly key: string | symbol }> {
@@ -51,16 +51,16 @@ function* ledMethodsOf(
 const prototypeOf = ({ instance, metatype }: Provider): object | null => {
   if (typeof instance === 'object' && instance !== null)
     return Object.getPrototypeOf(instance) as object | null;
-  // An arrow function that is a factory has none.
+  // An arrow function that is a factory has no prototype.
   return typeof metatype === 'function'
     ? ((metatype.prototype as object | undefined) ?? null)
     : null;
 };
 
 /**
- * For when the application starts.
+ * Checks the led methods when the application starts.
  *
- * @throws LockConfigurationError for a provider that Nest makes anew for each request: there is none to call
+ * @throws LockConfigurationError for a provider that Nest creates for each request: there is no instance to call
  */
 export function checkLeaders(
   providers: readonly Provider[],
@@ -76,7 +76,7 @@ export function checkLeaders(
   }
 }
 
-/** Has all of them stand for election, each object once. */
+/** Makes all of them candidates, each object once. */
 export function startLeaders(providers: readonly Provider[], service: LockService): void {
   const started = new Set<object>();
   for (const provider of providers) {

@@ -15,10 +15,10 @@ interface Decorated {
 }
 
 /**
- * Puts a wrapper in the place of a method, which runs it under its lock.
+ * Replaces a method by a wrapper that runs it under its lock.
  *
  * @param called the decorator
- * @param read what it says of the method, and how calls are run
+ * @param read returns how the decorator describes the method, and how calls are run
  */
 export function decorate(
   called: string,
@@ -99,7 +99,10 @@ function refuseSecond(called: string, first: LockedMethod | undefined): void {
   );
 }
 
-/** Copies what Nest and others have noted on a function; lists that are there already, such as interceptors, go before. */
+/**
+ * Copies the metadata that Nest and others have put on a function. Existing entries of lists, such as interceptors,
+ * come first.
+ */
 function carryMetadata(source: object, destination: object): void {
   for (const key of Reflect.getOwnMetadataKeys(source)) {
     const value: unknown = Reflect.getOwnMetadata(key, source);

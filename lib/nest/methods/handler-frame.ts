@@ -14,7 +14,10 @@ interface HandlerCall {
   readonly className: string;
   /** Of its module. */
   readonly feature: LockFeature | undefined;
-  /** Whether unsubscribing from the handler's Observable ends it, as in a feed; otherwise its work goes on, and the lock with it. */
+  /**
+   * Whether unsubscribing from the handler's Observable ends it, as in a feed. Otherwise its work continues, and keeps
+   * the lock.
+   */
   readonly endsUnsubscribed: boolean;
   /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
   readonly watchClient: (gone: (reason: Error) => void) => () => void;
@@ -23,9 +26,11 @@ interface HandlerCall {
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
 
 /**
- * One call of a handler, from its first interceptor to its end: opened by the runner, which ends it, and met by the decorated method,
- * which acquires into it when its keys need the arguments as the pipes made them. The method's own code does not see it: what that
- * calls, itself included, locks for itself.
+ * One call of a handler, from its first interceptor to its end. The runner opens and ends it. The decorated method
+ * finds it, and acquires into it when its keys need the arguments as the pipes made them.
+ *
+ * The method's own code does not see it: calls that this code makes, even of the method itself, take locks of their
+ * own.
  */
 export class HandlerFrame {
   readonly locked: LockedMethod;
@@ -98,7 +103,10 @@ export class HandlerFrame {
     return this.#scope;
   }
 
-  /** Opens the section of one call, nested in the frame's: calls take turns, and the lock is not given back before they have ended. */
+  /**
+   * Opens the section of one call, nested in that of the frame. Calls take turns, and the lock is released only when
+   * all have ended.
+   */
   async enter(call: Invocation): Promise<Holding> {
     this.args = call.args;
     const opening = this.#open(call);
@@ -139,8 +147,8 @@ export class HandlerFrame {
   }
 
   /**
-   * Nobody waits for this frame any more: from `end` on, calls that have no lock yet give up, and when the others have ended the lock is
-   * given back. What becomes of it is told by signal, event and log.
+   * No caller waits for this frame any more. From `end` on, calls without a lock give up, and the lock is released when
+   * the others have ended. Signal, event and log report what happens to it.
    */
   leave(end: Promise<void> = Promise.resolve()): void {
     if (this.#left) return;
@@ -201,7 +209,10 @@ export class HandlerFrame {
     return this.#scope?.catch(() => undefined);
   }
 
-  /** The end of a response ends the iteration that fed it, even if nobody asks the iterator to return; but not a step that works. */
+  /**
+   * The end of a response ends the iteration that fed it, even if no consumer asks the iterator to return. A step that
+   * is at work is not ended.
+   */
   async #endIterations(): Promise<void> {
     do {
       // Who does ask has done it by then.

@@ -10,7 +10,7 @@ import { forRootOf } from './service-slot.js';
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
-  /** Somebody else holds the lock, and `onLocked` says what to answer. */
+  /** Another caller holds the lock, and `onLocked` decides the result. */
   | { readonly status: 'locked'; readonly skip: boolean; readonly answer: unknown };
 
 /** Between the application and the recorder: this constructor, and the Proxy of `decorate`. */
@@ -57,7 +57,10 @@ export class LockedCall {
     return this.#frame !== undefined;
   }
 
-  /** Whether the call's work goes on when its Observable is unsubscribed from: a handler's does, unless it is a feed. */
+  /**
+   * Whether the call's work continues when its Observable is unsubscribed from. That of a handler does, unless it is a
+   * feed.
+   */
   get outlivesSubscriber(): boolean {
     return this.#frame?.endsUnsubscribed === false;
   }
@@ -103,7 +106,7 @@ export class LockedCall {
   }
 }
 
-/** What a call answers that was refused its lock; any other error is thrown on. */
+/** The result of a call that was refused its lock. Any other error is thrown again. */
 export async function onLocked(
   locked: LockedMethod,
   args: readonly unknown[],

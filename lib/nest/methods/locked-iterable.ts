@@ -4,9 +4,11 @@ import type { LockedCall } from './locked-call.js';
 import { iterableOf } from './return-kind.js';
 
 /**
- * An async iterable: locked from its first step to its end. Every step runs in the section of the call, also when another section asks for it. A consumer
- * that leaves ends a wait for the lock, and is passed on to the method's own iterator at once: a generator would first end the step that it
- * is at, which may be to wait for an event that never comes.
+ * An async iterable, locked from its first step to its end. Every step runs in the section of the call, even if another
+ * section asks for it.
+ *
+ * A consumer that leaves ends a wait for the lock, and makes the method's own iterator return at once. A generator
+ * would first end its current step, which may wait for an event that never comes.
  */
 export function lockedIterable(call: LockedCall): AsyncGenerator {
   const [gone, left] = [new AbortController(), new AbortController()];
@@ -27,7 +29,7 @@ export function lockedIterable(call: LockedCall): AsyncGenerator {
 
 /** What its consumer does. */
 interface Consumer {
-  /** It has left: nothing is to go on. */
+  /** The consumer has left: no further step runs. */
   readonly gone: AbortSignal;
   /** It leaves the line, if the call still stands there. */
   readonly left: AbortSignal;
@@ -43,7 +45,7 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
     }
     ({ holding } = entry);
   } catch (error) {
-    if (left.aborted && error === left.reason) return; // nobody is there to be told
+    if (left.aborted && error === left.reason) return; // no consumer is left to notify
     throw error;
   }
   let result: unknown;

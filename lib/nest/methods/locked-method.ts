@@ -65,7 +65,7 @@ export interface LockDecorator {
   readonly elsewhere: Elsewhere;
   /** Options of its lock which its callers have no say in. */
   readonly always: Pick<RunOptions, 'reentrant'>;
-  /** How long calls wait where nobody says so; `undefined`: as the service's options say. */
+  /** How long calls wait by default; `undefined`: as the service's options say. */
   readonly usualWait: 0 | undefined;
   /** Whether `keyPrefix` of the module is left out. */
   readonly isWholeKey?: boolean;
@@ -193,7 +193,7 @@ export class LockedMethod {
   /**
    * The keys of one call.
    *
-   * @param request of a handler's call: whoever sent it is to blame for bad values
+   * @param request of a handler's call: its sender is to blame for bad values
    * @throws LockKeyError
    */
   resolve(call: Invocation, request: RequestValues | undefined, clock: Clock): readonly string[] {

@@ -75,7 +75,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       });
       inner.add(call.inside(held, subscribe));
     };
-    /** After a loss nobody is there to catch what the source throws. */
+    /** After a loss there is no subscriber to catch what the source throws. */
     const leave = (): void => {
       try {
         inner.unsubscribe();
@@ -88,7 +88,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       try {
         inner.unsubscribe();
       } finally {
-        // Nobody listens any more; a loss was told by signal and event.
+        // No subscriber is left. A loss was reported by signal and event.
         holding?.finish().catch(() => undefined);
       }
     };
@@ -100,7 +100,8 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         end();
         return;
       }
-      // Without its lock (after `maxHold`, say) nothing is to go on: that is seen to since its source began.
+      // Without its lock (after `maxHold`, for instance) the work must not continue: the listener that was set when
+      // its source began ensures that.
     };
   });
 }

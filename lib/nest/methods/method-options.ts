@@ -5,14 +5,17 @@ import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
 import { count, oneOf, serviceName, tested, wait } from '../../options/checks.js';
 import { optional, withDefault, type OptionsOf } from '../../options/schema.js';
 
-/** What an `onLocked` function is told about the call that did not get its lock. */
+/** What an `onLocked` function is given about the call that did not get its lock. */
 export interface LockedContext {
   readonly keys: readonly string[];
-  /** The arguments of the call; empty for a handler whose keys need only the request, which is refused before it has arguments. */
+  /**
+   * The arguments of the call. Empty for a handler whose keys need only the request, because such a call is refused
+   * before it has arguments.
+   */
   readonly args: readonly unknown[];
   /** Milliseconds until the holder's lease ends if it is not renewed. */
   readonly retryAfterMs: number;
-  /** What would be thrown without `onLocked`. */
+  /** The error that would be thrown without `onLocked`. */
   readonly error: LockNotAcquiredError;
 }
 
@@ -37,8 +40,8 @@ const WAIT = {
 
 const RESULT = {
   /**
-   * What a call answers that does not get the lock. `'throw'`: `LockNotAcquiredError`. `'skip'`: `undefined`, or an empty stream. A
-   * function: what it returns, which must fit the method's own result.
+   * The result of a call that does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`:
+   * `undefined`, or an empty stream. A function: its return value, which must fit the method's own result.
    *
    * @defaultValue `'throw'`
    */
@@ -50,19 +53,21 @@ const RESULT = {
     'throw',
   ),
   /**
-   * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`. The lock is held to the end
-   * of a stream.
+   * What the method returns: `'promise'`, which includes `async *` methods, `'observable'` or `'iterable'`. The lock is
+   * held to the end of a stream.
    *
-   * Unsubscribing from an Observable gives the lock back; a promise behind the Observable goes on without it: use an async method. In
-   * a handler it is given back when the source ends, though a timeout or the client has unsubscribed (endless ones need `maxHold`);
-   * in an `@Sse` handler, and over RPC and WebSocket, by unsubscribing.
+   * Unsubscribing from an Observable releases the lock. A promise behind the Observable then continues without the
+   * lock: use an async method.
+   *
+   * In a handler, the lock is released when the source ends, even if a timeout or the client has unsubscribed. Endless
+   * sources need `maxHold`. In an `@Sse` handler, and over RPC and WebSocket, unsubscribing releases the lock.
    *
    * @defaultValue `'promise'`
    */
   returns: withDefault(oneOf('promise', 'observable', 'iterable'), 'promise'),
 };
 
-/** How many places a call takes, by its arguments. It may take fewer of them; write down their types. */
+/** How many places a call takes, by its arguments. It may take fewer arguments than the method. Declare their types. */
 export type PlacesFunction = (...args: never) => number;
 
 const isPlaces = (given: unknown): boolean =>
@@ -70,9 +75,9 @@ const isPlaces = (given: unknown): boolean =>
 
 const PLACES = {
   /**
-   * How many of the places that `limit` counts a call takes: all of them or none, under one lease and one fencing token. A whole number
-   * from 1 to `limit`, or a function of the method's arguments that returns one; only with `limit`. A call that waits for several keeps
-   * its turn in the line: calls that want fewer do not overtake it.
+   * How many of the places that `limit` counts a call takes: all of them or none, under one lease and one fencing
+   * token. A whole number from 1 to `limit`, or a function of the method's arguments that returns one; only with
+   * `limit`. A call that waits for several keeps its turn in the line: calls that want fewer do not overtake it.
    *
    * @defaultValue 1
    */
@@ -97,7 +102,7 @@ export const WITH_LOCK = {
   ...SERVICE,
 };
 
-/** Options of `@WithLock`. What is left out comes from the module's defaults. */
+/** Options of `@WithLock`. Options that are left out come from the module's defaults. */
 export interface WithLockOptions
   extends
     OptionsOf<typeof LEASE>,
@@ -110,7 +115,7 @@ export interface WithLockOptions
 
 export const RUN_ONCE_METHOD = { ...ONCE, ...LEASE, ...STAND_BY, ...SERVICE };
 
-/** Options of `@RunOnce`. What is left out of its lock's comes from the module's options. */
+/** Options of `@RunOnce`. Options of its lock that are left out come from the module's options. */
 export interface RunOnceMethodOptions
   extends
     OptionsOf<typeof ONCE>,
@@ -146,5 +151,5 @@ export const FEATURE = {
   ),
 };
 
-/** Options of `LockModule.forFeature`: what the decorated methods of a module go by where they say nothing themselves. */
+/** Options of `LockModule.forFeature`: the defaults of the decorated methods of a module. */
 export interface LockFeatureOptions extends OptionsOf<typeof FEATURE> {}

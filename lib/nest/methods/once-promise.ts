@@ -43,7 +43,7 @@ async function enter(call: LockedCall): Promise<Holding> {
   throw new Error('@RunOnce has no onLocked');
 }
 
-/** What a call answers that cannot say what has become of the work. */
+/** The result of a call, whose type cannot express all outcomes of the work. */
 function valueOf(
   result: RunOnceResult<unknown>,
   { present }: LockService,

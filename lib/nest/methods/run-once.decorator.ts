@@ -10,22 +10,36 @@ const DECORATOR: LockDecorator = {
   called: '@RunOnce',
   options: RUN_ONCE_METHOD,
   elsewhere: ONCE_ELSEWHERE,
-  // It could neither wait for that section nor tell its own work from what that does.
+  // A nested call could neither wait for the outer section nor tell its own work from the work of that section.
   always: { reentrant: false },
   usualWait: undefined,
 };
 
 /**
- * Has a method done once, by all processes that call it with the same key: one call runs it, under the lock of the key, the others stand
- * by. When it fails or dies the next call runs it, up to `attempts` in all.
+ * Has a method done once by all processes that call it with the same key. One call runs it under the lock of the key,
+ * and the others wait. When that call fails or its process dies, the next call runs it, up to `attempts` in all.
  *
- * @param key what the work is called by: one key template, as of `@WithLock`, or a function of the method's own parameters
- * @param options what is left out of the lock's comes from the module, `wait` too: a call stands by unless told otherwise.
+ * The call resolves with the method's value. When the work was done elsewhere, it resolves with the kept value
+ * (`keepValue`) or `undefined`. Inside the method, `locks.currentAttempt()` returns the attempt.
  *
- * The call resolves with the method's value, and with the kept one (`keepValue`) or `undefined` when the work was done elsewhere. It
- * rejects with what the method throws, `WorkExhaustedError` (409) when the work is not tried any more, `LockNotAcquiredError` (409) when
- * somebody else was at it for as long as it waited, `LockLostError` (409) when another attempt began while this one ran, and with what
- * `@WithLock` rejects with for the key, the store and the service. Inside: `locks.currentAttempt()`.
+ * @param key The name of the work: one key template, as of `@WithLock`, or a function of the method's own parameters.
+ * @param options An option of the lock that is left out comes from the module, including `wait`: by default a call
+ *   waits.
+ * @throws what the method throws, and what `@WithLock` throws for the key, the store and the service
+ * @throws WorkExhaustedError (409) when no further attempt is made
+ * @throws LockNotAcquiredError (409) when another caller did the work for as long as this call waited
+ * @throws LockLostError (409) when another attempt began while this one ran
+ * @example
+ * ```ts
+ * import { RunOnce } from 'nestjs-holdfast';
+ *
+ * class Invoices {
+ *   @RunOnce('invoice:<orderId>', { attempts: 5 })
+ *   async send(orderId: string): Promise<void> {
+ *     await ship(orderId);
+ *   }
+ * }
+ * ```
  */
 export const RunOnce: RunOnceSignature = (key, options) => {
   refuseBare('@RunOnce', key, options);

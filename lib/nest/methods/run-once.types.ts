@@ -1,7 +1,7 @@
 import type { RunOnceMethodOptions } from './method-options.js';
 import type { KeyFunction, KeyProblem } from './with-lock.types.js';
 
-/** What the work is called by: a key template, or a function of the method's arguments that gives one key. */
+/** The name of the work: a key template, or a function of the method's arguments that returns one key. */
 export type RunOnceKey = string | KeyFunction;
 
 /** The signature of `@RunOnce`. */
@@ -10,7 +10,10 @@ export type RunOnce = <const K extends RunOnceKey>(
   options?: RunOnceMethodOptions,
 ) => RunOnceDecorator<K>;
 
-/** The decorator that `@RunOnce` makes; it compiles only on methods that fit its key, and that may answer nothing. */
+/**
+ * The decorator that `@RunOnce` makes. It compiles only on methods that fit its key, and whose result may be
+ * `undefined`.
+ */
 export type RunOnceDecorator<K> = <T extends object, M>(
   target: T,
   propertyKey: string | symbol,

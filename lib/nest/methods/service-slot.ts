@@ -55,7 +55,7 @@ export class ServiceSlot {
     return service instanceof LockEngine ? service : undefined;
   }
 
-  /** Whether something else was injected in the place of the service: a mock of a test. */
+  /** Whether another object was injected instead of the service: a mock of a test. */
   hasStandIn(instance: unknown): boolean {
     return this.get(instance) === undefined && this.#injectedInto(instance) !== undefined;
   }

@@ -35,20 +35,35 @@ const withLockAs =
   };
 
 /**
- * Runs a method only while it holds a lock.
+ * Runs a method only while it holds a lock. Without a `LockService` the call rejects: the method never runs unlocked.
  *
- * @param key what to lock: a template such as `'order:<orderId>'`, a list of them (all or nothing), or a function of the method's
- *   own parameters. `<orderId>` and `<order.id>` name a parameter, `<0>` its position; in handlers `<params.id>`, `<body.id>`,
- *   `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw request. `<class>` is the name of the object's class. With
- *   `@Cron`, `<fireTime>` is the time that the run was scheduled for (`20300101T120000Z`), the same in every process, however late it is.
- * @param options what is left out comes from `LockModule.forFeature` of its module, and then from `forRoot`, except `wait`: a decorated call does
- *   not wait unless told.
+ * @param key What to lock: a template such as `'order:<orderId>'`, a list of templates (all or nothing), or a function
+ *   of the method's own parameters. In a template:
+ * - `<orderId>` and `<order.id>` name a parameter, and `<0>` its position.
+ * - In handlers, `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` name a part of the raw
+ *   request.
+ * - `<class>` is the name of the object's class.
+ * - With `@Cron`, `<fireTime>` is the time for which the run was scheduled (`20300101T120000Z`). It is the same in
+ *   every process, even if the run starts late.
+ * @param options An option that is left out comes from `LockModule.forFeature` of the method's module, and then from
+ *   `forRoot`. The exception is `wait`: by default a decorated call does not wait.
+ * @throws LockNotAcquiredError (409) when another caller holds the lock
+ * @throws LockStoreUnavailableError (503) when the store does not reply
+ * @throws LockKeyError (400 or 500) when a value of the key is missing
+ * @throws LockLostError (409) when the lock was lost while the method ran
+ * @example
+ * ```ts
+ * import { WithLock } from 'nestjs-holdfast';
  *
- * The call rejects with `LockNotAcquiredError` (409) when somebody else holds the lock, `LockStoreUnavailableError` (503) when
- * nobody knows, `LockKeyError` (400 or 500) when a value of the key is missing, and `LockLostError` (409) when the lock was lost
- * while the method ran. Without a `LockService` it rejects too: the method never runs unlocked.
+ * class Payments {
+ *   @WithLock('order:<orderId>', { ttl: '10s', wait: '2s' })
+ *   async pay(orderId: string): Promise<Receipt> {
+ *     return charge(orderId);
+ *   }
+ * }
+ * ```
  */
 export const WithLock: WithLockSignature = withLockAs(DECORATOR);
 
-/** The same for a key that is written once for a whole application: no module puts a prefix before it. */
+/** `WithLock` for a whole key, written once for an application: no module puts a prefix before it. */
 export const wholeKeyWithLock: WithLockSignature = withLockAs({ ...DECORATOR, isWholeKey: true });

@@ -1,25 +1,32 @@
 import type { Observable } from 'rxjs';
 import type { WithLockOptions } from './method-options.js';
 
-/** One key, or several that are locked all or none. */
+/** One key, or several that are locked together: all or none. */
 export type LockKeys = string | readonly string[];
 
 /**
- * Computes the keys of a call from the method's arguments; it may take fewer of them. Write down its parameter types: the
- * compiler then compares them with the method's. Without `Args`: any key function (`never` accepts every parameter list). A
- * `function` has the object of the call as `this`, whose type it has to write down as well; an arrow has not.
+ * Computes the keys of a call from the method's arguments. It may take fewer arguments than the method. Declare its
+ * parameter types: the compiler compares them with the method's. A `function` has the object of the call as `this`,
+ * whose type it has to declare too; an arrow function has no `this`.
+ *
+ * Without `Args` it is any key function: `never` accepts every parameter list.
  */
 export type KeyFunction<Args extends readonly unknown[] = never> = (...args: Args) => LockKeys;
 
 /** What `@WithLock` locks: a key template, several of them, or a function of the method's arguments. */
 export type WithLockKey = string | readonly [string, ...string[]] | KeyFunction;
 
-/** What `O` is without options: nothing is known of them, while an `onLocked` function still gets its context's type. */
+/**
+ * The type of `O` without options. Nothing is known of the options, and an `onLocked` function still gets its context's
+ * type.
+ */
 export type NoOptions = WithLockOptions | Record<never, never>;
 
 declare const notInferred: unique symbol;
 
-/** What `O` becomes when the options do not fit at all. The compiler has complained of them then, where they stand: that is enough. */
+/**
+ * The type of `O` when the options do not fit at all. The compiler has already reported the options where they stand.
+ */
 export interface KnownOptions extends WithLockOptions {
   readonly [notInferred]?: never;
 }
@@ -47,7 +54,7 @@ type Check<Problems> = Problems extends [infer First, ...infer Others]
     : { readonly withLock: First }
   : unknown;
 
-/** Everything that this decorator makes the compiler say. */
+/** Every sentence that this decorator makes the compiler print. */
 interface Say {
   static: '@WithLock needs an instance, which has its LockService by injection: make the method non-static.';
   method: '@WithLock can only be applied to methods: move the work of this accessor into an async method.';
@@ -63,7 +70,7 @@ interface Say {
   vague: "The compiler must see returns and onLocked: declare the options with 'satisfies WithLockOptions'.";
 }
 
-/** A list, in the order in which they are told; each is a sentence of `Say`, or `never`. */
+/** A list, in the order in which the compiler reports them. Each is a sentence of `Say`, or `never`. */
 type Problems<T, M, K, O> = typeof notInferred extends keyof O
   ? []
   : [M] extends [(...args: infer A) => infer R]
@@ -87,7 +94,10 @@ type UnknownOption<Name> = Name extends keyof WithLockOptions
   ? never
   : `@WithLock has no option '${Name & string}'.`;
 
-/** Behind `: WithLockOptions` the two options that decide about types are optional, so their values are out of sight. */
+/**
+ * Behind `: WithLockOptions`, the two options that decide about types are optional, so the compiler does not see their
+ * values.
+ */
 type VagueOption<O, Name = 'returns' | 'onLocked'> = Name extends keyof O
   ? Record<never, never> extends Pick<O, Name>
     ? Say['vague']

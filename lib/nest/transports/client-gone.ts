@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 
-/** Nobody reads the answer; but Nest logs errors that are no `HttpException`. */
+/** No client reads the response, but Nest logs errors that are no `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** What ends a wait whose client has gone. */

@@ -3,7 +3,9 @@ import { LockDeadlockError, type LockError } from '../../errors.js';
 
 const logger = new Logger('Holdfast');
 
-/** Logs what is wrong in the application itself: the client is told nothing of it, and Nest logs no `HttpException`. */
+/**
+ * Logs faults of the application itself. Responses to clients do not describe them, and Nest logs no `HttpException`.
+ */
 export function reportFault(error: LockError): void {
   if (error.getStatus() === 500 || error instanceof LockDeadlockError)
     logger.error(`${error.detail} See ${error.docs}`, error.stack);

@@ -58,8 +58,8 @@ export const httpTransport: Transport = {
     new BaseExceptionFilter(adapterHost?.httpAdapter).catch(error, host);
   },
 
-  // It answered with a stream (Express' response is one, Fastify's is a promise of its end), or it took the response into its own hands
-  // (`@Res()`) and has not ended it yet.
+  // The handler answered with a stream (Express' response is one, Fastify's is a promise of its end). Or it took
+  // over the response (`@Res()`) and has not ended it yet.
   responseEnd: (context, { value, args, propertyKey }) => {
     const response = context.switchToHttp().getResponse<OrRaw<ServerResponse>>();
     const raw = response.raw ?? response;

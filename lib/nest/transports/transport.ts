@@ -15,7 +15,7 @@ export interface Transport {
   /** The request of a call, in one shape for every transport. Raw: before pipes. */
   requestValues(context: ExecutionContext): RequestValues;
 
-  /** What a response says of an error, whoever answers with it. */
+  /** What a response reports of an error, whichever filter sends it. */
   announce(error: LockError, host: ArgumentsHost): void;
 
   /** What a call fails with inside its interceptors, for the filters to answer. */
@@ -41,6 +41,9 @@ export interface Transport {
    */
   watchClient(context: ExecutionContext, gone: (reason: Error) => void): () => void;
 
-  /** Whether unsubscribing from the handler's Observable ends its work, as in a feed; otherwise the work goes on, and the lock with it. */
+  /**
+   * Whether unsubscribing from the handler's Observable ends its work, as in a feed. Otherwise the work continues, and
+   * keeps the lock.
+   */
   endsUnsubscribed(context: ExecutionContext): boolean;
 }

@@ -16,7 +16,7 @@ const logger = new Logger('Holdfast');
 /** Optional, and loaded when a call of theirs has failed. */
 const websockets = async () => import('@nestjs/websockets');
 
-/** A connection of `ws`, whose `emit` reaches nobody but this process. */
+/** A connection of `ws`, whose `emit` reaches only this process. */
 interface NativeClient {
   readonly readyState: number;
   send(text: string): void;
@@ -75,7 +75,7 @@ export const wsTransport: Transport = {
   },
 
   failureOf: async (error, host) => {
-    // For `LockErrorFilter`, or the log: nobody would see a WsException.
+    // For `LockErrorFilter`, or the log: no client would receive a WsException.
     if ((await unreached(host)) !== undefined) return error;
     const answer = answerTo(error, host);
     const exception = await convert(error, answer, async () => (await websockets()).WsException);

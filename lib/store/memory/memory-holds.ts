@@ -18,11 +18,11 @@ interface Hold {
   readonly ttlMs: number;
 }
 
-/** A key that somebody holds, or several together. */
+/** A key that is held, by one holder or several together. */
 export interface Entry {
   /** `'shared'` with one that is upgradeable, too. */
   readonly mode: HoldMode;
-  /** Of all who hold it together; `undefined` while it is no more than a claim. */
+  /** The fencing token of its holders; `undefined` while they are only claims. */
   fencingToken?: number;
   /** By token. */
   readonly holds: Map<string, Hold>;
@@ -31,20 +31,19 @@ export interface Entry {
 /** Expired entries are swept when the table has doubled since the last sweep, and not before it has this size. */
 const SMALLEST_SWEEP = 1_024;
 
-/** How many places those who hold a key together have. */
+/** How many places the holders of a key have. */
 const inUse = ({ holds }: Entry): number => {
   let places = 0;
   for (const token of holds.keys()) places += placesOf(token);
   return places;
 };
-
-/** Which of those who hold a key together a token is one of. */
+/** Which of the holders of a key a token is. */
 function togetherIn(token: string): HoldMode {
   const mode = holdModeOf(token);
   return mode === 'upgradeable' ? 'shared' : mode;
 }
 
-/** Who holds which key, until when. */
+/** The holders of each key, and until when. */
 export class MemoryHolds {
   readonly #clock: Clock;
   readonly #entries = new BriefMap<string, Entry>();
@@ -58,7 +57,7 @@ export class MemoryHolds {
     this.#clock = clock;
   }
 
-  /** As long as somebody's hold lasts. */
+  /** The entry, while any hold of it lasts. */
   of(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -103,13 +102,13 @@ export class MemoryHolds {
     return own !== undefined && inUse(entry) + placesOf(token) > this.#limitFor(key, own);
   }
 
-  /** What counts in the place of the limits that tokens state. */
+  /** The limit that replaces the limits of tokens. */
   setLimit(key: string, limit: number | undefined): void {
     if (limit === undefined) this.#limits.delete(key);
     else this.#limits.set(key, limit);
   }
 
-  /** The limit that others state who hold one of the keys, where that is another one than this token's and none was set. */
+  /** The limit of other holders of one of the keys, if it differs from that of this token and none was set. */
   otherLimit({ keys, token }: LeaseReference): number | undefined {
     const own = limitIn(holdModeOf(token));
     if (own === undefined) return undefined;
@@ -142,9 +141,9 @@ export class MemoryHolds {
   }
 
   /**
-   * One hold goes on under another token, which may hold in another mode.
+   * Continues one hold under another token, which may be of another mode.
    *
-   * @param phase the fencing token of those who join it, where that is not known yet
+   * @param phase the fencing token of those that join it, if it is not known yet
    */
   rename(key: string, token: string, to: string, phase?: number): void {
     const entry = this.of(key);
@@ -197,12 +196,12 @@ export class MemoryHolds {
     );
   }
 
-  /** Ends whoever's holds. */
+  /** Ends all holds of a key. */
   clear(key: string): void {
     this.#entries.delete(key);
   }
 
-  /** A new one, or, for whoever joins others, theirs. */
+  /** A new one, or that of the holders which the caller joins. */
   fencingToken({ keys, token }: LeaseRequest): number {
     const entries = keys.flatMap((key) => this.of(key) ?? []);
     const [first] = entries;
@@ -211,7 +210,7 @@ export class MemoryHolds {
       return first.fencingToken;
     const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
-    // One who takes several keys has a larger one than those who hold one of them already.
+    // A holder of several keys has a larger one than the holders of one of them.
     for (const entry of entries) entry.fencingToken ??= this.#lastFencingToken;
     return this.#lastFencingToken;
   }
@@ -219,7 +218,7 @@ export class MemoryHolds {
   /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
   remaining(key: string, token: string): number {
     const entry = this.of(key);
-    // Its limit was set lower than what it wants: that ends when it is set anew.
+    // Its limit was set lower than what it wants: that ends when it is set again.
     if (entry === undefined) return this.isInTheWay(key, token) ? Infinity : 0;
     const left = [...entry.holds.values()].map((hold) => this.#left(hold));
     const joins = entry.mode !== 'exclusive' && isAlike(togetherIn(token), entry.mode);

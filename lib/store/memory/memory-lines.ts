@@ -13,10 +13,10 @@ export interface Waiter {
   readonly claimMs: number;
 }
 
-/** Who waits for which key, in the order in which they came. */
+/** The waiting callers of each key, in the order in which they came. */
 export class MemoryLines {
   readonly #clock: Clock;
-  /** Of each key that somebody waits for: by ticket. */
+  /** For each key with waiting callers: by ticket. */
   readonly #lines = new BriefMap<string, Waiter[]>();
   #lastTicket = 0;
 
@@ -65,7 +65,7 @@ export class MemoryLines {
     return waiter.ticket;
   }
 
-  /** Somebody waits no longer. */
+  /** A caller no longer waits. */
   forget(keys: readonly string[], token: string): void {
     for (const key of keys) {
       const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
@@ -75,7 +75,7 @@ export class MemoryLines {
     }
   }
 
-  /** For how long yet keys are kept for somebody who wants several. */
+  /** For how many ms keys are still kept for a caller that wants several. */
   keepsForMs({ ticket }: Waiter): number {
     return keepsForMs((this.#nowUs() - ticket) / 1_000);
   }

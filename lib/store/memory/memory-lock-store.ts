@@ -72,7 +72,7 @@ export class MemoryLockStore implements LockStore {
     if (key !== undefined) {
       const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, line?.ticket);
       const ticket = line && this.#lines.stand(request, line);
-      // Nobody holds one key while waiting for another.
+      // No caller holds one key while it waits for another.
       for (const each of keys.filter((other) => this.#holds.drop(other, token))) this.#handOn(each);
       const remainingMs = keptForMs || this.#holds.remaining(key, token);
       return Promise.resolve({
@@ -101,7 +101,7 @@ export class MemoryLockStore implements LockStore {
     const given = keys.filter((key) =>
       keepMs > 0 ? this.#keep(key, token, keepMs) : this.#holds.drop(key, token),
     );
-    // When all of them are free: whoever is next may want several.
+    // After all of them are free: the next caller may want several.
     if (keepMs === 0) for (const key of keys) this.#handOn(key);
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
@@ -194,7 +194,7 @@ export class MemoryLockStore implements LockStore {
     return { status: 'extended' };
   }
 
-  /** Whoever held it, and whoever waits. */
+  /** Takes the keys from any holder, ahead of all that wait. */
   protected seize(lease: LeaseRequest): void {
     for (const key of lease.keys) this.#holds.clear(key);
     this.#holds.put(lease);
@@ -210,7 +210,7 @@ export class MemoryLockStore implements LockStore {
     );
   }
 
-  /** For how long yet somebody who came before keeps others from a key that this token could have. */
+  /** For how many ms an earlier caller still keeps others from a key that this token could have. */
   #keptForMs(key: string, mine: string, before = Infinity): number {
     for (const waiter of this.#lines.of(key)) {
       if (waiter.token === mine || waiter.ticket >= before) return 0;
@@ -241,14 +241,15 @@ export class MemoryLockStore implements LockStore {
   }
 
   /**
-   * A free key goes to the first in line who can have all keys that it wants, and to those behind it who may hold it together with that
-   * one: all or none, because callers who hand on what they cannot use yet could go round in a circle. No further than to whoever asks.
+   * Grants a free key to the first in line that can have all keys that it wants. Callers behind it that may hold it
+   * together with that one get it too. It is all keys or none: callers that pass on keys which they cannot use yet
+   * could go round in a circle. It goes no further than to the caller that asks.
    */
   #give(
     key: string,
     asking?: { readonly token: string; readonly before: number | undefined },
   ): void {
-    // Those who are let in leave the line.
+    // Callers that are admitted leave the line.
     for (const waiter of [...this.#lines.of(key)]) {
       const { token, ticket, keys, claimMs } = waiter;
       if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
@@ -258,7 +259,7 @@ export class MemoryLockStore implements LockStore {
           this.#lines.forget(keys, token);
           continue;
         }
-        // It has the key meanwhile: it asks when nobody else has.
+        // It has the key meanwhile: it asks when it is the only holder.
         if (!this.#holds.isShared(key, held)) this.#tell(key, { to: token, inMs: 0 });
         return;
       }

@@ -54,7 +54,7 @@ export class MemoryOnceStore implements OnceStore {
       const isRepeated = known?.owner === owner && known.end === end;
       return Promise.resolve({ status: isRepeated ? 'accepted' : 'superseded' });
     }
-    // Who gives it back may not know its number.
+    // The caller that returns it may not know its number.
     const begun = this.#valid(key)?.attempt ?? 1;
     const attempt = end === 'returned' ? begun - 1 : request.attempt;
     const state = end === 'done' ? 'done' : end === 'final' ? 'exhausted' : 'failed';
@@ -94,7 +94,7 @@ export class MemoryOnceStore implements OnceStore {
         ? { status: 'begun', attempt }
         : { status: 'lost', attempts: attempt };
     if (attempt >= attempts) {
-      // Whoever died left no error.
+      // A process that died left no error.
       const text = known?.text;
       this.#put(key, { state: 'exhausted', attempt, owner, end: 'final', text, lifeMs: keepMs });
       return { status: 'exhausted', attempts: attempt, error: text };

@@ -39,14 +39,14 @@ function refusalOf(answer: Answer): Refusal | undefined {
   if (answer.status === 'answered' || answer.kind !== 'error') return undefined;
   const { message } = answer;
   if (/unknown (sub)?command/i.test(message)) return 'not there';
-  // What the server refuses whoever asks: memory that is full says "command not allowed", too.
+  // Errors that the server returns to every user: an error for full memory contains "command not allowed", too.
   if (/^(OOM|READONLY|MISCONF|NOREPLICAS|CLUSTERDOWN|LOADING)\b/.test(message)) return undefined;
   if (!/NOPERM|no permission|not allowed|can't run this command/i.test(message)) return undefined;
   if (/\bchannels?\b/.test(message)) return 'channels';
   return /\bkeys?\b/.test(message) ? 'keys' : 'command';
 }
 
-/** Who is told of in the lines to write. */
+/** The user that is named in the lines to write. */
 async function userOf(server: Server): Promise<string> {
   const who = await server.ask('acl', 'whoami');
   return who.status === 'answered' ? String(who.value) : '<user>';

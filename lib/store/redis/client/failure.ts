@@ -2,7 +2,9 @@ import type { NodeFailure } from '../../../errors.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { RedisSource } from './redis-client.js';
 
-/** Until the same request may succeed: by itself, or when somebody has changed a setting. */
+/**
+ * Until when the same request fails: it may succeed by itself soon, or only after an operator has changed a setting.
+ */
 export type HowLong = 'for a moment' | 'for good';
 
 /** What went wrong at a node, without secrets. */

@@ -5,10 +5,10 @@ import { isReply, replyError } from './reply-errors.js';
 const IS_FOREIGN =
   /WRONGTYPE|attempt to|bad argument|not a valid (float|integer)|not an integer|invalid expire|arguments must be strings/;
 
-/** Of a call of a thousand keys, nobody reads all names. */
+/** Of a call of a thousand keys, only some are named. */
 const MOST_NAMED = 10;
 
-/** What a script failed with: where somebody else has written to one of its keys, with the names of those to look at. */
+/** The error of a script. If other software has written to one of its keys, it names the keys to look at. */
 export function withForeignKeys(message: string, keys: readonly (string | number)[]): string {
   if (!IS_FOREIGN.test(message)) return message;
   const named = keys.slice(0, MOST_NAMED).map((key) => `"${key}"`);

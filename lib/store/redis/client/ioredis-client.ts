@@ -112,8 +112,8 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
   }
 
   /**
-   * What is asked for in the same moment goes out together, but no more than the server can begin with while we go on: else the two take
-   * turns, and each waits for the other.
+   * Requests of the same moment are sent together, but no more than the server can begin with while this process
+   * continues. Otherwise the two take turns, and each waits for the other.
    */
   protected gather(size: number): void {
     const { stream } = this.client;
@@ -183,6 +183,9 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
   }
 }
 
-/** ioredis selects a database by itself, reports the refusal as if the connection had failed, and goes on. We ask again. */
+/**
+ * ioredis selects a database by itself, reports the refusal as if the connection had failed, and continues. We ask
+ * again.
+ */
 const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
   isReply(error) && error.command?.name === 'select';

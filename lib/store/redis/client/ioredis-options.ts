@@ -14,13 +14,14 @@ export const retryDelay =
   (times: number): number =>
     backOffMs(RETRY, times - 1) * (1 + runtime.random() * RETRY_SPREAD);
 
-/** ioredis ends a connection for good when its strategy answers with anything but a number. */
+/** ioredis ends a connection permanently when its strategy returns anything but a number. */
 const noRetry = (): null => null;
 
 /** Of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
 export const OWN_NODE = {
   lazyConnect: true,
-  // ioredis would repeat unanswered commands after a reconnect: a release would then be told that the lock is not its own.
+  // ioredis would repeat unanswered commands after a reconnect: the reply to a release would then be that the lock is
+  // not its own.
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   commandTimeout: undefined,
@@ -50,7 +51,7 @@ export const ownOptions = (runtime: Runtime): RedisOptions => ({
 /** A replica refuses every request, and a new connection may lead to another replica. */
 const LEAVES_AGAIN_AFTER_MS = 1_000;
 
-/** Leaves a master that was demoted at once, and after that once a second at the most. */
+/** Leaves a master that was demoted at once, and after that at most once a second. */
 export function leavesReplicas(clock: Clock): NonNullable<RedisOptions['reconnectOnError']> {
   let leftAt = -Infinity;
   return (error) => {

@@ -12,8 +12,8 @@ export class IoredisSubscriber implements SubscriberClient {
     };
     redis.on('message', hear);
     redis.on('smessage', hear);
-    // Why it failed to connect is told by the promise; without a listener ioredis prints it. Later on it says that an answer came
-    // which nobody had asked for: before ioredis 6, how a Cluster takes channels away whose slot has moved.
+    // The promise reports why it failed to connect; without a listener ioredis prints it. Later `error` reports a reply
+    // without a request: before ioredis 6, this is how a Cluster removes channels whose slot has moved.
     redis.on('error', onError);
     // The same since ioredis 6.
     redis.on('moved', onMoved);

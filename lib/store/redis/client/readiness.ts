@@ -10,7 +10,7 @@ import { DatabaseRefusal, verifyConnection } from './verify-connection.js';
  */
 export type WhileDown = 'fails' | 'waits';
 
-/** What the owner of a connection is told of it. */
+/** Events of a connection, for its owner. */
 export interface ConnectionEvents {
   /** It is gone; once for each time. */
   readonly onLost: () => void;
@@ -20,14 +20,17 @@ export interface ConnectionEvents {
    * @param run the id of the server's present run, if that was read
    */
   readonly onThere: (run: string | undefined) => void;
-  /** The server answers, and will not let us use it until somebody changes a setting; once for each time that it was lost. */
+  /**
+   * The server replies, and refuses the connection until an operator changes a setting. Called once for each time that
+   * it was lost.
+   */
   readonly onRefused: (problem: string) => void;
   /** Slots of a Cluster may have another master than before. */
   readonly onSlots: () => void;
 }
 
 export interface ReadinessOptions extends ConnectionEvents {
-  /** Whether the server has to be told from others before it is used. */
+  /** Whether the server has to be distinguished from others before it is used. */
   readonly readsRun: boolean;
   /** The server has answered what it was asked to verify the connection. */
   readonly onAnswer: () => void;
@@ -49,7 +52,7 @@ export class Readiness {
   #verifying: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
   #lastError: string | undefined;
-  /** Why the server that is there is not used; `undefined` while it is not there or was not asked. */
+  /** Why the reachable server is not used; `undefined` while it is not reachable or was not asked. */
   #refusal: Unavailable | undefined;
   /** `there`: verified. An outage is said once, and its end. */
   #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
@@ -99,7 +102,7 @@ export class Readiness {
     return this.#state === 'there' && this.client.state === 'ready';
   }
 
-  /** The server answers, and will not let us use it; its owner was told why. */
+  /** The server replies and refuses the connection; its owner was notified of the reason. */
   get isRefused(): boolean {
     return this.#refusalWasSaid;
   }
@@ -122,7 +125,7 @@ export class Readiness {
       return this.#refusal ?? this.#fail('timeout', `no answer within ${limit}`);
     const problem =
       this.#lastError ?? (when === 'in time' ? CLOSED : `not connected within ${limit}`);
-    // It is there, and will not let us in until somebody changes a password.
+    // It is reachable, and refuses the login until an operator changes a password.
     if (isLoginRefusal(problem)) return this.#fail('error', problem, 'for good');
     const hint = this.#state === 'new' ? this.client.hintAt(problem) : '';
     return this.#fail('connection', `${problem}${hint}`);
@@ -159,7 +162,7 @@ export class Readiness {
     for (const whileDown of this.#waiters.keys()) this.#wake(whileDown);
   }
 
-  /** Once for each connection, and again when somebody asks for anything after it has failed: a setting may have been changed. */
+  /** Once for each connection, and again when a request comes after it has failed: a setting may have been changed. */
   #verify(): Promise<void> {
     this.#verifying ??= this.#tryVerifying().finally(() => {
       this.#verifying = undefined;
@@ -167,7 +170,7 @@ export class Readiness {
     return this.#verifying;
   }
 
-  /** Never rejects. Where nothing is to be asked, it is there when this returns. */
+  /** Never rejects. If nothing has to be asked, the connection is ready when this returns. */
   async #tryVerifying(): Promise<void> {
     const { client } = this;
     const { database } = this.#source;
@@ -190,7 +193,7 @@ export class Readiness {
 
   #refuse(error: unknown): void {
     const isLasting = error instanceof DatabaseRefusal;
-    if (!isLasting && !isReply(error)) return; // the connection broke, and that is told by its events
+    if (!isLasting && !isReply(error)) return; // the connection broke, which its events report
     this.#options.onAnswer();
     const problem = messageOf(error);
     this.#refusal = this.#fail('error', problem, isLasting ? 'for good' : 'for a moment');

@@ -12,7 +12,7 @@ export interface RedisClient {
   readonly state: ClientState;
   /** Whether it can subscribe to channels that belong to slots of a Cluster. */
   readonly hasShardedChannels: boolean;
-  /** Begins to connect, and again whenever the connection breaks. What comes of it is told by the events. */
+  /** Begins to connect, and again when the connection breaks. The events report the outcome. */
   connect(): void;
   /** Runs a script by its name. The server may not know it: `NOSCRIPT`. */
   evalsha(sha: string, call: ScriptCall): Promise<unknown>;
@@ -27,9 +27,9 @@ export interface RedisClient {
   ownerOf(slot: number): string | undefined;
   /** Of a Cluster: asks where slots are, for they may have moved. */
   refreshSlots(): void;
-  /** Gives up a connection that is there, for a new one. */
+  /** Ends an existing connection and opens a new one. */
   reconnect(): void;
-  /** Ends the connection for good. */
+  /** Ends the connection permanently. */
   disconnect(): void;
   /** What the operator may have mistaken where the connection was never usable: begins with a space, or is empty. */
   hintAt(problem: string): string;
@@ -64,7 +64,7 @@ export interface Master {
 /** Sharded channels belong to a slot of a Cluster, and only its master knows of them. */
 export type ChannelKind = 'plain' | 'sharded';
 
-/** A connection that only listens. It is never made again: whoever needs it opens another one. */
+/** A connection that only subscribes. It never reconnects: its owner opens another one. */
 export interface SubscriberClient {
   readonly isReady: boolean;
   connect(): Promise<void>;

@@ -21,7 +21,7 @@ const ON_ONE_LINE = { depth: 2, maxArrayLength: 8, maxStringLength: 80, breakLen
 
 interface ConnectionOptions extends ConnectionEvents {
   readonly scheduler: Scheduler;
-  /** Whether the server has to be told from others before it is used. */
+  /** Whether the server has to be distinguished from others before it is used. */
   readonly readsRun: boolean;
 }
 
@@ -76,7 +76,7 @@ export class RedisConnection {
     return this.#silentSince !== undefined;
   }
 
-  /** The server answers, and will not let us use it; its owner was told why. */
+  /** The server replies and refuses the connection; its owner was notified of the reason. */
   get isRefused(): boolean {
     return this.#readiness.isRefused;
   }
@@ -110,7 +110,7 @@ export class RedisConnection {
       timeLimitMs,
       ({ client }, limit) =>
         client.evalsha(script.sha, call).catch((error: unknown) => {
-          // Nobody waits for it after its time: sent now, it would come after its own clean-up.
+          // No caller waits for it after its time. Sent now, it would arrive after its own clean-up.
           if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT'))
             throw errorOfCall(error, call);
           return client.command('eval', script.lua, ...call).catch((problem: unknown) => {

@@ -74,7 +74,7 @@ function fromUrl(url: string): Redis {
   try {
     return new ioredis.Redis(url, { lazyConnect: true });
   } catch {
-    // Without an @, what stands in the place of a port may be the password.
+    // Without an @, the text at the position of the port may be the password.
     const shown = url.includes('@') ? url : url.replace(/:(?!\/\/|\d{1,5}(?:[/?#]|$)).*/s, ':***');
     throw new LockConfigurationError(
       `Option "redis" must be a URL such as 'redis://:password@localhost:6379/0', received ${describe(shown)}. ` +
@@ -127,7 +127,7 @@ function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
   const nodes = startupNodesOf(cluster);
   const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
   const name = `cluster ${nodes.map(addressOf).join(', ')}`;
-  // ioredis leaves it out, or goes on in database 0.
+  // ioredis ignores it, or continues in database 0.
   const database = [redisOptions as RedisOptions, ...nodes].find(({ db }) => (db ?? 0) !== 0);
   if (database !== undefined) {
     throw new LockConfigurationError(

@@ -14,8 +14,8 @@ export const replyError = (message: string): Error =>
 const IoredisReplyError = ioredis.ReplyError as typeof Error;
 
 /**
- * The server said no, as opposed to: the connection failed. ioredis takes the name of its errors from the class, which a minifier renames;
- * the name counts where the application's client comes from another copy of ioredis.
+ * The server replied with an error, in contrast to a failed connection. ioredis takes the name of its errors from the
+ * class, which a minifier renames. The name counts if the application's client comes from another copy of ioredis.
  */
 export const isReply = (error: unknown): error is Error =>
   error instanceof IoredisReplyError || (error instanceof Error && error.name === 'ReplyError');
@@ -24,7 +24,7 @@ export const isReply = (error: unknown): error is Error =>
 export const isPassing = (error: unknown): boolean =>
   isReply(error) && PASSING.test(messageOf(error));
 
-/** The server said no, and will until somebody changes a setting. */
+/** The server refused, and will until an operator changes a setting. */
 export const isRefusal = (error: unknown): error is Error => isReply(error) && !isPassing(error);
 
 /** The server does not know the user, or the password is another one. */

@@ -14,7 +14,7 @@ interface SubscriberOptions {
   readonly onMessage: (message: string) => void;
   /** Told that it is gone, once, if it was there and was not closed by us. */
   readonly onGone: () => void;
-  /** Called as often as it is asked whether it is there. */
+  /** Called each time that the connection is pinged. */
   readonly onCheck?: () => void;
 }
 
@@ -71,7 +71,7 @@ export class Subscriber {
     this.#client.disconnect();
   }
 
-  /** Ends it, and tells nobody. */
+  /** Ends it without notifying its owner. */
   close(): void {
     this.#isThere = false;
     this.#ping?.cancel();

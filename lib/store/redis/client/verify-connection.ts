@@ -5,16 +5,16 @@ import { isRefusal } from './reply-errors.js';
 export interface Verification {
   /** The number of the database that its commands have to go to. */
   readonly database: number;
-  /** Whether the server has to be told from others. */
+  /** Whether the server has to be distinguished from others. */
   readonly readsRun: boolean;
 }
 
 /**
- * Makes sure that a new connection leads where it is meant to, before anything else is sent over it: ioredis goes on in database 0 when
- * its own SELECT is refused, and an address may lead to another server than before. Resolves with the id of the server's present run, if
- * that was to be read and the Redis user may read it.
+ * Makes sure that a new connection leads to the intended server and database, before anything else is sent over it. An
+ * address may lead to another server than before, and ioredis continues in database 0 when its own SELECT is refused.
  *
- * Rejects with the server's refusal of the database, or with what keeps it from answering.
+ * Resolves with the id of the server's present run, if that was to be read and the Redis user may read it. Rejects with
+ * the server's refusal of the database, or with the error that keeps it from replying.
  */
 export async function verifyConnection(
   client: RedisClient,
@@ -36,7 +36,7 @@ async function select(client: RedisClient, database: number): Promise<void> {
   }
 }
 
-/** The server will not let us into the database until somebody changes a setting. */
+/** The server refuses the database until an operator changes a setting. */
 export class DatabaseRefusal extends Error {
   constructor(database: number, cause: Error) {
     const number = String(database);
@@ -52,7 +52,7 @@ async function runOf(client: RedisClient): Promise<string | undefined> {
   try {
     return /^run_id:(\w+)/m.exec(String(await client.command('info', 'server')))?.[1];
   } catch (error) {
-    // INFO may be forbidden: then servers cannot be told apart.
+    // INFO may be forbidden: then servers cannot be distinguished.
     if (isRefusal(error)) return undefined;
     throw error;
   }

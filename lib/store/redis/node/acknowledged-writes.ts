@@ -34,9 +34,9 @@ interface Write extends WriteRequest {
 }
 
 /**
- * Runs scripts, and says of each whether enough replicas have what it wrote. Redis' WAIT counts for the connection that it comes over,
- * so it goes right behind the scripts; what is asked for while one is on its way goes out together, under one WAIT, when it is back.
- * On a Cluster that is so for each slot: one pipeline goes to one node.
+ * Runs scripts, and reports for each whether enough replicas have what it wrote. Redis' WAIT counts for the connection
+ * over which it is sent, so it follows right behind the scripts. Requests that come while one is on its way are sent
+ * together, under one WAIT, when it is back. On a Cluster that is so for each slot: one pipeline goes to one node.
  */
 export class AcknowledgedWrites {
   readonly #connection: RedisConnection;
@@ -78,7 +78,7 @@ export class AcknowledgedWrites {
     this.#lines.set(slot, line);
     while (line.length > 0) {
       await Promise.resolve(); // what is asked for in the same moment
-      // Nobody waits for a request after its time: sent then, it would come after its own clean-up.
+      // No caller waits for a request after its time. Sent then, it would arrive after its own clean-up.
       const batch = line.splice(0, MOST_TOGETHER).filter(isInTime);
       if (batch.length === 0) continue;
       const replies = await this.#send(batch);

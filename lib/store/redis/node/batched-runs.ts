@@ -5,10 +5,10 @@ import { batchCall, replyIn, unusualIn } from '../scripts/batch.js';
 import type { Batch } from '../scripts/script.js';
 import type { WriteRequest } from './acknowledged-writes.js';
 
-/** So many requests of the usual kind take the server, which does nothing else meanwhile, less than 0.2 ms. */
+/** This many requests of the usual kind take the server less than 0.2 ms, in which it does nothing else. */
 const MOST_TOGETHER = 16;
 
-/** The same of those that find others, a line or a restart guard. */
+/** The same for requests that find other holders, a line or a restart guard. */
 const MOST_UNUSUAL = 4;
 
 /** The keys of one lock, and the account of the restart guard. */

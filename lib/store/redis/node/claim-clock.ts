@@ -1,13 +1,14 @@
 import { elapsedMs, type Clock, type Instant } from '../../../time/clock.js';
 
 /**
- * How old a message of a server's is at the most. The server's clock can have come no further than what it last read for us, and the time that
- * has passed here since we asked: by the clocks of this process, so that one that stood still, or was suspended, overestimates.
+ * The largest age of a message of a server. The server's clock is at most at its last reading for us, plus the time
+ * that has passed here since we asked. That time is by the clocks of this process, so a process that stood still, or
+ * was suspended, overestimates it.
  *
- * A server whose clock was set forward since is found out by a message from its future. One that is late by more than that step is taken for
- * younger by as much: a step ends the server's leases too early by as much, whatever we do.
+ * If the server's clock was set forward since, a message from its future shows that. A message that is late by more
+ * than that step is estimated as younger by as much. Such a step also ends the server's leases too early by as much.
  *
- * `NodeClock` is for estimates: it goes by the monotonic clock alone, which some systems stop while they are suspended.
+ * `NodeClock` is for estimates: it uses the monotonic clock alone, which some systems stop while they are suspended.
  */
 export class ClaimClock {
   readonly #clock: Clock;
@@ -16,7 +17,7 @@ export class ClaimClock {
   /** What was asked before that, by the monotonic clock, may be answered by another server. */
   #sinceMs = 0;
 
-  /** @param clockDrift by how much the speeds of the server's clock and ours differ at the most, as a fraction */
+  /** @param clockDrift the largest difference in speed of the server's clock and ours, as a fraction */
   constructor(clock: Clock, clockDrift: number) {
     this.#clock = clock;
     this.#clockDrift = clockDrift;

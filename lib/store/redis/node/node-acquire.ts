@@ -8,7 +8,10 @@ import type { RaisedToken, Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
-/** Nobody tells us of the release: the holder is software that knows nothing of inboxes, or our place in line was refused. */
+/**
+ * No message notifies us of the release: the holder is software that does not know inboxes, or our place in line was
+ * refused.
+ */
 const UNTOLD_CHECK_MS = 1_000;
 
 type Granted = Vote & { readonly status: 'granted' };
@@ -109,7 +112,9 @@ export class NodeAcquire {
     };
   }
 
-  /** Of several slots: one after the other. Whoever is refused stands in line in all of them, and keeps nothing. */
+  /**
+   * Keys of several slots: one slot after the other. A refused caller stands in line in all of them, and keeps nothing.
+   */
   async #acquireGroups(
     groups: readonly Group[],
     request: AcquireRequest,
@@ -122,7 +127,7 @@ export class NodeAcquire {
         const others = groups.filter((other) => other !== group);
         const stands = await this.#standAt(others, request, vote);
         const undone = await Promise.all(
-          // Where it stands, they stay kept for it: whoever is next there is not called before it.
+          // Where it stands in line, they stay kept for it: the next caller there is not called before it.
           granted.map((other) =>
             this.#release.releaseGroup(other.group, request, {
               lastToken: other.vote.fencingToken,
@@ -130,7 +135,7 @@ export class NodeAcquire {
             }),
           ),
         );
-        // What could not be given back is an outage: callers clean up after those, and not after a refusal.
+        // Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal.
         const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
         return undone.length > 0 ? afterGrant(failure) : failure;
       }
@@ -153,7 +158,7 @@ export class NodeAcquire {
     return afterGrant(failure);
   }
 
-  /** Where no script sees all keys, each has to be kept for whoever came first: answers whether they are. */
+  /** No script sees all keys, so each has to be kept for the earliest caller. Resolves with whether they are. */
   async #standAt(groups: readonly Group[], request: AcquireRequest, vote: Vote): Promise<boolean> {
     const { line } = request;
     const { inbox } = this.#scripts.parts;

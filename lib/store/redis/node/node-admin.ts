@@ -81,7 +81,7 @@ export class NodeAdmin {
     const { connection, prefix, options } = this.#scripts.parts;
     const keyOf = keyIn(prefix);
     const pattern = `*${(prefix + wanted).replace(/[*?[\]\\^]/g, '\\$&')}*`;
-    // A Cluster's masters are known when it is there.
+    // A Cluster's masters are known when it is reachable.
     const there = await connection.look(options.nodeTimeoutMs, () => Promise.resolve());
     if (there.status === 'unavailable') {
       yield there;
@@ -269,6 +269,6 @@ function recordIn(
   }
 }
 
-/** Whoever may write to the store can write anything. */
+/** Every client that may write to the store can write any value. */
 const isHold = (hold: unknown): boolean =>
   typeof hold === 'object' && hold !== null && typeof (hold as RecordedHold).tail === 'string';

@@ -7,8 +7,8 @@ const SINKING = 1 / 8;
 const LONGEST_WAY_US = 100_000;
 
 /**
- * What this process knows of a server's clock, from the answers that brought its time along: a range, because nobody knows when on
- * the way between question and answer it was read.
+ * What this process knows of a server's clock, from the replies with its time. It is a range, because it is unknown
+ * when the time was read between request and reply.
  */
 export class NodeClock {
   readonly #clock: Clock;

@@ -24,7 +24,7 @@ interface Subject {
   readonly tryGranting: (serves?: (slot: number) => boolean) => Promise<Unavailable | undefined>;
 }
 
-/** A look at one server. It goes on when nobody waits for it any more. */
+/** A look at one server. It continues when no caller waits for it any more. */
 export interface HealthLook {
   readonly node: string;
   /** Never rejects. */
@@ -40,7 +40,7 @@ export function nodeHealth(connection: RedisConnection, subject: Subject): reado
   return [{ node: subject.name, health }];
 }
 
-/** What is known of a server after so many ms: what it has answered, or that it has not. */
+/** The health of a server after this many ms: its reply, or that it has not replied. */
 export function healthWithin(
   { node, health }: HealthLook,
   withinMs: number,

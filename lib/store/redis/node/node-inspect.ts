@@ -12,7 +12,7 @@ export async function inspectAt(scripts: NodeScripts, key: string): Promise<Insp
   const reply = await connection.ask(
     options.nodeTimeoutMs,
     ({ client }) =>
-      // What is no text is no lock of anybody's, but it is in the way of one.
+      // A value that is no text is no lock, but it blocks one.
       Promise.all([
         client.command('pttl', main),
         client.command('get', main).catch(() => 'no lock'),
@@ -24,7 +24,7 @@ export async function inspectAt(scripts: NodeScripts, key: string): Promise<Insp
   const [pttl, holder, together] = reply.value as readonly unknown[];
   if (typeof pttl !== 'number' || (holder !== null && typeof holder !== 'string'))
     return connection.malformed({ reply: reply.value });
-  // Those who hold it together are one holder to those who count votes; somebody may have deleted their marker.
+  // Those that hold it together are one holder when votes are counted. Their marker may have been deleted.
   if (Number(together) > 0 && (holder === null || holder.startsWith(TOGETHER)))
     return { status: 'held', holder: TOGETHER, remainingMs: Number(together) };
   if (pttl === -2 || holder === null) return { status: 'free' };

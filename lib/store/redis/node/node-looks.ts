@@ -11,7 +11,7 @@ export class NodeLooks {
   readonly #name: string;
   readonly #scripts: NodeScripts;
   readonly #trial: NodeTrial;
-  /** The first look: until it is over, nobody else may find a new server and take it for one that forgot. */
+  /** The first look. Until it is over, no other look may find a new server and treat it as one that forgot. */
   #opening: Promise<unknown> | undefined;
   /** The node that it is the same server as. */
   #twin: string | undefined;
@@ -61,7 +61,10 @@ export class NodeLooks {
     });
   }
 
-  /** One for each of its masters. Checks that come together share one look, which goes on until its requests are answered or time out. */
+  /**
+   * The health of each of its masters. Checks that come together share one look, which continues until its requests are
+   * answered or time out.
+   */
   health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
     const looks = (this.#healthLooks ??= this.#lookAtHealth());
     if (withinMs === Infinity) return Promise.all(looks.map(({ health }) => health));

@@ -7,7 +7,7 @@ export interface RedisNodeOptions {
   readonly keyPrefix: string;
   /** The longest time that one request may take. */
   readonly nodeTimeoutMs: number;
-  /** By how much the speeds of clocks differ at the most, as a fraction. */
+  /** The largest difference in speed of clocks, as a fraction. */
   readonly clockDrift: number;
   /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
   readonly fenceKeepMs: number;
@@ -19,20 +19,21 @@ export interface RedisNodeOptions {
   readonly warn: (message: string) => void;
 }
 
-/** How a lease is given back. */
+/** How a lease is released. */
 export interface ReleaseManner {
   /**
-   * Which callers in line are notified. Default: all that the release may concern. `'nobody'`: the callers that this vote refused have a
-   * reason of their own to look again. `'older'`: only those who came before, because this caller stays in line.
+   * Which callers in line are notified. Default: all that the release may concern. `'nobody'`: the callers that this
+   * vote refused have a reason of their own to try again. `'older'`: only earlier callers, because this caller stays in
+   * line.
    */
   readonly wakes?: 'nobody' | 'older';
-  /** Nothing is given back, and only the line is left. */
+  /** No key is released, and only the line is left. */
   readonly only?: 'line';
   /** The last fencing token that was used under it. */
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */
   readonly leaves?: LinePlace | undefined;
-  /** For so long the keys stay taken. */
+  /** For how many ms the keys stay taken. */
   readonly keepMs?: number | undefined;
   /** Default `'fails'`: the clean-up tries again later. */
   readonly whileDown?: WhileDown;

@@ -5,7 +5,7 @@ import type { Group } from './key-groups.js';
 import type { ReleaseManner } from './node-options.js';
 import type { NodeScripts } from './node-scripts.js';
 
-/** Gives locks back at one node, and leaves its lines. */
+/** Releases locks at one node, and leaves its lines. */
 export class NodeRelease {
   readonly #scripts: NodeScripts;
 

@@ -36,7 +36,10 @@ interface NodeParts {
   readonly onFailure: (failed: Unavailable) => void;
 }
 
-/** What the scripts of one node have in common: how they are sent, what they are told of the node, and what is learnt from the answers. */
+/**
+ * What the scripts of one node have in common: how they are sent, what they are given of the node, and what is read
+ * from the replies.
+ */
 export class NodeScripts {
   readonly parts: NodeParts;
   /** Where the restart guard keeps its account. */
@@ -84,13 +87,13 @@ export class NodeScripts {
       : this.#acknowledged.run(slot, request);
   }
 
-  /** Callers get 503 for an answer that is an error, and mostly nobody logs those: finds out whether all of them do. */
+  /** Callers get 503 for an error reply, and mostly none of them logs it. Finds out whether all requests fail. */
   doubtAfter(reply: AcknowledgedReply): void {
     const failed = reply.status === 'unavailable' ? reply : reply.shortfall;
     if (failed !== undefined) this.parts.onFailure(failed);
   }
 
-  /** How long to wait for what is about a lease of so many ms: never longer than that lasts. */
+  /** How long to wait for a request about a lease of this many ms: never longer than the lease lasts. */
   timeLimitMs(ttlMs: number): number {
     return Math.min(this.parts.options.nodeTimeoutMs, ttlMs);
   }

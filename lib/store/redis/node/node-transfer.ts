@@ -5,8 +5,8 @@ import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
 /**
- * Gives a lease another owner token at one node. Keys in several slots go one slot after the other, in one order: of two who attach one
- * lease, whoever has the first slot has it.
+ * Gives a lease another owner token at one node. Keys in several slots go one slot after the other, in one order: of
+ * two callers that attach one lease, the one that has the first slot gets it.
  */
 export async function transferAt(
   scripts: NodeScripts,
@@ -17,7 +17,7 @@ export async function transferAt(
   for (const group of scripts.parts.slots.groups(request.keys)) {
     const outcome = await transferGroup(scripts, group, request);
     if (outcome.status === 'lost' && done.length > 0) {
-      // A lease that has lost a key is lost: nobody has what was taken of it.
+      // A lease that has lost a key is lost: no caller has the keys of it that were taken.
       const { keys, to: token } = request;
       const undone = await Promise.all(
         done.map((each) => release.releaseGroup(each, { keys, token })),

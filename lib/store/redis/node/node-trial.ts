@@ -11,7 +11,7 @@ interface Verbs {
   readonly release: NodeRelease;
 }
 
-/** Grants that nobody asked for, to see whether the node grants. */
+/** Grants without a caller, to see whether the node grants. */
 export class NodeTrial {
   readonly #scripts: NodeScripts;
   readonly #verbs: Verbs;
@@ -44,7 +44,7 @@ export class NodeTrial {
       return trialKey(this.#name, this.#trials);
     };
     let key = nextKey();
-    if (isOneSlot(prefix) && !serves(slots.slot(key))) return undefined; // no lock is there
+    if (isOneSlot(prefix) && !serves(slots.slot(key))) return undefined; // no lock is in these slots
     while (!serves(slots.slot(key))) key = nextKey();
     const slot = slots.slot(key);
     const names = slots.names(key);

@@ -7,8 +7,9 @@ import type { NodeAcquire } from './node-acquire.js';
 import type { NodeScripts } from './node-scripts.js';
 
 /**
- * Makes an upgradeable lease exclusive at one node. Keys in several slots go one slot after the other: those that are exclusive already
- * stay so while the others are waited for. The lease has them anyway, and nobody else is to join it.
+ * Makes an upgradeable lease exclusive at one node. Keys in several slots go one slot after the other. Keys that are
+ * exclusive already stay so while the lease waits for the others. The lease has them anyway, and no other caller is to
+ * join it.
  */
 export async function upgradeAt(
   scripts: NodeScripts,
@@ -41,7 +42,7 @@ function afterGrant({ sent: _, ...outage }: Unavailable): Unavailable {
   return outage;
 }
 
-/** Nobody calls it where it found no place. */
+/** No message calls it if it found no place. */
 const UNTOLD_CHECK_MS = 1_000;
 
 async function upgradeGroup(

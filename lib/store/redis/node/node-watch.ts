@@ -2,7 +2,10 @@ import { LimitedWarnings } from '../../../observe/limited-warnings.js';
 import type { Scheduler, Task } from '../../../time/scheduler.js';
 import type { Finding } from './probe.js';
 
-/** How long to wait before a server that grants nothing is looked at again, in ms: somebody has to change a setting first. */
+/**
+ * How long to wait before a server that grants nothing is looked at again, in ms: an operator has to change a setting
+ * first.
+ */
 const LOOK_AGAIN_MS = 5_000;
 
 /** The least time between two looks at a server that gives errors and was found well, in ms; what passes within it is not reported. */
@@ -15,7 +18,7 @@ interface WatchOptions {
   readonly scheduler: Scheduler;
   /** Address of the node. */
   readonly name: string;
-  /** What the nodes that are there mean for locks, and until when they are refused. */
+  /** What the reachable nodes mean for locks, and until when they are refused. */
   readonly situation: (until: Until) => string;
   readonly warn: (message: string) => void;
   /** Finds out whether the node grants locks. May reject with what makes its options impossible. */
@@ -84,14 +87,17 @@ export class NodeWatch {
     for (const text of unsaid) this.#say(text);
   }
 
-  /** The connection was lost. Of a node that granted nothing before, that is no news, unless it would have without anybody's help. */
+  /**
+   * The connection was lost. For a node that granted nothing before, that is no news, unless it would have recovered by
+   * itself.
+   */
   lost(): void {
     const { name } = this.#options;
     if (this.isWell || this.isQuarantined)
       this.#report(`The connection to Redis at ${name} was lost`, 'it is reachable');
   }
 
-  /** The server refuses the connection until somebody changes a setting. */
+  /** The server refuses the connection until an operator changes a setting. */
   refused(problem: string): void {
     this.#report(`Redis at ${this.#options.name} is not usable: ${problem}`, 'that is fixed');
   }
@@ -101,7 +107,7 @@ export class NodeWatch {
     if (!this.isWell) this.#look();
   }
 
-  /** It refuses to grant locks for another so many ms, because it may have forgotten leases. */
+  /** It refuses to grant locks for this many ms, because it may have forgotten leases. */
   quarantined(leftMs: number): void {
     const until = this.#now() + leftMs;
     if (until > (this.#quarantinedUntil ?? -Infinity) + ANOTHER_QUARANTINE_MS) {

@@ -47,7 +47,7 @@ export type Finding =
   | { readonly kind: 'quarantined'; readonly leftMs: number }
   /** No answer: the connection reports that. */
   | { readonly kind: 'away'; readonly problem: string }
-  /** It answers, and grants nothing until somebody changes something. */
+  /** It replies, and grants nothing until an operator changes something. */
   | {
       readonly kind: 'refuses';
       readonly problem: string;
@@ -57,10 +57,11 @@ export type Finding =
     };
 
 /**
- * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should know. A server that is
- * not there yet does not keep the application from starting: until it is there, requests are `unavailable`.
+ * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should
+ * know. A server that is not reachable yet does not keep the application from starting: until it is, requests are
+ * `unavailable`.
  *
- * @throws LockConfigurationError for a server that is too old, and for what makes the restart guard impossible
+ * @throws LockConfigurationError for a server that is too old, and for options that make the restart guard impossible
  */
 export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
   const { name, timeLimitMs, restartGuard, replicas, onEviction } = subject;
@@ -113,7 +114,7 @@ function findingOf(
 ): Finding {
   const message = (failure?.message ?? 'no answer').replace(SCRIPT_PLACE, '').replace(/\.$/, '');
   if (failure?.kind === 'connection' || failure?.kind === 'timeout') {
-    // Of a Cluster the connection is there while any of its nodes is: nothing else tells of a master that is not.
+    // The connection of a Cluster stands while any of its nodes is reachable: nothing else shows that a master is not.
     if (client.kind === 'cluster' && isThere)
       return {
         kind: 'refuses',
@@ -186,7 +187,7 @@ async function lookAtGuard(
 /** Redis' own error code; before Redis 7 a script's comes inside a text. */
 const isOutOfMemory = (message: string): boolean => /\bOOM\b/.test(message);
 
-/** What is left of a server's quarantine, in ms, or why it cannot be told. */
+/** The rest of a server's quarantine, in ms, or why it is unknown. */
 export async function quarantinedForMs(
   connection: RedisConnection,
   epoch: string,

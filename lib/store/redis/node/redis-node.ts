@@ -46,28 +46,28 @@ interface QuorumOfNode {
   readonly scheduler: Scheduler;
   /** Whether it decides alone who is next. */
   readonly isOnly: boolean;
-  /** What the nodes that are there mean for locks, and what ends it when locks are refused. */
+  /** What the reachable nodes mean for locks, and what ends it when locks are refused. */
   readonly situation: (until: Until) => string;
-  /** Told that the node has found out which server is there now, before it asks that for anything else. */
+  /** Called when the node has identified its server, before any other request to that server. */
   readonly onLook: () => void;
 }
 
 /**
- * One of the places that vote on a lock: a standalone Redis, one behind Sentinel, or a Cluster, which takes several keys slot by
- * slot. It says what this one place says, and knows nothing of majorities.
+ * One of the places that vote on a lock: a standalone Redis, one behind Sentinel, or a Cluster, which takes several
+ * keys slot by slot. It reports the vote of this one place, and knows nothing of majorities.
  */
 export class RedisNode {
   /** What it knows of work that is to be done once. */
   readonly once: NodeOnce;
   /** What it tells operators. */
   readonly admin: NodeAdmin;
-  /** Told of messages from other processes that call nobody in line. */
+  /** Called with messages from other processes that call no waiter in line. */
   onMessage: ((text: string) => void) | undefined;
   readonly #source: RedisSource;
   readonly #connection: RedisConnection;
   readonly #inbox: RedisInbox;
   readonly #clock: NodeClock;
-  /** How old calls are: none where a claim has to be confirmed before anybody begins with it. */
+  /** The age of calls: `undefined` where a claim has to be confirmed before a caller begins with it. */
   readonly #claims: ClaimClock | undefined;
   readonly #watch: NodeWatch;
   readonly #scripts: NodeScripts;
@@ -151,12 +151,12 @@ export class RedisNode {
     return this.#connection.isThere;
   }
 
-  /** It is there, and nothing is known that keeps it from granting locks. */
+  /** It is reachable, and nothing is known that keeps it from granting locks. */
   get isWell(): boolean {
     return this.isThere && this.#watch.isWell;
   }
 
-  /** It is there, and grants no locks yet, because it may have forgotten leases. */
+  /** It is reachable, and grants no locks yet, because it may have forgotten leases. */
   get isQuarantined(): boolean {
     return this.isThere && this.#watch.isQuarantined;
   }
@@ -253,7 +253,7 @@ export class RedisNode {
     return setLimitAt(this.#scripts, key, limit);
   }
 
-  /** Ends whoever's lease. */
+  /** Ends any lease of the key. */
   forceRelease(key: string): Promise<ReleaseOutcome> {
     return this.release({ keys: [key], token: '' }, { whileDown: 'waits' });
   }

@@ -37,7 +37,10 @@ export class LeftOvers {
     this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
   }
 
-  /** Leaves a line at a node, again and again until that answers: a place that stays behind is given keys, and nobody takes them. */
+  /**
+   * Leaves a line at a node, and tries until that replies: a place that stays behind is given keys that no caller
+   * takes.
+   */
   async leave(
     node: RedisNode,
     { keys, token, ttlMs }: LeaseRequest,
@@ -59,7 +62,7 @@ export class LeftOvers {
     );
   }
 
-  /** Waits for it no longer than so many ms. */
+  /** Waits for it no longer than this many ms. */
   #atMost(limitMs: number, task: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       const limit = this.#scheduler.schedule(limitMs, resolve);

@@ -49,7 +49,7 @@ export class Members {
   }
 }
 
-/** What the nodes that are there mean for locks, and until when locks are refused. */
+/** What the reachable nodes mean for locks, and until when locks are refused. */
 export function situationOf(nodes: readonly RedisNode[], until: Until): string {
   const [first, second] = nodes;
   if (second === undefined)

@@ -22,17 +22,19 @@ export type BeginDecision =
       readonly status: 'over';
       readonly end: NodeEnd;
       /**
-       * `'known'`: a majority knows it. Otherwise it is not certain that it stays, and a majority has to be told of it before anybody else
-       * is: `'to-adopt'`, as the caller's own, to whom a majority has promised to accept nothing older; `'to-complete'`, as its owner's.
+       * `'known'`: a majority knows it. Otherwise it is not certain that it stays, and a majority has to accept it
+       * before any caller is notified of it. `'to-adopt'`: as the caller's own, because a majority has promised to
+       * accept nothing older. `'to-complete'`: as its owner's.
        */
       readonly standing: 'known' | 'to-adopt' | 'to-complete';
     }
   | Exclude<BeginOutcome, { readonly status: 'begun' | 'done' | 'exhausted' }>;
 
 /**
- * The end that counts, if the work is over: the one that was accepted with the largest fence that any of them knows of. Whoever works
- * has had that confirmed by a majority (`keep`), and whoever is told that work is over, too. So a majority of votes names the fence of
- * every attempt that has worked, and one node that missed that it began, and believed the attempt before it, is outvoted.
+ * The end that counts, if the work is over: the one that was accepted with the largest fence that any node knows. A
+ * majority confirms an attempt before it works (`keep`), and an end before a caller is notified of it. So a majority of
+ * votes names the fence of every attempt that has worked. A node that missed its begin, and believed the attempt before
+ * it, is outvoted.
  */
 export function endThatCounts(votes: Answers<BeginVote>): NodeEnd | undefined {
   const largest = Math.max(...votes.map((vote) => (vote && 'sure' in vote ? vote.sure : -1)));

@@ -13,13 +13,13 @@ interface Voter {
 }
 
 /**
- * Asks all nodes at once, and waits no longer than until the answers decide the matter. A node that was silent before is asked like
- * every other, but not waited for, as long as the others are enough: it delays nobody twice.
+ * Asks all nodes at once, and waits only until the replies decide the outcome. A node that was silent before is asked
+ * too, but not waited for if the others are enough: it delays no caller twice.
  *
- * @param needed how many answers can decide the matter
+ * @param needed how many replies can decide the outcome
  * @param ask never rejects
- * @param outcomeOf told the answers so far, and how many of those that are missing are waited for; `undefined` is no outcome yet, which
- * it must not say when that is none
+ * @param outcomeOf is given the replies so far, and how many of the missing ones are waited for. `undefined` is no
+ *   outcome yet; it must return one if none is waited for
  */
 export function poll<Node extends Voter, Answer, Outcome>(
   nodes: readonly Node[],
@@ -44,7 +44,8 @@ export function poll<Node extends Voter, Answer, Outcome>(
         return answer;
       }),
     );
-    // It never rejects, unless `ask` breaks its promise: then the caller has to learn of it, and the process must not end.
+    // It never rejects, unless `ask` breaks its promise: then the caller has to get the error, and the process must not
+    // end.
     complete.catch(fail);
   });
 }

@@ -10,9 +10,9 @@ import type { Standing, StandingLeases } from './standing-leases.js';
 import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
 
 /**
- * By how much a proposed fencing token is ahead of the clocks of all nodes, so that each of them takes it, although the way there took
- * longer than it did before. For so long, and the way, the clocks do not hold a token up: if every fence is lost meanwhile, a smaller one
- * may follow.
+ * By how much a proposed fencing token is ahead of the clocks of all nodes. So each of them accepts it, even if the
+ * request takes longer than the one before. For that time, and the time of the request, the clocks do not hold a token
+ * up: if every fence is lost meanwhile, a smaller one may follow.
  */
 const PROPOSAL_SLACK_US = 5_000;
 
@@ -93,8 +93,8 @@ export class QuorumAcquire {
   }
 
   /**
-   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and only whoever has its vote
-   * asks for more.
+   * After a split vote one node is asked before the others. All callers that try again ask the same one, and only the
+   * caller that has its vote asks for more.
    */
   async #askFirst(
     request: AcquireRequest,
@@ -159,8 +159,9 @@ export class QuorumAcquire {
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
         if (vote?.status === 'refused') return;
-        // Nobody has to be told: whom this vote refused knows that it was no majority, and asks again. Unless it was one of several who
-        // would hold the key together, who look alike to the one refused.
+        // No caller has to be notified: a caller that this vote refused knows that it was no majority, and asks again.
+        // The exception is a vote of one of several that would hold the key together, who look alike to the refused
+        // caller.
         const isGone =
           vote?.status === 'granted' &&
           (await node.release(request, { ...manner, lastToken: vote.fencingToken })).status !==

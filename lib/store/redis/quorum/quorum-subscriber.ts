@@ -4,11 +4,14 @@ import type { LineCall, ReleaseListener } from '../../lock-store.js';
 import { poll, quorumOf } from './poll.js';
 import type { RedisNode } from '../node/redis-node.js';
 
-/** How far apart processes look that hear of one release, in ms at the most: all at once they would split the votes. */
+/**
+ * At most how far apart processes ask that are notified of one release, in ms: all at once they would split the votes.
+ */
 const SPREAD_MS = 5;
 
 /**
- * Hears of releases on all nodes. A majority of them is enough: every lease that refuses somebody is on a node that both can hear.
+ * Receives releases from all nodes. A majority of them is enough: every lease that refuses a caller is on a node that
+ * both can hear.
  */
 export class QuorumSubscriber {
   readonly #nodes: readonly RedisNode[];

@@ -12,7 +12,7 @@ const CONTENDED_TRIES = 5;
 /** The longest pause after the first of these tries, in ms; after the second twice that, and so on. */
 const PAUSE_MS = 10;
 
-/** After so many ms a node that refused a lease is asked for it once more: longer than a try that comes to nothing takes. */
+/** After this many ms a node that refused a lease is asked for it once more: longer than an unsuccessful try takes. */
 const ASK_AGAIN_MS = 200;
 
 interface Dependencies {
@@ -51,8 +51,8 @@ export class QuorumTransfer {
   }
 
   /**
-   * After a split vote one node is asked before the others: everybody who tries again asks the same one, and leaves the lease to whoever
-   * has its vote.
+   * After a split vote one node is asked before the others. All callers that try again ask the same one, and leave the
+   * lease to the caller that has its vote.
    */
   async #askFirst(request: TransferRequest): Promise<First | undefined> {
     const node = this.#deps.nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
@@ -100,7 +100,7 @@ export class QuorumTransfer {
     });
   }
 
-  /** Somebody who attached it, too, may have had the node, and given it back. */
+  /** Another caller that attaches the lease may have had the node, and returned it. */
   #completeAt(node: RedisNode, request: TransferRequest, stands: Standing): void {
     const { scheduler, standing } = this.#deps;
     scheduler.schedule(ASK_AGAIN_MS, () => {
@@ -112,9 +112,10 @@ export class QuorumTransfer {
   }
 
   /**
-   * Others may be about to get them: the lease is theirs then, and everybody's until one of them has a majority.
+   * Returns the votes, because other callers may be about to get them. The lease then belongs to any of them until one
+   * has a majority.
    *
-   * @returns those that did not say whether they have it back
+   * @returns the nodes that did not confirm it
    */
   async #giveBack(request: TransferRequest): Promise<readonly RedisNode[]> {
     const { nodes } = this.#deps;
@@ -133,7 +134,7 @@ export class QuorumTransfer {
     return outcome;
   }
 
-  /** Somebody else has the lease, or nobody any more: what was taken of it is in the way of whoever holds the keys. */
+  /** Another caller has the lease, or it is over. The keys of it that were taken block their next holder. */
   async #takeBack(request: TransferRequest, votes: readonly TransferOutcome[] = []): Promise<void> {
     const { nodes, leftOvers } = this.#deps;
     const { keys, to: token, ttlMs } = request;
@@ -167,6 +168,6 @@ interface Before {
 
 interface Asked {
   readonly outcome: TransferOutcome;
-  /** Somebody else attaches the lease at the same time, and neither has a majority. */
+  /** Another caller attaches the lease at the same time, and neither has a majority. */
   readonly isContended: boolean;
 }

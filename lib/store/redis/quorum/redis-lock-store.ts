@@ -156,7 +156,7 @@ export class RedisLockStore implements LockStore {
         return decided.every(isDecided) ? decided : undefined;
       },
     );
-    // A majority of one that lost a key has nobody to confirm that nobody else was granted it since.
+    // If a majority of one lost a key, no other node can confirm that the key was not granted since.
     if (this.#nodes.length > 1) {
       void complete.then((votes) => this.#standing.renewed(leases, { outcomes, votes, sentAt }));
     }

@@ -21,9 +21,9 @@ export interface OnceNode {
 /**
  * What a majority of nodes knows of work that is to be done once; with one node, a majority of one.
  *
- * Over several it is Paxos (Lamport, "Paxos made simple", 2001) for each attempt, with its fencing token as the ballot: to begin is the
- * promise, and what is accepted is first that the attempt runs, then how it ended. Nobody works, and nobody is told that the work is
- * over, before a majority has accepted that.
+ * Over several nodes it is Paxos (Lamport, "Paxos made simple", 2001) for each attempt, with its fencing token as the
+ * ballot. The begin is the promise. The accepted value is first that the attempt runs, and then how it ended. An
+ * attempt works, and a caller is notified of an end, only after a majority has accepted that.
  */
 export class RedisOnceStore implements OnceStore {
   readonly #nodes: readonly OnceNode[];
@@ -81,7 +81,7 @@ export class RedisOnceStore implements OnceStore {
     return this.#nodes.length === 1;
   }
 
-  /** With one node nothing has to be ordered: whoever came last is the latest. */
+  /** With one node nothing has to be ordered: the last caller is the latest. */
   #ranked<Request extends OnceReference>(request: Request): Request {
     return this.#isOne ? { ...request, fencingToken: 0 } : request;
   }
@@ -140,7 +140,7 @@ const endOf = ({ key, token, owner, fencingToken }: OnceReference, end: End): Fi
   lifeMs: end.leftMs,
 });
 
-/** As whoever ended it asked, and would ask again. */
+/** The request of the owner that ended it, who would send it again. */
 const ownersOf = ({ owner, sure }: NodeEnd, { key, token }: OnceReference): OnceReference => ({
   ...{ key, token, owner },
   fencingToken: sure,

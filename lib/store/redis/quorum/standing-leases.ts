@@ -15,7 +15,7 @@ import type { LeftOvers } from './left-overs.js';
 /** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */
 const COMPLETE_AFTER_MS = [50, 500, 2_000] as const;
 
-/** With so many leases granted and not given back, those that have ended are forgotten. */
+/** From this number of granted leases on that were not released, those that have ended are removed. */
 const FIRST_CROWD = 1_000;
 
 /** A lease that a majority has, and that each node should have. */
@@ -39,7 +39,7 @@ interface Dependencies {
 /** Over several nodes: leases that a majority has are brought to the others, too, for as long as they stand. */
 export class StandingLeases {
   readonly #deps: Dependencies;
-  /** Leases that were granted and not given back, by token. */
+  /** Leases that were granted and not released, by token. */
   readonly #held = new BriefMap<string, Standing>();
   readonly #pace = new SweepPace(FIRST_CROWD);
   /** Of each node: what is being brought to it. */
@@ -55,7 +55,7 @@ export class StandingLeases {
     this.#closed = true;
   }
 
-  /** Not all leases are given back: during a long outage callers give up. */
+  /** Not all leases are released: during a long outage callers give up. */
   add(standing: Standing): void {
     this.#held.set(standing.lease.token, standing);
     if (!this.#pace.isDue(this.#held.size)) return;
@@ -72,8 +72,9 @@ export class StandingLeases {
   }
 
   /**
-   * Granted by a majority, it waits no longer at the nodes that refused it, nor should it stay on a bare majority: with the loss of one
-   * node more it would be gone. They may have refused it for a vote that was taken back since, or not have been there for a moment.
+   * After a majority has granted a lease, it leaves the lines at the nodes that refused it. It should also not stay on
+   * a bare majority: the loss of one more node would end it. These nodes may have refused it for a vote that was
+   * returned since, or may have been unreachable for a moment.
    */
   async complete(
     request: AcquireRequest,
@@ -123,9 +124,10 @@ export class StandingLeases {
   }
 
   /**
-   * Takes leases that are lost off the nodes that may still have them. Puts keys back on nodes that have lost them, of leases that a
-   * majority has just confirmed: else each restart of a node would take a vote away from a lease that is held for long. Refused there
-   * when anybody was granted the key since, or it was released; then it is brought there later, while it stands.
+   * Removes lost leases from the nodes that may still have them. Puts keys back on nodes that have lost them, of leases
+   * that a majority has just confirmed. Otherwise each restart of a node would take a vote away from a lease that is
+   * held for long. A node refuses if another caller was granted the key since, or it was released. Then the lease is
+   * brought there later, while it stands.
    */
   async renewed(leases: readonly LeaseRenewal[], renewal: Renewal): Promise<void> {
     const { outcomes, votes, sentAt } = renewal;
@@ -143,10 +145,10 @@ export class StandingLeases {
           const vote = votes[number]?.[index];
           const mayHaveIt = vote?.status === 'extended' || vote?.status === 'unavailable';
           if (outcomes[index]?.status === 'lost' && mayHaveIt) leftOvers.remove(node, lease);
-          // Given back meanwhile: nothing may come after that.
+          // Released meanwhile: nothing may come after that.
           const standing = this.#held.get(lease.token);
           if (standing === undefined) return [];
-          // Mostly a vote of somebody who died while asking, or takes it back.
+          // Mostly a vote of a caller that died while asking, or returns it.
           if (vote?.status === 'stolen') this.bringTo(node, standing);
           if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
           const validForMs = lease.validForMs - elapsedMs;
@@ -157,7 +159,7 @@ export class StandingLeases {
     );
   }
 
-  /** Somebody may be granted the key there in between, who gets no majority and takes that vote back soon. */
+  /** Another caller may be granted the key there in between. It gets no majority, and soon returns that vote. */
   async #putBackOn(node: RedisNode, lost: readonly Restoration[]): Promise<void> {
     const answers = await node.extend(lost);
     lost.forEach(({ token }, index) => {

@@ -30,7 +30,10 @@ type Answer =
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
 
-/** When everybody asked at once and nobody got a majority, whoever cannot wait is told to come back in so many ms. */
+/**
+ * When all callers asked at once and none got a majority, a caller that cannot wait gets this many ms as the time to
+ * try again.
+ */
 const CONTENDED_MS = 100;
 
 /** What has become of a request, as far as the votes say; `undefined` while those that are awaited can still change it. */
@@ -60,7 +63,7 @@ export function acquireOutcome(
   const lost = yes.length + awaited < quorum;
   // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
   const unknown = votes.filter((vote) => vote === undefined).length + failed;
-  // Nobody gets a majority until somebody deletes them, whether they are one holder's or not.
+  // No caller gets a majority until these are deleted, whether or not they belong to one holder.
   const endless = votes.filter((vote) => vote?.status === 'refused' && isEndless(vote));
   const isBlocked = endless.length > mostMissing;
   const decided = certain || isBlocked || failed > mostMissing || (lost && unknown <= mostMissing);
@@ -72,7 +75,7 @@ export function acquireOutcome(
   }
   if (isBlocked && endless[0]?.status === 'refused') return held(votes, endless[0].key, quorum);
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
-  // One token may have a majority, with the votes that nobody knows; or none has.
+  // One token may have a majority, together with unknown votes, or none has.
   if (leader.votes + unknown >= quorum)
     return { ...held(votes, leader.key, quorum), contended: true };
   return contended(leader.key);
@@ -85,8 +88,9 @@ const isEndless = ({ remainingMs }: { readonly remainingMs: number }): boolean =
 type Yes = Vote & { readonly status: 'granted' };
 
 /**
- * The fencing token that the votes grant: the largest, which is written to a majority then. Whoever joins others has theirs, and a
- * majority has to name the same one: else it is a phase that begins or ends on some of the nodes, or a vote of somebody who has died.
+ * The fencing token that the votes grant: the largest, which is then written to a majority. A caller that joins others
+ * has theirs, and a majority has to name the same one. Otherwise the phase begins or ends on some of the nodes, or one
+ * of the votes belongs to a caller that died.
  */
 function commonToken(yes: readonly Yes[], quorum: number): number | undefined {
   const tokens = yes.map(({ fencingToken }) => fencingToken);
@@ -160,7 +164,7 @@ export function extendOutcome(
     votes.filter((vote) => vote !== undefined && statuses.includes(vote.status)).length;
   const [extended, lost] = [count('extended'), count('gone', 'stolen')];
   if (extended >= quorum) return { status: 'extended' };
-  // One stray vote kills nobody, and a node that does not answer says nothing.
+  // One stray vote ends no lease, and a node that does not reply proves nothing.
   if (lost > mostMissing) {
     return { status: 'lost', reason: count('stolen') > 0 ? 'stolen' : 'released-elsewhere' };
   }
@@ -182,7 +186,7 @@ export function inspectOutcome(
     byHolder.set(vote.holder, [...(byHolder.get(vote.holder) ?? []), vote.remainingMs]);
   }
   const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
-  // So many leave nobody a majority, whether they are one holder's or not.
+  // With this many, no caller can have a majority, whether or not they belong to one holder.
   const mostMissing = votes.length - quorum;
   const endless = votes.filter((vote) => vote?.status === 'held' && isEndless(vote)).length;
   if (endless > mostMissing) return { status: 'held', remainingMs: Infinity };
@@ -192,7 +196,7 @@ export function inspectOutcome(
   if (most.length < quorum && awaited > 0) return undefined;
   if (unknown.length > mostMissing) return unavailable(votes, nodes);
   if (!mayHaveIt) return { status: 'held', remainingMs: Infinity };
-  // The lease is over when it is over on so many nodes that no majority is left.
+  // The lease is over when it is over on as many nodes as leave it no majority.
   const [longest = 0, ...others] = most.sort((a, b) => b - a);
   return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
 }

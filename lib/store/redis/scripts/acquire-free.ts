@@ -18,8 +18,8 @@ local function fence_ms(last, ttl, keep) return ttl + keep + math.max(0, math.ce
 `;
 
 /**
- * Of several acquires (`batch.ts`), those of a free key that nobody waits for: as the script does alone (`acquire.ts`). The answer is the
- * first fencing token. Each number is written as text once.
+ * Serves, of several acquires (`batch.ts`), those of a free key without a line, as the script does alone
+ * (`acquire.ts`). The reply is the first fencing token. Each number is written as text once.
  */
 export const ACQUIRE_FREE = `${CLOCK}${FENCE}${TOKENS}
 clock = now

@@ -39,7 +39,7 @@ export interface AcquireCall extends LockKeys {
   readonly proposal: number;
   /** The longest TTL of the restart guard. */
   readonly maxTtlMs: number | undefined;
-  /** The fencing token of those who hold the keys together whom the caller may join whoever waits. */
+  /** The fencing token of a phase that the caller may join, even while other callers wait. */
   readonly joins: number | undefined;
   /** The first fencing token that was reserved when the caller was given the key in line. */
   readonly claimed: number | undefined;
@@ -61,9 +61,9 @@ export type AcquireReply =
       readonly clockUs: number;
       /** Which key is busy, counted from 1. */
       readonly position: number;
-      /** `Infinity`: without end. */
+      /** `Infinity`: no TTL. */
       readonly remainingMs: number;
-      /** '' for a key that is free and kept for somebody before us for so long. */
+      /** '' for a key that is free and kept, for that long, for a caller before us. */
       readonly holder: string;
       /** When it stands in line. */
       readonly ticket: number | undefined;
@@ -111,12 +111,12 @@ const ACQUIRE = `--[[
           7 ticket it had before
           8 fencing token proposed by the client
           9 longest TTL in ms of the restart guard
-         10 fencing token of those who hold the keys together whom the caller may join whoever waits
+         10 fencing token of a phase that the caller may join, even while other callers wait
          11 first fencing token that was reserved when the caller was given the key in line
-  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined those who hold it in their fencing token,
-           limit that others state who hold it, if it is another one}
-          {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept for somebody before
-           us for so long, ticket when standing in line or '', limit that others state}
+  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined a phase and has its fencing token,
+           limit of other holders, if it differs}
+          {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept, for that long,
+           for an earlier caller, ticket when standing in line or '', limit of other holders}
           {-1, clock, us of quarantine}
 ]]
 ${CLOCK}${FENCE}${TOKENS}
@@ -125,14 +125,14 @@ local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber
 local joins, claimed = tonumber(ARGV[10]), tonumber(ARGV[11])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
--- Of those who hold a key together, the later ones join in the fencing token of the first.
+-- Callers that join holders of a key get the fencing token of the first one.
 local function fencing_token(highest, joined) return joined or next_token(highest, proposal) end
 
 local function raise_fence(fence, last, least)
   redis.call('SET', fence, last, 'PX', math.max(fence_ms(last, ttl, keep), least))
 end
 
--- Nobody has it and nobody waits, nearly always: none of what follows is needed then.
+-- Nearly always the key is free and has no line: the rest of the script is not needed then.
 local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
 if #KEYS == 4 and alone and ttl > 0 and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local stored, damaged = fence_at(KEYS[2])
@@ -146,7 +146,7 @@ ${QUARANTINE}${HOLDERS}${LINE}
 local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
 local record = record_of(member)
 
--- In the line of every key, with one ticket; over several masters only in that of the busy one, where no ticket counts.
+-- Enters the line of every key, with one ticket. Over several masters it enters only that of the busy key, where no ticket counts.
 local function enqueue(busy, pttl)
   if member == '' then return '' end
   local from, to = in_order and 1 or busy, in_order and last or busy
@@ -165,7 +165,7 @@ local function enqueue(busy, pttl)
   end
   for i = from, to, 4 do
     local queue = KEYS[i + 2]
-    -- NX: who looks again keeps the place. The line outlives the lock, or a holder that dies would take it along.
+    -- NX: a caller that tries again keeps its place. The line outlives the lock: otherwise a holder that dies would end it.
     local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
     if type(added) ~= 'number' then return '' end
     redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
@@ -173,28 +173,28 @@ local function enqueue(busy, pttl)
   return ticket
 end
 
--- Over several masters: who holds a key together with others goes behind those who wait, or they would wait indefinitely.
+-- Over several masters a caller that would join holders goes behind waiting callers, which would otherwise wait indefinitely.
 local function must_queue(queue, holders)
   if not mode or live(holders) == 0 then return false end
   local info = redis.pcall('INFO', 'cluster')
   local is_alone = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
     local id, _, channel = place_of(other)
-    -- Who died keeps nobody waiting; a node of a Cluster does not know who listens at the others.
+    -- A dead process blocks no caller. A node of a Cluster does not know which processes are subscribed at other nodes.
     if id and mode_of('${MARK}' .. id) ~= mode and is_there(channel, is_alone) then return true end
   end
   return false
 end
 
--- Whoever was too late for what it was given comes back with its old ticket: it is still before those who came after it.
+-- A caller that missed its claim comes back with its old ticket: it is still before all later callers.
 local before = tonumber(ticket)
 
--- Who has a key so that it is not to be had, and for how many ms: the holder, or '' while it is kept for those who came before.
+-- The holder that blocks a key, and for how many ms; '' while the key is kept for earlier callers.
 local function holder_of(main, queue, holders, has_line)
   if holds(main, holders, token) then return nil end
   local holder = in_the_way(main, holders, token)
   if holder then return holder, left(main, holders, token) end
-  -- Of one who took several keys it is larger than that of a phase that was there before, and smaller than that of any later one.
+  -- The token of a holder of several keys is larger than that of an earlier phase, and smaller than that of any later one.
   if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then return nil end
   local together = redis.call('GET', main)
   if not in_order then
@@ -206,8 +206,8 @@ local function holder_of(main, queue, holders, has_line)
   return nil
 end
 
--- Those who came before are given what they can have at every key, before any key is looked at for the caller: one of several keys that is
--- granted at the second may take the last place at the first.
+-- Earlier callers are granted what they can have at every key, before any key is checked for this caller. A waiter of several keys that is
+-- granted them at the second key may take the last place at the first.
 local has_line = {}
 for i = 1, last, 4 do
   has_line[i] = ttl > 0 and redis.call('EXISTS', KEYS[i + 2]) == 1
@@ -226,7 +226,7 @@ for i = 1, last, 4 do
     for j = 1, last, 4 do
       handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order
     end
-    -- Keys are free now that were not when it was asked who can have all of theirs.
+    -- Some keys are free now that were taken when the script checked which callers can have all of their keys.
     barred = {}
     for j = 1, last, 4 do
       if handed_on[j] then grant_next(KEYS[j], KEYS[j + 1], KEYS[j + 2], KEYS[j + 3], '', counts) end
@@ -234,7 +234,7 @@ for i = 1, last, 4 do
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, other_limits[token] }
   end
   if has_line[i] then
-    -- In several slots it stays until it has the keys of all.
+    -- In several slots it stays in line until it has the keys of all slots.
     if member ~= '' and not stays then redis.pcall('ZREM', queue, member) end
     local waiting = redis.pcall('ZCARD', queue)
     if type(waiting) == 'number' then others = others + waiting end
@@ -252,7 +252,7 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
--- What is reserved already is not reserved again: tokens would run ahead of the clock. The fence is as that left it while the key is ours.
+-- Tokens that are reserved already are not reserved again: they would run ahead of the clock. While the key is ours, the fence is unchanged.
 if claimed and last == 4 and highest == claimed + ${String(RESERVED_TOKENS - 1)} and redis.call('GET', KEYS[1]) == token then first = claimed end
 for i = 1, last, 4 do
   raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
@@ -262,7 +262,7 @@ for i = 1, last, 4 do
   add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)
 end
 if record and not stays then redis.pcall('DEL', record) end
--- Who was first in line until now may be followed by others who may hold the keys, too.
+-- The callers behind this one may be able to hold the keys together with it.
 if mode and others > 0 and in_order then
   for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
@@ -270,11 +270,13 @@ return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and
 `;
 
 /**
- * Takes all keys or none. It first grants what those who came before can have, then reads all keys, then takes them, because a script that
- * fails in the middle keeps what it wrote. Where nobody waits, the first write is the one that Redis refuses when memory is full.
+ * Takes all keys or none. It first grants what earlier callers can have, then reads all keys, then takes them, because
+ * a script that fails in the middle keeps what it wrote. Without a line, the first write is the one that Redis refuses
+ * when its memory is full.
  *
- * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent twice. Refused, it
- * hands on what it was given: nobody holds one key while waiting for another.
+ * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent
+ * twice. When the script refuses, it passes on the keys that the caller was given: no caller holds one key while it
+ * waits for another.
  */
 export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & BatchedScript = {
   encode(call) {

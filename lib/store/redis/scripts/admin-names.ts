@@ -14,8 +14,8 @@ const SIDE = /^\{(.*)\}:(?:queue|holders|once)$/s;
 const SIDE_IN_ONE_SLOT = /^(.*):\{(?:queue|holders|once)\}$/s;
 
 /**
- * The key of a lock from a name in Redis: of its main key, or of one beside it that says that it is held, waited for or marked as done;
- * `undefined` of everything else. The inverse of `keyNames`.
+ * Returns the key of a lock from a name in Redis. The name is that of its main key, or of a side key that marks it as
+ * held, waited for or done. Returns `undefined` for every other name. The inverse of `keyNames`.
  */
 export const keyIn =
   (prefix: string) =>

@@ -1,14 +1,15 @@
 import { script, type Batch, type Script, type ScriptCall, type UsualReply } from './script.js';
 
 /**
- * A script that runs another one for several requests: one call for the client to send, and for the server to begin and to answer (group
- * commit). Each request has its own keys, arguments and answer, and an error of one is the answer to that one.
+ * Makes a script that runs another one for several requests. The client sends one call, and the server begins and
+ * answers one call (group commit). Each request has its own keys, arguments and reply. An error of one request is the
+ * reply to that request only.
  *
  * @param one the script of a single request
- * @param usual Lua that answers the requests of the most frequent kind with fewer commands than `one` would, by setting `replies[i]`, and
- * `clock` where that belongs to the answer, for those in `easy`: of one key that no request before them wants. Theirs begin behind
- * `KEYS[key_at[i]]` and `ARGV[arg_at[i]]`.
- * @param usualReply what `one` would have answered in the place of a number that `usual` has put into `replies`
+ * @param usual Lua that answers the most frequent requests with fewer commands than `one`. It sets `replies[i]`, and
+ *   `clock` if that belongs to the reply, for the requests in `easy`: those of one key that no request before them
+ *   wants. Their keys begin behind `KEYS[key_at[i]]`, their arguments behind `ARGV[arg_at[i]]`.
+ * @param usualReply what `one` would have replied instead of a number that `usual` has put into `replies`
  */
 export const batchOf = (
   { lua: one, operation }: Pick<Script, 'lua' | 'operation'>,

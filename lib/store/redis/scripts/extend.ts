@@ -94,18 +94,17 @@ function decode(reply: unknown): ExtendReply | Malformed {
 }
 
 /**
- * Renews keys of many leases.
+ * Renews keys of many leases. It puts back a key that is gone in two cases:
+ * - The server is in quarantine. It has forgotten leases and granted none since, so it trusts the holder, unless the
+ *   lease was released. Of two leases that claim the key, the one with the larger fencing token was granted later. A
+ *   lock of other software is left alone: it has no fence.
+ * - The caller knows from a majority that the lease stands, and the fence was not touched since the key was found gone.
+ *   Every grant and every release touches it.
  *
- * A key that is gone is put back
- * - where the server is in quarantine: it has forgotten leases and granted none since, so the holder's word is good, unless the lease was
- *   released; of two that claim the key, the one with the larger fencing token was granted later. Other software's lock is left alone:
- *   it has no fence;
- * - else only where the caller knows from a majority that the lease stands, and the fence has not been touched since the key was
- *   found gone: every grant and every release touches it.
- * Never after the holder's own deadline. Otherwise it goes to the next in line.
+ * It never puts a key back after the holder's own deadline. Otherwise the key goes to the next in line.
  *
- * Each key for itself, so that one of a wrong type does not keep the others from being renewed. PEXPIRE works when memory is full,
- * SET does not.
+ * Each key is renewed on its own, so that one of a wrong type does not stop the others. PEXPIRE works when memory is
+ * full, SET does not.
  */
 export const extendScript: ScriptWithCodec<ExtendCall, ExtendReply> = {
   encode,
@@ -119,9 +118,9 @@ export const extendScript: ScriptWithCodec<ExtendCall, ExtendReply> = {
           4 number of fencing tokens that are reserved with an exclusive lease
           then of each key
           - its lease's token and ttl in ms
-          - where keys may be put back (over several masters, or with a guard) the last fencing token of the lease, the server's time in
+          - if keys may be put back (over several masters, or with a guard): the last fencing token of the lease, the server's time in
             us until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not)
-  Reply   {clock in us, for each key {1} renewed, {0, fence} gone, {-1} somebody else's, {-2, text} an error}
+  Reply   {clock in us, for each key {1} renewed, {0, fence} gone, {-1} another holder's, {-2, text} an error}
 ]]
 ${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
 local keep, max_ttl, line, turns = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -139,7 +138,7 @@ end
 
 local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length)}) == '${MARK}' end
 
--- A release leaves the fence above the last token that was used, which may be any but the last of those that were reserved.
+-- A release leaves the fence above the last token that was used, which may be any of the reserved ones but the last.
 local function is_untouched(fence, mine, mode)
   return fence == mine or fence <= mine - (mode and 1 or turns)
 end
@@ -152,11 +151,11 @@ local function renew(i)
     mine, sure_until, expected_fence = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   end
   local holder = redis.pcall('GET', main)
-  -- Where the fence is damaged nothing is put back: nobody knows who came after.
+  -- If the fence is damaged nothing is put back: a later holder may be unknown.
   local stored, damaged = fence_at(fence_key)
   local fence = stored or 0
   local mode = mode_of(token)
-  -- Whom those who hold it together do not exclude.
+  -- Whether the present holders do not exclude it.
   local may_join = not holder or mode ~= nil and type(holder) == 'string' and alike(string.match(holder, '^${MARK}:(%S+)'), mode)
 
   local answer
@@ -167,13 +166,13 @@ local function renew(i)
 
   if answer[1] == 1 then
     local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
-    -- First what Redis does not refuse when memory is full: after that it refuses nothing.
+    -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    -- One that is upgradeable may have been upgraded since this was sent; one that is shared has been since it was exclusive.
+    -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before.
     if holder == token or holder == base_of(token) and kind_of(token) == 'upgradeable' then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
-      -- Those of one phase have one fencing token, on all masters; one who took several keys may have a larger one.
+      -- Holders of one phase have one fencing token, on all masters; a holder of several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
       if kind_of(token) == 'shared' and not is_in(holders, token) then take_out(holders, upgradeable(token)) end
@@ -182,7 +181,7 @@ local function renew(i)
       if line == 'quorum' then
         if is_sooner then notify_all(main, queue) end
       elseif redis.pcall('EXISTS', queue) == 1 then
-        -- Nobody else may come by for as long as they hold it: one who died in line must not keep the others from joining.
+        -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
         pcall(grant_next, main, fence_key, queue, holders, '', line == '')
         if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       end
@@ -194,7 +193,7 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
-    -- The phase keeps its smallest token, whichever holder is put back first: one of several keys may have a larger one.
+    -- The phase keeps its smallest token, whichever holder is put back first: a holder of several keys may have a larger one.
     local phase = line ~= 'quorum' and phase_of(main, holders, mode) or mine
     add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }
@@ -215,7 +214,7 @@ for i = 1, last, 4 do
   end
   answers[#answers + 1] = answer
 end
--- At every key it is the server that fails: it was made a replica, for instance.
+-- If every key failed, the server is the cause: it was made a replica, for instance.
 if failures == last / 4 then return problem end
 return answers
 `,

@@ -1,6 +1,6 @@
 /**
- * The largest fencing token that a script goes on from: whatever is added to it stays a safe integer. Larger ones, and whatever else is
- * none, were written by other software.
+ * The largest fencing token from which a script continues: every sum with it is still a safe integer. Larger values,
+ * and values that are no token, were written by other software.
  */
 export const LARGEST_FENCE = 9e15;
 

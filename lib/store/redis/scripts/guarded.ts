@@ -42,7 +42,7 @@ export const guardedScript: ScriptWithCodec<GuardedCall, GuardedReply> = {
           2 number of keys of the lock
           then of each command: number of its parts, and the parts
   Reply   {1, {reply of each command}}
-          {0} a key of the lock is nobody's, {-1} it is somebody else's: nothing was run
+          {0} a key of the lock has no holder, {-1} it has another holder: nothing was run
           {2, position of the command that failed, counted from 0, error}: those before it were run, those after it were not
 ]]
 ${CLOCK}${HOLDERS}

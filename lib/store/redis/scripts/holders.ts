@@ -5,45 +5,50 @@ import { LARGEST_FENCE } from './fence.js';
 export const LIMIT_LIFE_MS = 30 * 86_400_000;
 
 /**
- * Who holds a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder set beside it, tokens by
- * the server's time in µs at which they end; as long as there are any, a marker stands at the main key, with the longest TTL of them, so
- * that everybody who wants the key for himself is refused, other software too. How a token holds is written in the token.
+ * The holders of a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder
+ * set beside it: tokens, by the server's time in µs at which they end. While the set has tokens, a marker stands at the
+ * main key, with the longest TTL of them. So every caller that wants the exclusive lock is refused, other software too.
+ * The mode of a token is part of the token.
  *
- * Behind the marker stands the fencing token of the phase: all who hold a key together have the same one, over several masters too. One
- * who took several keys may have a larger one, which changes nothing for those who come after.
+ * Behind the marker stands the fencing token of the phase: all that hold a key together have the same one, over several
+ * masters too. A holder of several keys may have a larger one, which changes nothing for later callers.
  *
- * One who takes several of the places that a limit counts has a shadow in the set: `+` and the token, by the end below zero. So the
- * number of tokens is the number of places where no holder has more than one, and the first of the set tells whether one has. How many places a token
- * takes is written in the token.
+ * A holder of several places of a limit has a shadow in the set: `+` and the token, with the negative end as its score.
+ * So the number of tokens is the number of places if no holder has more than one. The first member of the set shows
+ * whether one has. The number of places of a token is part of the token.
  *
- * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It counts in the place of the limit of the
- * token. Without it each token is let in by its own: as long as the places in use and those that it wants are no more.
+ * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It replaces the limit of
+ * the token. Without it, each token is admitted by its own limit: the places in use and those that it wants must not
+ * exceed it.
  *
- * One of the holders of a shared phase may be upgradeable: beside its token the set has a member that is the same for every upgradeable
- * holder, so that a second one is seen whatever it is called. All tokens of one lease begin alike: exclusive, upgradeable, shared.
- * A holder under one of them holds the key under the weaker ones, too. So a change of mode whose answer was lost is no loss.
+ * One of the holders of a shared phase may be upgradeable. Beside its token the set has a member that is the same for
+ * every upgradeable holder, so that a second one is detected, whatever its token. All tokens of one lease begin alike:
+ * exclusive, upgradeable, shared. A holder under one of them also holds the key under the weaker ones. So a change of
+ * mode whose reply was lost is no loss.
  *
  * Gives a script
- * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as 'shared';
+ * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as
+ *   'shared';
  * - `kind_of(token)`: what is written at its end; `base_of(token)`: the exclusive token of the same lease;
  * - `alike(mode, other)`: whether those modes hold a key together;
- * - `other_limits[token]`: the limit that others state, where `in_the_way` has found that it is another one and none is set;
- * - `in_the_way(main, holders, token)`: who holds the key so that this token may not, or nil;
- * - `left(main, holders, token)`: ms until that may be over at the earliest that is known;
- * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and `remove_holder(main, holders, token)`, which answers whether it did;
+ * - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
+ * - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
+ * - `left(main, holders, token)`: ms until that may be over, at the earliest that is known;
+ * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and
+ *   `remove_holder(main, holders, token)`, which returns whether it did;
  * - `take_out(holders, token)`: takes it out of the set, and nothing else;
- * - `phase_of(main, holders, mode)`: the fencing token of those who hold it together in that mode, if it is known;
- * - `fence_life(fence, token, life)`: the ms for which a fence is to be kept, which those who hold a key together do not shorten.
+ * - `phase_of(main, holders, mode)`: the fencing token of those that hold it together in that mode, if it is known;
+ * - `fence_life(fence, token, life)`: for how many ms a fence is kept; holders together do not shorten it.
  *
- * Somebody may delete the marker: what counts is the holder set. What other software put in its place since is left alone, and those in
- * the holder set hold nothing any more. Needs `CLOCK`.
+ * If the marker was deleted, the holder set decides. A value that other software has since put there is left alone, and
+ * the tokens in the holder set hold nothing any more. Needs `CLOCK`.
  */
 export const HOLDERS = `
 local function kind_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
 local function base_of(token) return string.match(token, '^(${MARK}[^:]+):') end
 local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
 local function shadow(token) return '+' .. token end
--- Of who waits to be upgraded, the token that it holds meanwhile.
+-- The token that a caller which waits to be upgraded holds meanwhile.
 local function upgradeable(token) return base_of(token) .. ':upgradeable' end
 
 local function mode_of(token)
@@ -52,16 +57,16 @@ local function mode_of(token)
   return kind ~= 'upgrade' and kind or nil
 end
 
--- All limits are one way to hold a key: who states another number may hold it beside the others.
+-- All limits are one mode: holders with different numbers may hold a key together.
 local function alike(mode, other)
   return mode == other or mode ~= nil and other ~= nil and string.sub(mode, 1, 6) == 'limit:' and string.sub(other, 1, 6) == 'limit:'
 end
 local function marker(mode) return '${MARK}:' .. mode end
 local function is_marker(holder) return string.sub(holder, 1, ${String(MARK.length + 1)}) == '${MARK}:' end
 
--- Those whose time is not over. Reads only: a script that has written something is let write on when memory is full.
+-- The number of holders whose time is not over. It only reads: after a first write, a script may write although memory is full.
 local function live(holders) return redis.call('ZCOUNT', holders, '(' .. text(now), '+inf') end
--- The places that they have, where some may have several: the shadows are those before all others.
+-- The number of their places, if some may have several: the shadows are before all other members.
 local function in_use(holders, count)
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', '(' .. text(-now))) do
     count = count + places_of(string.sub(each, 2)) - 1
@@ -79,7 +84,7 @@ end
 
 local function ms_until(entry) return math.ceil((tonumber(entry[2]) - now) / 1000) end
 
--- A marker or nothing: the key is nobody's who wants it alone.
+-- A marker or nothing: the key has no exclusive holder.
 local function is_open(main)
   local holder = redis.pcall('GET', main)
   return not holder or type(holder) == 'string' and is_marker(holder)
@@ -94,10 +99,10 @@ end
 -- Beside a limited key: the limit that was set for it.
 local function limit_name(holders) return holders .. ':limit' end
 
--- Of tokens of a limit: the one that others state who hold the key, where that is another one and none is set.
+-- For tokens of a limit: the limit of other holders, if it differs and none is set.
 local other_limits = {}
 
--- The limit that was set, false for none: looked for once.
+-- The limit that was set, false for none. It is read once.
 local set_limits = {}
 local function set_limit(holders)
   if set_limits[holders] == nil then set_limits[holders] = tonumber(redis.pcall('GET', limit_name(holders))) or false end
@@ -115,7 +120,7 @@ local function in_the_way(main, holders, token)
   local set = own and set_limit(holders)
   local limit = set or own
   if count == 0 then return limit and places_of(token) > limit and marker(mode) or nil end
-  -- The last to come has removed those whose time was over: the first one holds it as all others do.
+  -- The latest holder has removed those whose time was over: the mode of the first one is that of all others.
   local first = redis.call('ZRANGE', holders, 0, 0)[1]
   local has_shadows = string.sub(first, 1, 1) == '+'
   local present = mode_of(has_shadows and string.sub(first, 2) or first)
@@ -137,7 +142,7 @@ local function left(main, holders, token)
 end
 
 local function phase_of(main, holders, mode)
-  -- The marker may outlast those whom it stands for, by what its TTL was rounded up.
+  -- The marker may outlast its holders, because its TTL was rounded up.
   local first = one_of(holders)[1]
   local marked, phase = string.match(redis.call('GET', main) or '', '^${MARK}:(%S+) (%d+)$')
   if not phase or not first or not alike(marked, mode) or not alike(mode_of(first), mode) then return nil end
@@ -163,7 +168,7 @@ local function add_holder(main, holders, token, ttl, phase)
     if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end
     if kind_of(token) == 'upgradeable' then redis.call('ZADD', holders, ends, '${THE_UPGRADEABLE}') end
     redis.call('ZREMRANGEBYSCORE', holders, -now, now)
-    -- A limit that was set is kept for as long as anybody goes by it, and after that.
+    -- A limit that was set is kept while there are holders by a limit, and some time after that.
     if set_limits[holders] ~= false and string.sub(mode, 1, 6) == 'limit:' then
       redis.pcall('PEXPIRE', limit_name(holders), ${String(LIMIT_LIFE_MS)})
     end

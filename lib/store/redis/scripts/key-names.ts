@@ -16,8 +16,8 @@ export interface KeyNames {
 const HASH_TAG = /^[^{]*\{[^}]+\}/;
 
 /**
- * Side keys get a suffix that no key can forge, because keys hold no braces: the whole name becomes the hash tag, or, where the
- * prefix brings a tag of its own, the suffix carries the braces.
+ * Side keys get a suffix that no key can forge, because keys contain no braces. The whole name becomes the hash tag. If
+ * the prefix has a tag of its own, the suffix carries the braces.
  */
 export function keyNames(prefix: string): (key: string) => KeyNames {
   // Keys have no braces, so the prefix alone decides.

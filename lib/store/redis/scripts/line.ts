@@ -30,33 +30,41 @@ end`;
 /**
  * The line at a key, with the places of `places.ts`.
  *
- * Who gets a free key: the oldest ticket whose keys it can have all. Either all of them are given to it in this script, or none, so that
- * nobody is given one key while it waits for another: callers who hand keys on to each other could go round in a circle indefinitely. One
- * that cannot have all is overtaken at first; then its free keys are kept for it, in windows (`overtaking.ts`).
+ * A free key goes to the oldest ticket that can have all of its keys. This script gives it all of them or none, so that
+ * no caller is given one key while it waits for another. Otherwise callers that pass keys on to each other could go
+ * round in a circle indefinitely. A caller that cannot have all keys is overtaken at first. Then its free keys are kept
+ * for it, in windows (`overtaking.ts`).
  *
- * An upgradeable lock that waits to be upgraded is the first in the line of each of its keys, before all who came earlier: it holds them.
- * When nobody holds a key beside it, it is called, and asks. Its place is worth nothing without the lock that it is to upgrade.
+ * An upgradeable lock that waits to be upgraded is the first in the line of each of its keys, before all earlier
+ * callers: it holds them. When it is the only holder of a key, it is called, and asks. Its place is worth nothing
+ * without the lock that it is to upgrade.
  *
- * No script sees keys in several slots. There a place keeps its keys from the start: it is called when it is the first at one of them, and
- * asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first at each of its keys.
+ * No script sees keys in several slots. There a place keeps its keys from the start. It is called when it is the first
+ * at one of them, and asks for all, slot by slot. Tickets are the same in all slots, so the oldest of all is the first
+ * at each of its keys.
  *
  * Gives a script
  *
- * `grant_next(main, fence, queue, holders, mine, counts, before)`: a free key goes to the first in line who can have all of its keys and is there, and
- * to those behind it who may hold it together with that one, as claims: their tokens with a short TTL, which they make leases by acquiring
- * with those tokens. Told are they, and the next ones, of other processes, who have to look again if a claim is not used: each a claim
- * later than the one before, so that several may be frozen in a row. Nothing when the line is empty, when the key is held so that the
- * first may not have it, and no further than to `mine` or, where somebody asks for the key, the ticket `before`. Every script that finds
- * or makes room at a key calls it, so that whoever does, the first in line gets it. Needs `FENCE` and `HOLDERS`; brings `PLACES` along.
+ * `grant_next(main, fence, queue, holders, mine, counts, before)`: grants a free key to the first in line that is alive
+ * and can have all of its keys. Callers behind it that may hold the key together with it are granted it too. Grants are
+ * claims: their tokens with a short TTL. A caller makes its claim a lease by acquiring with that token.
  *
- * `kept_for(queue, mine, before, counts)`: for how many ms yet somebody with an older ticket than `before` keeps others from a key that is
- * free; nil if nobody does.
+ * It notifies the callers with claims, and the next callers of other processes, which have to ask again if a claim is
+ * not used. Each of these asks one claim later than the one before, so that several may be frozen in a row.
  *
- * Each write for itself, and what Redis refuses when memory is full last.
+ * It grants nothing when the line is empty, or when the first may not have the key because of its holder. It goes no
+ * further than to `mine`, or, for a caller that asks for the key, to the ticket `before`. Every script that finds or
+ * makes room at a key calls it, so the first in line always gets it. Needs `FENCE` and `HOLDERS`; brings `PLACES`
+ * along.
+ *
+ * `kept_for(queue, mine, before, counts)`: for how many ms an older ticket than `before` still keeps other callers from
+ * a free key; nil if none does.
+ *
+ * Each write is done on its own. The writes that Redis refuses when its memory is full come last.
  */
 export const LINE = `${PLACES}
 ${KEEPS_FOR}
--- Who keeps a key from others, of all in its line the first: looked for once.
+-- The first caller in line that keeps a key from others. It is searched for once.
 local keepers = {}
 local function keeper_at(queue, counts)
   if keepers[queue] then return keepers[queue] end
@@ -88,7 +96,7 @@ local function is_free(main, holders, token)
   return ok and not holder
 end
 
--- Whether it can have its other keys, too. Who cannot is not asked again in this script, which gives keys away and frees none meanwhile.
+-- Whether it can have its other keys, too. A caller that cannot is not checked again in this script, which grants keys and frees none.
 local barred, looked_at = {}, 0
 local function can_have(names, main, token, ticket, counts)
   if barred[token] then return false end
@@ -103,8 +111,8 @@ local function can_have(names, main, token, ticket, counts)
   return true
 end
 
--- One that was given one key for itself may begin with the call: it is told its fencing tokens, the time by the server's clock, and for how
--- long it has the key. Nothing of that where the fence is gone, or memory is full.
+-- A caller that was given one exclusive key may begin with the call. The call has its fencing tokens, the time by the server's clock, and for
+-- how long it has the key. It has none of these if the fence is gone, or memory is full.
 local function beginning(fence, token, claim)
   local stored = not mode_of(token) and fence_at(fence)
   if not stored or stored == 0 then return '' end
@@ -113,7 +121,7 @@ local function beginning(fence, token, claim)
   return set and set.ok and table.concat({ '', text(first), text(now), claim }, ':') or ''
 end
 
--- Out of all lines first, for what follows may fail.
+-- It leaves all lines first, because the rest may fail.
 local function claim_all(member, names, fence, token, claim, channel, record, counts)
   for i = 1, #names, 3 do redis.pcall('ZREM', names[i + 1], member) end
   if record then redis.pcall('DEL', record) end
@@ -122,15 +130,15 @@ local function claim_all(member, names, fence, token, claim, channel, record, co
   end
   local begins = counts and not record and beginning(fence, token, claim) or ''
   for i = 1, #names, 3 do
-    -- Of each key: a process that has forgotten the place knows no more of it than what it hears, and gives those keys back.
+    -- One call for each key: a process that has forgotten the place knows only the keys of its calls, and releases those.
     notify(channel, token .. ' 0' .. begins .. ' ' .. names[i])
     notify_next(names[i], names[i + 1], names[i + 2], claim, claim, counts, { [channel] = true })
   end
   return true
 end
 
--- It asks by itself. Who does not ask in time is passed over, and the next ones look then. Whoever asks for the key calls it as well, in
--- case that nobody has, but not again and again.
+-- The first in line is called, and asks for its keys. If it does not ask in time it is passed over, and the next ones ask. A caller that
+-- asks for the key calls it too, in case that no script has, but not repeatedly.
 local function call_first(main, queue, holders, token, channel, record, counts, is_asked_for)
   local left_ms = redis.pcall('PTTL', record)
   local most = is_asked_for and ${String(PLACE_LIFE_MS - CALLED_LIFE_MS)} or ${String(PLACE_LIFE_MS)}
@@ -163,11 +171,11 @@ local function grant_next(main, fence, queue, holders, mine, counts, before)
       names = keys_of(record) or names
       can = can_have(names, main, token, ticket, counts)
     end
-    -- One who died keeps nobody from joining those who hold it together.
+    -- A dead process does not keep others from joining the holders.
     if not is_here then redis.pcall('ZREM', queue, member)
     elseif blocked then return
     elseif upgrades then
-      -- It holds the key meanwhile, so it need not be given a claim: it asks.
+      -- It holds the key meanwhile, so it needs no claim: it asks.
       notify(channel, token .. ' 0 ' .. main)
       return
     elseif not can or barred[token] then
@@ -176,7 +184,7 @@ local function grant_next(main, fence, queue, holders, mine, counts, before)
     elseif not claim_all(member, names, fence, token, claim, channel, record, counts) then return
     elseif not mode_of(token) then return end
   end
-  -- So many have died: those who are left look now, and the script that they run goes on from here.
+  -- This many processes have died. The remaining ones ask now, and the script that they run continues from here.
   notify_next(main, queue, holders, 0, 0, counts, {})
 end
 `;
@@ -186,5 +194,5 @@ end
  */
 export type LineMode = 'standalone' | 'cluster' | 'quorum';
 
-/** As scripts are told: nothing in the most frequent case. */
+/** The argument of scripts: nothing in the most frequent case. */
 export const lineArgument = (mode: LineMode): string => (mode === 'standalone' ? '' : mode);

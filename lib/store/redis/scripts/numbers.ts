@@ -4,7 +4,10 @@
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** A PTTL: of one without end, and of one that is gone, it is negative. Other software may give a key one that is larger than any count. */
+/**
+ * A PTTL. It is negative for a key without a TTL, and for a key that is gone. Other software may give a key one that is
+ * larger than any count.
+ */
 export const isPttl = (value: unknown): value is number => Number.isInteger(value);
 
 /** The ticket of a place in line, if that is one. */

@@ -8,7 +8,10 @@ interface Reference {
   /** The lease's token. */
   readonly token: string;
   readonly owner: string;
-  /** The caller's fence, which orders attempts over several masters; 0 with one, where whoever came last is the latest. */
+  /**
+   * The caller's fence, which orders attempts over several masters; 0 with one master, where the last caller is the
+   * latest.
+   */
   readonly fencingToken: number;
   /** How long to remember it. */
   readonly lifeMs: number;
@@ -80,18 +83,22 @@ function decode(reply: unknown): OnceReply | Malformed {
 }
 
 /**
- * Everything that changes what is known of work that is to be done once: one script, so that whoever has begun an attempt finds it
- * loaded when it is to end it in a hurry.
+ * All changes of the record of work that is to be done once. They are one script, so that a process which has begun an
+ * attempt finds it loaded when it has to end it quickly.
  *
- * An attempt that is running belongs to its owner until another one begins, whoever holds the lock. Where nothing is known, because the
- * server forgot it or was not there when it began, it is that of the holder of the lock.
+ * A running attempt belongs to its owner until another one begins, even if another caller holds the lock. Without a
+ * record, because the server forgot it or was not reachable at the begin, the attempt belongs to the holder of the
+ * lock.
  *
- * Over several masters this is one acceptor of Paxos, and the fence is the ballot. `fence`: the largest one that began here; what has a
- * smaller one is refused, and what has a larger one and did not begin here, because the server was not there, is accepted. `sure`: the
- * one that what is known here was accepted with; of what several servers know, that with the largest counts.
+ * Over several masters this is one acceptor of Paxos, and the fence is the ballot:
+ * - `fence` is the largest one that began here. An attempt with a smaller one is refused. One with a larger fence that
+ *   did not begin here, because the server was not reachable, is accepted.
+ * - `sure` is the one with which this server's record was accepted. Of the records of several servers, the one with the
+ *   largest `sure` counts.
  *
- * Redis refuses a script's first write when its memory is full, and none after that. So to begin starts with HSET, which is refused, and
- * an end with one that is not: work that is done must not be repeated because it could not be marked.
+ * Redis refuses a script's first write when its memory is full, and none after that. So a begin starts with HSET, which
+ * is refused. An end starts with a write that is not refused: finished work must not be repeated because it could not
+ * be marked.
  */
 export const onceScript: Script & OnceCodec = {
   encode({ main, once }, call) {
@@ -107,22 +114,22 @@ export const onceScript: Script & OnceCodec = {
   ARGV    1 what to do
           2 the lease's token
           3 owner of the attempt
-          4 ms to remember it for
+          4 ms for which the record is kept
           with begin
           5 number of attempts there may be
-          6 ms to remember for that there are none left
+          6 ms for which it is recorded that none are left
           with keep, done, failed, final, returned
-          5 number of the attempt (not of one that is returned, for its owner may not know it)
+          5 number of the attempt (missing for one that is returned: its owner may not know it)
           6 value or error
-          undo takes an end back that not enough of several masters have accepted
+          undo removes an end that not enough of several masters have accepted
           7 the caller's fence
   Reply   to begin
           {1, attempt, error of the one before, sure} begun
           {2, attempts, value, sure, 1 if promised, owner, ms left} done
           {3, attempts, error, ...} none left
           {0, attempts, '', sure} the caller may not begin
-          to all else
-          {1} accepted, {0} superseded; of undo: whether there was an end of its owner's
+          to every other
+          {1} accepted, {0} superseded; to undo: whether there was an end of its owner's
 ]]
 local main, once = KEYS[1], KEYS[2]
 local what, token, owner, life, number, detail = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
@@ -149,7 +156,7 @@ if what == 'begin' then
   if state == 'done' or state == 'exhausted' then
     local may_promise, left = fence > 0 and fence >= promised, redis.call('PTTL', once)
     if may_promise then
-      -- Changes nothing, but lets a full server write.
+      -- Changes nothing, but after it a full server accepts writes.
       if left > 0 then redis.call('PEXPIRE', once, left) end
       redis.call('HSET', once, 'fence', fence)
     end
@@ -157,11 +164,11 @@ if what == 'begin' then
   end
   if not holds or fence < promised then return { 0, attempt, '', sure } end
   if whose == owner then
-    -- Asked again, because the answer was lost; or so late that it has ended since.
+    -- Asked a second time: the reply was lost, or the request is so late that the attempt has ended since.
     if state == 'running' then return { 1, attempt, text, sure } end
     return { 0, attempt, '', sure }
   end
-  -- Whoever died left no error; the one before it is not its.
+  -- A process that died left no error; the stored one is from an earlier attempt.
   if state == 'running' then text = '' end
   if attempt >= number then
     store('exhausted', attempt, 'final', text, detail)
@@ -179,7 +186,7 @@ if what == 'undo' then
 end
 
 local is_ours = state == 'running' and whose == owner or not state and holds
--- It began while this server was not there. What is given back may not have begun at all.
+-- It began while this server was not reachable. An attempt that is returned may not have begun at all.
 local is_later = state and whose ~= owner and fence > 0 and fence >= promised and what ~= 'returned'
 if not is_ours and not is_later then return { whose == owner and ended == what and 1 or 0 } end
 if what ~= 'returned' then sure = math.max(sure, fence) end

@@ -1,39 +1,53 @@
 import { MARK } from '../../owner-token.js';
 
-/** How many one script passes over at the most, in order to find somebody who is there: it blocks the server meanwhile. */
+/**
+ * How many places one script passes over at most, in order to find one that is alive: it blocks the server meanwhile.
+ */
 export const MOST_PASSED = 1_000;
 
-/** How many are told when to look if those before them do not use what they were given: so many processes may be frozen in a row. */
+/**
+ * How many callers are notified to ask later, in case those before them do not use their claims: this many processes
+ * may be frozen in a row.
+ */
 const MOST_WARNED = 3;
 
-/** Of how many it asks, at the most, whether they are there, to find those. */
+/** To find those, it asks for at most this many whether they are alive. */
 export const MOST_ASKED = 10;
 
-/** How many processes in line hear of one release over several masters; the others are told by the next one, or look by themselves. */
+/**
+ * How many processes in line are notified of one release over several masters. The others are notified by the next
+ * release, or ask by themselves.
+ */
 const MOST_HEARD = 100;
 
-/** Over several masters: how long after the one before it each in line looks. All at once they would split the votes. In ms. */
+/**
+ * Over several masters: how long after the one before it each caller in line asks, in ms. All at once they would split
+ * the votes.
+ */
 const TURN_MS = 10;
 
 /**
- * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. One for several keys stands in
- * the line of each of them, with one ticket, and goes on with `\n<queue of its first key>`: under that name and the token stands the list of
- * its keys (`main, queue, holders` of each), which expires when nobody looks any more. Of keys in several slots the claim is `0`. Over
- * several masters a place is `<id of the line in its process> 0 <channel>`, at one key.
+ * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. A place for
+ * several keys stands in the line of each of them, with one ticket, and continues with `\n<queue of its first key>`.
+ * Under that name and the token stands the list of its keys (`main, queue, holders` of each). The list expires when its
+ * callers no longer ask. Of keys in several slots the claim is `0`. Over several masters a place is
+ * `<id of the line in its process> 0 <channel>`, at one key.
  *
  * Gives a script
  *
  * `record_of(member)`: the name of the list of its keys, or nil. `dequeue(queue, member)`: takes it out of the line.
  *
- * `notify_next(main, queue, holders, ms, step, counts, seen)`: tells the first in line, of different processes, to look again in `ms`, each by
- * `step` later than the one before, or, without `ms`, when those who hold the key are done as far as that is known.
+ * `notify_next(main, queue, holders, ms, step, counts, seen)`: notifies the first in line, of different processes, to
+ * ask in `ms`, each by `step` later than the one before. Without `ms`, they ask when the holders of the key are done,
+ * as far as that is known.
  *
- * `notify_all(main, queue)`: for a key on one of several masters, where no single line decides: all look again, one after the other, and
- * those who would hold it together at once. Who hears nothing is taken out.
+ * `notify_all(main, queue)`: for a key on one of several masters, where no single line decides. All ask, one after the
+ * other; those that would hold the key together ask at once. Places whose process is not subscribed are removed.
  *
- * A process is there when it listens. PUBSUB NUMSUB knows; what PUBLISH answers also counts those who listen to everything. On a
- * Cluster a channel with a hash tag is heard where the key is, by sharded pub/sub, and counted there. Of one without, neither knows of
- * subscribers at other nodes (`counts` is false): a process that died costs its claim.
+ * A process is alive when it is subscribed. PUBSUB NUMSUB shows that; the reply of PUBLISH also counts those that
+ * subscribe to every channel. On a Cluster a channel with a hash tag is served where the key is, by sharded pub/sub,
+ * and counted there. Of a channel without one, neither command sees subscribers at other nodes (`counts` is false): a
+ * process that died costs its claim.
  */
 export const PLACES = `
 local function is_sharded(channel) return string.find(channel, '{', 1, true) end
@@ -65,7 +79,7 @@ end
 
 local function record_of(member) return select(4, place_of(member)) end
 
--- Answers whether there was a place to leave. A process that was called for a place that it has forgotten knows no more than the token.
+-- Returns whether there was a place to leave. A process that was called for a place that it has forgotten knows only the token.
 local function dequeue(queue, member)
   if redis.pcall('ZREM', queue, member) == 1 then return true end
   local token = place_of(member)
@@ -79,7 +93,7 @@ local function dequeue(queue, member)
   return false
 end
 
--- main, queue, holders of each key; nil when its caller looks no more.
+-- main, queue, holders of each key; nil when its caller no longer asks.
 local function keys_of(record)
   local list, names = redis.pcall('GET', record), {}
   if type(list) ~= 'string' then return nil end
@@ -108,7 +122,7 @@ local function notify_all(main, queue)
     local id, _, channel = place_of(member)
     local mode = id and mode_of('${MARK}' .. id)
     if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
-    -- An error (forbidden) says nothing about who listens.
+    -- An error (forbidden) does not show which processes are subscribed.
     if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
       redis.pcall('ZREM', queue, member)
     else

@@ -42,7 +42,7 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
           2 fencing token
           3 ttl in ms
           4 ms for which a fence outlives its lease
-          5 how the line is decided: 'quorum' has phases that began with the grant take the token, too, which masters have to name alike
+          5 how the line is decided. 'quorum': phases that began with the grant take the token too, so that all masters name the same one
           6 fencing token that was granted here: the phase of a key that others held before is older, and keeps its own
   Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
 ]]

@@ -18,26 +18,26 @@ import {
 } from './script.js';
 
 export interface ReleaseCall extends LockKeys {
-  /** '' for whoever's it is. */
+  /** The owner token; '' for any. */
   readonly token: string;
   readonly lineMode: LineMode;
-  /** The last fencing token that was used, where that is known. */
+  /** The last fencing token that was used, if it is known. */
   readonly lastToken: number | undefined;
-  /** For so long a fence outlives its lease; `undefined`: none is put up where there is none. */
+  /** For how many ms a fence outlives its lease; `undefined`: a missing fence is not written. */
   readonly fenceKeepMs: number | undefined;
   /** The place in line to leave; '' for none. */
   readonly member: string;
-  /** Who is told, if not all in line whom it may concern. */
+  /** Which callers in line are notified. Default: all that the release may concern. */
   readonly wakes: 'nobody' | 'older' | undefined;
-  /** `'line'`: only the line is left, and no key is given back. */
+  /** `'line'`: leaves the line and releases no key. */
   readonly leaves: 'line' | undefined;
-  /** For so long keys stay taken with their token, instead of being free at once. */
+  /** For how many ms keys stay taken with their token, instead of being free at once. */
   readonly holdMs: number;
 }
 
 export interface ReleaseReply {
   readonly status: 'answered';
-  /** How many keys were given back. */
+  /** How many keys were released. */
   readonly released: number;
 }
 
@@ -47,17 +47,17 @@ const RELEASE = `--[[
           1 token ('' = any)
           2 how the line is decided: 'cluster', 'quorum', else standalone
           3 last fencing token that was used
-          4 ms for which a fence outlives its lease ('' = put none up)
+          4 ms for which a fence outlives its lease ('' = a missing fence is not written)
           5 place in line to leave
-          6 who is woken: 'nobody', 'older' or '' for all in line whom it concerns; 'line' only leaves the line
+          6 which callers are woken: 'nobody', 'older' or '' for all in line that it concerns; 'line' only leaves the line
           7 ms for which keys stay taken with their token, instead of being free at once
-  Reply   number of keys given back
+  Reply   number of keys that were released
 ]]
 local token, line, used, keep = ARGV[1] or '', ARGV[2] or '', tonumber(ARGV[3]), ARGV[4] or ''
 local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
--- It is ours and nobody waits, nearly always: none of what follows is needed then.
+-- Nearly always the key is ours and has no line: the rest of the script is not needed then.
 if #KEYS == 4 and used and keep == '' and not hold and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
   redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
@@ -86,10 +86,10 @@ local function remove_all_holders(main, holders)
 end
 
 local function keep_held(main, fence, holders)
-  -- First, for a server whose memory is full refuses no other write after it.
+  -- This write is first: after it, a server whose memory is full refuses no other write.
   redis.call('PEXPIRE', main, hold)
   if mode_of(token) then add_holder(main, holders, token, hold, phase_of(main, holders, mode_of(token))) end
-  -- The fence must outlive the key, also where that lasts longer than it would have.
+  -- The fence must outlive the key, even if the key lasts longer than before.
   local life = redis.pcall('PTTL', fence)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
 end
@@ -100,7 +100,7 @@ if record then redis.pcall('DEL', record) end
 local released = 0
 local function give_back(i)
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  -- pcall: what is no lock of anybody's (another type) is no error.
+  -- pcall: a value of another type is no lock, and no error.
   local holder = redis.pcall('GET', main)
   local left_line = member ~= '' and dequeue(queue, member)
   if wakes ~= 'line' and type(holder) ~= 'table' then
@@ -114,9 +114,9 @@ local function give_back(i)
     holder = redis.pcall('GET', main)
     if taken then
       released = released + 1
-      -- Those who hold it yet have the same fencing token; one who also took other keys may have been given a larger one.
+      -- The remaining holders have the same fencing token; a holder of other keys too may have a larger one.
       if not holder and mode_of(token) then raise_fence(fence) elseif not holder or holder == token then bump_fence(fence) end
-      -- Those in line wait for an end that is no longer true.
+      -- The callers in line wait for an end that has changed.
       local is_sooner = holder and (hold or redis.pcall('PTTL', main) < lasted)
       if is_sooner and line ~= 'quorum' then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then notify_all(main, queue) end
@@ -126,19 +126,19 @@ local function give_back(i)
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
       if not added and (used or token == '') then raise_fence(fence) end
     end
-    -- Those who would hold it together may have stood behind this one.
+    -- Callers that would join the holders may have stood behind this one.
     if left_line and line == 'quorum' and holder and is_marker(holder) then notify_all(main, queue) end
   end
 end
 
--- Each for itself: what somebody else wrote to one key does not keep the others from being given back.
+-- Each key on its own: a foreign value at one key does not keep the others from being released.
 local failed
 for i = 1, #KEYS, 4 do
   local ok, problem = pcall(give_back, i)
   -- Before Redis 7 a text.
   if not ok then failed = type(problem) == 'table' and problem or redis.error_reply(problem) end
 end
--- When all of them are free: whoever is next may want several.
+-- After all of them are free: the next caller may want several.
 if line ~= 'quorum' then
   for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
 end
@@ -146,8 +146,8 @@ return failed or released
 `;
 
 /**
- * Of keys that are the caller's and nobody waits for: as above. The fence is lowered to the last token that was used only where the clock
- * has not reached what was reserved: later tokens are larger either way.
+ * For keys that are the caller's and have no line: as above. The fence is lowered to the last token that was used only
+ * if the clock has not reached the reserved tokens. Later tokens are larger in both cases.
  */
 const RELEASE_OWN = `${CLOCK}
 local mains, queues, asked = {}, {}, {}
@@ -176,14 +176,17 @@ if asked[2] then
 end`;
 
 /**
- * Gives keys back, where the lease is ours or, with an empty token, whoever's it is, and hands them to the next in line.
+ * Releases keys and passes them to the next in line. The lease must be ours, or any lease with an empty token.
  *
- * Woken is 'nobody' where votes over several masters were not enough, and 'older' where the caller stays in the lines of keys in
- * several slots: the keys are kept for it. With 'line' the script gives no key back and only leaves the line.
+ * With `'nobody'`, no caller is woken: votes over several masters were not enough. With `'older'`, only callers before
+ * this one are: it stays in the lines of keys in several slots, and the keys are kept for it. With `'line'` the script
+ * releases no key and only leaves the line.
  *
- * The fence comes to stand above the last token that was used, so that a renewal that comes late, and would put the key back, finds it
- * touched. Where there is none, because the server forgot it, one is put up: above all tokens of the lease that ends if one is known, above
- * all of them if it is ended by force, and else below all of them, for what was never granted must not stand in the way of a holder.
+ * The fence is set above the last token that was used. So a late renewal that would put the key back finds the fence
+ * touched. A fence that the server forgot is written again:
+ * - above all tokens of the lease that ends, if one is known
+ * - above all of them, if the lease is ended by force
+ * - otherwise below all of them: a token that was never granted must not block a holder
  */
 export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> & BatchedScript = {
   encode(call) {

@@ -32,10 +32,10 @@ export interface ScriptWithCodec<Request, Answer> extends Script {
   decode(reply: unknown): Answer | Malformed;
 }
 
-/** Inside somebody's MULTI, for instance, the reply to everything is `QUEUED`. */
+/** A reply that the script cannot have sent. Inside a MULTI of other code, for instance, every reply is `QUEUED`. */
 export interface Malformed {
   readonly status: 'malformed';
-  /** What should not have come. */
+  /** The unexpected reply. */
   readonly reply: unknown;
 }
 

@@ -15,7 +15,7 @@ export interface SetLimitReply {
   readonly status: 'set';
 }
 
-/** Sets the limit that counts for all who hold a key by a limit, and lets those in line in who fit from now on. */
+/** Sets the limit that counts for all holders of a key by a limit, and admits the callers in line that now fit. */
 export const setLimitScript: ScriptWithCodec<SetLimitCall, SetLimitReply> = {
   encode({ names, limit, lineMode }) {
     const encoded = callOn({ names: [names] });

@@ -28,15 +28,15 @@ export interface TransferCall {
 
 export type TransferReply =
   | { readonly status: 'transferred' }
-  /** Nobody holds a key, or somebody else does; with the fence beside it. */
+  /** No caller or another caller holds a key. `fence` is the one beside it. */
   | { readonly status: 'gone' | 'taken'; readonly fence: number };
 
 const REFUSALS: Readonly<Record<number, 'gone' | 'taken'>> = { 0: 'gone', [-1]: 'taken' };
 
 /**
- * Gives a lease another owner token, with a TTL of its own. The new token may be of a weaker mode: then those are let in who stand first in
- * line and may hold the keys beside it. All keys are looked at before one is changed. Whatever its holder so far sends
- * later finds another token, so it renews nothing and releases nothing.
+ * Gives a lease another owner token, with a TTL of its own. The new token may be of a weaker mode: then callers at the
+ * head of the line that may hold the keys beside it are admitted. All keys are read before one is changed. Later
+ * requests of the previous holder find another token, so they renew nothing and release nothing.
  */
 export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
   encode({ names, token, to, ttlMs, fenceKeepMs, lineMode, phase }) {
@@ -55,14 +55,14 @@ export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
     `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    1 token
-          2 token that takes its place
+          2 token that replaces it
           3 ttl in ms
           4 ms for which a fence outlives its lease
           as far as there are any, each of them may be '':
           5 how the line is decided: 'cluster', 'quorum', else standalone
-          6 fencing token of those who hold the keys together, where the lease was exclusive
+          6 fencing token of the phase that begins, if the lease was exclusive
   Reply   {1} all keys have the new token
-          {0, fence} nobody holds a key, {-1, fence} somebody else does: nothing was changed
+          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
 ]]
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
 local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
@@ -85,13 +85,13 @@ for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local lasted = redis.pcall('PTTL', main)
   local life = ttl + keep + math.max(0, math.ceil((fences[i] - now) / 1000))
-  -- First what Redis does not refuse when memory is full: after that it refuses nothing.
+  -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
   local phase = mode and (phase_of(main, holders, mode) or tonumber(ARGV[6]))
   if mode then take_out(holders, token) end
   add_holder(main, holders, to, ttl, phase)
   if changes and line == 'quorum' then notify_all(main, queue) end
-  -- Those in line wait for an end that is no longer true.
+  -- The callers in line wait for an end that has changed.
   if redis.pcall('PTTL', main) < lasted and not changes then
     if line == 'quorum' then notify_all(main, queue) else notify_next(main, queue, holders, nil, 0, line == '', {}) end
   end

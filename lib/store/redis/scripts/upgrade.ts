@@ -58,9 +58,12 @@ function decode(reply: unknown): UpgradeReply | ReturnType<typeof malformed> {
 }
 
 /**
- * Makes an upgradeable lease exclusive, all keys or none. It never lets go of them: its token takes the place of the marker in one step.
- * While others hold one of the keys, it stands in line before all who wait, so nobody joins them. Nothing is given to it that it did not ask
- * for: of a caller that died, or waits no longer, no more than its place is left, and that ends with its upgradeable lease.
+ * Makes an upgradeable lease exclusive, all keys or none. It never releases them: its token replaces the marker in one
+ * step. While others hold one of the keys, it stands in line before all waiting callers, so no caller joins the
+ * holders.
+ *
+ * It is given nothing that it did not ask for. If the caller died, or waits no longer, only its place is left, and that
+ * ends with its upgradeable lease.
  */
 export const upgradeScript: ScriptWithCodec<UpgradeCall, UpgradeReply> = {
   encode(call) {
@@ -89,7 +92,7 @@ export const upgradeScript: ScriptWithCodec<UpgradeCall, UpgradeReply> = {
   Reply   {1, fencing token, number of others in line}
           {0, position of the key that others hold, ms until they are done at the latest, 1 when standing in line}
           {-1, us of quarantine}
-          {-2} nobody holds a key, {-3} somebody else does
+          {-2} a key has no holder, {-3} a key has another holder
 ]]
 ${CLOCK}${FENCE}${TOKENS}${QUARANTINE}${HOLDERS}${LINE}
 local token, ttl, keep, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] or ''
@@ -97,7 +100,7 @@ local member, max_ttl = ARGV[5] or '', tonumber(ARGV[6])
 local to, held = base_of(token), upgradeable(token)
 local last = max_ttl and #KEYS - 1 or #KEYS
 
--- Until the last of the others is done, as far as that is known.
+-- ms until the last of the other holders is done, as far as that is known.
 local function others_left(holders)
   local list = redis.call('ZREVRANGE', holders, 0, 2, 'WITHSCORES')
   for i = 1, #list, 2 do
@@ -106,7 +109,7 @@ local function others_left(holders)
   return 0
 end
 
--- Before all who wait. The line outlives the lock, as that of everybody else does.
+-- Before all waiting callers. The line outlives the lock, as every line does.
 local function stand(queue, main)
   local added = redis.pcall('ZADD', queue, 'NX', 0, member)
   if type(added) ~= 'number' then return 0 end

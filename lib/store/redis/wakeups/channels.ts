@@ -12,8 +12,8 @@ export interface Channels {
   /** On which calls for keys of a slot come; `undefined` where it does not listen to those yet. */
   at(slot: number): string | undefined;
   /**
-   * Listens to calls for keys of a slot, too. It has a channel there when this has settled, and keeps it; rejects where nobody listens
-   * to that yet.
+   * Also subscribes to calls for keys of a slot. When this has settled, the slot has a channel, permanently. Rejects
+   * while the subscription does not stand yet.
    *
    * @param tag a hash tag that falls into the slot
    */
@@ -37,7 +37,7 @@ export interface ChannelsOptions {
 /** A message that means nothing, to see whether messages come through. */
 export const TRIAL = '';
 
-/** Scripts swallow the error of a message that is forbidden, because the release is what matters: it is told here. */
+/** Scripts ignore the error of a message that is forbidden, because the release matters more. This trial reports it. */
 export async function tryPublishing(
   { connection, timeLimitMs }: ChannelsOptions,
   channel: string,

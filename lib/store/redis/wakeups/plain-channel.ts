@@ -60,7 +60,7 @@ export class PlainChannel implements Channels {
     const reply = await connection.look(timeLimitMs, ({ client }) =>
       client.command('pubsub', 'NUMSUB', this.#name),
     );
-    // Where this is forbidden, scripts take everybody for alive.
+    // Where this is forbidden, scripts treat all processes as alive.
     const counts = reply.status === 'answered' && Array.isArray(reply.value) ? reply.value : [];
     return counts.length < 2 || Number(counts[1]) > 0;
   }

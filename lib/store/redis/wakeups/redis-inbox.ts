@@ -12,7 +12,7 @@ const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 /** So often in a row it fails while commands are answered before that is logged: a connection that broke is mostly back at once. */
 const QUIET_FAILURES = 5;
 
-/** Where it is not allowed: somebody has to change that first. */
+/** The pause where it is forbidden: an operator has to change that first. */
 const FORBIDDEN_RETRY: BackOff = { firstMs: 5_000, longestMs: 5_000 };
 
 interface InboxOptions extends Omit<ChannelsOptions, 'onMessage' | 'onGone'> {
@@ -23,9 +23,9 @@ interface InboxOptions extends Omit<ChannelsOptions, 'onMessage' | 'onGone'> {
 }
 
 /**
- * Where this process is called: on channels of its own, however many keys and callers wait. Their names are random, so that
- * applications which share a Redis do not hear each other. Opened at the first wait; a connection that breaks is replaced,
- * and because messages may have been missed meanwhile, everybody is told to look again.
+ * Where this process is called: on channels of its own, for all keys and callers. Their names are random, so that
+ * applications which share a Redis do not receive each other's calls. It is opened at the first wait. A connection that
+ * breaks is replaced. Messages may have been missed meanwhile, so all lines then ask the store again.
  */
 export class RedisInbox {
   readonly #source: RedisSource;
@@ -183,7 +183,10 @@ export class RedisInbox {
     });
   }
 
-  /** An outage of all is logged elsewhere: what is no refusal is logged when it goes on and commands are answered. */
+  /**
+   * An outage of all connections is logged elsewhere. An error that is no refusal is logged when it continues and
+   * commands are answered.
+   */
   async #failed(error: unknown): Promise<void> {
     this.#failures += 1;
     if (isRefusal(error)) this.#complainOfRefusal(error);

@@ -12,8 +12,9 @@ interface AtMaster {
 }
 
 /**
- * On a Cluster: one channel for each slot that was waited in, heard at the master that owns it, by sharded pub/sub. That master then
- * knows whether this process is there. A channel is kept for good: there are no more of them than slots.
+ * On a Cluster: one channel for each slot in which callers have waited, subscribed at the master that owns the slot, by
+ * sharded pub/sub. So that master knows whether this process is alive. A channel is kept permanently: there are no more
+ * of them than slots.
  */
 export class ShardedChannels implements Channels {
   readonly #uuid: string;
@@ -29,7 +30,7 @@ export class ShardedChannels implements Channels {
     this.#options = options;
     this.#uuid = options.scheduler.runtime.uuid();
     this.#client = options.connection.client;
-    // To find out whether it works before anybody relies on it.
+    // To find out whether it works before a caller relies on it.
     const first = this.#channel(this.#uuid);
     this.#bySlot.set(calculateSlot(first), first);
   }
@@ -60,8 +61,8 @@ export class ShardedChannels implements Channels {
   }
 
   /**
-   * A master that died, and is back, takes itself for the master until it hears of its successor: it counts who listens there. A channel
-   * is heard only at the node to which commands for its slot go.
+   * A master that died, and is back, acts as the master until it detects its successor: it counts who is subscribed
+   * there. A message reaches a channel only at the node to which commands for its slot go.
    */
   check(): Promise<void> {
     for (const [address, { subscriber, slots }] of this.#subscribers)
