@@ -56,13 +56,13 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
   const { key, holders, line, once } = found;
   const [first] = holders;
   const held = first && {
-    mode: modeOf(first),
+    mode: modeOf(holders, first),
     ...known({
       instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
       since: dateOf(sinceOf(first)),
     }),
     remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
-    ...(modeOf(first).startsWith('limit') && { inUse: inUse(holders) }),
+    ...(holdModeOf(first.token).startsWith('limit') && { inUse: inUse(holders) }),
   };
   return {
     key,
@@ -83,7 +83,7 @@ export function described(
   return {
     key,
     state: first === undefined ? 'free' : 'held',
-    ...(first && { mode: modeOf(first) }),
+    ...(first && { mode: modeOf(holders, first) }),
     ...known({ fencingToken, limit }),
     holders: holders.map((holder) => holderInfo(holder, knowledge)),
     line: waitersIn(line, knowledge),
@@ -196,7 +196,11 @@ const severalOf = (token: string): { readonly places?: number } => {
 const inUse = (holders: readonly FoundHolder[]): number =>
   holders.reduce((sum, { token }) => sum + placesOf(token), 0);
 
-const modeOf = ({ token }: FoundHolder): LockMode => holdModeOf(token);
+/** Of those who hold a key together, one may be upgradeable, which keeps out others of its kind. */
+function modeOf(holders: readonly FoundHolder[], first: FoundHolder): LockMode {
+  const isUpgradeable = holders.some(({ token }) => holdModeOf(token) === 'upgradeable');
+  return isUpgradeable ? 'upgradeable' : holdModeOf(first.token);
+}
 
 /**
  * Since when a holder has the key, which the last fencing token shows. A lock of other software has none: the last one

@@ -13,6 +13,7 @@ import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolv
 import { noUpgradesIn } from './upgrades.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { placeOf } from './attach.js';
+import { beginUpgradeOf } from './circles.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
@@ -51,8 +52,15 @@ export interface Parts extends Surroundings {
   readonly present: <E>(error: E) => E;
 }
 
-/** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, surroundings: Surroundings): Parts {
+/**
+ * @param owner the lock service, as its sections know it
+ * @throws LockConfigurationError for options that are wrong
+ */
+export function compose(
+  given: LockModuleOptions,
+  surroundings: Surroundings,
+  owner: object,
+): Parts {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
   const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
@@ -77,6 +85,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
     waitMs: options.waitMs,
+    beginUpgrade: beginUpgradeOf(owner),
     noUpgrades: noUpgradesIn(options.location),
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {

@@ -12,15 +12,12 @@ import {
 import type { LockRequest } from '../queue/caller.js';
 import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
-import { WaitsFor } from '../sections/waits-for.js';
 import { elapsedMs } from '../time/clock.js';
+import { waitsFor } from './circles.js';
 import type { Parts } from './compose.js';
 import { renewForValidity, type LeastValidity } from './least-validity.js';
 import { isTraced, tracedCall } from './observing.js';
 import { inPlaces } from '../observe/contexts.js';
-
-/** Of all services of the process: what they wait for can close one circle. */
-const waitsFor = new WaitsFor();
 
 const nothingIsHeld = (): boolean => false;
 

@@ -82,7 +82,7 @@ export class LockEngine {
 
   /** @throws LockConfigurationError for options that are wrong */
   constructor(options: LockModuleOptions, surroundings: Surroundings) {
-    this.#parts = compose(options, surroundings);
+    this.#parts = compose(options, surroundings, this);
     this.#granting = new Granting(this, this.#parts);
     this.once = this.#parts.once;
     this.present = this.#parts.present;

@@ -11,6 +11,7 @@ import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseReference, LockStore, WriteCommand } from '../store/lock-store.js';
+import { baseOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
@@ -35,6 +36,12 @@ interface Dependencies {
   readonly ttlToMs: (ttl: Duration) => number;
   /** How long an upgrade waits by default. */
   readonly waitMs: number;
+  /**
+   * An upgrade begins to wait. Answers how to say that it is over.
+   *
+   * @throws LockDeadlockError when what it waits for is waiting for the calling code
+   */
+  readonly beginUpgrade: (lease: Lease) => () => void;
   /** Why there are no upgrades, where there are none. */
   readonly noUpgrades: string;
   /** Why there are no guarded writes, where there are none. */
@@ -81,11 +88,16 @@ export class LeaseKeeper {
       lose: (lease, reason) => {
         this.#lose(lease, reason);
       },
+      settle: (lease) => {
+        void this.modes.settle(lease);
+      },
     });
     const { noUpgrades, present } = dependencies;
     this.modes = new ModeChanges({
-      ...{ store, scheduler, present, noUpgrades },
+      ...{ store, scheduler, events, present, noUpgrades },
       ...{ leases: this.#leases, renewals: this.#renewals },
+      // Those of this process who want the keys alone have no place in line while it has them alone.
+      weakened: ({ keys }) => this.#successors?.wake(keys),
       assertHeld: (lease) => {
         this.#throwIfLost(lease);
       },
@@ -173,7 +185,19 @@ export class LeaseKeeper {
   async upgrade(lease: Lease, { waitMs = this.#deps.waitMs, signal }: UpgradeWait): Promise<void> {
     this.#throwIfLost(lease);
     this.modes.assertUpgradeable(lease);
-    if (lease.mode !== 'exclusive') await this.#successors?.upgrade(lease, waitMs, signal);
+    if (lease.mode === 'exclusive') return;
+    const since = this.#now();
+    let isOver: (() => void) | undefined;
+    try {
+      if (waitMs > 0) isOver = this.#deps.beginUpgrade(lease);
+      await this.#successors?.upgrade(lease, waitMs, signal);
+      this.modes.reportUpgrade(lease, since);
+    } catch (error) {
+      this.modes.reportFailedUpgrade(lease, since, error);
+      throw this.#deps.present(error);
+    } finally {
+      isOver?.();
+    }
   }
 
   /** Runs commands in one step with the check that the lease is held. */
@@ -238,10 +262,12 @@ export class LeaseKeeper {
 
   /** An operator has ended leases, by their tokens. */
   endByForce(tokens: readonly string[], intervention: Intervention): void {
+    // Their modes may have changed since the operator looked.
+    const bases = new Set(tokens.map(baseOf));
     for (const lease of this.#leases.all)
-      if (tokens.includes(lease.token)) this.#lose(lease, 'force-released', intervention);
+      if (bases.has(baseOf(lease.token))) this.#lose(lease, 'force-released', intervention);
     for (const lease of this.#givenBack.keys())
-      if (tokens.includes(lease.token)) this.#givenBack.set(lease, intervention);
+      if (bases.has(baseOf(lease.token))) this.#givenBack.set(lease, intervention);
   }
 
   /** Ends all leases at once, and notifies their holders and the store. */

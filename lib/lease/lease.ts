@@ -9,7 +9,13 @@ import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
 import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
-import { holdModeOf, placesOf, tokenIn, type HoldMode } from '../store/owner-token.js';
+import {
+  holdModeOf,
+  placesOf,
+  tokenIn,
+  upgradedToken,
+  type HoldMode,
+} from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
@@ -93,6 +99,8 @@ export class Lease implements LeaseReference {
   #sentAt: Instant;
   #token: string;
   #fencingToken: number;
+  /** How often the store was asked to make it exclusive. */
+  #upgrades = 0;
   #state: LeaseState = HELD;
   #abort: AbortController | undefined;
   #isRenewed: boolean;
@@ -155,11 +163,28 @@ export class Lease implements LeaseReference {
     this.#token = tokenIn(mode, this.#token);
   }
 
+  /** The token under which the store may have it as exclusive, by all that it was asked for. */
+  get strongestToken(): string {
+    return upgradedToken(this.#token, this.#upgrades);
+  }
+
+  /** The same when the store is asked once more to upgrade it. */
+  nextUpgrade(): string {
+    this.#upgrades += 1;
+    return this.strongestToken;
+  }
+
   /** The keys are its alone, after it shared them: a section of its own, so it has a fencing token of its own. */
-  upgraded(fencingToken: number): void {
-    this.changeMode('exclusive');
+  upgraded(token: string, fencingToken: number): void {
+    this.#token = token;
     this.#fencingToken = fencingToken;
     this.tenure.lastToken = fencingToken;
+  }
+
+  /** The lease continues as before an upgrade for which its caller did not wait. */
+  notUpgraded(fencingToken: number): void {
+    this.changeMode('upgradeable');
+    this.#fencingToken = fencingToken;
   }
 
   /** For events and traces: built when a subscriber exists. */

@@ -83,8 +83,8 @@ export interface Lock extends AsyncDisposable {
    * - Calls nested in the section at that moment continue, with readers beside them. Wait for these calls first.
    *
    * @throws LockLostError when the lock is lost
-   * @throws LockStoreUnavailableError when the store does not reply: the lock counts as downgraded, and the next
-   *   renewal admits readers at the latest
+   * @throws LockStoreUnavailableError when the store does not reply: the lock counts as downgraded, and readers
+   *   are admitted after the next renewal that the store replies to
    * @throws LockConfigurationError for a lock that is weaker or waits to be upgraded, in a nested call, and for
    *   `to: 'upgradeable'` over several masters
    * @example
@@ -112,6 +112,7 @@ export interface Lock extends AsyncDisposable {
    * @throws LockStoreUnavailableError when the store does not reply
    * @throws LockLostError when the lock was lost or released meanwhile
    * @throws LockServiceClosedError when the service shuts down
+   * @throws LockDeadlockError when a reader waits for a lock around this call
    * @throws LockConfigurationError for mode `'shared'` and for `limit`: two such holders would wait for each other
    * @example
    * ```ts

@@ -1,5 +1,10 @@
-import { LockConfigurationError, LockStoreUnavailableError } from '../errors.js';
+import {
+  LockConfigurationError,
+  LockNotAcquiredError,
+  LockStoreUnavailableError,
+} from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
+import type { LockEventHub } from '../observe/lock-events.js';
 import type {
   AcquireOutcome,
   LinePlace,
@@ -9,7 +14,8 @@ import type {
   Unavailable,
   UpgradeOutcome,
 } from '../store/lock-store.js';
-import { suffices, tokenIn } from '../store/owner-token.js';
+import { suffices } from '../store/owner-token.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { transferOf } from './detach.js';
 import type { Lease } from './lease.js';
@@ -19,11 +25,14 @@ import type { Renewals } from './renewals.js';
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
   readonly leases: LeaseRegistry;
   readonly renewals: Renewals;
   /** Why there are no upgrades, where there are none. */
   readonly noUpgrades: string;
   readonly present: <E>(error: E) => E;
+  /** Told that others may hold the keys of a lease beside it. */
+  readonly weakened: (lease: Lease) => void;
   /** Throws unless the lease is held now. */
   readonly assertHeld: (lease: Lease) => void;
 }
@@ -52,42 +61,88 @@ export class ModeChanges {
    */
   async askToUpgrade(lease: Lease, line: LinePlace | undefined): Promise<AcquireOutcome> {
     const { store, leases } = this.#deps;
-    const outcome = await this.#exchange(lease, async (): Promise<UpgradeOutcome> => {
+    let to = '';
+    const ask = async (): Promise<UpgradeOutcome> => {
       const { keys, token, ttlMs } = lease;
-      return (await store.upgrade?.({ keys, token, ttlMs, line })) ?? UNKNOWN;
-    });
-    if (outcome.status === 'lost') {
-      await this.#examine(lease);
-      return UNKNOWN;
-    }
-    lease.isUnsure = outcome.status === 'unavailable' && outcome.sent !== false;
-    if (outcome.status === 'granted' && !lease.isOver) {
+      to = lease.nextUpgrade();
+      return (await store.upgrade?.({ keys, token, to, ttlMs, line })) ?? UNKNOWN;
+    };
+    const outcome = await this.#exchange(lease, ask, (answer) => {
+      lease.isUnsure = isUnsureAfter(lease, answer);
+      if (answer.status !== 'granted' || lease.isOver) return;
       leases.rename(lease, () => {
-        lease.upgraded(outcome.fencingToken);
+        lease.upgraded(to, answer.fencingToken);
       });
-    }
-    return outcome;
+    });
+    if (outcome.status !== 'lost') return outcome;
+    await this.#examine(lease);
+    return UNKNOWN;
   }
 
-  /** An upgrade came to nothing. The store may have carried it out nevertheless: then the lease is made upgradeable there, too. */
-  async stayUpgradeable(lease: Lease): Promise<void> {
-    while (lease.renewing !== undefined) await lease.renewing;
+  /**
+   * An upgrade was given up or failed. The store may have carried it out nevertheless: then the lease is made
+   * upgradeable there, too.
+   *
+   * @param fencingToken the one that it had before
+   */
+  async stayUpgradeable(lease: Lease, fencingToken: number): Promise<void> {
+    while (lease.renewing !== undefined && !lease.isOver) await lease.renewing;
     if (lease.isOver || (lease.mode !== 'exclusive' && !lease.isUnsure)) return;
-    await this.#weaken(lease, 'upgradeable');
+    await this.#weaken(lease, 'upgradeable', () => {
+      lease.notUpgraded(fencingToken);
+    });
+  }
+
+  /** The store replies again, and may know the lease in a stronger mode: it is asked for the present mode. Never rejects. */
+  async settle(lease: Lease): Promise<void> {
+    const { mode, isUnsure, isOver, upgrading } = lease;
+    // The end of a pending upgrade settles the mode.
+    if (!isUnsure || isOver || upgrading !== undefined) return;
+    if (mode === 'shared' || mode === 'upgradeable')
+      await this.#weaken(lease, mode).catch(() => undefined); // it was lost: that is what is reported
+  }
+
+  reportUpgrade(lease: Lease, since: Instant): void {
+    const { events } = this.#deps;
+    if (!lease.isOver && events.isHeard('upgraded'))
+      events.emit('upgraded', { ...lease.subject, waitedMs: this.#waitedMs(since) });
+  }
+
+  /** As the refusal of a call for the keys alone. */
+  reportFailedUpgrade(lease: Lease, since: Instant, error: unknown): void {
+    const { events } = this.#deps;
+    const { fencingToken: _, ...subject } = { ...lease.subject, mode: 'exclusive' } as const;
+    if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
+      const { retryAfterMs } = error;
+      events.emit('refused', { ...subject, retryAfterMs, waitedMs: this.#waitedMs(since) });
+    }
+    if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable'))
+      events.emit('unavailable', { ...subject, operation: 'upgrade', nodes: error.nodes });
+  }
+
+  #waitedMs(since: Instant): number {
+    return Math.round(elapsedMs(since, this.#deps.scheduler.runtime.now()));
   }
 
   /** Lets others hold the keys beside a lease that is exclusive, or upgradeable. */
   async downgrade(lease: Lease, to: Weaker): Promise<void> {
     this.#refuse(lease, to);
-    if (lease.mode === to) return;
+    const { mode: previousMode } = lease;
+    if (previousMode === to) return;
     let outcome = await this.#weaken(lease, to);
     if (outcome.status === 'lost') {
       await this.#examine(lease);
       outcome = await this.#weaken(lease, to);
     }
+    const { events } = this.#deps;
+    // It counts as downgraded, whatever the store said.
+    if (!lease.isOver && events.isHeard('downgraded'))
+      events.emit('downgraded', { ...lease.subject, previousMode });
     if (outcome.status === 'transferred') return;
     this.#deps.assertHeld(lease);
     const { nodes } = outcome.status === 'unavailable' ? outcome : UNKNOWN;
+    if (events.isHeard('unavailable'))
+      events.emit('unavailable', { ...lease.subject, operation: 'downgrade', nodes });
     const failed = { operation: 'downgrade', keys: lease.keys, nodes } as const;
     throw this.#deps.present(new LockStoreUnavailableError(failed));
   }
@@ -107,35 +162,48 @@ export class ModeChanges {
   }
 
   /** The lease counts as weaker from the moment at which the store is asked, whatever it replies. */
-  async #weaken(lease: Lease, to: Weaker): Promise<TransferOutcome> {
+  async #weaken(
+    lease: Lease,
+    to: Weaker,
+    change = (): void => {
+      lease.changeMode(to);
+    },
+  ): Promise<TransferOutcome> {
     const { store, leases } = this.#deps;
-    return this.#exchange(lease, async () => {
-      const { keys, ttlMs, tenure, fencingToken } = lease;
-      // It may be unknown whether an upgrade was carried out: the store finds the lease under this token, or under the
-      // new one.
-      const token = to === 'upgradeable' ? tokenIn('exclusive', lease.token) : lease.token;
-      leases.rename(lease, () => {
-        lease.changeMode(to);
-      });
+    const ask = async (): Promise<TransferOutcome> => {
+      const { keys, ttlMs, tenure } = lease;
+      // It may be unknown whether an upgrade was carried out: the store finds the lease under this token, or under a
+      // weaker one.
+      const token = lease.isUnsure ? lease.strongestToken : lease.token;
+      leases.rename(lease, change);
+      const { fencingToken } = lease;
       const request: TransferRequest = {
         ...{ keys, token, to: lease.token, ttlMs, lastToken: tenure.lastToken },
         ...{ phase: fencingToken, holder: 'this service' },
       };
-      const outcome = await transferOf(store)(request);
-      if (outcome.status !== 'unavailable' || outcome.sent === false || lease.isOver)
-        return outcome;
+      let outcome = await transferOf(store)(request);
       // It changes nothing where the first one was carried out.
-      return transferOf(store)(request);
-    }).then((outcome) => {
-      lease.isUnsure = outcome.status !== 'transferred';
+      if (outcome.status === 'unavailable' && outcome.sent !== false && !lease.isOver)
+        outcome = await transferOf(store)(request);
       return outcome;
+    };
+    const outcome = await this.#exchange(lease, ask, ({ status }) => {
+      lease.isUnsure = status !== 'transferred';
     });
+    if (outcome.status === 'transferred') this.#deps.weakened(lease);
+    return outcome;
   }
 
-  /** Nothing else is sent for the lease meanwhile, so no answer is about another mode than it seems. What is granted is a renewal, too. */
+  /**
+   * Nothing else is sent for the lease meanwhile, so no answer is about another mode than it seems. What is granted is a
+   * renewal, too.
+   *
+   * @param learn applies the answer to the lease, before the code continues that waits for it
+   */
   async #exchange<Outcome extends { readonly status: string }>(
     lease: Lease,
     ask: () => Promise<Outcome>,
+    learn: (outcome: Outcome) => void,
   ): Promise<Outcome> {
     const { scheduler, renewals, assertHeld } = this.#deps;
     while (lease.renewing !== undefined) await lease.renewing;
@@ -147,6 +215,7 @@ export class ModeChanges {
     lease.renewalSent(sentAt, ttlMs);
     const outcome = await asking;
     lease.renewing = undefined;
+    learn(outcome);
     if (lease.isOver) return outcome;
     const now = scheduler.runtime.now();
     const isNew = outcome.status === 'granted' || outcome.status === 'transferred';
@@ -167,6 +236,21 @@ export class ModeChanges {
 }
 
 type Weaker = 'shared' | 'upgradeable';
+
+/** Whether the store may know a lease in another mode than its holder, after it said this to an upgrade. */
+function isUnsureAfter({ keys, isUnsure }: Lease, answer: UpgradeOutcome): boolean {
+  switch (answer.status) {
+    case 'granted':
+      return false;
+    case 'held':
+      // Keys in several slots of a Cluster are upgraded one slot after the other.
+      return keys.length > 1;
+    case 'unavailable':
+      return isUnsure || answer.sent !== false;
+    case 'lost':
+      return true;
+  }
+}
 
 const UNKNOWN: Unavailable = {
   status: 'unavailable',

@@ -28,6 +28,8 @@ interface Dependencies {
   readonly events: LockEventHub;
   /** Ends a lease whose time is over, or that the store reports as lost. */
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
+  /** A lease was renewed, and the store may know it in another mode than its holder. */
+  readonly settle: (lease: Lease) => void;
 }
 
 /** Renews leases in batches for as long as they are held, and sees when their time is over. */
@@ -174,6 +176,7 @@ export class Renewals {
       if (events.isHeard('renewed'))
         events.emit('renewed', { ...lease.subject, remainingMs: remainingMs(lease, sent.now) });
       this.add(lease, sent.now);
+      if (lease.isUnsure) this.#deps.settle(lease);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
       this.#plan(lease, retryDelayMs(lease.fullValidityMs), sent.now);

@@ -89,7 +89,9 @@ export class Caller {
   }
 
   grant(lease: Lease): void {
-    this.#forget(lease.heldSince);
+    // A lease that is upgraded was held before.
+    const isNew = this.request.upgrades === undefined;
+    this.#forget(isNew ? lease.heldSince : this.#scheduler.runtime.now());
     this.#resolve(lease);
   }
 

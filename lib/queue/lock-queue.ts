@@ -230,14 +230,16 @@ export class LockQueue implements Successors, ReleaseHandler {
     waitedMs: number,
     isHeldAround: IsHeldAround,
   ): Error {
+    const operation = upgrades === undefined ? 'acquire' : 'upgrade';
     if (outcome.status === 'unavailable')
-      return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
+      return new LockStoreUnavailableError({ operation, keys, nodes: outcome.nodes });
     this.contention.refused(keys);
     const { remainingMs: retryAfterMs } = outcome;
     return new LockNotAcquiredError({
       keys,
       retryAfterMs,
       waitedMs,
+      operation,
       heldHere: upgrades === undefined ? this.#heldHere(outcome, isHeldAround) : undefined,
     });
   }

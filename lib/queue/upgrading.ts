@@ -20,7 +20,7 @@ export async function upgrade(lease: Lease, wait: UpgradeWait): Promise<void> {
   const ending = new AbortController();
   const ends = anyOf([ending.signal, ...(wait.signal ? [wait.signal] : [])]);
   lease.upgrading = ending;
-  const { keys, ttlMs, options } = lease;
+  const { keys, ttlMs, options, fencingToken } = lease;
   try {
     ends.signal.throwIfAborted();
     await acquire({
@@ -34,7 +34,7 @@ export async function upgrade(lease: Lease, wait: UpgradeWait): Promise<void> {
       upgrades: lease,
     });
   } catch (error) {
-    await keeper.modes.stayUpgradeable(lease).catch(() => undefined); // it was lost: that is what is reported
+    await keeper.modes.stayUpgradeable(lease, fencingToken).catch(() => undefined); // it was lost: that is what is reported
     throw error;
   } finally {
     ends.unlink();

@@ -146,6 +146,8 @@ export type TransferOutcome =
 
 /** An upgradeable lease that is to be exclusive. */
 export interface UpgradeRequest extends LeaseRequest {
+  /** The token under which it is to be exclusive (`upgradedToken`). */
+  readonly to: string;
   /** Where to stand in line when refused, if at all: before all waiting callers. */
   readonly line?: LinePlace | undefined;
 }
@@ -270,8 +272,8 @@ export interface LockStore {
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
   /**
    * Makes an upgradeable lease exclusive as soon as it is the only holder of its keys. `token` is that of the lease.
-   * The granted lease is held under the token of the mode `'exclusive'` (`tokenIn`), and never ends in between. While
-   * it stands in line (under `upgradeToken`), no caller joins the holders of the keys.
+   * The granted lease is held under `to`, whatever upgrade of the same lease was carried out before. It never ends in
+   * between. While it stands in line (under `upgradeToken`), no caller joins the holders of the keys.
    *
    * After `unavailable` the store may know it in either mode, and keeps others from it as in the stronger one.
    * `transfer` to the weaker one settles that. Without this method no lock can be upgraded.

@@ -74,15 +74,28 @@ export const suffices = (held: HoldMode, wanted: HoldMode): boolean =>
 /** The token of the same lease in another mode: all of them begin alike. */
 export const tokenIn = (mode: HoldMode, token: string): string => withMode(baseOf(token), mode);
 
+/**
+ * Under what a lease holds its keys alone when its store has been asked for the so-manieth time to upgrade it; 0 for one that began so. A request
+ * that is carried out late names an earlier upgrade than the one that is in force, and changes nothing.
+ */
+export const upgradedToken = (token: string, upgrades: number): string =>
+  upgrades === 0 ? baseOf(token) : `${baseOf(token)}~${String(upgrades)}`;
+
+/** Whether a holder has a key alone, under the same lease as a token that shares it or waits to be upgraded. */
+export const isStronger = (holder: string, token: string): boolean =>
+  holdModeOf(holder) === 'exclusive' &&
+  !isUpgradeToken(holder) &&
+  isOwnerToken(token) &&
+  token.includes(':', MARK.length) &&
+  baseOf(holder) === baseOf(token);
+
 /** Names the place in line of an upgradeable lock that waits to be upgraded. */
 export const upgradeToken = (token: string): string => `${baseOf(token)}:${UPGRADE}`;
 
 export const isUpgradeToken = (token: string): boolean => token.endsWith(`:${UPGRADE}`);
 
-function baseOf(token: string): string {
-  const colon = isOwnerToken(token) ? token.indexOf(':', MARK.length) : -1;
-  return colon === -1 ? token : token.slice(0, colon);
-}
+/** How the tokens of one lease begin, in every mode. */
+export const baseOf = (token: string): string => /^holdfast:[^:~]+/.exec(token)?.[0] ?? token;
 
 const UPGRADE = 'upgrade';
 
@@ -112,4 +125,4 @@ export const makerIn = (token: string): string | undefined =>
 
 /** What is disclosed of a token: enough to distinguish it from others, and nothing that could be used. */
 export const tailOf = (token: string): string =>
-  /^holdfast:([^:*]*)/.exec(token)?.[1]?.slice(-8) ?? '';
+  /^holdfast:([^:*~]*)/.exec(token)?.[1]?.slice(-8) ?? '';

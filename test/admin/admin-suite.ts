@@ -156,6 +156,29 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       await Promise.all(locks.map((lock) => lock.release()));
     });
 
+    it('says that one of those who hold a key together is upgradeable, and when it is upgraded', async () => {
+      if (backend.hasLimits === false) return; // nor upgrades
+      const { one, other, admin } = await two();
+      const key = newKey();
+      const rows = async () => {
+        const found = [];
+        for await (const row of admin.list({ prefix: key })) found.push(row);
+        return found;
+      };
+      const reader = await one.acquire(key, { mode: 'shared', ttl: '10s', autoExtend: false });
+      const lock = await other.acquire(key, { mode: 'upgradeable', ttl: '20s' });
+      expect(await rows()).toMatchObject([{ mode: 'upgradeable', holders: 2 }]);
+      const description = await admin.describe(key);
+      expect(description).toMatchObject({ mode: 'upgradeable' });
+      expect(description.holders).toHaveLength(2);
+      await reader.release();
+      await lock.upgrade();
+      expect(await rows()).toMatchObject([{ mode: 'exclusive', holders: 1 }]);
+      await lock.downgrade({ to: 'shared' });
+      expect(await rows()).toMatchObject([{ mode: 'shared', holders: 1 }]);
+      await lock.release();
+    });
+
     it('knows nothing of a free key', async () => {
       const { admin } = await two();
       const key = newKey();

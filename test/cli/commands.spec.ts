@@ -75,6 +75,15 @@ describe('list', () => {
     expect(await json('list', '--limit', '1')).toHaveLength(1);
   });
 
+  it('names the mode of a key that one may upgrade, and that readers hold, too', async () => {
+    const locks = await service();
+    await locks.acquire('order:1', { mode: 'shared', ttl: '10s', autoExtend: false });
+    await locks.acquire('order:1', { mode: 'upgradeable', ttl: '20s' });
+    expect(await json('list')).toMatchObject([{ key: 'order:1', mode: 'upgradeable', holders: 2 }]);
+    expect((await run(on('list'))).stdout).toMatch(/\norder:1 +upgradeable /);
+    expect((await run(on('show', 'order:1'))).stdout).toContain('held, upgradeable');
+  });
+
   it('fits the window, and shows what it cannot print', async () => {
     await server.command('SET', `lock:${'a'.repeat(100)}\x1b[2J`, 'theirs');
     const { stdout } = await run(on('list'), {

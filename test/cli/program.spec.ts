@@ -12,8 +12,8 @@ import { program, run } from './program.js';
 
 const MAIN = compiledFile(new URL('../../lib/cli/main.ts', import.meta.url));
 
-/** Of the compiled project; what `import()` loads, too. */
-const IMPORT = /(?: from |^import |(?:import|require)\()["']([^"']+)["']\)?;$/gm;
+/** Of the compiled project; what `import()` loads, too, and nothing of the examples in comments. */
+const IMPORT = /^(?!\s*\*).*?(?: from |import |(?:import|require)\()["']([^"']+)["']\)?;$/gm;
 
 /** Dependencies, and the peers of every application with Nest. */
 const PACKAGES = ['acorn', 'cluster-key-slot', 'fastest-levenshtein', 'ms', 'rxjs'];

@@ -13,17 +13,20 @@ export interface Recovery {
   readonly until: number;
 }
 
+/** To read beside others, to be the one of the readers that may be upgraded, to hold the keys alone, or to hold alone what is held as upgradeable. */
+type Wish = 'read' | 'upgradeable' | 'alone' | 'upgrade';
+
 interface Waiter {
   readonly name: string;
   readonly keys: readonly string[];
-  readonly isReader: boolean;
+  readonly wish: Wish;
   readonly since: number;
 }
 
 /** Those who want the same: what is busy for one of them is busy for all. */
 interface Want {
   readonly keys: readonly string[];
-  readonly isReader: boolean;
+  readonly wish: Wish;
   readonly waiters: Map<string, Waiter>;
   /** Since when nothing of it is busy, and nobody was granted any of it. */
   freeSince: number | undefined;
@@ -32,14 +35,17 @@ interface Want {
 type Change = { readonly at: number } & (
   | { readonly kind: 'wait'; readonly waiter: Waiter }
   | { readonly kind: 'leave'; readonly waiter: Waiter }
-  | { readonly kind: 'take' | 'free'; readonly keys: readonly string[]; readonly isReader: boolean }
+  | { readonly kind: 'take' | 'free'; readonly keys: readonly string[]; readonly as: keyof Holders }
 );
 
 /** How many hold a key. */
 interface Holders {
   readers: number;
+  upgradeables: number;
   others: number;
 }
+
+const NOBODY: Holders = { readers: 0, upgradeables: 0, others: 0 };
 
 /**
  * Callers who waited for longer than that although every key was free that they, or anybody whom they could have to let go first,
@@ -101,21 +107,21 @@ export function gaps(
 
 function count(
   holders: Map<string, Holders>,
-  { kind, keys, isReader }: Change & { readonly kind: 'take' | 'free' },
+  { kind, keys, as }: Change & { readonly kind: 'take' | 'free' },
 ): void {
   for (const key of keys) {
-    const ofKey = holders.get(key) ?? { readers: 0, others: 0 };
-    ofKey[isReader ? 'readers' : 'others'] += kind === 'take' ? 1 : -1;
+    const ofKey = holders.get(key) ?? { ...NOBODY };
+    ofKey[as] += kind === 'take' ? 1 : -1;
     holders.set(key, ofKey);
   }
 }
 
-const wantOf = ({ isReader, keys }: Waiter): string => `${String(isReader)} ${keys.join(' ')}`;
+const wantOf = ({ wish, keys }: Waiter): string => `${wish} ${keys.join(' ')}`;
 
 function join(wants: Map<string, Want>, waiter: Waiter): void {
-  const { keys, isReader } = waiter;
+  const { keys, wish } = waiter;
   const name = wantOf(waiter);
-  const want = wants.get(name) ?? { keys, isReader, waiters: new Map(), freeSince: undefined };
+  const want = wants.get(name) ?? { keys, wish, waiters: new Map(), freeSince: undefined };
   want.waiters.set(waiter.name, waiter);
   wants.set(name, want);
 }
@@ -125,10 +131,17 @@ function busyKeys(
   holders: ReadonlyMap<string, Holders>,
   wants: readonly Want[],
 ): readonly string[] {
-  const notRead = new Set(wants.flatMap(({ isReader, keys }) => (isReader ? [] : keys)));
-  return [...holders].flatMap(([key, { readers, others }]) =>
-    others > 0 || (readers > 0 && notRead.has(key)) ? [key] : [],
-  );
+  const wanted = (wish: Wish): ReadonlySet<string> =>
+    new Set(wants.flatMap((want) => (want.wish === wish ? want.keys : [])));
+  const [alone, upgrade, upgradeable] = [wanted('alone'), wanted('upgrade'), wanted('upgradeable')];
+  return [...holders].flatMap(([key, { readers, upgradeables, others }]) => {
+    // Whoever waits for an upgrade holds the key, stands before all others, and waits for readers only.
+    const isBusy = upgrade.has(key)
+      ? readers > 0
+      : (alone.has(key) && readers + upgradeables > 0) ||
+        (upgradeable.has(key) && upgradeables > 0);
+    return others > 0 || isBusy ? [key] : [];
+  });
 }
 
 /** With these, all keys that are wanted together with one of them: who wants such a key may have to let somebody older go first. */
@@ -141,6 +154,16 @@ function connected(keys: readonly string[], wants: readonly Want[]): ReadonlySet
     }
   }
   return reached;
+}
+
+const HELD_AS: Readonly<Record<string, keyof Holders>> = {
+  shared: 'readers',
+  upgradeable: 'upgradeables',
+};
+
+function wishOf({ mode, holds }: { readonly mode?: string; readonly holds?: string }): Wish {
+  if (holds !== undefined) return 'upgrade';
+  return mode === 'shared' ? 'read' : mode === 'upgradeable' ? 'upgradeable' : 'alone';
 }
 
 function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): readonly Change[] {
@@ -157,7 +180,7 @@ function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): r
     const name = nameOf(event);
     if (event.type === 'ask') {
       if (event.waitMs === 0) continue;
-      const waiter = { name, keys: event.keys, isReader: event.mode === 'shared', since: at };
+      const waiter = { name, keys: event.keys, wish: wishOf(event), since: at };
       waiters.set(name, waiter);
       changes.push({ at, kind: 'wait', waiter });
       const diesAt = killedAt.get(client);
@@ -170,11 +193,11 @@ function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): r
     waiters.delete(name);
   }
   for (const { keys, mode, grantedAt, endedAt: end, minHoldMs, promised } of grants) {
-    const isReader = mode === 'shared';
+    const as = HELD_AS[mode] ?? 'others';
     // Of one who was killed, the lease has to run out.
     const over = Math.max(end ?? Math.max(promised, grantedAt), grantedAt + minHoldMs);
-    changes.push({ at: grantedAt, kind: 'take', keys, isReader });
-    if (over < endedAt) changes.push({ at: over, kind: 'free', keys, isReader });
+    changes.push({ at: grantedAt, kind: 'take', keys, as });
+    if (over < endedAt) changes.push({ at: over, kind: 'free', keys, as });
   }
   return changes.sort((a, b) => a.at - b.at);
 }

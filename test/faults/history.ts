@@ -23,6 +23,11 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       /** Of those that a limit counts. Default 1. */
       readonly places?: number;
       readonly minHoldMs?: number;
+      /** Of one that asks to hold alone what it holds already: how it does. */
+      readonly holds?: string;
+      /** Of one that attaches a lock: who has detached it, and how that is numbered. */
+      readonly sender?: string;
+      readonly part?: number;
     }
   | {
       readonly type: 'granted';

@@ -52,9 +52,15 @@ const limitOf = ({ mode, mostPlaces }: Grant): number =>
 
 const isLimited = ({ mode }: Grant): boolean => mode.startsWith('limit:');
 
-/** All limits are one mode. */
+/** Of those who read a key, one may be upgradeable. */
 const exclude = (one: Grant, other: Grant): boolean =>
-  one.mode === 'exclusive' || (one.mode !== other.mode && !(isLimited(one) && isLimited(other)));
+  !areOfOnePhase(one, other) || (one.mode === 'upgradeable' && other.mode === 'upgradeable');
+
+/** Whether they have one fencing token if they hold a key together. All limits are one mode. */
+const areOfOnePhase = (one: Grant, other: Grant): boolean =>
+  (reads(one) && reads(other)) || (isLimited(one) && isLimited(other));
+
+const reads = ({ mode }: Grant): boolean => mode === 'shared' || mode === 'upgradeable';
 
 /** One of them may have been granted it before it was forgotten, and may believe to hold it for as long as that took. */
 function isForgiven(
@@ -81,7 +87,8 @@ export function wrongTokens(grants: readonly Grant[]): readonly string[] {
     for (const grant of ofKey) {
       const owner = owners.get(grant.fencingToken);
       owners.set(grant.fencingToken, grant);
-      if (owner === undefined || !exclude(grant, owner)) continue;
+      if (owner === undefined || areOfOnePhase(grant, owner)) continue;
+      if (goesOn(owner, grant)) continue;
       violations.push(
         `fencing: token ${grant.fencingToken} of key "${key}" was given to ${owner.name} and ${grant.name}`,
       );
@@ -104,8 +111,10 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
       if (top === undefined || before.fencingToken > top.fencingToken)
         highest.set(before.mode, before);
     }
+    if (grant.isDowngraded === true) continue;
     for (const before of highest.values()) {
-      if (!exclude(grant, before) || before.fencingToken < grant.fencingToken) continue;
+      if (areOfOnePhase(grant, before) || before.fencingToken < grant.fencingToken) continue;
+      if (goesOn(before, grant)) continue;
       violations.push(
         `fencing: key "${key}" went from ${before.name} to ${grant.name}, and its token from ${before.fencingToken} to ${grant.fencingToken}`,
       );
@@ -113,6 +122,13 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
   }
   return violations;
 }
+
+/** "A downgraded lock keeps its token, and readers that join it have the same one." */
+const goesOn = (before: Grant, grant: Grant): boolean =>
+  (before.lease !== undefined &&
+    before.lease === grant.lease &&
+    before.fencingToken === grant.fencingToken) ||
+  (before.wasDowngraded === true && reads(grant) && before.fencingToken === grant.fencingToken);
 
 /** Whether two that hold a key together may have different tokens, given all grants of that key. */
 type MayDiffer = (smaller: Grant, larger: Grant, ofKey: readonly Grant[]) => boolean;
@@ -135,8 +151,8 @@ export function tokensTogether(
       holding = holding.filter(({ to }) => to >= grant.from);
       for (const other of holding) {
         const isHarmed = losses.some(({ from, until }) => from < grant.to && until > other.from);
-        if (other.mode !== grant.mode || other.fencingToken === grant.fencingToken || isHarmed)
-          continue;
+        const isSame = other.fencingToken === grant.fencingToken;
+        if (!areOfOnePhase(grant, other) || isSame || isHarmed) continue;
         const isSmaller = grant.fencingToken < other.fencingToken;
         const [smaller, larger] = isSmaller ? [grant, other] : [other, grant];
         if (mayDiffer(smaller, larger, ofKey)) continue;

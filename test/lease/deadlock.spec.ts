@@ -165,6 +165,173 @@ describe('calls that wait for each other inside their sections', () => {
   });
 });
 
+describe('an upgrade that waits for readers', () => {
+  const UPGRADEABLE = { mode: 'upgradeable', wait: '10s' } as const;
+  const SHARED = { mode: 'shared', wait: '10s' } as const;
+
+  it('is told at once when a reader waits for what is held around it, and its lock stays upgradeable', async () => {
+    const [mayRead, mayUpgrade] = [deferred(), deferred()];
+    const upgrading = locks.run('b', () =>
+      locks.run('a', UPGRADEABLE, async (lock) => {
+        await mayUpgrade.promise;
+        const error: unknown = await lock.upgrade({ wait: '1m' }).catch((each: unknown) => each);
+        return [error, lock.mode, lock.isHeld] as const;
+      }),
+    );
+    const reading = locks.run('a', SHARED, async () => {
+      await mayRead.promise;
+      return locks.run('b', { wait: '10s' }, () => 'read');
+    });
+    await settled();
+    mayRead.resolve();
+    await settled();
+    mayUpgrade.resolve();
+    const [error, ...state] = await upgrading;
+    expect(error).toBeInstanceOf(LockDeadlockError);
+    expect(error).toMatchObject({ keys: ['a'], circle: ['a', 'b'], code: 'LOCK_DEADLOCK' });
+    expect(state).toEqual(['upgradeable', true]);
+    expect(clock.now().monotonicMs).toBe(0);
+    expect(await reading).toBe('read');
+  });
+
+  it('is seen by a reader that asks for what is held around it', async () => {
+    const [mayRead, mayUpgrade] = [deferred(), deferred()];
+    const upgrading = locks.run('b', () =>
+      locks.run(['a', 'c'], UPGRADEABLE, async (lock) => {
+        await mayUpgrade.promise;
+        await lock.upgrade({ wait: '1m' });
+        return lock.mode;
+      }),
+    );
+    const reading = locks.run('c', SHARED, async () => {
+      await mayRead.promise;
+      await locks.run(['b', 'x'], { wait: '10s' }, () => 'read');
+    });
+    await settled();
+    mayUpgrade.resolve();
+    await settled();
+    mayRead.resolve();
+    await expect(reading).rejects.toMatchObject({ circle: ['b', 'c'], keys: ['b', 'x'] });
+    expect(await upgrading).toBe('exclusive');
+  });
+
+  it('is in the way of readers that come after it', async () => {
+    const [mayJoin, mayUpgrade, mayWait] = [deferred(), deferred(), deferred()];
+    const upgrading = locks.run('a', UPGRADEABLE, async (lock) => {
+      await mayUpgrade.promise;
+      await lock.upgrade({ wait: '1m' });
+      return lock.mode;
+    });
+    const first = locks.run('a', SHARED, async () => {
+      await mayWait.promise;
+      return locks.run('b', { wait: '10s' }, () => 'read');
+    });
+    const second = locks.run('b', async () => {
+      await mayJoin.promise;
+      return locks.run('a', SHARED, () => 'read');
+    });
+    await settled();
+    mayUpgrade.resolve();
+    await settled();
+    mayWait.resolve();
+    await settled();
+    mayJoin.resolve();
+    await expect(second).rejects.toMatchObject({ circle: ['a', 'a', 'b'] });
+    expect([await first, await upgrading]).toEqual(['read', 'exclusive']);
+  });
+
+  it('may be that of a lock by hand, inside a section', async () => {
+    const [mayRead, mayUpgrade] = [deferred(), deferred()];
+    const lock = await locks.acquire('a', UPGRADEABLE);
+    const upgrading = locks.run('b', async () => {
+      await mayUpgrade.promise;
+      await lock.upgrade({ wait: '1m' });
+    });
+    const reading = locks.run('a', SHARED, async () => {
+      await mayRead.promise;
+      return locks.run('b', { wait: '10s' }, () => 'read');
+    });
+    await settled();
+    mayRead.resolve();
+    await settled();
+    mayUpgrade.resolve();
+    await expect(upgrading).rejects.toMatchObject({ circle: ['a', 'b'] });
+    expect(await reading).toBe('read');
+    await lock.release();
+  });
+
+  it('waits for its own section, which reads the key under another lock', async () => {
+    const lock = await locks.acquire('a', UPGRADEABLE);
+    const upgrading = locks.run('a', SHARED, () => lock.upgrade({ wait: '1m' }));
+    await expect(upgrading).rejects.toMatchObject({ circle: ['a'], keys: ['a'] });
+    await lock.release();
+  });
+
+  it('may close no circle: readers that wait for nothing it has, and what its section does beside it', async () => {
+    const [mayRead, mayUpgrade, mayEnd] = [deferred(), deferred(), deferred()];
+    // Its section waits for "b" beside the upgrade, in another branch, and a call inside "q" upgrades.
+    const upgrading = locks.run('a', UPGRADEABLE, (lock) =>
+      Promise.all([
+        locks.run('q', async () => {
+          await mayUpgrade.promise;
+          await lock.upgrade({ wait: '1m' });
+          return lock.mode;
+        }),
+        locks.run('b', { wait: '1m' }, () => 'got b'),
+      ]),
+    );
+    const other = locks.run('b', async () => {
+      await mayRead.promise;
+      return locks.run('q', { wait: '1m' }, () => 'got q');
+    });
+    const reading = locks.run('a', SHARED, () => mayEnd.promise);
+    await settled();
+    mayRead.resolve();
+    await settled();
+    mayUpgrade.resolve();
+    await settled();
+    mayEnd.resolve();
+    await reading;
+    expect(await upgrading).toEqual(['exclusive', 'got b']);
+    expect(await other).toBe('got q');
+  });
+
+  it('is over for those that come after it', async () => {
+    const [mayRead, mayGoOn] = [deferred(), deferred()];
+    const upgrading = locks.run('b', () =>
+      locks.run('a', UPGRADEABLE, async (lock) => {
+        const refused = await lock.upgrade({ wait: 50 }).catch(() => 'refused');
+        await mayGoOn.promise;
+        return refused;
+      }),
+    );
+    const reading = locks.run('a', SHARED, async () => {
+      await mayRead.promise;
+      return locks.run('b', { wait: '10s' }, () => 'read');
+    });
+    await settled();
+    await clock.advance(100);
+    mayRead.resolve();
+    await settled();
+    mayGoOn.resolve();
+    expect(await upgrading).toBe('refused');
+    await clock.advance(100);
+    expect(await reading).toBe('read');
+  });
+
+  it('does not wait, and is refused, where it says so', async () => {
+    const mayRead = deferred();
+    await locks.run('b', async () => {
+      const reading = locks.run('a', SHARED, () => mayRead.promise);
+      await locks.run('a', UPGRADEABLE, async (lock) => {
+        await expect(lock.upgrade({ wait: 0 })).rejects.toBeInstanceOf(LockNotAcquiredError);
+      });
+      mayRead.resolve();
+      await reading;
+    });
+  });
+});
+
 describe('no circle is', () => {
   it('a call that does not wait', async () => {
     const [first, second] = [nestedCall('a', 'b'), nestedCall('b', 'a', locks, 0)];

@@ -12,6 +12,45 @@ type RunEvent = { readonly at: number } & (
   | { readonly type: 'resumed'; readonly client: string }
   /** It asks for another TTL than it has. */
   | { readonly type: 'extends'; readonly client: string; readonly ask: number }
+  /** A hold goes on in another mode, under another number: since it asked for less, or since it knows that it has more. */
+  | {
+      readonly type: 'changed';
+      readonly client: string;
+      readonly ask: number;
+      readonly continues: number;
+      readonly keys: readonly string[];
+      readonly mode: string;
+      readonly fencingToken: number;
+    }
+  /** Its holder gives it up, for somebody else to go on with. */
+  | {
+      readonly type: 'detaches';
+      readonly client: string;
+      readonly ask: number;
+      /** The number of the time in which nobody holds it. */
+      readonly part: number;
+    }
+  /** The store has it for whoever attaches it. */
+  | {
+      readonly type: 'detached';
+      readonly client: string;
+      readonly ask: number;
+      readonly part: number;
+      readonly keys: readonly string[];
+      readonly mode: string;
+      readonly places?: number;
+      readonly fencingToken: number;
+      readonly forMs: number;
+    }
+  /** A downgrade has failed: the hold counts as weaker all the same. */
+  | {
+      readonly type: 'not-changed';
+      readonly client: string;
+      readonly ask: number;
+      readonly error: string;
+    }
+  /** The lock says that it is held, and how. */
+  | { readonly type: 'mode'; readonly client: string; readonly ask: number; readonly mode: string }
   /** It asks for another limit of a key; and knows that it was set. */
   | {
       readonly type: 'sets-limit' | 'limit-set';

@@ -1,6 +1,7 @@
 import { Faults } from './faults.js';
 import { History, type SimEvent } from './history.js';
 import { Application } from './programme/application.js';
+import type { Parcel } from './programme/detaching.js';
 import { Holdings } from './programme/holdings.js';
 import type { CallerPlan, Scenario } from './scenario.js';
 import type { DeliveryOrder } from './world/deliveries.js';
@@ -111,12 +112,21 @@ class WorldStage {
     const application = new Application({
       ...{ process, network, history, holdings, addresses, service, handoff },
       isFirst: life === 0,
+      send: (parcel, { to, afterMs }) => {
+        for (const ms of afterMs) world.in(ms * 1_000, () => this.#deliver(to, parcel));
+      },
       isKnown: faults.some(({ kind }) => kind === 'force-released'),
     });
     this.#applications[index] = application;
     process.input(() => {
       void application.run(callers);
     });
+  }
+
+  #deliver(to: number, parcel: Parcel): void {
+    const application = this.#applications[to];
+    if (application === undefined || application.hasEnded) return;
+    application.process.input(() => void application.receive(parcel));
   }
 
   #setBackMs(server: number): number {

@@ -1,6 +1,8 @@
 import { Random } from '../faults/random.js';
 import { drawFaults } from './profiles/draw-faults.js';
 import { drawProcesses } from './profiles/draw-processes.js';
+import { withDetaching } from './profiles/draw-detaching.js';
+import { withModeChanges } from './profiles/draw-mode-changes.js';
 import { featuresOf } from './profiles/features.js';
 import { SIZES, type SizeName } from './profiles/size.js';
 import type { ProfileName, Scenario, ServicePlan } from './scenario.js';
@@ -9,19 +11,25 @@ import type { ClockPlan } from './world/clock.js';
 /** By how much the speeds of two clocks differ at the most: a little less than the `clockDrift` that the library allows for. */
 const MOST_DRIFT = 0.009;
 
+/** A source of chance for changes of mode. */
+const MODES = 1;
+
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
   const random = new Random(seed);
   // Seeds that follow each other begin alike.
   for (let index = 0; index < 3; index += 1) random.fraction();
-  const features = featuresOf(profile, random, SIZES[size]);
+  const forModes = random.fork(MODES);
+  const features = featuresOf(profile, { random, forModes }, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
     skewMs: skews ? random.between(-2_000, 2_000) : 0,
     drift: drifts ? (random.fraction() - 0.5) * MOST_DRIFT : 0,
   });
   const servers = Array.from({ length: serverCount }, () => ({ clock: clock(), replicas }));
-  const processes = drawProcesses(random, features, clock);
+  const drawn = drawProcesses(random, features, clock);
+  const changing = withModeChanges(drawn, forModes, features);
+  const processes = withDetaching(changing, forModes, features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,

@@ -9,8 +9,30 @@ export type ProfileName = (typeof PROFILES)[number];
 
 export type How = 'acquire' | 'tryAcquire' | 'run' | 'tryRun' | 'once';
 
-/** 'exclusive', 'shared' or 'limit:<n>'. */
+/** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. */
 export type Mode = string;
+
+/** Has a lock go on in another mode, in the middle of its section. */
+export interface ModeChange {
+  /** Since the one before, or since the section began. */
+  readonly afterMs: number;
+  readonly to: 'exclusive' | 'upgradeable' | 'shared';
+  /** For those who hold the keys beside it. */
+  readonly waitMs?: number;
+  /** It gives up after so long. */
+  readonly patienceMs?: number;
+}
+
+/** Has a lock go to another process when its work is done. */
+export interface DetachPlan {
+  /** Until it is attached. */
+  readonly ttlMs: number;
+  readonly to: number;
+  /** On its way, each time that it is delivered. */
+  readonly afterMs: readonly number[];
+  /** By whoever attaches it. */
+  readonly holdMs: number;
+}
 
 /** What a caller asks for, and what it does with it. */
 export interface Operation {
@@ -40,6 +62,10 @@ export interface Operation {
   readonly once?: OnceOperation;
   /** It sets the limit of its first key while it holds it. */
   readonly setLimit?: number;
+  /** How the lock goes on, one after the other. */
+  readonly changes?: readonly ModeChange[];
+  /** Only of one that it has without a section. */
+  readonly detach?: DetachPlan;
 }
 
 export interface OnceOperation {

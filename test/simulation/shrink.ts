@@ -60,6 +60,8 @@ function* simplerOperations(
     'minHoldMs',
     'blocksMs',
     'release',
+    'changes',
+    'detach',
   ] as const;
   for (const [caller, plan] of callers.entries()) {
     for (const [index, operation] of plan.operations.entries()) {

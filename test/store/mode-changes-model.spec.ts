@@ -95,7 +95,8 @@ async function play(seed: number): Promise<void> {
       compare(`${what} releases`, outcome.status, 'released');
       model.end(id);
     } else if (mode === 'upgradeable' && random.chance(0.7)) {
-      const outcome = await store.upgrade(lease);
+      const to = tokenIn('exclusive', token);
+      const outcome = await store.upgrade({ ...lease, to });
       const may = model.admits(id, 'exclusive');
       compare(`${what} upgrades`, outcome.status, may ? 'granted' : 'held');
       if (outcome.status !== 'granted') continue;

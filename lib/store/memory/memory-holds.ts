@@ -8,6 +8,7 @@ import {
   isUpgradeToken,
   limitIn,
   placesOf,
+  isStronger,
   tokenIn,
   type HoldMode,
 } from '../owner-token.js';
@@ -191,8 +192,9 @@ export class MemoryHolds {
     if (isUpgradeToken(token)) return undefined;
     const holds = this.of(key)?.holds;
     const stronger = holdModeOf(token) === 'shared' ? [tokenIn('upgradeable', token)] : [];
-    return [token, ...stronger, tokenIn('exclusive', token)].find(
-      (each) => holds?.has(each) === true,
+    return (
+      [token, ...stronger].find((each) => holds?.has(each) === true) ??
+      [...(holds?.keys() ?? [])].find((each) => isStronger(each, token))
     );
   }
 

@@ -136,8 +136,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
-    const { keys, token, ttlMs, line } = request;
-    const to = tokenIn('exclusive', token);
+    const { keys, token, to, ttlMs, line } = request;
     const reason = this.#holds.lossOf(request);
     if (reason !== undefined) return Promise.resolve({ status: 'lost', reason });
     const busy = keys.find((key) => this.#holds.isShared(key, token));

@@ -55,10 +55,12 @@ const isPlain = ({ servers, processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ how, mode, waitMs, blocksMs, inner }) =>
+        ({ how, mode, waitMs, blocksMs, inner, changes, detach }) =>
           mode === 'exclusive' &&
           (waitMs === 0 || how === 'tryAcquire' || how === 'tryRun') &&
           blocksMs === undefined &&
+          changes === undefined &&
+          detach === undefined &&
           inner === undefined,
       ),
     ),

@@ -7,11 +7,13 @@ import type { HistoryEvent } from '../../faults/history.js';
 import type { SimEvent } from '../history.js';
 import type { Played } from '../play.js';
 import { answerViolations } from './answers.js';
+import { detachViolations, withLeases } from './detached.js';
 import { exclusionViolations } from './exclusion.js';
 import { fencingViolations } from './fencing.js';
 import { leftovers } from './leftovers.js';
 import { livenessViolations } from './liveness.js';
 import { doneFaults, lossesOf } from './losses.js';
+import { modeViolations, partsOf, withDowngrades } from './modes.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
@@ -27,7 +29,8 @@ export function check(played: Played): readonly string[] {
   );
   const calls = callsOf(events);
   const losses = lossesOf(scenario, done, calls);
-  const given = grantsOf(calls, killed).map((grant) => asShortened(grant, events));
+  const parts = withLeases(withDowngrades(grantsOf(calls, killed), events), events);
+  const given = parts.map((grant) => asShortened(grant, events));
   const grants = given.map((grant) => keptAfterwards(grant, events, ['kept']));
   const longest = given.map((grant) => keptAfterwards(grant, events, ['kept', 'perhaps-kept']));
   const facts = { events, calls, grants, losses, done, killed };
@@ -39,6 +42,8 @@ export function check(played: Played): readonly string[] {
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
+    ...modeViolations(facts),
+    ...detachViolations(facts),
     ...validityViolations(scenario, facts),
     ...surprises(scenario, facts),
     ...leftovers(played),
@@ -47,16 +52,16 @@ export function check(played: Played): readonly string[] {
 
 /** As the checks of the fault test know them: who was told what became of work, or runs inside a section, has had what it wanted. */
 const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
-  events.flatMap((event): readonly HistoryEvent[] => {
-    const { type } = event;
-    if (type === 'once' || type === 'nested') {
-      const { at, client, ask } = event;
+  partsOf(events)
+    .filter(({ type }) => !NOT_THERE.has(type))
+    .flatMap((event): readonly HistoryEvent[] => {
+      const { type } = event as SimEvent;
+      if (type !== 'once' && type !== 'nested') return [event];
+      const { at, client, ask } = event as SimEvent & { readonly type: 'once' | 'nested' };
       return [{ at, client, ask, type: 'released', result: type }];
-    }
-    return NOT_THERE.has(type) ? [] : [event as HistoryEvent];
-  });
+    });
 
-const NOT_THERE = new Set([
+const NOT_THERE = new Set<SimEvent['type']>([
   'uncovered',
   'attempt',
   'extends',
@@ -68,6 +73,9 @@ const NOT_THERE = new Set([
   'fault',
   'healed',
   'not-nested',
+  'not-changed',
+  'detaches',
+  'mode',
 ]);
 
 /** A caller that asked for another TTL may have a shorter lease than it knew when it died. */

@@ -102,7 +102,8 @@ const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'fail-over' ||
   (fault.kind === 'server-restarted' && fault.data !== 'kept');
 
-const bringsOlderData = (fault: DoneFault['fault']): boolean =>
+/** Has a server know what was over. */
+export const bringsOlderData = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'fail-over' || (fault.kind === 'server-restarted' && fault.data === 'older');
 
 /** "Nested calls have the token of the lock that they run under." */

@@ -30,8 +30,11 @@ const givesBackAtOnce = ({ processes }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ minHoldMs, release, blocksMs }) =>
-          minHoldMs === undefined && release === undefined && blocksMs === undefined,
+        ({ minHoldMs, release, blocksMs, detach }) =>
+          detach === undefined &&
+          minHoldMs === undefined &&
+          release === undefined &&
+          blocksMs === undefined,
       ),
     ),
   );

@@ -40,6 +40,7 @@ export function longestTtlMs({ processes }: Scenario): number {
   const ttls = (operation: Operation): readonly number[] => [
     operation.ttlMs,
     operation.extend?.ttlMs ?? 0,
+    operation.detach?.ttlMs ?? 0,
     ...(operation.inner === undefined ? [] : ttls(operation.inner)),
   ];
   return Math.max(
@@ -111,8 +112,8 @@ const LETS_RENEW: ReadonlySet<string> = new Set([
 
 /** Leases that are not renewed, or late. */
 function hasFixedLeases({ processes }: Scenario): boolean {
-  const isFixed = ({ autoExtend, blocksMs, extend }: Operation): boolean =>
-    autoExtend === false || blocksMs !== undefined || extend !== undefined;
+  const isFixed = ({ autoExtend, blocksMs, extend, detach }: Operation): boolean =>
+    autoExtend === false || blocksMs !== undefined || extend !== undefined || detach !== undefined;
   return processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(isFixed)),
   );

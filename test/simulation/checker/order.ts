@@ -135,10 +135,12 @@ const isPlain = ({ processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ keys, mode, inner, blocksMs }) =>
+        ({ keys, mode, inner, blocksMs, changes, detach }) =>
           keys.length === 1 &&
           mode === 'exclusive' &&
           inner === undefined &&
+          changes === undefined &&
+          detach === undefined &&
           blocksMs === undefined,
       ),
     ),

@@ -1,6 +1,7 @@
 import { FENCING } from './fencing.js';
 import { HOLDING } from './holding.js';
 import { LINE } from './line.js';
+import { MODE_CHANGES } from './mode-changes.js';
 import { MODES } from './modes.js';
 import { ONCE } from './once.js';
 import type { PlantedBug } from './planted-bug.js';
@@ -16,6 +17,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ...LINE,
   ...QUORUM,
   ...MODES,
+  ...MODE_CHANGES,
   ...ONCE,
   ...SERVICE,
 ];

@@ -19,6 +19,10 @@ export interface Features {
   readonly modes: readonly Mode[];
   /** Whether limits are set while they are used. */
   readonly limitChanges: boolean;
+  /** Whether locks change their mode while they are held. */
+  readonly modeChanges: boolean;
+  /** Whether locks go to other processes. */
+  readonly detaching: boolean;
   readonly severalKeys: boolean;
   /** Everybody asks in the same moment. */
   readonly crowds: boolean;
@@ -36,6 +40,8 @@ export interface Features {
   readonly blocks: boolean;
   readonly handoff: boolean;
   readonly ttlsMs: readonly number[];
+  /** For how long links are cut, where that is not as other faults are. */
+  readonly cutsMs?: readonly number[];
   readonly lengthMs: number;
   readonly faults: readonly FaultKind[];
   /** At the most. */
@@ -79,7 +85,11 @@ const REPLICA_FAULTS: readonly FaultKind[] = ['fail-over', 'replication-cut'];
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 
-export function featuresOf(profile: ProfileName, random: Random, size: Size): Features {
+export function featuresOf(
+  profile: ProfileName,
+  { random, forModes }: { readonly random: Random; readonly forModes: Random },
+  size: Size,
+): Features {
   const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
   const serverCount = isQuorum ? random.pick(size.servers) : 1;
   const hasModes = profile === 'modes' || (profile === 'all' && random.chance(0.5));
@@ -103,6 +113,10 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
     modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
     limitChanges,
+    // From a source of its own, like all that follows from it: the rest of a world is as it would be without.
+    modeChanges: hasModes && forModes.chance(0.6),
+    // A limit may be set lower while a place goes to somebody else, who takes it all the same.
+    detaching: hasModes && !limitChanges && forModes.chance(0.25),
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),
@@ -121,7 +135,7 @@ export function featuresOf(profile: ProfileName, random: Random, size: Size): Fe
     faults: faultsOf(random, replicas),
     mostFaults: size.faults,
   };
-  return { ...features, ...staged(features, random) };
+  return { ...features, ...staged(features, random), ...stagedForModes(features, forModes) };
 }
 
 /** Some worlds are made for what rarely comes about by chance. */
@@ -133,6 +147,48 @@ function staged({ serverCount, replicas, guardMs }: Features, random: Random): P
 
 const PLAIN = {
   ...{ guardMs: 0, modes: ['exclusive'], nesting: false, minHolds: false, blocks: false },
+} satisfies Partial<Features>;
+
+/** The same for locks that change their mode. */
+function stagedForModes(
+  { modeChanges, serverCount, replicas, guardMs }: Features,
+  forModes: Random,
+): Partial<Features> {
+  if (!modeChanges || serverCount + replicas + guardMs > 1) return {};
+  const chance = forModes.fraction();
+  if (chance < 0.15) return CHANGES_AND_LONG_CUTS;
+  if (chance < 0.3) return CHANGES_AND_RESETS;
+  return chance < 0.4 ? CHANGES_AND_LOSSES : {};
+}
+
+/** One writes and reads in turns, and all others would read. */
+const CHANGES = {
+  ...{ ...PLAIN, modes: ['exclusive', 'shared', 'shared'], keys: ['a'], severalKeys: false },
+  ...{
+    detaching: false,
+    onceWork: 'none',
+    limitChanges: false,
+    holdLimits: false,
+    fixedLeases: false,
+  },
+  ...{ network: { latencyUs: 200, jitterUs: 500 }, nobodyWaits: false, crowds: true },
+} satisfies Partial<Features>;
+
+/** What was sent before a cut may arrive behind what was sent after it: a connection that is silent for long is replaced meanwhile. */
+const CHANGES_AND_LONG_CUTS = {
+  ...{ ...CHANGES, ttlsMs: [20_000], lengthMs: 500, faults: ['link-cut'], mostFaults: 2 },
+  cutsMs: [3_000, 6_000, 8_000],
+} satisfies Partial<Features>;
+
+/** Whoever would write may have lost what it has read under. */
+const CHANGES_AND_LOSSES = {
+  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 2_000, faults: ['key-lost'], mostFaults: 4 },
+} satisfies Partial<Features>;
+
+/** Answers are lost, and nothing else. */
+const CHANGES_AND_RESETS = {
+  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 2_000 },
+  ...{ faults: ['link-reset', 'connections-reset'], mostFaults: 8 },
 } satisfies Partial<Features>;
 
 /** When many ask at once and nobody waits, votes are split. */

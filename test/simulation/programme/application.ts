@@ -7,6 +7,7 @@ import type { Network } from '../world/network.js';
 import { SimSource } from '../world/sim-client.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Callers } from './callers.js';
+import type { Parcel, Send } from './detaching.js';
 import type { Holdings } from './holdings.js';
 
 const FENCE_KEPT_MS = 600_000;
@@ -26,6 +27,7 @@ export interface ApplicationOptions {
   readonly isFirst: boolean;
   /** It says in the store who it is, so that its locks can be ended by name. */
   readonly isKnown: boolean;
+  readonly send: Send;
 }
 
 /** What runs in a process: the library, and callers that use it. */
@@ -37,7 +39,7 @@ export class Application {
   #state: 'running' | 'closing' | 'ended' = 'running';
 
   constructor(options: ApplicationOptions) {
-    const { process, history, holdings, handoff, service, isKnown } = options;
+    const { process, history, holdings, handoff, service, isKnown, send } = options;
     const client = process.name;
     const machine = { host: process.machine, pid: 1, application: client, version: undefined };
     this.process = process;
@@ -62,7 +64,7 @@ export class Application {
         },
       },
     );
-    this.#callers = new Callers({ engine: this.#engine, process, history, holdings });
+    this.#callers = new Callers({ engine: this.#engine, process, history, holdings, send });
     process.onResume = () => {
       history.record({ type: 'resumed', client });
       holdings.lookAt(process);
@@ -105,6 +107,11 @@ export class Application {
       if (left.timers + left.connections > 0)
         history.record({ type: 'left-open', client, ...left });
     }, CLOSED_WITHIN_MS);
+  }
+
+  /** A lock that was detached arrives. */
+  receive(parcel: Parcel): Promise<void> {
+    return this.#callers.receive(parcel);
   }
 
   /** An operator ends whatever lease the key has, and its holder is told. */

@@ -3,6 +3,7 @@ import type { History } from '../history.js';
 import type { CallerPlan, Operation } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Calls } from './calls.js';
+import type { Parcel, Send } from './detaching.js';
 import type { Holdings } from './holdings.js';
 import { sleep } from './sleep.js';
 
@@ -11,6 +12,7 @@ export interface CallersOptions {
   readonly process: SimProcess;
   readonly history: History;
   readonly holdings: Holdings;
+  readonly send: Send;
 }
 
 /** The callers of a process, each of which does one thing after another. */
@@ -38,6 +40,10 @@ export class Callers {
   async run(plans: readonly CallerPlan[]): Promise<void> {
     this.#running = Promise.all(plans.map((plan) => this.#runOne(plan)));
     await this.#running;
+  }
+
+  receive(parcel: Parcel): Promise<void> {
+    return this.#calls.attach(parcel);
   }
 
   /** Nobody begins with anything new. */

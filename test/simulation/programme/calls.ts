@@ -5,19 +5,20 @@ import type { Lock } from '../../../lib/lease/lock.js';
 import { NonRetryableError } from '../../../lib/once/non-retryable-error.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { History } from '../history.js';
-import type { Mode, Operation } from '../scenario.js';
+import type { Operation } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import type { CallersOptions } from './callers.js';
+import { errorName, recordFailure } from './failures.js';
 import type { Holding, Holdings } from './holdings.js';
+import { ModeChanges } from './mode-changes.js';
+import { Detaching, type Parcel } from './detaching.js';
 import { sleep } from './sleep.js';
 
 /** A section that a call is made in. */
 interface Outer {
-  readonly ask: number;
-  readonly lock: Lock;
+  readonly holding: Holding;
   /** Calls inside it that want the same keys go through. */
   readonly isSection: boolean;
-  readonly mode: Mode;
 }
 
 /** The work of an attempt has failed, as it was planned. */
@@ -30,14 +31,19 @@ export class Calls {
   readonly #history: History;
   readonly #holdings: Holdings;
   readonly #client: string;
+  readonly #modes: ModeChanges;
+  readonly #detaching: Detaching;
   #asks = 0;
 
-  constructor({ engine, process, history, holdings }: CallersOptions) {
+  constructor({ engine, process, history, holdings, send }: CallersOptions) {
     this.#engine = engine;
     this.#process = process;
     this.#history = history;
     this.#holdings = holdings;
     this.#client = process.name;
+    const nextAsk = (): number => (this.#asks += 1);
+    this.#modes = new ModeChanges({ process, history, holdings, nextAsk });
+    this.#detaching = new Detaching({ engine, process, history, holdings, send, nextAsk });
   }
 
   /** Never rejects: what went wrong is in the history. */
@@ -63,12 +69,27 @@ export class Calls {
       else if (how === 'once') await this.#once(operation, ask, signal);
       else await this.#run(operation, ask, { signal, outer });
     } catch (error) {
-      if (outer !== undefined && isNested(keys, outer) && outer.mode === 'exclusive')
-        this.#history.record({ type: 'not-nested', client, ask, outer: outer.ask });
-      this.#recordFailure(ask, error);
+      if (outer !== undefined && isNested(keys, outer) && outer.holding.mode === 'exclusive')
+        this.#history.record({ type: 'not-nested', client, ask, outer: outer.holding.ask });
+      recordFailure(this.#history, { client, ask }, error);
     } finally {
       cancel();
     }
+  }
+
+  /** Takes over a lock that was detached. Never rejects. */
+  attach(parcel: Parcel): Promise<void> {
+    const { keys, mode, holdMs } = parcel;
+    const operation: Operation = {
+      ...{ how: 'acquire', keys, mode, holdMs, pauseMs: 0, waitMs: 0 },
+      ttlMs: 0,
+    };
+    return this.#detaching.attach(parcel, async (lock, ask) => {
+      const holding = this.#begin(operation, ask, lock);
+      await this.#hold(operation, holding);
+      const result = await lock.release().then(String, errorName);
+      this.#history.record({ type: 'released', client: this.#client, ask, result });
+    });
   }
 
   async #acquire(operation: Operation, ask: number, signal?: AbortSignal): Promise<void> {
@@ -83,9 +104,14 @@ export class Calls {
       this.#history.record({ type: 'refused', client, ask });
       return;
     }
-    await this.#hold(operation, ask, lock);
+    const holding = this.#begin(operation, ask, lock);
+    await this.#hold(operation, holding);
+    if (operation.detach !== undefined && lock.isHeld) {
+      await this.#detaching.detach(lock, holding, operation.detach);
+      return;
+    }
     const result = await lock.release().then(String, errorName);
-    this.#history.record({ type: 'released', client, ask, result });
+    this.#history.record({ type: 'released', client, ask: holding.ask, result });
   }
 
   async #run(
@@ -96,12 +122,19 @@ export class Calls {
     const { how, keys, waitMs } = operation;
     const client = this.#client;
     const options = optionsOf(operation);
-    let entered = false;
+    let entered: { readonly ask: number } | undefined;
     const work = async (lock: Lock): Promise<void> => {
-      entered = true;
-      if (outer !== undefined && isNested(keys, outer)) await this.#nest(ask, lock, outer);
-      else await this.#hold(operation, ask, lock);
+      entered = { ask };
+      if (outer !== undefined && isNested(keys, outer)) {
+        await this.#nest(ask, lock, outer);
+        return;
+      }
+      const holding = this.#begin(operation, ask, lock);
+      entered = holding;
+      await this.#hold(operation, holding);
     };
+    // Another function may have set it.
+    const lastAsk = (): number | undefined => entered?.ask;
     try {
       if (how === 'run') await this.#engine.run(keys, { ...options, wait: waitMs, signal }, work);
       else {
@@ -111,20 +144,21 @@ export class Calls {
           return;
         }
       }
-      this.#history.record({ type: 'released', client, ask, result: 'true' });
+      this.#history.record({ type: 'released', client, ask: lastAsk() ?? ask, result: 'true' });
     } catch (error) {
-      if (!entered) throw error;
-      this.#history.record({ type: 'released', client, ask, result: errorName(error) });
+      const last = lastAsk();
+      if (last === undefined) throw error;
+      this.#history.record({ type: 'released', client, ask: last, result: errorName(error) });
     }
   }
 
   async #nest(ask: number, lock: Lock, outer: Outer): Promise<void> {
-    const tokens = { fencingToken: lock.fencingToken, outerToken: outer.lock.fencingToken };
+    const tokens = { fencingToken: lock.fencingToken, outerToken: outer.holding.lock.fencingToken };
     this.#history.record({
       type: 'nested',
       client: this.#client,
       ask,
-      outer: outer.ask,
+      outer: outer.holding.ask,
       ...tokens,
     });
     await sleep(this.#process.applicationRuntime, 1);
@@ -142,7 +176,7 @@ export class Calls {
       const { fencingToken } = attempt.lock;
       const { attempt: number, isLastAttempt: isLast } = attempt;
       this.#history.record({ type: 'attempt', client, ask, attempt: number, isLast, fencingToken });
-      await this.#hold(operation, ask, attempt.lock);
+      await this.#hold(operation, this.#begin(operation, ask, attempt.lock));
       if (ends === 'throws') throw new PlannedFailure('planned');
       if (ends === 'gives up') throw new NonRetryableError('planned');
       return `${client}#${ask}`;
@@ -151,25 +185,35 @@ export class Calls {
     else this.#history.record({ type: 'once', client, ask, ...result });
   }
 
-  /** The section, up to the moment when the lock is given back. */
-  async #hold(operation: Operation, ask: number, lock: Lock): Promise<void> {
+  /** The lock is had. */
+  #begin(operation: Operation, ask: number, lock: Lock): Holding {
     const client = this.#client;
     const { fencingToken, keys } = lock;
     const wallMs = this.#process.clock.wallUs / 1_000;
     const listens = operation.ignoresSignal !== true;
-    const holding: Holding = { process: this.#process, ask, lock, listens };
+    const { mode, places } = operation;
+    const holding: Holding = { process: this.#process, ask, mode, places, lock, listens };
     const aheadMs = fencingToken / 1_000 - wallMs;
     this.#history.record({ type: 'granted', client, ask, keys, fencingToken, aheadMs });
     this.#holdings.add(holding);
+    return holding;
+  }
+
+  /** The section, up to the moment when the lock is given back. */
+  async #hold(operation: Operation, holding: Holding): Promise<void> {
+    const client = this.#client;
+    const { lock, listens } = holding;
     const signal = listens ? lock.signal : undefined;
     signal?.addEventListener('abort', () => {
       const { reason } = signal.reason as LockLostError;
-      this.#history.record({ type: 'lost', client, ask, reason });
+      this.#history.record({ type: 'lost', client, ask: holding.ask, reason });
     });
     const isSection = operation.how !== 'acquire' && operation.how !== 'tryAcquire';
     try {
-      await this.#work(operation, { ask, lock, isSection, mode: operation.mode }, signal);
+      await this.#work(operation, { holding, isSection }, signal);
     } finally {
+      const { ask } = holding;
+      if (operation.changes !== undefined) this.#modes.look(holding);
       this.#holdings.look(holding);
       this.#holdings.remove(holding);
       this.#history.record({ type: 'releasing', client, ask });
@@ -183,14 +227,15 @@ export class Calls {
 
   async #work(operation: Operation, outer: Outer, signal?: AbortSignal): Promise<void> {
     const { applicationRuntime } = this.#process;
-    const { extend, inner, blocksMs } = operation;
+    const { extend, inner, blocksMs, changes = [] } = operation;
+    const { holding } = outer;
     let leftMs = operation.holdMs;
     if (extend !== undefined) {
       const afterMs = Math.min(extend.afterMs, leftMs);
       await sleep(applicationRuntime, afterMs, signal);
       leftMs -= afterMs;
-      this.#history.record({ type: 'extends', client: this.#client, ask: outer.ask });
-      await outer.lock.extend(extend.ttlMs).catch((error: unknown) => {
+      this.#history.record({ type: 'extends', client: this.#client, ask: holding.ask });
+      await holding.lock.extend(extend.ttlMs).catch((error: unknown) => {
         if (!(error instanceof LockError)) throw error;
       });
     }
@@ -200,7 +245,14 @@ export class Calls {
       await sleep(applicationRuntime, 1);
     }
     if (operation.setLimit !== undefined)
-      await this.#setLimit(operation, outer.ask, operation.setLimit);
+      await this.#setLimit(operation, holding.ask, operation.setLimit);
+    for (const change of changes) {
+      const afterMs = Math.min(change.afterMs, leftMs);
+      await sleep(applicationRuntime, afterMs, signal);
+      leftMs -= afterMs;
+      if (signal?.aborted === true) break;
+      await this.#modes.make(change, holding);
+    }
     if (inner !== undefined) await this.make(inner, outer);
     if (leftMs > 0) await sleep(applicationRuntime, leftMs, signal);
   }
@@ -217,13 +269,6 @@ export class Calls {
     }
     this.#history.record({ type: 'limit-set', ...facts });
   }
-
-  #recordFailure(ask: number, error: unknown): void {
-    const client = this.#client;
-    const isRefusal = error instanceof LockError && error.code === 'LOCK_NOT_ACQUIRED';
-    if (isRefusal) this.#history.record({ type: 'refused', client, ask });
-    else this.#history.record({ type: 'failed', client, ask, error: errorName(error) });
-  }
 }
 
 function optionsOf(operation: Operation): AcquireOptions {
@@ -237,13 +282,9 @@ function optionsOf(operation: Operation): AcquireOptions {
     ...(maxHoldMs !== undefined && { maxHold: maxHoldMs }),
     ...(limit !== undefined && { limit: Number(limit) }),
     ...(places !== undefined && { places }),
-    ...(mode === 'shared' && { mode }),
+    ...((mode === 'shared' || mode === 'upgradeable') && { mode }),
   };
 }
 
-const isNested = (keys: readonly string[], { lock, isSection }: Outer): boolean =>
+const isNested = (keys: readonly string[], { holding: { lock }, isSection }: Outer): boolean =>
   isSection && lock.isHeld && keys.every((key) => lock.keys.includes(key));
-
-/** What aborts comes from another realm than `Error` does, in a test. */
-const errorName = (error: unknown): string =>
-  (error as { readonly name?: string } | undefined)?.name ?? String(error);

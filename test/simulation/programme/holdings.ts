@@ -16,7 +16,10 @@ const UNNOTICED_MS = 1_400;
 /** Somebody who was granted a lock and has not begun to give it back. */
 export interface Holding {
   readonly process: SimProcess;
-  readonly ask: number;
+  /** Another one in each mode. */
+  ask: number;
+  mode: string;
+  readonly places: number | undefined;
   readonly lock: Lock;
   /** Whether its holder relies on the signal. */
   readonly listens: boolean;
@@ -45,12 +48,17 @@ export class Holdings {
   }
 
   add(holding: Holding): void {
-    const { lock } = holding;
-    for (const other of this.#all)
-      if (other.lock.keys.some((key) => lock.keys.includes(key))) this.look(other);
-    this.look(holding);
+    this.lookBeside(holding);
     this.#all.add(holding);
     if (holding.listens) this.#watch(holding);
+  }
+
+  /** It begins, or goes on in another mode: all look who have one of its keys. */
+  lookBeside(holding: Holding): void {
+    const { keys } = holding.lock;
+    for (const other of this.#all)
+      if (other !== holding && other.lock.keys.some((key) => keys.includes(key))) this.look(other);
+    this.look(holding);
   }
 
   remove(holding: Holding): void {
@@ -98,7 +106,7 @@ export class Holdings {
 
   /** The holder knows by now, or in a moment, unless its process can do nothing. */
   #expectNotice(holding: Holding): void {
-    const { process, lock, ask } = holding;
+    const { process, lock } = holding;
     const { clock } = process;
     const allowedMs = clock.undisturbedForMs < Infinity ? UNNOTICED_MS : LATE_MS;
     this.#world.in(allowedMs * 1_000, () => {
@@ -106,7 +114,8 @@ export class Holdings {
       const hadTime = Math.min(process.hasRunForMs, clock.undisturbedForMs) >= allowedMs;
       if (lock.isHeld)
         this.#watch(holding); // its clock was set back
-      else if (hadTime) this.#history.record({ type: 'overdue', client: process.name, ask });
+      else if (hadTime)
+        this.#history.record({ type: 'overdue', client: process.name, ask: holding.ask });
       else this.#expectNotice(holding);
     });
   }

@@ -16,7 +16,8 @@ export async function transferAt(
   const done: Group[] = [];
   for (const group of scripts.parts.slots.groups(request.keys)) {
     const outcome = await transferGroup(scripts, group, request);
-    if (outcome.status === 'lost' && done.length > 0) {
+    // A lease that only changes its mode belongs to its holder under either token.
+    if (outcome.status === 'lost' && done.length > 0 && request.phase === undefined) {
       // A lease that has lost a key is lost: no caller has the keys of it that were taken.
       const { keys, to: token } = request;
       const undone = await Promise.all(

@@ -1,5 +1,5 @@
 import type { Unavailable, UpgradeOutcome, UpgradeRequest } from '../../lock-store.js';
-import { tokenIn, upgradeToken } from '../../owner-token.js';
+import { upgradeToken } from '../../owner-token.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { upgradeScript } from '../scripts/upgrade.js';
 import type { Group } from './key-groups.js';
@@ -27,7 +27,7 @@ export async function upgradeAt(
     othersWait ||= outcome.othersWait === true;
   }
   if (groups.length > 1) {
-    const lease = { ...request, token: tokenIn('exclusive', request.token) };
+    const lease = { ...request, token: request.to };
     const failure = await acquire.raiseFence(lease, {
       from: fencingToken,
       to: fencingToken,
@@ -48,7 +48,7 @@ const UNTOLD_CHECK_MS = 1_000;
 async function upgradeGroup(
   scripts: NodeScripts,
   group: Group,
-  { token, ttlMs, line }: UpgradeRequest,
+  { token, to, ttlMs, line }: UpgradeRequest,
 ): Promise<UpgradeOutcome> {
   const { connection, options, lineMode, prefix, inbox, watch } = scripts.parts;
   const { slot, names } = group;
@@ -59,6 +59,7 @@ async function upgradeGroup(
     names,
     epoch: scripts.guardedBy,
     token: upgradeToken(token),
+    to,
     ttlMs,
     fenceKeepMs: options.fenceKeepMs,
     lineMode,

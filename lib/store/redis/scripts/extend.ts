@@ -160,7 +160,7 @@ local function renew(i)
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }
-  elseif holder == token or holder == base_of(token) or may_join and holds(main, holders, token) then answer = { 1 }
+  elseif holder == token or is_stronger(holder, token) or may_join and holds(main, holders, token) then answer = { 1 }
   elseif not may_join then answer = { -1 }
   else answer = { 0, text(fence) } end
 
@@ -169,7 +169,7 @@ local function renew(i)
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
     -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before.
-    if holder == token or holder == base_of(token) and kind_of(token) == 'upgradeable' then redis.call('PEXPIRE', main, ttl)
+    if holder == token or is_stronger(holder, token) and kind_of(token) == 'upgradeable' then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token, on all masters; a holder of several keys may have a larger one.

@@ -23,13 +23,17 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  *
  * One of the holders of a shared phase may be upgradeable. Beside its token the set has a member that is the same for
  * every upgradeable holder, so that a second one is detected, whatever its token. All tokens of one lease begin alike:
- * exclusive, upgradeable, shared. A holder under one of them also holds the key under the weaker ones. So a change of
- * mode whose reply was lost is no loss.
+ * exclusive, upgradeable, shared. An exclusive one that was upgraded ends with `~` and the number of the upgrade. A
+ * holder under one of them also holds the key under the weaker ones. So a change of mode whose reply was lost is no
+ * loss.
  *
  * Gives a script
  * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as
  *   'shared';
- * - `kind_of(token)`: what is written at its end; `base_of(token)`: the exclusive token of the same lease;
+ * - `kind_of(token)`: what is written at its end; `base_of(token)`: how all tokens of its lease begin;
+ * - `is_stronger(holder, token)`: whether the holder has the key alone, under the same lease as a token that shares it;
+ * - `is_older(token, holder)`: whether the holder was upgraded after a request of the same lease with this exclusive
+ *   token was sent;
  * - `alike(mode, other)`: whether those modes hold a key together;
  * - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
  * - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
@@ -45,7 +49,17 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  */
 export const HOLDERS = `
 local function kind_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
-local function base_of(token) return string.match(token, '^(${MARK}[^:]+):') end
+local function base_of(token) return string.match(token, '^${MARK}[^:~]+') end
+local function upgrades_of(token) return tonumber(string.match(token, '~(%d+)$')) or 0 end
+
+local function is_stronger(holder, token)
+  if type(holder) ~= 'string' or kind_of(holder) or not kind_of(token) then return false end
+  return base_of(holder) == base_of(token)
+end
+local function is_older(token, holder)
+  if type(holder) ~= 'string' or kind_of(holder) or kind_of(token) or not base_of(token) then return false end
+  return base_of(holder) == base_of(token) and upgrades_of(holder) > upgrades_of(token)
+end
 local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
 local function shadow(token) return '+' .. token end
 -- The token that a caller which waits to be upgraded holds meanwhile.
@@ -92,7 +106,7 @@ end
 
 local function holds(main, holders, token)
   if not mode_of(token) then return redis.pcall('GET', main) == token end
-  if redis.pcall('GET', main) == base_of(token) then return true end
+  if is_stronger(redis.pcall('GET', main), token) then return true end
   return is_open(main) and (is_in(holders, token) or kind_of(token) == 'shared' and is_in(holders, upgradeable(token)))
 end
 
@@ -111,7 +125,7 @@ end
 
 local function in_the_way(main, holders, token)
   local holder, mode = redis.call('GET', main), mode_of(token)
-  if holder == token or holder and holder == base_of(token) then return nil end
+  if holder == token or is_stronger(holder, token) then return nil end
   if holder and not is_marker(holder) then return holder end
   local count = live(holders)
   local kind = kind_of(token)
@@ -182,7 +196,8 @@ local function take_out(holders, token)
   local was_in = redis.call('ZREM', holders, token) == 1
   if places_of(token) > 1 then redis.call('ZREM', holders, shadow(token)) end
   if not was_in and kind_of(token) == 'shared' then return take_out(holders, upgradeable(token)) end
-  if kind_of(token) == 'upgradeable' then redis.call('ZREM', holders, '${THE_UPGRADEABLE}') end
+  -- Else it stands for another one.
+  if was_in and kind_of(token) == 'upgradeable' then redis.call('ZREM', holders, '${THE_UPGRADEABLE}') end
 end
 
 local function remove_holder(main, holders, token)

@@ -74,7 +74,9 @@ for i = 1, #KEYS, 4 do
   local stored, damaged = fence_at(KEYS[i + 1])
   if damaged then return damaged end
   fences[i] = stored
-  if not holds(main, holders, token) and not holds(main, holders, to) then
+  -- One that is carried out late must not weaken a lease that was upgraded since.
+  local is_late = is_older(token, redis.pcall('GET', main))
+  if is_late or not holds(main, holders, token) and not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
     if is_free and line ~= 'quorum' then pcall(grant_next, main, KEYS[i + 1], queue, holders, '', line == '') end
     return { is_free and 0 or -1, text(stored) }
@@ -89,6 +91,7 @@ for i = 1, #KEYS, 4 do
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
   local phase = mode and (phase_of(main, holders, mode) or tonumber(ARGV[6]))
   if mode then take_out(holders, token) end
+  if kind_of(to) == 'shared' then take_out(holders, upgradeable(to)) end
   add_holder(main, holders, to, ttl, phase)
   if changes and line == 'quorum' then notify_all(main, queue) end
   -- The callers in line wait for an end that has changed.

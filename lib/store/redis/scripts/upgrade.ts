@@ -17,8 +17,10 @@ import {
 } from './script.js';
 
 export interface UpgradeCall extends LockKeys {
-  /** The token that waits to be upgraded; from it follow the one that holds the keys now, and the one that is to. */
+  /** The token that waits to be upgraded; from it follows the one that holds the keys now. */
   readonly token: string;
+  /** The token that is to hold them. */
+  readonly to: string;
   readonly ttlMs: number;
   /** For so long a fence outlives its lease. */
   readonly fenceKeepMs: number;
@@ -70,6 +72,7 @@ export const upgradeScript: ScriptWithCodec<UpgradeCall, UpgradeReply> = {
     const encoded = callOn(call);
     encoded.push(
       call.token,
+      call.to,
       call.ttlMs,
       call.fenceKeepMs,
       lineArgument(call.lineMode),
@@ -83,21 +86,22 @@ export const upgradeScript: ScriptWithCodec<UpgradeCall, UpgradeReply> = {
     `--[[
   KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
   ARGV    1 token that waits to be upgraded
-          2 ttl in ms
-          3 ms for which a fence outlives its lease
+          2 token that is to hold the keys
+          3 ttl in ms
+          4 ms for which a fence outlives its lease
           as far as there are any, each of them may be '':
-          4 how the line is decided: 'cluster', else standalone
-          5 place to stand in line at
-          6 longest TTL in ms of the restart guard
+          5 how the line is decided: 'cluster', else standalone
+          6 place to stand in line at
+          7 longest TTL in ms of the restart guard
   Reply   {1, fencing token, number of others in line}
           {0, position of the key that others hold, ms until they are done at the latest, 1 when standing in line}
           {-1, us of quarantine}
           {-2} a key has no holder, {-3} a key has another holder
 ]]
 ${CLOCK}${FENCE}${TOKENS}${QUARANTINE}${HOLDERS}${LINE}
-local token, ttl, keep, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] or ''
-local member, max_ttl = ARGV[5] or '', tonumber(ARGV[6])
-local to, held = base_of(token), upgradeable(token)
+local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
+local member, max_ttl = ARGV[6] or '', tonumber(ARGV[7])
+local held = upgradeable(token)
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- ms until the last of the other holders is done, as far as that is known.
@@ -120,7 +124,7 @@ end
 local busy
 for i = 1, last, 4 do
   local main, holders = KEYS[i], KEYS[i + 3]
-  if not holds(main, holders, held) then
+  if not holds(main, holders, held) or is_older(to, redis.pcall('GET', main)) then
     return { is_open(main) and ${String(GONE)} or ${String(TAKEN)} }
   end
   if not busy and in_the_way(main, holders, token) then busy = i end
