@@ -1,30 +1,18 @@
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { RESERVED_TOKENS } from '../../../lib/store/owner-token.js';
-import { RedisLockStore } from '../../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { History } from '../history.js';
-import type { CallerPlan, ServicePlan } from '../scenario.js';
-import type { Network } from '../world/network.js';
-import { SimSource } from '../world/sim-client.js';
+import type { CallerPlan } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Callers } from './callers.js';
 import type { Parcel, Send } from './detaching.js';
+import { engineOf, type EngineOptions } from './engine.js';
 import type { Holdings } from './holdings.js';
-
-const FENCE_KEPT_MS = 600_000;
 
 /** Until a socket that was closed is gone, whatever the server does. */
 const CLOSED_WITHIN_MS = 1_000;
 
-export interface ApplicationOptions {
-  readonly process: SimProcess;
-  readonly network: Network;
+export interface ApplicationOptions extends EngineOptions {
   readonly history: History;
   readonly holdings: Holdings;
-  readonly addresses: readonly string[];
-  readonly service: ServicePlan;
-  readonly handoff: boolean;
-  /** Whether servers that were never seen before are new ones. */
-  readonly isFirst: boolean;
   /** It says in the store who it is, so that its locks can be ended by name. */
   readonly isKnown: boolean;
   readonly send: Send;
@@ -39,7 +27,7 @@ export class Application {
   #state: 'running' | 'closing' | 'ended' = 'running';
 
   constructor(options: ApplicationOptions) {
-    const { process, history, holdings, handoff, service, isKnown, send } = options;
+    const { process, history, holdings, isKnown, send } = options;
     const client = process.name;
     const machine = { host: process.machine, pid: 1, application: client, version: undefined };
     this.process = process;
@@ -47,23 +35,14 @@ export class Application {
     const warn = (message: string): void => {
       history.record({ type: 'warned', client, message });
     };
-    this.#engine = new LockEngine(
-      {
-        store: this.#openStore(warn),
-        clockDrift: service.clockDrift,
-        nodeTimeout: service.nodeTimeoutMs,
-        shutdownTimeout: service.shutdownTimeoutMs,
-        handoff: handoff ? {} : false,
+    this.#engine = engineOf(options, {
+      runtime: process.runtime,
+      ...(isKnown && { machine }),
+      log: {
+        warn,
+        error: (error) => history.record({ type: 'unhandled', error: String(error) }),
       },
-      {
-        runtime: process.runtime,
-        ...(isKnown && { machine }),
-        log: {
-          warn,
-          error: (error) => history.record({ type: 'unhandled', error: String(error) }),
-        },
-      },
-    );
+    });
     this.#callers = new Callers({ engine: this.#engine, process, history, holdings, send });
     process.onResume = () => {
       history.record({ type: 'resumed', client });
@@ -118,24 +97,5 @@ export class Application {
   async forceRelease(key: string): Promise<void> {
     const intervention = { by: 'an operator', reason: 'simulated' };
     await this.#engine.forceRelease(key, intervention).catch(() => undefined);
-  }
-
-  #openStore(warn: (message: string) => void): RedisLockStore {
-    const { process, network, addresses, service, handoff, isFirst } = this.#options;
-    const { nodeTimeoutMs, clockDrift, restartGuard, replicas } = service;
-    return new RedisLockStore({
-      redis: addresses.map((host) => ({ host })),
-      keyPrefix: 'lock:',
-      nodeTimeoutMs,
-      clockDrift,
-      fenceKeepMs: FENCE_KEPT_MS,
-      restartGuard: restartGuard && { ...restartGuard, bootstrap: isFirst },
-      replicas,
-      turns: handoff ? RESERVED_TOKENS : 1,
-      warn,
-      runtime: process.runtime,
-      sourceOf: (location) =>
-        new SimSource(process, network, (location as { readonly host: string }).host),
-    });
   }
 }

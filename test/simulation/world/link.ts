@@ -5,6 +5,8 @@ export interface LinkPlan {
   readonly latencyUs: number;
   /** Up to so much longer, by chance. */
   readonly jitterUs: number;
+  /** The part of all packets that is lost. TCP sends them again, and what was sent after them waits. Default 0. */
+  readonly lossRate?: number;
 }
 
 export type Direction = 'to server' | 'to process';
@@ -16,6 +18,9 @@ export const BOTH: readonly Direction[] = ['to server', 'to process'];
 
 /** Until TCP sends again what was lost while the way was cut. */
 const LONGEST_RESEND_US = 200_000;
+
+/** Until it sends again what was lost on a way that is whole: the least that Linux waits (`TCP_RTO_MIN`). */
+const LEAST_RESEND_US = 200_000;
 
 /** A connection over a link. */
 export interface Breakable {
@@ -62,8 +67,11 @@ export class Link {
   }
 
   delayUs(): number {
-    const { latencyUs, jitterUs } = this.#plan;
-    return latencyUs + this.extraUs + jitterUs * this.#world.random.network.fraction();
+    const { latencyUs, jitterUs, lossRate = 0 } = this.#plan;
+    const { network } = this.#world.random;
+    const usualUs = latencyUs + this.extraUs + jitterUs * network.fraction();
+    const isLost = lossRate > 0 && network.chance(lossRate);
+    return isLost ? usualUs + LEAST_RESEND_US : usualUs;
   }
 
   waits(pipe: Pipe): void {

@@ -1,6 +1,12 @@
 import type { Command } from '../../../lib/store/redis/client/redis-client.js';
 import { replyError } from '../../../lib/store/redis/client/reply-errors.js';
-import { ModelError, RedisModel, type Reply, type Surroundings } from '../redis/model.js';
+import {
+  ModelError,
+  RedisModel,
+  type Reply,
+  type Surroundings,
+  type VisibleKey,
+} from '../redis/model.js';
 import type { Answer } from './connection.js';
 
 /** What a command may know of the world. */
@@ -47,6 +53,11 @@ export class Server {
   /** For how long it will keep a key, by its clock; 0 if that does not exist. */
   leftMs(key: string, nowUs: number): number {
     return this.#model.leftMs(key, nowUs);
+  }
+
+  /** All that it has at that time by its clock. Looking changes nothing. */
+  visible(nowUs: number): readonly VisibleKey[] {
+    return this.#model.keysAt(nowUs);
   }
 
   /** Those that exist at that time by its clock. */

@@ -15,7 +15,7 @@ export class SimRuntime implements Runtime {
   readonly #world: World;
   readonly #clock: SimClock;
   readonly #enter: Enter;
-  readonly #name: number;
+  readonly #name: string;
   readonly #timers = new Set<() => void>();
   #ids = 0;
 
@@ -23,7 +23,13 @@ export class SimRuntime implements Runtime {
     this.#world = world;
     this.#clock = clock;
     this.#enter = enter;
-    this.#name = world.random.processes.between(0, 2 ** 32 - 1);
+    const name = world.random.processes.between(0, 2 ** 32 - 1);
+    this.#name = name.toString(16).padStart(8, '0');
+  }
+
+  /** How all of its ids begin. */
+  get idPrefix(): string {
+    return this.#name;
   }
 
   /** How many timers are set. */
@@ -59,8 +65,7 @@ export class SimRuntime implements Runtime {
 
   uuid(): string {
     this.#ids += 1;
-    const [name, id] = [this.#name, this.#ids].map((part) => part.toString(16));
-    return `${name!.padStart(8, '0')}-0000-4000-8000-${id!.padStart(12, '0')}`;
+    return `${this.#name}-0000-4000-8000-${this.#ids.toString(16).padStart(12, '0')}`;
   }
 
   /** Forgets all timers: the process is dead. */

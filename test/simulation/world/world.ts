@@ -64,17 +64,27 @@ export class World {
   run(untilUs: number): 'idle' | 'time is over' {
     settle();
     for (;;) {
-      const eventUs = this.#events.nextUs;
-      const arrivalUs = this.#inOrder?.nextUs(this.#nowUs) ?? Infinity;
-      const atUs = Math.min(eventUs, arrivalUs);
-      if (atUs === Infinity) return 'idle';
-      if (atUs > untilUs) return 'time is over';
-      const happen =
-        eventUs <= arrivalUs ? this.#events.take()!.callback! : this.#inOrder!.take(this.#nowUs);
-      this.#nowUs = atUs;
-      this.#steps += 1;
-      happen();
+      const step = this.step(untilUs);
+      if (step !== 'happened') return step;
       settle();
     }
+  }
+
+  /**
+   * The next event, without what promises bring about then. Where `settle` is not possible, as in a browser, whoever calls this waits for a
+   * turn of the event loop between two steps: it is the same world.
+   */
+  step(untilUs: number): 'happened' | 'idle' | 'time is over' {
+    const eventUs = this.#events.nextUs;
+    const arrivalUs = this.#inOrder?.nextUs(this.#nowUs) ?? Infinity;
+    const atUs = Math.min(eventUs, arrivalUs);
+    if (atUs === Infinity) return 'idle';
+    if (atUs > untilUs) return 'time is over';
+    const happen =
+      eventUs <= arrivalUs ? this.#events.take()!.callback! : this.#inOrder!.take(this.#nowUs);
+    this.#nowUs = atUs;
+    this.#steps += 1;
+    happen();
+    return 'happened';
   }
 }
