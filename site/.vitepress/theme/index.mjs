@@ -1,5 +1,6 @@
 import DefaultTheme from 'vitepress/theme';
 import { h } from 'vue';
+import './diagrams.css';
 import { mermaidOf } from './mermaid.mjs';
 
 export default {
