@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureChromium } from './chromium.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
+import { ensureSite } from './site.mjs';
 import { PARTS } from './test-parts.mjs';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -37,7 +38,10 @@ function readArguments(args) {
     // A property has one time limit, however many inputs it is tried with.
     forJest.unshift('--testTimeout=7200000', '--maxWorkers=2');
   }
-  if (env.HOLDFAST_PART === 'browser') env.CHROMIUM_BIN = ensureChromium();
+  if (env.HOLDFAST_PART === 'browser') {
+    env.CHROMIUM_BIN = ensureChromium();
+    ensureSite();
+  }
   // They compute, and wait for nothing: more of them at once take longer.
   if (env.HOLDFAST_PART === 'unit') forJest.unshift('--maxWorkers=3');
   // A few specs reach fewer lines than all of them.

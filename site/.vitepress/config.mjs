@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import { shims } from '../explorer/shims/plugin.mjs';
 import { slugOf } from '../src/slugs.mjs';
 import { sidebar } from '../src/sidebar.mjs';
 
@@ -11,6 +12,8 @@ export default defineConfig({
   lastUpdated: false,
   // The links of the pages are checked: VitePress checks pages, src/anchors.mjs headings.
   ignoreDeadLinks: [/^https?:\/\/localhost/],
+  // The explorer runs lib/ and test/simulation/, which are beside this folder.
+  vite: { plugins: [shims()], server: { fs: { allow: ['..'] } } },
   markdown: {
     // As on GitHub, so that one link fits both.
     anchor: { slugify: slugOf },
@@ -27,6 +30,7 @@ export default defineConfig({
     nav: [
       { text: 'Guide', link: '/getting-started' },
       { text: 'Guarantees', link: '/guarantees' },
+      { text: 'What happens when…', link: '/explorer' },
       { text: 'API', link: '/api/' },
     ],
     outline: [2, 3],

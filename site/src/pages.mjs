@@ -6,6 +6,11 @@ const project = new URL('../../', import.meta.url);
 const pages = new URL('../pages/', import.meta.url);
 const REPOSITORY = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/';
 
+/** Where a page says that the site has the explorer, the site has it. */
+const EXPLORER = /<!-- explorer -->[^]*?<!-- \/explorer -->/;
+const RUNS_HERE = '<ClientOnly><Explorer /></ClientOnly>';
+const WIDE = '---\naside: false\n---\n\n';
+
 /** Where the site shows a file of the project, and undefined if it does not. */
 const addressOf = (path) => {
   if (path === 'README.md') return '/';
@@ -25,8 +30,9 @@ const linksOf = (text, folder) =>
 
 const show = (file, name) => {
   const text = readFileSync(new URL(file, project), 'utf8');
+  const whole = EXPLORER.test(text) ? WIDE + text.replace(EXPLORER, RUNS_HERE) : text;
   // Comments are for the tests of the pages.
-  const shown = linksOf(text.replaceAll(/<!--[^]*?-->\n*/g, ''), posix.dirname(file));
+  const shown = linksOf(whole.replaceAll(/<!--[^]*?-->\n*/g, ''), posix.dirname(file));
   writeFileSync(new URL(name, pages), shown);
 };
 

@@ -38,6 +38,7 @@ export const sidebar = [
     admin: 'LockAdmin',
   }),
   group('Concepts', {
+    explorer: 'What happens when…',
     concepts: 'Diagrams',
     guarantees: 'Guarantees',
     performance: 'Performance',

@@ -1,0 +1,2 @@
+/** `LockingWorker` extends it, and the explorer has none. */
+export class EventEmitter {}
