@@ -52,7 +52,8 @@ export class ExplorerProcess {
       runtime: process.runtime,
       log: { warn: ignore, error: ignore },
     });
-    this.#calls = new Calls({ engine: this.#engine, process, history, holdings });
+    // No lock of the picture goes to another process.
+    this.#calls = new Calls({ engine: this.#engine, process, history, holdings, send: ignore });
     process.onResume = () => {
       tell({ type: 'resumes', process: index });
     };
