@@ -1,4 +1,4 @@
-/** Installs the packages of the documentation site for `npm run test:browser`, which opens the explorer: it has a lock file of its own. */
+/** Installs the packages of the documentation site for `npm run test:site`, which opens the explorer: it has a lock file of its own. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { run } from './programs.mjs';

@@ -9,6 +9,7 @@
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/` and the demo
  * - `browser`: what needs a browser (`test/browser/`)
+ * - `site`: what needs a browser and the documentation site (`test/site/`)
  * - `all`: every spec, for `npm test -- test/queue`
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -20,6 +21,7 @@ const SPEC = /\.spec\.ts$/;
 const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
 const BROWSER = /^test\/browser\//;
+const SITE = /^test\/site\//;
 const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
 /** What operators use starts applications and programs by the dozen. */
 const OF_OPERATORS =
@@ -33,7 +35,8 @@ const HAS_CASES = 'test/support/cases.ts';
 /** `test/support/redis-process.ts` starts servers, by `node:child_process`. */
 const NOT_UNIT = new Set(['node:child_process', 'typescript']);
 
-const isMain = (spec) => !isLong(spec) && ![SAMPLE, BROWSER].some((other) => other.test(spec));
+const isMain = (spec) =>
+  !isLong(spec) && ![SAMPLE, BROWSER, SITE].some((other) => other.test(spec));
 const isUnit = (spec) => isMain(spec) && disjoint(importsOf(spec), NOT_UNIT);
 
 const BELONGS = {
@@ -43,6 +46,7 @@ const BELONGS = {
   hostile: (spec) => importsOf(spec).has(HAS_CASES),
   samples: (spec) => SAMPLE.test(spec),
   browser: (spec) => BROWSER.test(spec),
+  site: (spec) => SITE.test(spec),
   all: () => true,
 };
 

@@ -38,10 +38,8 @@ function readArguments(args) {
     // A property has one time limit, however many inputs it is tried with.
     forJest.unshift('--testTimeout=7200000', '--maxWorkers=2');
   }
-  if (env.HOLDFAST_PART === 'browser') {
-    env.CHROMIUM_BIN = ensureChromium();
-    ensureSite();
-  }
+  if (['browser', 'site'].includes(env.HOLDFAST_PART)) env.CHROMIUM_BIN = ensureChromium();
+  if (env.HOLDFAST_PART === 'site') ensureSite();
   // They compute, and wait for nothing: more of them at once take longer.
   if (env.HOLDFAST_PART === 'unit') forJest.unshift('--maxWorkers=3');
   // A few specs reach fewer lines than all of them.

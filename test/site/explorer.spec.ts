@@ -28,7 +28,7 @@ let complaints: string[] = [];
 
 beforeAll(async () => {
   if (!existsSync(VITEPRESS))
-    throw new Error('The packages of the site are missing: npm run test:browser installs them.');
+    throw new Error('The packages of the site are missing: npm run test:site installs them.');
   await promisify(execFile)(process.execPath, ['src/pages.mjs'], { cwd: SITE });
   const port = await freePort();
   address = `http://127.0.0.1:${String(port)}`;
