@@ -27,6 +27,11 @@ export class Customers {
     return answers;
   }
 
+  /** Whether they got an answer of each of these statuses since then. */
+  had(statuses: readonly number[]): boolean {
+    return statuses.every((status) => this.#answers.has(status));
+  }
+
   /** Resolves with the number of orders, when all of them are paid. */
   async goHome(): Promise<number> {
     this.#goHome = true;
