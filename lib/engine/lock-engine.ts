@@ -101,7 +101,7 @@ export class LockEngine {
    *
    * @throws LockNotAcquiredError when the wait (default 10 s) times out
    * @throws LockStoreUnavailableError when the store does not reply
-   * @throws LockKeyError for a key that must not be locked
+   * @throws LockKeyError for a key that is not valid, for no key, and for more than 1,000
    * @throws LockServiceClosedError during shutdown
    * @throws the reason of `signal` when that aborts
    * @example
@@ -119,7 +119,8 @@ export class LockEngine {
   }
 
   /**
-   * Returns the lock, or `null` at once when another caller holds one of the keys. Otherwise as `acquire`.
+   * Returns the lock, or `null` at once when another caller holds one of the keys, or waits for it. Otherwise as
+   * `acquire`.
    *
    * @example
    * ```ts
@@ -224,7 +225,7 @@ export class LockEngine {
   }
 
   /**
-   * Has work done once by all callers that ask for it under this key. One caller does it, under the lock of the key,
+   * Makes one of the callers that ask for this key do the work. One caller does it, under the lock of the key,
    * and the others wait in line. When it fails or its process dies, the next caller tries, up to `attempts` in all.
    * When the work is done, the others stop.
    *
@@ -286,7 +287,8 @@ export class LockEngine {
   }
 
   /**
-   * Returns the leader, or `null` when there is none. The leader itself is asked for its term and has 250 ms to reply.
+   * Returns the leader, or `null` when there is none. It has no `term` if
+   * the leader does not reply within 250 ms.
    *
    * @throws LockStoreUnavailableError for an outage
    * @throws LockConfigurationError when a custom store has no `admin`
@@ -383,7 +385,7 @@ export class LockEngine {
 
   /**
    * Checks the store: for each node whether it is reachable, its latency and its clock difference, and whether enough
-   * nodes are reachable to grant locks. It does what a grant does, rights included. Checks that run at the same time
+   * nodes are reachable to grant locks. It runs what a grant runs, so missing rights show too. Checks that run at the same time
    * share one attempt. For health checks; it never rejects for an outage.
    *
    * @example

@@ -41,7 +41,8 @@ export class LockService extends LockEngine {
   }
 
   /**
-   * Gives an object that Nest did not create its `LockService`, for its `@WithLock` methods. Returns the object.
+   * Connects an object that Nest did not create to this service, so that its `@WithLock` methods work. Returns the
+   * object.
    *
    * @throws LockConfigurationError for options of these methods that this service cannot fulfil, such as `limit` over
    *   several masters

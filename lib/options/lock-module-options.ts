@@ -138,7 +138,8 @@ const MODULE = {
    */
   store: optional(lockStore),
   /**
-   * The prefix of every key in the store. The `keyPrefix` of your ioredis client goes before it.
+   * The prefix of every key in the store. The `keyPrefix` of your ioredis client goes before it. Applications with the
+   * same Redis database and prefix share their locks.
    *
    * @defaultValue `'lock:'`
    */

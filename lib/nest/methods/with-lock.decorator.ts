@@ -47,10 +47,11 @@ const withLockAs =
  *   every process, even if the run starts late.
  * @param options An option that is left out comes from `LockModule.forFeature` of the method's module, and then from
  *   `forRoot`. The exception is `wait`: by default a decorated call does not wait.
- * @throws LockNotAcquiredError (409) when another caller holds the lock
+ * @throws LockNotAcquiredError (409) when another caller still holds the lock after `wait`
  * @throws LockStoreUnavailableError (503) when the store does not reply
  * @throws LockKeyError (400 or 500) when a value of the key is missing
- * @throws LockLostError (409) when the lock was lost while the method ran
+ * @throws LockLostError (409) when the lock was lost while the method ran: its effects may have happened
+ * @throws LockServiceClosedError, LockReentrancyError, LockDeadlockError, LockNotBoundError
  * @example
  * ```ts
  * import { WithLock } from 'nestjs-holdfast';
