@@ -61,7 +61,7 @@ export const MODES: readonly PlantedBug[] = [
     profile: 'modes',
     explanation:
       'The marker and the holder set end with the first lease, although others have joined or renewed since.',
-    breaks: 'Other callers are excluded** by a marker at the main key',
+    breaks: 'It keeps out all callers that want the key alone',
   },
   {
     name: 'readers-starve-writers',
