@@ -15,8 +15,10 @@ import {
   limitedSection,
   once,
   oneProcess,
+  places,
   section,
   shared,
+  upgrade,
 } from './scenarios/contended.mjs';
 import { decorator } from './scenarios/decorator.mjs';
 import { holderKilled } from './scenarios/holder-killed.mjs';
@@ -51,7 +53,9 @@ const scenarios = [
   slowNode,
   limited,
   limitedSection,
+  ...places,
   shared,
+  upgrade,
   once,
   transfers,
   ...farUncontended,

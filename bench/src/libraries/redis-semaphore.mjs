@@ -1,14 +1,17 @@
-import { Mutex, RedlockMutex, Semaphore } from 'redis-semaphore';
+import { MultiSemaphore, Mutex, RedlockMutex, Semaphore } from 'redis-semaphore';
 import { connect } from '../support/clients.mjs';
 
 /** @type {import('./index.mjs').Open} */
 export async function open(urls, { retryMs } = {}) {
   const { clients, close } = await connect(urls);
   return {
-    async acquire(key, { ttl, wait, limit }) {
+    async acquire(key, { ttl, wait, limit, places = 1 }) {
       const options = { lockTimeout: ttl, acquireTimeout: wait, retryInterval: retryMs };
       if (limit !== undefined) {
-        const semaphore = new Semaphore(clients[0], key, limit, options);
+        const semaphore =
+          places === 1
+            ? new Semaphore(clients[0], key, limit, options)
+            : new MultiSemaphore(clients[0], key, limit, places, options);
         await semaphore.acquire();
         return () => semaphore.release();
       }

@@ -191,6 +191,30 @@ export const limitedSection = contended({
   musts: isNoSlower,
 });
 
+export const places = [1, 3].map((count) =>
+  contended({
+    id: `places-${count}`,
+    title: `32 callers, ${count} of 10 places each (\`places\`), 5 ms of work`,
+    processes: 1,
+    callers: 32,
+    held: { limit: 10, places: count },
+    sectionMs: 5,
+    among: semaphores,
+    musts: isNoSlower,
+  }),
+);
+
+export const upgrade = contended({
+  id: 'upgrade',
+  title: "64 callers, each with a key of its own: `mode: 'upgradeable'`, then `upgrade()`",
+  processes: 1,
+  callers: 64,
+  keys: Array.from({ length: 64 }, (_, caller) => `key:${caller}`),
+  held: { mode: 'upgradeable', upgrades: true },
+  among: [holdfast],
+  musts: () => [],
+});
+
 export const shared = contended({
   id: 'shared',
   title: "64 readers of one key (`mode: 'shared'`), nothing to do meanwhile",
