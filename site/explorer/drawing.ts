@@ -6,7 +6,7 @@ export interface Shape {
   readonly tag: 'rect' | 'text' | 'line' | 'path';
   readonly attributes: Readonly<Record<string, string | number>>;
   readonly text?: string;
-  /** What a pointer that rests on it is told. */
+  /** The text that a pointer shows on it. */
   readonly title?: string;
 }
 
@@ -36,7 +36,7 @@ const LETTER = 6.2;
 const WORDS: Readonly<Record<Mark['kind'], string>> = {
   renewed: 'renews its lease',
   jeopardy: 'could not renew its lease',
-  lost: 'is told that it has lost the lock',
+  lost: 'detects that it has lost the lock',
   accepted: 'write accepted',
   refused: 'write refused',
 };

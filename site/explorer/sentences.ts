@@ -59,7 +59,7 @@ function textOf(fact: Fact): string | undefined {
     case 'jeopardy':
       return `${who} could not renew its lease, and may rely on it until ${seconds(fact.untilMs)}.`;
     case 'lost':
-      return `${who} is told that it has lost the lock: ${LOST_BECAUSE[fact.reason] ?? fact.reason}.`;
+      return `${who} detects that it has lost the lock: ${LOST_BECAUSE[fact.reason] ?? fact.reason}.`;
     case 'ends work':
       return `${who} ends its work.`;
     case 'writes':

@@ -135,7 +135,7 @@ function busyKeys(
     new Set(wants.flatMap((want) => (want.wish === wish ? want.keys : [])));
   const [alone, upgrade, upgradeable] = [wanted('alone'), wanted('upgrade'), wanted('upgradeable')];
   return [...holders].flatMap(([key, { readers, upgradeables, others }]) => {
-    // Whoever waits for an upgrade holds the key, stands before all others, and waits for readers only.
+    // A caller that waits for an upgrade holds the key, stands before all others, and waits for readers only.
     const isBusy = upgrade.has(key)
       ? readers > 0
       : (alone.has(key) && readers + upgradeables > 0) ||

@@ -127,7 +127,7 @@ describe.each(SEEDS)('a scenario of the explorer, with seed %i', (seed) => {
     expect(third[0]!.atMs).toBeGreaterThan(back!.atMs);
   });
 
-  it('majority-cut: the holder is told of the loss by its deadline, before the next one gets the key', async () => {
+  it('majority-cut: the holder detects the loss by its deadline, before the next one gets the key', async () => {
     const facts = await played('majority-cut', seed);
     const lost = of(facts, 'lost', 0);
     expect(lost.reason).toBe('store-unavailable');

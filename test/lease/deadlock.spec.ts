@@ -169,7 +169,7 @@ describe('an upgrade that waits for readers', () => {
   const UPGRADEABLE = { mode: 'upgradeable', wait: '10s' } as const;
   const SHARED = { mode: 'shared', wait: '10s' } as const;
 
-  it('is told at once when a reader waits for what is held around it, and its lock stays upgradeable', async () => {
+  it('fails at once when a reader waits for what is held around it, and its lock stays upgradeable', async () => {
     const [mayRead, mayUpgrade] = [deferred(), deferred()];
     const upgrading = locks.run('b', () =>
       locks.run('a', UPGRADEABLE, async (lock) => {

@@ -86,7 +86,7 @@ describe('an upgrade that ends while its request is on its way', () => {
     await down;
   });
 
-  it('by the loss of the lock is told at once, and takes nothing back', async () => {
+  it('by the loss of the lock is reported at once, and takes nothing back', async () => {
     const { clock, store, lock } = await upgradeable();
     store.onUpgrade = silence;
     const upgrading = lock.upgrade({ wait: 'forever' });

@@ -30,7 +30,7 @@ type RunEvent = { readonly at: number } & (
       /** The number of the time in which nobody holds it. */
       readonly part: number;
     }
-  /** The store has it for whoever attaches it. */
+  /** The store keeps it for the process that attaches it. */
   | {
       readonly type: 'detached';
       readonly client: string;

@@ -30,7 +30,7 @@ export interface DetachPlan {
   readonly to: number;
   /** On its way, each time that it is delivered. */
   readonly afterMs: readonly number[];
-  /** By whoever attaches it. */
+  /** By the process that attaches it. */
   readonly holdMs: number;
 }
 

@@ -91,7 +91,7 @@ export function detachViolations({ events, done }: Facts): readonly string[] {
   });
 }
 
-/** Marks grants of one lease, whoever has it: they have one token. */
+/** Marks grants of one lease, in whichever process: they have one token. */
 export function withLeases(
   grants: readonly Grant[],
   events: readonly SimEvent[],

@@ -91,7 +91,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     replace: '    void Promise.resolve().then(() => learn(outcome));\n',
     profile: 'modes',
     explanation:
-      'Whoever gives up while an upgrade is on its way learns of its answer when it has looked what is to be taken back.',
+      'A caller that gives up while an upgrade is on its way gets the answer after it has checked what is to be taken back.',
     breaks: TAKEN_BACK,
   },
   {

@@ -180,7 +180,7 @@ const CHANGES_AND_LONG_CUTS = {
   cutsMs: [3_000, 6_000, 8_000],
 } satisfies Partial<Features>;
 
-/** Whoever would write may have lost what it has read under. */
+/** A caller that would write may have lost the lock that it has read under. */
 const CHANGES_AND_LOSSES = {
   ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 2_000, faults: ['key-lost'], mostFaults: 4 },
 } satisfies Partial<Features>;

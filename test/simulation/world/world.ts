@@ -71,7 +71,7 @@ export class World {
   }
 
   /**
-   * The next event, without what promises bring about then. Where `settle` is not possible, as in a browser, whoever calls this waits for a
+   * The next event, without what promises bring about then. Where `settle` is not possible, as in a browser, the code that calls this waits for a
    * turn of the event loop between two steps: it is the same world.
    */
   step(untilUs: number): 'happened' | 'idle' | 'time is over' {
