@@ -6,7 +6,7 @@ import { WaitsFor } from '../sections/waits-for.js';
 export const waitsFor = new WaitsFor();
 
 /**
- * An upgrade begins to wait, in the sections of the calling code. Answers how to say that it is over.
+ * An upgrade begins to wait, in the sections of the calling code. Returns a function that ends the wait.
  *
  * @throws LockDeadlockError
  */

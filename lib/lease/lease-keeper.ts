@@ -37,7 +37,7 @@ interface Dependencies {
   /** How long an upgrade waits by default. */
   readonly waitMs: number;
   /**
-   * An upgrade begins to wait. Answers how to say that it is over.
+   * An upgrade begins to wait. Returns a function that ends the wait.
    *
    * @throws LockDeadlockError when what it waits for is waiting for the calling code
    */

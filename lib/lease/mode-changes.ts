@@ -108,7 +108,7 @@ export class ModeChanges {
       events.emit('upgraded', { ...lease.subject, waitedMs: this.#waitedMs(since) });
   }
 
-  /** As the refusal of a call for the keys alone. */
+  /** As the refusal of a call for the exclusive lock. */
   reportFailedUpgrade(lease: Lease, since: Instant, error: unknown): void {
     const { events } = this.#deps;
     const { fencingToken: _, ...subject } = { ...lease.subject, mode: 'exclusive' } as const;
@@ -124,7 +124,7 @@ export class ModeChanges {
     return Math.round(elapsedMs(since, this.#deps.scheduler.runtime.now()));
   }
 
-  /** Lets others hold the keys beside a lease that is exclusive, or upgradeable. */
+  /** Admits other holders of the keys beside a lease that is exclusive, or upgradeable. */
   async downgrade(lease: Lease, to: Weaker): Promise<void> {
     this.#refuse(lease, to);
     const { mode: previousMode } = lease;
@@ -135,7 +135,7 @@ export class ModeChanges {
       outcome = await this.#weaken(lease, to);
     }
     const { events } = this.#deps;
-    // It counts as downgraded, whatever the store said.
+    // It counts as downgraded, whatever the store replied.
     if (!lease.isOver && events.isHeard('downgraded'))
       events.emit('downgraded', { ...lease.subject, previousMode });
     if (outcome.status === 'transferred') return;
