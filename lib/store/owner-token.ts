@@ -11,8 +11,11 @@ export const MARK = 'holdfast:';
 export type HoldMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
 
 /** What marks the tokens of one service; 48 random bits. */
-export const newMaker = (runtime: Runtime): string =>
-  `${Buffer.from(runtime.uuid().slice(-12), 'hex').toString('base64url')}.`;
+export const newMaker = (runtime: Runtime): string => {
+  const bits = Buffer.from(runtime.uuid().slice(-12), 'hex').toString('base64url');
+  // Operators give it to the command line, which takes a first `-` for an option.
+  return `${bits.replace(/^-/, '_')}.`;
+};
 
 /** The mode and places of a token, which are its end. */
 export interface HoldTerms {
