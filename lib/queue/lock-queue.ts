@@ -189,7 +189,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries, this.#deps.scheduler.runtime));
       if (!this.#isOpenTo(request)) break;
-      outcome = await this.#requests.attempt(request, { isSplit: true });
+      outcome = await this.#requests.attempt(request, { splits: tries });
     }
     const isOpen = this.#isOpenTo(request);
     if (outcome.status === 'granted') {

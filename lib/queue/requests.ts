@@ -27,7 +27,7 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'claimed' | 'isSplit'> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'claimed' | 'splits'> & {
   /** A new one, if not given. */
   readonly token?: string;
 };
@@ -80,11 +80,11 @@ export class LockRequests {
 
   async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, keeper, scheduler, clockDrift, differences } = this.#deps;
-    const { token = this.newToken(request), line, joins, claimed, isSplit } = how;
+    const { token = this.newToken(request), line, joins, claimed, splits } = how;
     const { keys, ttlMs, upgrades } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
-    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, isSplit });
+    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, splits });
     if (outcome.status !== 'unavailable') differences.found(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
     if (outcome.status === 'unavailable') {

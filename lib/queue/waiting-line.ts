@@ -165,7 +165,7 @@ export class WaitingLine {
       line: place,
       token: this.#token,
       claimed,
-      isSplit: this.#contended > 0,
+      splits: this.#contended,
     });
     if (outcome.status === 'granted') {
       const before = [...this.#callers];

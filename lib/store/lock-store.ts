@@ -47,8 +47,8 @@ export interface AcquireRequest extends LeaseRequest {
    * lease.
    */
   readonly claimed?: number | undefined;
-  /** An earlier try was `contended`: votes are not to be split again. */
-  readonly isSplit?: boolean | undefined;
+  /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
+  readonly splits?: number | undefined;
 }
 
 /** The store did not reply, or its reply cannot be trusted. */

@@ -263,6 +263,17 @@ export function describeModeChanges(
         expect([lock.mode, reader.isHeld]).toEqual(['exclusive', false]);
       });
 
+      it('gets the key when the `minHold` of a reader that has released is over', async () => {
+        const [one, two] = await setUp();
+        const lock = await one.acquire(key, { ...UPGRADEABLE, ttl: '1m' });
+        const reader = await two.acquire(key, { ...SHARED, ttl: '1m', minHold: 500 });
+        // Sooner than a caller looks again that nothing has called.
+        const { done } = await upgrading(one, lock, { wait: 4_000 });
+        await reader.release();
+        await done;
+        expect(lock.mode).toBe('exclusive');
+      });
+
       it('stays upgradeable when the wait is over, and lets readers in again', async () => {
         const [one, two, three] = await setUp();
         const lock = await one.acquire(key, { ...UPGRADEABLE, ttl: '20s' });

@@ -24,18 +24,13 @@ function contendedService() {
 }
 
 describe('a caller who does not wait, when votes were split', () => {
-  it('asks four times, after pauses that grow, and says each time that votes were split', async () => {
+  it('asks four times, after pauses that grow, and states how many tries were split before', async () => {
     const { clock, store, locks, askedAt } = contendedService();
     const trying = locks.tryAcquire('key');
     await clock.advance(1_000);
     expect(await trying).toBeNull();
     expect(askedAt).toEqual([0, 10, 30, 70]);
-    expect(store.acquired.map(({ isSplit }) => isSplit ?? false)).toEqual([
-      false,
-      true,
-      true,
-      true,
-    ]);
+    expect(store.acquired.map(({ splits }) => splits ?? 0)).toEqual([0, 1, 2, 3]);
     expect(clock.timers).toBe(0);
   });
 
@@ -84,18 +79,12 @@ describe('a caller who does not wait, when votes were split', () => {
 });
 
 describe('a line, when votes were split', () => {
-  it('asks again after random pauses that grow, and says that votes were split', async () => {
+  it('asks again after random pauses that grow, and states how many tries were split before', async () => {
     const { clock, store, locks, askedAt } = contendedService();
     const waiting = locks.acquire('key', { wait: '1m' }).catch(() => undefined);
     await clock.advance(1_000);
     // The first look opens the ear; from the second on it stands in line.
-    expect(store.acquired.slice(0, 5).map(({ isSplit }) => isSplit ?? false)).toEqual([
-      false,
-      false,
-      true,
-      true,
-      true,
-    ]);
+    expect(store.acquired.slice(0, 5).map(({ splits }) => splits ?? 0)).toEqual([0, 0, 1, 2, 3]);
     const pauses = askedAt.slice(2, 9).map((at, index) => at - (askedAt[index + 1] ?? 0));
     // Half of 20, 40, 80, 160, and of 250 at the most, and a little.
     expect(pauses).toEqual([20, 30, 50, 90, 135, 135, 135]);
@@ -129,7 +118,7 @@ describe('a line, when votes were split', () => {
     askedAt.length = 0;
     store.reportReleased('key');
     await clock.advance(60);
-    expect(store.acquired[asked]?.isSplit).toBe(false);
+    expect(store.acquired[asked]?.splits).toBe(0);
     expect(askedAt.slice(0, 2)).toEqual([1_400, 1_420]);
     locks.refuseWaiting();
     await waiting;

@@ -27,7 +27,7 @@ afterEach(async () => {
   await quorum.close();
 });
 
-const afterASplit = () => ({ ...request('key'), isSplit: true });
+const afterASplit = () => ({ ...request('key'), splits: 1 });
 
 describe('after a split vote', () => {
   it('one server is asked first, and the others when it has granted the key', async () => {

@@ -611,8 +611,8 @@ describe('unavailable', () => {
 });
 
 describe('those who join others over several nodes', () => {
-  const outcomeOf = (votes: Answers<Vote>, awaited = 0) =>
-    acquireOutcome(votes, awaited, nodesOf(votes), 'key');
+  const outcomeOf = (votes: Answers<Vote>, awaited = 0, isLargestTaken = false) =>
+    acquireOutcome(votes, awaited, nodesOf(votes), { key: 'key', isLargestTaken });
 
   it('HF-4 have the fencing token that a majority names, or are contended', () => {
     expect(outcomeOf([joined(5), joined(5), granted(9)])).toMatchObject({ fencingToken: 5 });
@@ -623,6 +623,15 @@ describe('those who join others over several nodes', () => {
     expect(outcomeOf([joined(5), granted(9), undefined], 1)).toBeUndefined();
     // Nobody was joined: the phase begins, and its token is the largest.
     expect(outcomeOf([granted(5), granted(9), failure()])).toMatchObject({ fencingToken: 9 });
+  });
+
+  it('take the largest token after several split votes, unless a majority names one', () => {
+    const lateOf = (votes: Answers<Vote>, awaited = 0) => outcomeOf(votes, awaited, true);
+    expect(lateOf([joined(5), joined(5), granted(9)])).toMatchObject({ fencingToken: 5 });
+    expect(lateOf([joined(5), granted(9), failure()])).toMatchObject({ fencingToken: 9 });
+    expect(lateOf([joined(7), joined(6), joined(5)])).toMatchObject({ fencingToken: 7 });
+    // The one that is awaited may name one that a majority has.
+    expect(lateOf([joined(5), granted(9), undefined], 1)).toBeUndefined();
   });
 
   it('HF-4 never have a token that only a minority names', () => {

@@ -162,12 +162,6 @@ export class MemoryHolds {
     return (this.of(key)?.holds.size ?? 0) > 1 && this.tokenOf(key, token) !== undefined;
   }
 
-  /** How long others hold a key yet beside this token. */
-  remainingBeside(key: string, token: string): number {
-    const others = [...(this.of(key)?.holds ?? [])].filter(([other]) => other !== token);
-    return Math.max(0, ...others.map(([, hold]) => this.#left(hold)));
-  }
-
   /** How a lease lost one of its keys, if it did. */
   lossOf({ keys, token }: LeaseReference): 'stolen' | 'released-elsewhere' | undefined {
     const lost = keys.find((key) => this.tokenOf(key, token) === undefined);
@@ -217,8 +211,12 @@ export class MemoryHolds {
     return this.#lastFencingToken;
   }
 
-  /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
+  /**
+   * How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. A caller that
+   * waits to be upgraded is one of the holders, and waits for the others.
+   */
   remaining(key: string, token: string): number {
+    if (isUpgradeToken(token)) return this.#remainingBeside(key, tokenIn('upgradeable', token));
     const entry = this.of(key);
     // Its limit was set lower than what it wants: that ends when it is set again.
     if (entry === undefined) return this.isInTheWay(key, token) ? Infinity : 0;
@@ -231,6 +229,11 @@ export class MemoryHolds {
     if (!this.#pace.isDue(this.#entries.size)) return;
     for (const key of [...this.#entries.keys()]) this.of(key);
     this.#pace.swept(this.#entries.size);
+  }
+
+  #remainingBeside(key: string, token: string): number {
+    const others = [...(this.of(key)?.holds ?? [])].filter(([other]) => other !== token);
+    return Math.max(0, ...others.map(([, hold]) => this.#left(hold)));
   }
 
   #left({ since, ttlMs }: Hold): number {

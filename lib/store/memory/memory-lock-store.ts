@@ -142,7 +142,7 @@ export class MemoryLockStore implements LockStore {
     const busy = keys.find((key) => this.#holds.isShared(key, token));
     const waiting = { keys, token: upgradeToken(token) };
     if (busy !== undefined) {
-      const remainingMs = this.#holds.remainingBeside(busy, token);
+      const remainingMs = this.#holds.remaining(busy, waiting.token);
       const ticket = line && this.#lines.stand(waiting, { ...line, ticket: 0 });
       return Promise.resolve({
         ...{ status: 'held', key: busy, remainingMs, checkAgainMs: remainingMs, ticket },

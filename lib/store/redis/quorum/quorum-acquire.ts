@@ -16,6 +16,13 @@ import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
  */
 const PROPOSAL_SLACK_US = 5_000;
 
+/**
+ * After three split votes in a row, a caller that joins others does not wait any longer until the nodes name one fencing token. The
+ * holders make them agree within some round trips, but cannot where a holder of several keys has a token that is larger than that of the
+ * phase. At a caller's last try without waiting it is in time.
+ */
+const SPLITS_BEFORE_LARGEST = 3;
+
 interface Dependencies {
   readonly nodes: readonly RedisNode[];
   readonly runtime: Runtime;
@@ -48,7 +55,7 @@ export class QuorumAcquire {
   async #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
     const vote = await node.acquire(request, 0);
     if (vote.status === 'granted') return this.#granted(request, vote);
-    const outcome = acquireOutcome([vote], 0, this.#nodes, request.keys[0]);
+    const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
     if (outcome?.status === 'held' && vote.status === 'refused')
       return { ...outcome, otherLimit: vote.otherLimit };
     return outcome ?? unavailable([vote], this.#nodes);
@@ -58,14 +65,16 @@ export class QuorumAcquire {
     const { standing: leases, runtime } = this.#deps;
     const proposal = this.#proposal();
     const sentAt = runtime.now().monotonicMs;
-    const first = await this.#askFirst(request, proposal);
+    const { splits = 0, keys } = request;
+    const rules = { key: keys[0], isLargestTaken: splits >= SPLITS_BEFORE_LARGEST };
+    const first = await this.#askFirst(request, proposal, splits);
     if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       this.#quorum,
       (node) =>
         node === first?.node ? Promise.resolve(first.vote) : node.acquire(request, proposal),
-      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, request.keys[0]),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, rules),
     );
     if (outcome.status === 'granted') {
       const granted = this.#granted(request, outcome);
@@ -100,8 +109,9 @@ export class QuorumAcquire {
   async #askFirst(
     request: AcquireRequest,
     proposal: number,
+    splits: number,
   ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
-    if (request.isSplit !== true) return undefined;
+    if (splits === 0) return undefined;
     const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
     return node && { node, vote: await node.acquire(request, proposal) };
   }
@@ -115,7 +125,8 @@ export class QuorumAcquire {
 
   /**
    * Every majority has a node in common with this one: the largest token counts once a majority has it, because none of those nodes
-   * will ever give a smaller one.
+   * will ever give a smaller one. It is larger than that of each exclusive holder before: one of
+   * the votes is of a node that had granted the key to that holder. Its present phase of readers has begun since.
    */
   async #agree(
     request: AcquireRequest,

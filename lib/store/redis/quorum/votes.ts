@@ -36,12 +36,19 @@ type Answers<Answer> = readonly (Answer | undefined)[];
  */
 const CONTENDED_MS = 100;
 
+interface AcquireRules {
+  /** What a refusal is about, unless a vote names it. */
+  readonly key?: string | undefined;
+  /** If all votes are known, a caller that joins others need not wait until a majority names one fencing token. */
+  readonly isLargestTaken?: boolean;
+}
+
 /** What has become of a request, as far as the votes say; `undefined` while those that are awaited can still change it. */
 export function acquireOutcome(
   votes: Answers<Vote>,
   awaited: number,
   nodes: readonly Named[],
-  key = '',
+  { key = '', isLargestTaken = false }: AcquireRules = {},
 ): AcquireOutcome | undefined {
   // By far the most frequent of all answers.
   if (votes.length === 1 && votes[0]?.status === 'granted') return votes[0];
@@ -49,7 +56,7 @@ export function acquireOutcome(
   const mostMissing = votes.length - quorum;
   const yes = votes.filter((vote) => vote?.status === 'granted');
   if (yes.length >= quorum) {
-    const fencingToken = commonToken(yes, quorum);
+    const fencingToken = commonToken(yes, quorum, isLargestTaken && awaited === 0);
     if (fencingToken !== undefined) {
       const othersWait = yes.some((vote) => vote.othersWait);
       return { status: 'granted', fencingToken, othersWait };
@@ -90,12 +97,19 @@ type Yes = Vote & { readonly status: 'granted' };
 /**
  * The fencing token that the votes grant: the largest, which is then written to a majority. A caller that joins others
  * has theirs, and a majority has to name the same one. Otherwise the phase begins or ends on some of the nodes, or one
- * of the votes belongs to a caller that died.
+ * of the votes belongs to a caller that died. If that lasts, the largest is right for these callers too: it is larger
+ * than the tokens of all exclusive holders before.
  */
-function commonToken(yes: readonly Yes[], quorum: number): number | undefined {
+function commonToken(
+  yes: readonly Yes[],
+  quorum: number,
+  isLargestTaken: boolean,
+): number | undefined {
   const tokens = yes.map(({ fencingToken }) => fencingToken);
-  if (!yes.some(({ joined }) => joined)) return Math.max(...tokens);
-  return tokens.find((token) => tokens.filter((other) => other === token).length >= quorum);
+  const largest = Math.max(...tokens);
+  if (!yes.some(({ joined }) => joined)) return largest;
+  const common = tokens.find((token) => tokens.filter((it) => it === token).length >= quorum);
+  return common ?? (isLargestTaken ? largest : undefined);
 }
 
 /** Refused by the node that was asked first. Whether its vote comes to anything is seen soon. */

@@ -147,7 +147,17 @@ local function in_the_way(main, holders, token)
   return nil
 end
 
+-- For a caller that waits to be upgraded: ms until the last of the other holders is done.
+local function others_left(holders, own)
+  local list = redis.call('ZREVRANGE', holders, 0, 2, 'WITHSCORES')
+  for i = 1, #list, 2 do
+    if list[i] ~= own and list[i] ~= '${THE_UPGRADEABLE}' then return math.max(0, ms_until({ list[i], list[i + 1] })) end
+  end
+  return 0
+end
+
 local function left(main, holders, token)
+  if kind_of(token) == 'upgrade' then return others_left(holders, upgradeable(token)) end
   local first = one_of(holders)
   if first[1] and alike(mode_of(token), mode_of(first[1])) then return ms_until(first) end
   local pttl = redis.call('PTTL', main)

@@ -1,4 +1,3 @@
-import { THE_UPGRADEABLE } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { TOKENS } from './acquire-free.js';
 import { HOLDERS } from './holders.js';
@@ -101,17 +100,7 @@ export const upgradeScript: ScriptWithCodec<UpgradeCall, UpgradeReply> = {
 ${CLOCK}${FENCE}${TOKENS}${QUARANTINE}${HOLDERS}${LINE}
 local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, max_ttl = ARGV[6] or '', tonumber(ARGV[7])
-local held = upgradeable(token)
 local last = max_ttl and #KEYS - 1 or #KEYS
-
--- ms until the last of the other holders is done, as far as that is known.
-local function others_left(holders)
-  local list = redis.call('ZREVRANGE', holders, 0, 2, 'WITHSCORES')
-  for i = 1, #list, 2 do
-    if list[i] ~= held and list[i] ~= '${THE_UPGRADEABLE}' then return math.max(0, ms_until({ list[i], list[i + 1] })) end
-  end
-  return 0
-end
 
 -- Before all waiting callers. The line outlives the lock, as every line does.
 local function stand(queue, main)
@@ -124,7 +113,7 @@ end
 local busy
 for i = 1, last, 4 do
   local main, holders = KEYS[i], KEYS[i + 3]
-  if not holds(main, holders, held) or is_older(to, redis.pcall('GET', main)) then
+  if not holds(main, holders, upgradeable(token)) or is_older(to, redis.pcall('GET', main)) then
     return { is_open(main) and ${String(GONE)} or ${String(TAKEN)} }
   end
   if not busy and in_the_way(main, holders, token) then busy = i end
@@ -136,7 +125,7 @@ if busy then
   if member ~= '' then
     for i = 1, last, 4 do stands = math.min(stands, stand(KEYS[i + 2], KEYS[i])) end
   end
-  return { 0, (busy + 3) / 4, others_left(KEYS[busy + 3]), stands }
+  return { 0, (busy + 3) / 4, left(KEYS[busy], KEYS[busy + 3], token), stands }
 end
 
 local highest, others = 0, 0
