@@ -332,6 +332,7 @@ export class LeaseKeeper {
     const { store, events } = this.#deps;
     const { service } = events;
     this.#givenBack.set(lease, undefined);
+    if (mayBeProlonged(lease)) await lease.renewing;
     let outcome = await askForRelease(store, lease, service, heldMs);
     // What never left this process was waited for by the store as long as it may.
     if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
@@ -426,16 +427,32 @@ export class LeaseKeeper {
     this.#leases.remove(lease);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    // After a forced release the keys are to be free, even if they would otherwise stay taken.
-    const keepMs = reason === 'force-released' ? 0 : lease.keepMs;
-    if (!gone || lease.keys.length > 1) this.discard(lease, lease.longestTtlMs, keepMs);
+    if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
     this.#reportLoss(lease, reason);
     this.#successors?.wake(lease.keys);
+  }
+
+  #discardLost(lease: Lease, reason: LockLossReason): void {
+    const discard = (): void => {
+      // After a forced release the keys are to be free, even if they would otherwise stay taken.
+      const keepMs = reason === 'force-released' ? 0 : lease.keepMs;
+      this.discard(lease, lease.longestTtlMs, keepMs);
+    };
+    if (mayBeProlonged(lease)) void this.#endings.add(lease.renewing.then(discard));
+    else discard();
   }
 
   #now(): Instant {
     return this.#deps.scheduler.runtime.now();
   }
+}
+
+/**
+ * The keys stay taken after the end of the lease, under its token. A renewal that arrives after the release, because its script had to be
+ * sent again, would keep them taken for a whole TTL.
+ */
+function mayBeProlonged(lease: Lease): lease is Lease & { readonly renewing: Promise<unknown> } {
+  return lease.renewing !== undefined && lease.keepMs > 0;
 }
 
 /** A process that dies leaves the lock for its TTL: a shorter one would not cover what is left of `minHold`. */

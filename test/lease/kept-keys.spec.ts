@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
+import type { ExtendOutcome, Lock } from 'nestjs-holdfast';
 import { detailOf } from '../support/detail.js';
+import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-runtime.js';
+import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
+
+interface Kept {
+  readonly clock: VirtualRuntime;
+  readonly lock: Lock;
+}
 
 /** A service that listens to the calls of its store, and was given one lock after that. */
 async function calledService(options: { readonly minHold?: string } = {}) {
@@ -84,6 +91,39 @@ describe('a lock with minHold', () => {
     await clock.advance(1_000);
     await lock.release();
     expect(kept).toEqual([4_000]);
+  });
+
+  it.each<[string, (service: Kept) => Promise<unknown>]>([
+    ['released', ({ lock }) => lock.release()],
+    ['lost', ({ clock }) => clock.advance(1_500)],
+  ])('that is %s waits for its renewal, which would keep it taken for longer', async (_, end) => {
+    const { clock, store, locks } = scriptedService({ ttl: '10s' });
+    const asked: string[] = [];
+    const renewal = deferred<ExtendOutcome>();
+    store.extend = async () => {
+      asked.push('renewal');
+      const outcome = await renewal.promise;
+      asked.push('renewed');
+      return [outcome];
+    };
+    store.release = async (_lease, _lastToken?: number, keepMs?: number) => {
+      asked.push(`release, kept for ${String(keepMs)}`);
+      return { status: 'released' };
+    };
+    const lock = await locks.acquire('key', { minHold: '9s', maxHold: '5s' });
+    await clock.advance(3_500);
+    const ending = end({ clock, lock });
+    await clock.advance(500);
+    expect(asked).toEqual(['renewal']);
+    renewal.resolve({ status: 'extended' });
+    await clock.advance(0);
+    await ending;
+    const { monotonicMs } = clock.now();
+    expect(asked).toEqual([
+      'renewal',
+      'renewed',
+      `release, kept for ${String(9_000 - monotonicMs)}`,
+    ]);
   });
 
   it('says of a TTL that is too short for it why it is refused', async () => {
