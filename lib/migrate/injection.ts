@@ -1,5 +1,6 @@
 import type ts from 'typescript';
 import type { ImportChanges } from './import-changes.js';
+import { removeParameter } from './parameters.js';
 import type { Subject } from './subject.js';
 
 /** Decorators of classes that Nest makes, with what their constructors name. */
@@ -42,11 +43,30 @@ export class Injection {
 
   /** The name of the property, which is added if there is none; `undefined` where it cannot be. */
   into(target: ts.ClassDeclaration): string | undefined {
-    const known = this.#names.get(target) ?? this.#present(target);
-    if (known !== undefined) return known;
+    return this.#known(target) ?? this.#new(target, (text) => this.#add(target, text));
+  }
+
+  /** The same, in place of a parameter that is no longer needed. */
+  inPlaceOf(parameter: ts.ParameterDeclaration, target: ts.ClassDeclaration): string | undefined {
+    const known = this.#known(target);
+    if (known !== undefined) {
+      removeParameter(this.#subject, parameter);
+      return known;
+    }
+    return this.#new(target, (text) => {
+      this.#subject.rewriteNode(parameter, text);
+      return true;
+    });
+  }
+
+  #known(target: ts.ClassDeclaration): string | undefined {
+    return this.#names.get(target) ?? this.#present(target);
+  }
+
+  #new(target: ts.ClassDeclaration, add: (parameter: string) => boolean): string | undefined {
     const name = NAMES.find((candidate) => !namesOf(this.#subject, target).has(candidate));
     if (name === undefined || !this.#imports.canWant(SERVICE)) return undefined;
-    if (!this.#add(target, `private readonly ${name}: ${SERVICE}`)) return undefined;
+    if (!add(`private readonly ${name}: ${SERVICE}`)) return undefined;
     this.#imports.want(SERVICE);
     this.#names.set(target, name);
     return name;

@@ -1,8 +1,27 @@
 import type ts from 'typescript';
+import type { ImportSite } from './imports.js';
 import type { Subject } from './subject.js';
 
 /** Whether a name means the class in question. */
 export type IsClass = (name: ts.Node) => boolean;
+
+/** What means a class of the package: a name that was imported, or one of the module. */
+export function classNamed(
+  subject: Subject,
+  sites: readonly ImportSite[],
+  isWanted: (imported: string) => boolean,
+): IsClass {
+  const symbols = new Set(
+    sites
+      .flatMap(({ bindings }) => bindings)
+      .filter(({ imported }) => isWanted(imported))
+      .map(({ symbol }) => symbol),
+  );
+  return (name) => {
+    const symbol = subject.symbolOf(name);
+    return symbol !== undefined && symbols.has(symbol);
+  };
+}
 
 /** Whether this file declares, with a type or with `new`, that an expression is an object of the class. */
 export function isInstance(subject: Subject, expression: ts.Expression, isClass: IsClass): boolean {

@@ -4,6 +4,17 @@ import type { Subject } from './subject.js';
 /** What no text of a key template may have, and what begins a placeholder there. */
 const SPECIAL = /[<>{}\p{Cc}]/u;
 
+/** Whether a text within the expression has what no key may have. */
+export function hasSpecial({ ts }: Subject, expression: ts.Node): boolean {
+  const isSpecial = (node: ts.Node): boolean =>
+    ((ts.isStringLiteralLike(node) ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddleOrTemplateTail(node)) &&
+      SPECIAL.test(node.text)) ||
+    (ts.forEachChild(node, (child) => isSpecial(child) || undefined) ?? false);
+  return isSpecial(expression);
+}
+
 /** The key as it is written, if it means the same as a template of ours. */
 export function templateText(subject: Subject, key: ts.Expression): string | undefined {
   const { ts } = subject;

@@ -1,11 +1,12 @@
 import type ts from 'typescript';
+import { callOn, type ServiceCall } from './service-calls.js';
 import type { Subject } from './subject.js';
 
 /** `await service.lock(key)`, and `service.unlock(key)` in the `finally` of the same work. */
 export interface LockedSection {
   readonly method: ts.Node;
   readonly lock: ts.Statement;
-  readonly call: ts.CallExpression & { readonly expression: ts.PropertyAccessExpression };
+  readonly call: ServiceCall;
   /** Whether it locks as the first statement of the `try`. */
   readonly isInside: boolean;
   readonly block: ts.TryStatement;
@@ -19,7 +20,7 @@ export interface LockedSection {
 /** @param mention the name of the service in `this.service.lock(…)` */
 export function findSection(subject: Subject, mention: ts.Identifier): LockedSection | undefined {
   const { ts } = subject;
-  const call = callOn(subject, mention, 'lock');
+  const call = callOn(subject, mention, /^lock$/);
   if (call === undefined || !ts.isAwaitExpression(call.parent)) return undefined;
   const lock = call.parent.parent;
   if (!ts.isExpressionStatement(lock) || !ts.isBlock(lock.parent)) return undefined;
@@ -50,22 +51,6 @@ export function findSection(subject: Subject, mention: ts.Identifier): LockedSec
     unlock: unlocked.call,
     mentions: [mention, unlocked.mention],
   };
-}
-
-/** `this.service.name(…)`, of which this is the service. */
-function callOn(
-  { ts }: Subject,
-  mention: ts.Identifier,
-  name: string,
-): LockedSection['call'] | undefined {
-  const { parent: service } = mention;
-  if (!ts.isPropertyAccessExpression(service) || service.name !== mention) return undefined;
-  if (service.expression.kind !== ts.SyntaxKind.ThisKeyword) return undefined;
-  const { parent: member } = service;
-  if (!ts.isPropertyAccessExpression(member) || member.name.text !== name) return undefined;
-  const { parent: call } = member;
-  const isCall = ts.isCallExpression(call) && call.expression === member;
-  return isCall ? (call as LockedSection['call']) : undefined;
 }
 
 function unlockIn(

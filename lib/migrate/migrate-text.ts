@@ -1,9 +1,10 @@
 import type { Compiler } from './compiler.js';
 import type { Edit } from './edits.js';
 import { ImportChanges } from './import-changes.js';
+import { Injection } from './injection.js';
 import { LIBRARIES } from './libraries.js';
 import { parse } from './parse.js';
-import type { Project } from './project.js';
+import { namesPackage, type Project } from './project.js';
 
 /** What became of one file. */
 export type Migrated =
@@ -24,18 +25,18 @@ export function migrateText(
   text: string,
   project: Project,
 ): Migrated {
-  const libraries = LIBRARIES.filter(({ packages }) => packages.some((name) => names(text, name)));
+  const libraries = LIBRARIES.filter(({ packages }) =>
+    packages.some((name) => namesPackage(text, name)),
+  );
   if (libraries.length === 0) return { kind: 'untouched' };
   const parsed = parse(compiler, path, text);
   if (parsed.kind === 'unparsable') return parsed;
   const { subject } = parsed;
   const imports = new ImportChanges(subject);
-  for (const library of libraries) library.migrate(subject, imports, project);
+  const injection = new Injection(subject, imports);
+  for (const library of libraries) library.migrate(subject, { imports, injection, project });
   imports.finish();
   const { edits, rewritten, marked } = subject;
   if (edits.isEmpty) return { kind: 'untouched' };
   return { kind: 'changed', text: edits.applyTo(text), edits: edits.sorted, rewritten, marked };
 }
-
-const names = (text: string, name: string): boolean =>
-  ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));

@@ -37,6 +37,7 @@ export interface MigrationRequest {
   /** Where typescript is searched, one after the other. */
   readonly compilerFolders: readonly string[];
   readonly writes: boolean;
+  readonly redlockTo: 'service' | 'drop-in';
 }
 
 /**
@@ -44,10 +45,14 @@ export interface MigrationRequest {
  *
  * @throws NoCompilerError
  */
-export function migrate({ paths, compilerFolders, writes }: MigrationRequest): Migration {
+export function migrate(request: MigrationRequest): Migration {
+  const { paths, compilerFolders, writes, redlockTo } = request;
   const compiler = loadCompiler(compilerFolders);
   const sources = sourceFilesAt(paths).map(readSource);
-  const project = new Project(sources.map(({ text }) => text));
+  const project = new Project(
+    sources.map(({ text }) => text),
+    redlockTo,
+  );
   const changed: ChangedFile[] = [];
   const failed: FailedFile[] = [];
   for (const { path, text, isExact } of sources) {

@@ -1,5 +1,4 @@
 import type ts from 'typescript';
-import { Injection } from './injection.js';
 import { importsOf, otherMentions, usesOf, withNames, type Binding } from './imports.js';
 import { planMutex, type MutexPlan } from './mutex-plan.js';
 import { markModule } from './module-mark.js';
@@ -24,9 +23,8 @@ const HINTS: Readonly<Record<string, string>> = {
 /** `redis-semaphore`: a `Mutex` that is taken where it is made becomes `acquire()`. */
 export const redisSemaphore: SourceLibrary = {
   packages: ['redis-semaphore'],
-  migrate(subject, imports, project) {
+  migrate(subject, { imports, injection, project }) {
     const sites = importsOf(subject, redisSemaphore.packages);
-    const injection = new Injection(subject, imports);
     const before = subject.rewritten;
     for (const site of sites) {
       for (const binding of site.bindings) {

@@ -20,7 +20,7 @@ const HINTS: Readonly<Record<string, string>> = {
 /** `@nestjs-redisx/locks`: its `@WithLock` becomes ours, if that is certain of all in the file. */
 export const redisxLocks: SourceLibrary = {
   packages: ['@nestjs-redisx/locks'],
-  migrate(subject, imports, project) {
+  migrate(subject, { imports, project }) {
     const sites = importsOf(subject, redisxLocks.packages);
     for (const site of sites)
       for (const binding of site.bindings) {

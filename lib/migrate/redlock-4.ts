@@ -1,15 +1,19 @@
 import type ts from 'typescript';
 import { isInstance, type IsClass } from './instances.js';
+import { HEADING } from './redlock-imports.js';
 import type { Subject } from './subject.js';
 
-const HEADING = 'redlock-5';
-
 /** Calls that redlock 5 and its replacement do not have become theirs. */
-export function rewriteOldCalls(subject: Subject, isRedlock: IsClass, isLock: IsClass): void {
+export function rewriteOldCalls(
+  subject: Subject,
+  isRedlock: IsClass,
+  isLock: IsClass,
+  done: ReadonlySet<ts.Node>,
+): void {
   const { ts } = subject;
   for (const call of subject.all(ts.isCallExpression)) {
     const { expression } = call;
-    if (!ts.isPropertyAccessExpression(expression)) continue;
+    if (!ts.isPropertyAccessExpression(expression) || done.has(call)) continue;
     const { expression: receiver, name } = expression;
     if (isInstance(subject, receiver, isRedlock)) rewriteCall(subject, call, name);
     else if (name.text === 'unlock')

@@ -2,7 +2,15 @@ import type ts from 'typescript';
 import { usesOf, type Binding, type ImportSite } from './imports.js';
 import type { Subject } from './subject.js';
 
+/** The part of the guide. */
+export const HEADING = 'redlock-5';
+
 export const DROP_IN = 'nestjs-holdfast/redlock';
+
+/** Packages with this API that are not ours. */
+export const OTHERS: readonly string[] = ['redlock', '@sesamecare-oss/redlock'];
+
+export const PACKAGES: readonly string[] = [...OTHERS, DROP_IN];
 
 /** What `nestjs-holdfast/redlock` exports. */
 const EXPORTED = new Set([

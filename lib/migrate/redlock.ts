@@ -1,70 +1,56 @@
 import type ts from 'typescript';
-import { importsOf, otherMentions, type ImportSite } from './imports.js';
-import { isInstance, type IsClass } from './instances.js';
-import { changeImport, isClassName, planImport } from './redlock-imports.js';
+import { importsOf, otherMentions, usesOf } from './imports.js';
+import { classNamed, isInstance, type IsClass } from './instances.js';
+import { markModule } from './module-mark.js';
+import {
+  changeImport,
+  HEADING,
+  isClassName,
+  OTHERS,
+  PACKAGES,
+  planImport,
+} from './redlock-imports.js';
 import { rewriteOldCalls } from './redlock-4.js';
+import { rewriteToService } from './redlock-service.js';
+import { DEFAULTS, waitOf } from './redlock-settings.js';
 import type { SourceLibrary } from './source-library.js';
 import type { Subject } from './subject.js';
-import { optionsIn, waitText } from './values.js';
 
-const HEADING = 'redlock-5';
-
-/** `redlock` 4 and 5 and its fork: the import becomes that of `nestjs-holdfast/redlock`, which has the API of redlock 5. */
+/**
+ * `redlock` 4 and 5 and its fork. Classes of Nest get `LockService` where that is certain. Elsewhere the import becomes
+ * that of `nestjs-holdfast/redlock`, which has the API of redlock 5.
+ */
 export const redlock: SourceLibrary = {
-  packages: ['redlock', '@sesamecare-oss/redlock'],
-  migrate(subject) {
-    const sites = importsOf(subject, redlock.packages);
-    const others = otherMentions(subject, redlock.packages, sites);
-    for (const node of others)
+  packages: PACKAGES,
+  migrate(subject, migrating) {
+    const { imports, project } = migrating;
+    const sites = importsOf(subject, PACKAGES);
+    for (const node of otherMentions(subject, OTHERS, sites))
       subject.mark(node, 'name nestjs-holdfast/redlock here as well.', HEADING);
-    const plans = sites.map((site) => planImport(subject, site));
-    const isKept = plans.some(({ kind }) => kind === 'keep');
-    for (const [index, site] of sites.entries()) {
-      const plan = plans[index];
-      if (plan?.kind === 'keep')
-        for (const node of plan.at) subject.mark(node, plan.problem, HEADING);
-      // One file has one Redlock: a lock of the other one does not fit it.
-      else if (plan !== undefined && !isKept) changeImport(subject, site, plan);
+    const plans = sites.map((site) => ({ site, plan: planImport(subject, site) }));
+    const kept = plans.flatMap(({ plan }) => (plan.kind === 'keep' ? [plan] : []));
+    for (const { at, problem } of kept) for (const node of at) subject.mark(node, problem, HEADING);
+    // One file has one Redlock: a lock of the other one does not fit it.
+    if (kept.length > 0) return;
+    const isNamed = classNamed(subject, sites, isClassName);
+    const gone = rewriteToService(subject, isNamed, migrating);
+    for (const { site, plan } of plans) {
+      const unused = site.bindings.filter((binding) => {
+        const uses = usesOf(subject, binding);
+        return site.form !== 'require' && uses.length > 0 && uses.every((use) => gone.has(use));
+      });
+      for (const binding of unused) imports.drop(site, binding);
+      const isUsed = unused.length === 0 || unused.length < site.bindings.length;
+      if (isUsed && OTHERS.includes(site.from)) changeImport(subject, site, plan);
     }
-    if (isKept) return;
-    const isRedlock = classNamed(subject, sites, isClassName);
+    const isRedlock: IsClass = (name) => !gone.has(name) && isNamed(name);
     const isLock = classNamed(subject, sites, (name) => name === 'Lock');
-    rewriteOldCalls(subject, isRedlock, isLock);
+    rewriteOldCalls(subject, isRedlock, isLock, gone);
     markDifferences(subject, isRedlock);
+    const [first] = sites;
+    if (gone.size > 0 && first !== undefined) markModule(subject, first.statement, '', project);
   },
 };
-
-/** What means a class of the package: a name that was imported, or one of the module. */
-function classNamed(
-  subject: Subject,
-  sites: readonly ImportSite[],
-  isWanted: (imported: string) => boolean,
-): IsClass {
-  const symbols = new Set(
-    sites
-      .flatMap(({ bindings }) => bindings)
-      .filter(({ imported }) => isWanted(imported))
-      .map(({ symbol }) => symbol),
-  );
-  return (name) => {
-    const symbol = subject.symbolOf(name);
-    return symbol !== undefined && symbols.has(symbol);
-  };
-}
-
-/** The defaults of redlock 4 and 5. */
-const [RETRY_COUNT, RETRY_DELAY_MS] = [10, 200];
-
-/** How long the retries last: what LockService has to wait for the same patience. The jitter goes both ways. */
-function patience(subject: Subject, made: ts.NewExpression): string {
-  const settings = optionsIn(subject, made.arguments?.[1]);
-  if (settings === undefined) return 'retryCount * retryDelay';
-  return waitText(
-    subject,
-    settings.get('retryCount')?.value ?? RETRY_COUNT,
-    settings.get('retryDelay')?.value ?? RETRY_DELAY_MS,
-  );
-}
 
 /** What the replacement does in another way, and what comes next. */
 function markDifferences(subject: Subject, isRedlock: IsClass): void {
@@ -75,7 +61,7 @@ function markDifferences(subject: Subject, isRedlock: IsClass): void {
       subject.mark(node, 'scripts cannot be replaced: remove the third argument.', HEADING);
     subject.mark(
       node,
-      `the next major version removes nestjs-holdfast/redlock: register LockModule, and inject LockService, with wait: ${patience(subject, node)}.`,
+      `the next major version removes nestjs-holdfast/redlock: register LockModule, and inject LockService, with wait: ${waitOf(subject, node.arguments?.[1], DEFAULTS) ?? 'retryCount * retryDelay'}.`,
       HEADING,
     );
   }

@@ -4,6 +4,7 @@ import { isProvider } from './injection.js';
 import { timesText } from './simple-redis-lock-times.js';
 import type { Project } from './project.js';
 import { findSection, type LockedSection } from './locked-section.js';
+import { removeParameter } from './parameters.js';
 import type { Subject } from './subject.js';
 
 const HEADING = 'nestjs-simple-redis-lock';
@@ -99,21 +100,4 @@ function rewriteSection(subject: Subject, section: LockedSection): void {
     subject.rewrite(lock, subject.startOf(lock), lock.end + gap.length, '');
   } else subject.rewriteNode(lock, text);
   subject.rewriteNode(unlock, 'await lock.release()', lock);
-}
-
-function removeParameter(subject: Subject, parameter: ts.ParameterDeclaration): void {
-  const { parameters } = parameter.parent;
-  const index = parameters.indexOf(parameter);
-  const next = parameters[index + 1];
-  const before = parameters[index - 1];
-  const { source } = subject;
-  if (next !== undefined)
-    subject.rewrite(parameter, subject.startOf(parameter), subject.startOf(next), '');
-  else if (before !== undefined) subject.rewrite(parameter, before.end, parameter.end, '');
-  else {
-    const comma = parameters.hasTrailingComma
-      ? (/^\s*,/.exec(source.text.slice(parameter.end))?.[0].length ?? 0)
-      : 0;
-    subject.rewrite(parameter, subject.startOf(parameter), parameter.end + comma, '');
-  }
 }

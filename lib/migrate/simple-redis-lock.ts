@@ -14,7 +14,7 @@ const HEADING = 'nestjs-simple-redis-lock';
 /** `nestjs-simple-redis-lock`: `@RedisLock` becomes `@WithLock`, and `lock` with `unlock` in `finally` becomes `acquire`. */
 export const simpleRedisLock: SourceLibrary = {
   packages: ['nestjs-simple-redis-lock'],
-  migrate(subject, imports, project) {
+  migrate(subject, { imports, project }) {
     const sites = importsOf(subject, simpleRedisLock.packages);
     const before = subject.rewritten;
     const left: ts.Identifier[] = [];

@@ -93,6 +93,15 @@ export class Subject {
     this.rewrite(place, this.startOf(node), node.end, text);
   }
 
+  /** Takes a node away, with the comments and empty lines above it. */
+  remove(node: ts.Node): void {
+    const { text } = this.source;
+    const [comment] = this.ts.getLeadingCommentRanges(text, node.pos) ?? [];
+    const start = comment?.pos ?? this.startOf(node);
+    const gap = /(?:\r?\n[\t ]*)*$/.exec(text.slice(0, start))?.[0].length ?? 0;
+    this.rewrite(node, start - gap, node.end, '');
+  }
+
   /** Puts a comment above the line of a node, unless it has it already. */
   mark(node: ts.Node, text: string, heading: string): void {
     const line = markLine(text, heading);

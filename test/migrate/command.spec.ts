@@ -34,14 +34,33 @@ describe('nestjs-holdfast migrate', () => {
   it('rewrites the files of a folder, and sums up', async () => {
     expect(await run(['migrate', folder])).toMatchObject({
       code: 0,
-      stdout: `${path('src/orders.ts')}: 1 rewritten, 1 marked\n`,
+      stdout: `${path('src/orders.ts')}: 1 rewritten, 3 marked\n`,
       stderr: expect.stringContaining(
-        '2 files read, 1 changed: 1 place rewritten, 1 place marked.\nNext: search for TODO(nestjs-holdfast)',
+        '2 files read, 1 changed: 1 place rewritten, 3 places marked.\nNext: search for TODO(nestjs-holdfast)',
       ),
     });
     expect(read('src/orders.ts')).toBe(expected);
     expect(read('src/other.ts')).toBe(OTHER);
     expect(read('node_modules/redlock.js')).toBe(input);
+  });
+
+  it('changes the import of redlock only with --drop-in', async () => {
+    const { stderr } = await run(['migrate', '--drop-in', folder]);
+    expect(stderr).toContain('2 files read, 1 changed: 1 place rewritten, 1 place marked.');
+    expect(read('src/orders.ts')).toContain("from 'nestjs-holdfast/redlock'");
+    expect(read('src/orders.ts')).not.toContain('LockService replaces');
+  });
+
+  it('does not say how to register the module where another file does', async () => {
+    const { input: mutexes } = fixtures.find(({ name }) => name === 'redis-semaphore/orders.ts')!;
+    write('src/orders.ts', mutexes);
+    write(
+      'src/app.ts',
+      "import { LockModule } from 'nestjs-holdfast';\nLockModule.forRoot({ redis });\n",
+    );
+    await run(['migrate', folder]);
+    expect(read('src/orders.ts')).toContain('LockService');
+    expect(read('src/orders.ts')).not.toContain('register LockModule');
   });
 
   it('changes nothing a second time', async () => {
@@ -60,12 +79,17 @@ describe('nestjs-holdfast migrate', () => {
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr:
-        '2 files read, 1 to be changed: 1 place rewritten, 1 place marked.\nNothing was written.\n',
+        '2 files read, 1 to be changed: 1 place rewritten, 3 places marked.\nNothing was written.\n',
     });
     expect(stdout).toContain(
       "-import Redlock, { ExecutionError, type Lock, ResourceLockedError } from 'redlock';\n+import",
     );
-    expect(stdout.match(/^@@ .* @@$/gm)).toEqual(['@@ -3,1 +3,1 @@', '@@ -34,0 +35,1 @@']);
+    expect(stdout.match(/^@@ .* @@$/gm)).toEqual([
+      '@@ -3,1 +3,1 @@',
+      '@@ -8,0 +9,1 @@',
+      '@@ -22,0 +24,1 @@',
+      '@@ -34,0 +37,1 @@',
+    ]);
     expect(read('src/orders.ts')).toBe(input);
   });
 
@@ -106,7 +130,7 @@ describe('nestjs-holdfast migrate', () => {
         {
           path: path('src/orders.ts'),
           rewritten: 1,
-          marked: 1,
+          marked: 3,
           diff: expect.stringContaining('+++ '),
         },
       ],

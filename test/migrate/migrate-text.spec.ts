@@ -39,7 +39,7 @@ describe('the migration of a file', () => {
   });
 
   it('leaves a file alone that names none of the packages', () => {
-    const text = "// redlock\nimport { Redlock } from 'nestjs-holdfast/redlock';\nlet x = ;";
+    const text = "// redlock\nimport { LockService } from 'nestjs-holdfast';\nlet x = ;";
     expect(migrated('a.ts', text)).toEqual({ kind: 'untouched' });
   });
 
@@ -66,6 +66,65 @@ describe('the migration of a file', () => {
       "import { LockModule } from 'nestjs-holdfast'; LockModule.forRootAsync({ useClass: Options })";
     const result = migrated('a.ts', input, new Project([input, registered]));
     expect(result).toMatchObject({ kind: 'changed', text: texts[1] });
+  });
+
+  describe('of redlock', () => {
+    const { name, input, expected } = fixtures.find((it) => it.name === 'redlock/service.ts')!;
+    const afterIn = (files: readonly string[]): string => {
+      const result = migrated(name, files[0]!, new Project(files));
+      return result.kind === 'changed' ? result.text : '';
+    };
+    const [consumer, provider] = [
+      input.slice(0, input.indexOf('@Module')),
+      "import Redlock from 'redlock';\nexport const make = () => new Redlock([], { retryCount: 20, retryDelay: 100 });",
+    ];
+
+    it('takes the wait from the file that makes it', () => {
+      const start = expected.indexOf('@Injectable');
+      const classes = expected.slice(start, expected.indexOf('@Module'));
+      const result = afterIn([consumer, provider]);
+      expect(result.slice(result.indexOf('@Injectable'))).toBe(classes);
+      expect(result).not.toContain('nestjs-holdfast/redlock');
+    });
+
+    it.each([
+      ['no file makes it', ''],
+      ['two are made with different settings', provider + provider.replace('20', '21')],
+      ['its settings are a variable', provider.replace(/\{.*\}/, 'settings')],
+      ['its settings are of another kind', provider.replace('{ ', '{ lockScript: own, ')],
+      ['it reckons with more drift', provider.replace('{ ', '{ driftFactor: 0.1, ')],
+      ['its scripts are replaced', provider.replace(' })', ' }, {})')],
+      ['a class extends it', `${provider} class Other extends Redlock {}`],
+    ])('keeps the calls where %s', (_, text) => {
+      const result = afterIn([consumer, text]);
+      expect(result).toContain('await this.redlock.using(\n      ids,');
+      expect(result).toContain('private readonly redlock: Redlock');
+    });
+
+    it('gets by without it where each call has settings', () => {
+      const own = consumer
+        .replaceAll(/(?<=TTL|5_000)(?=, async)/g, ', { retryCount: 0 }')
+        .replace("['count'], TTL", "['count'], TTL, { retryCount: 0 }")
+        .replace('{ retryDelay: 50 }', '{ retryCount: 1, retryDelay: 50 }');
+      const result = afterIn([own]);
+      expect(result).toContain('this.locks.run(`order:${orderId}`, { ttl: 5_000, wait: 0 }');
+    });
+
+    it('says that keys have no prefix, also where a module is registered with one', () => {
+      const registered =
+        "import { LockModule } from 'nestjs-holdfast'; LockModule.forRoot({ redis })";
+      expect(afterIn([input, registered])).toBe(expected);
+      const shared = registered.replace('redis', "redis, keyPrefix: ''");
+      expect(afterIn([input, shared])).not.toContain('// TODO(nestjs-holdfast): register');
+    });
+
+    it.each(['service', 'stays'])('goes on from the drop-in: %s', (file) => {
+      const fixture = fixtures.find((it) => it.name === `redlock/${file}.ts`)!;
+      const result = migrated(fixture.name, fixture.input, new Project([fixture.input], 'drop-in'));
+      const text = result.kind === 'changed' ? result.text : '';
+      expect(text).not.toContain('LockService }');
+      expect(textAfter(fixture.name, text)).toBe(fixture.expected);
+    });
   });
 
   it('keeps a parameter where code names the parameters of the class', () => {

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Migration } from '../../migrate/migrate.js';
+import type { Migration, MigrationRequest } from '../../migrate/migrate.js';
 import type { LocalCommand, LocalContext } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { printable, toJson } from '../text/printable.js';
@@ -13,14 +13,18 @@ export const migrate: LocalCommand = {
   name: 'migrate',
   summary: 'Rewrites code that uses redlock, redis-semaphore and others',
   word: { name: 'paths', isRequired: false, isList: true },
-  options: ['dry-run'],
+  options: ['dry-run', 'drop-in'],
   async run(context) {
     const { words, options, terminal } = context;
     const paths = words.length === 0 ? ['.'] : words;
     const missing = paths.find((path) => !existsSync(path));
     if (missing !== undefined)
       throw new UsageError(`There is no file and no folder "${printable(missing)}".`);
-    const migration = await perform(paths, options['dry-run'] !== true);
+    const migration = await perform({
+      paths,
+      writes: options['dry-run'] !== true,
+      redlockTo: options['drop-in'] === true ? 'drop-in' : 'service',
+    });
     if (options.json === true) terminal.write(`${toJson(migration)}\n`);
     else print(context, migration);
     return migration.failed.length === 0 ? EXIT.ok : EXIT.incomplete;
@@ -28,12 +32,12 @@ export const migrate: LocalCommand = {
 };
 
 /** Loaded only here: the other commands need none of it. */
-async function perform(paths: readonly string[], writes: boolean): Promise<Migration> {
+async function perform(request: Omit<MigrationRequest, 'compilerFolders'>): Promise<Migration> {
   const { migrate: run, NoCompilerError } = await import('../../migrate/migrate.js');
   const [, program = '.'] = process.argv;
   const compilerFolders = [process.cwd(), dirname(realpathSync(program))];
   try {
-    return run({ paths, compilerFolders, writes });
+    return run({ ...request, compilerFolders });
   } catch (error) {
     if (error instanceof NoCompilerError) throw new UsageError(error.message);
     throw error;

@@ -1,0 +1,20 @@
+import type ts from 'typescript';
+import type { Subject } from './subject.js';
+
+/** Removes a parameter, with the comma that it needed. */
+export function removeParameter(subject: Subject, parameter: ts.ParameterDeclaration): void {
+  const { parameters } = parameter.parent;
+  const index = parameters.indexOf(parameter);
+  const next = parameters[index + 1];
+  const before = parameters[index - 1];
+  const { source } = subject;
+  if (next !== undefined)
+    subject.rewrite(parameter, subject.startOf(parameter), subject.startOf(next), '');
+  else if (before !== undefined) subject.rewrite(parameter, before.end, parameter.end, '');
+  else {
+    const comma = parameters.hasTrailingComma
+      ? (/^\s*,/.exec(source.text.slice(parameter.end))?.[0].length ?? 0)
+      : 0;
+    subject.rewrite(parameter, subject.startOf(parameter), parameter.end + comma, '');
+  }
+}

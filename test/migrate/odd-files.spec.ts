@@ -1,0 +1,169 @@
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { migrateText } from '../../lib/migrate/migrate-text.js';
+import { Project } from '../../lib/migrate/project.js';
+
+function after(text: string, name = 'a.ts'): string {
+  const result = migrateText(ts, `/application/${name}`, text, new Project([text]));
+  return result.kind === 'changed' ? result.text : text;
+}
+
+const MUTEX = `
+    const mutex = new Mutex(this.redis, 'a', { acquireAttemptsLimit: 1 });
+    await mutex.acquire();
+    await mutex.release();`;
+const ACQUIRED = `
+    const mutex = await this.locks.acquire('a', { wait: 0 });
+    await mutex.release();`;
+
+const withImport = (text: string): string =>
+  `import { Injectable } from '@nestjs/common';\nimport { Mutex } from 'redis-semaphore';\n\n${text}\n`;
+
+describe('a mutex of a provider', () => {
+  it.each([
+    [
+      'a constructor without parameters',
+      'readonly redis = client;\n  constructor() {\n    start();\n  }',
+      'readonly redis = client;\n  constructor(private readonly locks: LockService) {\n    start();\n  }',
+    ],
+    [
+      'parameters below each other',
+      'constructor(\n    readonly redis: Redis,\n  ) {}',
+      'constructor(\n    readonly redis: Redis,\n    private readonly locks: LockService,\n  ) {}',
+    ],
+    [
+      'no constructor, but properties',
+      'readonly redis = client;',
+      'readonly redis = client;\n\n  constructor(private readonly locks: LockService) {}',
+    ],
+  ])('becomes a lock where the class has %s', (_what, members, changed) => {
+    const class_ = `@Injectable()\nclass Orders {\n  ${members}\n\n  async pay() {${MUTEX}\n  }\n}`;
+    const text = after(withImport(class_));
+    const expected = class_.replace(members, changed).replace(MUTEX, ACQUIRED);
+    expect(text).toContain(`import { LockService } from 'nestjs-holdfast';\n\n${expected}\n`);
+    expect(text).not.toContain('redis-semaphore');
+  });
+
+  it('becomes a lock without options where it had none', () => {
+    const text = after(
+      withImport(
+        `@Injectable()\nclass Orders {\n  async pay() {${MUTEX}\n  }\n}`.replace(
+          ', { acquireAttemptsLimit: 1 }',
+          '',
+        ),
+      ),
+    );
+    expect(text).toContain("const mutex = await this.locks.acquire('a');");
+  });
+
+  it('leaves what was required where it was', () => {
+    const text = after(
+      withImport(`@Injectable()\nclass Orders {\n  async pay() {${MUTEX}\n  }\n}`).replace(
+        "import { Mutex } from 'redis-semaphore';",
+        "const { Mutex } = require('redis-semaphore');",
+      ),
+    );
+    expect(text).toContain(ACQUIRED);
+    expect(text).toContain("const { Mutex } = require('redis-semaphore');");
+  });
+});
+
+describe('a mutex', () => {
+  it.each([
+    ['in a static method', `@Injectable()\nclass Orders {\n  static async pay() {${MUTEX}\n  }\n}`],
+    ['in a class that Nest does not make', `class Orders {\n  async pay() {${MUTEX}\n  }\n}`],
+    ['in an object', `const orders = {\n  async pay() {${MUTEX}\n  },\n};`],
+    ['in a class without a name', `const Orders = class {\n  async pay() {${MUTEX}\n  }\n};`],
+    [
+      'in a function with another "this"',
+      `@Injectable()\nclass Orders {\n  pay() {\n    return async function () {${MUTEX}\n    };\n  }\n}`,
+    ],
+    [
+      'in a class that inherits a constructor',
+      `@Injectable()\nclass Orders extends Base {\n  async pay() {${MUTEX}\n  }\n}`,
+    ],
+  ])('%s is marked, and stays', (_what, class_) => {
+    const text = after(withImport(class_));
+    const mark = /^ *\/\/ TODO\(nestjs-holdfast\): inject LockService, .*\n/m;
+    expect(text).toMatch(mark);
+    expect(text.replace(mark, '')).toBe(withImport(class_));
+  });
+});
+
+describe('the import of a Redlock', () => {
+  it.each([
+    ["import redlock = require('redlock');", "import { Redlock as redlock } from '<>';"],
+    ["import redlock from 'redlock';", "import redlock from '<>';"],
+    ["const redlock = require('redlock');", "const { Redlock: redlock } = require('<>');"],
+    ["var Redlock = require('redlock')", "var { Redlock } = require('<>')"],
+    [
+      "let nothing;\nconst none = require();\nconst some = require(name);\nconst Redlock = require('redlock');",
+      "let nothing;\nconst none = require();\nconst some = require(name);\nconst { Redlock } = require('<>');",
+    ],
+  ])('%s becomes that of nestjs-holdfast/redlock', (given, changed) => {
+    const text = after(`${given}\n\nnew redlock([client]);\n`);
+    expect(text).toContain(`${changed.replace('<>', 'nestjs-holdfast/redlock')}\n`);
+  });
+
+  it('is marked beside another one in the same statement', () => {
+    const given = "const ioredis = require('ioredis'), Redlock = require('redlock');\n";
+    const text = after(`${given}\nnew Redlock([client]);\n`);
+    expect(text).toMatch(/^\/\/ TODO\(nestjs-holdfast\): name nestjs-holdfast\/redlock here/);
+    expect(text).toContain(given);
+  });
+
+  it('stays where another import of the file has to stay', () => {
+    const imports =
+      "import Redlock from 'redlock';\nimport { Redlock as Fork } from '@sesamecare-oss/redlock';\n";
+    const calls = 'Fork.LockError;\nnew Redlock([client]);\nnew Fork([client]);\n';
+    const text = after(`${imports}\n${calls}`);
+    const mark =
+      /^\/\/ TODO\(nestjs-holdfast\): nestjs-holdfast\/redlock has no Fork\.LockError\..*\n/m;
+    expect(text).toMatch(mark);
+    expect(text.replace(mark, '')).toBe(`${imports}\n${calls}`);
+  });
+
+  it('has calls rewritten of what is a Redlock in each declaration', () => {
+    const text = after(
+      [
+        "const Redlock = require('redlock');",
+        'var locks = new Redlock([client]);',
+        'var locks = other();',
+        "locks.lock('a', 1000);",
+        'var single = new Redlock([client]);',
+        "single.lock('a', 1000);\n",
+      ].join('\n'),
+      'a.js',
+    );
+    expect(text).toContain("locks.lock('a', 1000);");
+    expect(text).toContain("single.acquire(['a'], 1000);");
+  });
+});
+
+describe('a @RedisLock', () => {
+  const HINT = 'TODO(nestjs-holdfast): @WithLock ';
+
+  it.each([
+    ['that is no decorator', 'const Again = RedisLock;', 'replaces it.'],
+    [
+      'with one argument too many',
+      "class Orders {\n  @RedisLock('a', 1, 2, 3, 4)\n  async pay() {}\n}",
+      'takes a template',
+    ],
+    [
+      'without an argument',
+      'class Orders {\n  @RedisLock()\n  async pay() {}\n}',
+      'takes a template',
+    ],
+    [
+      'on a method that is not asynchronous',
+      "class Orders {\n  @RedisLock('a')\n  pay() {}\n}",
+      'needs a method that returns a Promise: make it async.',
+    ],
+  ])('%s is marked, and stays', (_what, code, hint) => {
+    const given = `import { RedisLock } from 'nestjs-simple-redis-lock';\n\n${code}\n`;
+    const text = after(given);
+    expect(text).toContain(HINT + hint);
+    expect(text.replace(/^ *\/\/ TODO\(nestjs-holdfast\).*\n/m, '')).toBe(given);
+  });
+});
