@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
 import { format, resolveConfig } from 'prettier';
 import { compiledProject } from './compile.mjs';
-import { passagesOf } from './mutation/passages.mjs';
+import { OF_BROWSERS, passagesOf } from './mutation/passages.mjs';
 import { testFurther } from './mutation/further.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 import { specsOf } from './test-parts.mjs';
@@ -40,15 +40,25 @@ const LONGEST_S = 20;
 
 /** What is tested through another folder, and by which of its specs. Few: each is loaded for every change. */
 const ALSO_TESTED_IN = {
+  cli: ['migrate/command'],
   engine: ['once/run-once'],
   errors: ['nest/errors'],
   observe: ['lease/lease', 'queue/waiting'],
+  opentelemetry: ['observe/spans', 'observe/exported-metrics'],
   options: ['module/options'],
+  prometheus: ['observe/exported-metrics', 'observe/grafana'],
   sections: ['lease/sections'],
+  swagger: ['nest/swagger'],
 };
 
+/** Their specs belong to what takes long, but not all of them take long. */
+const OF_OPERATORS = new Set(['board', 'cli']);
+
+/** Specs that start processes, in which nothing is changed, or many servers, for what others of the folder also test. */
+const NOTICE_NOTHING = /^test\/cli\/(program|terminal|three-in-the-morning)\./;
+
 /** Their specs that need a server are left out: they would be run for hundreds of changes. */
-const WITHOUT_SERVERS = new Set(['engine', 'lease', 'once', 'queue', 'store']);
+const WITHOUT_SERVERS = new Set(['engine', 'lease', 'once', 'queue', 'store', 'terminus']);
 
 const TABLE = 'docs/testing.md';
 
@@ -78,7 +88,7 @@ function settings() {
 /** What is changed, as StrykerJS takes it: the folder, or the lines of one of `sample` passages. */
 const changedIn = (folder, sample) =>
   sample === 1
-    ? [`lib/${folder}/**/*.ts`, '!**/*.d.ts']
+    ? [`lib/${folder}/**/*.ts`, '!**/*.d.ts', `!${OF_BROWSERS}**`]
     : passagesOf(folder, sample).flatMap(({ file, passages }) =>
         passages.map(({ first, last }) => `${file}:${first}-${last}`),
       );
@@ -97,9 +107,10 @@ function testsOf(folder) {
   const seconds = JSON.parse(readFileSync('test/times.json', 'utf8'));
   const homes = [`${folder}/`, ...(ALSO_TESTED_IN[folder] ?? [])].map((home) => `test/${home}`);
   const unit = new Set(specsOf('unit'));
-  const specs = specsOf('main').filter(
+  const specs = specsOf(OF_OPERATORS.has(folder) ? 'all' : 'main').filter(
     (spec) =>
       homes.some((home) => spec.startsWith(home)) &&
+      !NOTICE_NOTHING.test(spec) &&
       (WITHOUT_SERVERS.has(folder) ? unit.has(spec) : (seconds[spec] ?? 0) <= LONGEST_S),
   );
   const timeoutMs = specs.every((spec) => unit.has(spec))

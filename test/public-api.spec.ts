@@ -193,7 +193,7 @@ const cases: readonly Case[] = [
     detail:
       'Could not acquire "order:42": the lock store is not available ' +
       '(a:6379 (timeout): no answer within 50 ms; b:6379 (error): LOADING). ' +
-      'Nothing ran without a lock. Check that Redis is reachable and try again.',
+      'No work ran without the lock. Check that Redis is reachable and try again.',
     facts: { keys: ['order:42'], nodes: [{ node: 'a:6379' }, { node: 'b:6379' }] },
   },
   {

@@ -5,6 +5,7 @@ import {
   holdModeOf,
   isDetachedToken,
   isOwnerToken,
+  isUpgradeToken,
   makerIn,
   placesOf,
   tailOf,
@@ -61,6 +62,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
       instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
       since: dateOf(sinceOf(first)),
     }),
+    ...(isDetachedToken(first.token) && { isDetached: true }),
     remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
     ...(holdModeOf(first.token).startsWith('limit') && { inUse: inUse(holders) }),
   };
@@ -124,6 +126,7 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     }),
     isForeign: !isOwnerToken(token),
     ...(isDetachedToken(token) && { isDetached: true }),
+    ...(holdModeOf(token) === 'upgradeable' && { isUpgradeable: true }),
     ...severalOf(token),
     remainingMs,
     ...(recorded && originOf(recorded)),
@@ -152,6 +155,7 @@ function waitersIn(
     }));
     return {
       position: index + 1,
+      ...(isUpgradeToken(place.token) && { isUpgrade: true }),
       ...severalOf(place.token),
       ...known({
         instance: instanceOf(found, wallMs),

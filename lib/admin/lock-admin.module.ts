@@ -5,7 +5,7 @@ import { LockAdmin } from './lock-admin.js';
 
 /** Options of `LockAdminModule.forRoot`. */
 export interface LockAdminModuleOptions {
-  /** The `name` of the lock service to administer. Default: the one without a name. */
+  /** The `name` of the lock service to administer. Default: the service without a name. */
   readonly name?: string | symbol;
 }
 

@@ -42,6 +42,8 @@ export interface HolderInfo extends CallOrigin {
   readonly isForeign: boolean;
   /** Whether it was detached and waits to be attached, without a holder. */
   readonly isDetached?: boolean;
+  /** Whether it may be upgraded: of the holders of a key at most one. */
+  readonly isUpgradeable?: boolean;
   /** How many of the places of a limit; missing for one, and without a limit. */
   readonly places?: number;
   /** Since when the key is held, by the clock of the store; missing if it is unknown. */
@@ -61,6 +63,8 @@ export interface WaiterInfo {
   /** 1 is next. Over several masters the order is not fixed. */
   readonly position: number;
   readonly instance?: InstanceInfo;
+  /** Whether it is the upgradeable holder, which waits until the other holders are done. */
+  readonly isUpgrade?: boolean;
   /** How many of the places of a limit it wants; missing for one, and without a limit. */
   readonly places?: number;
   readonly since?: Date;
@@ -93,6 +97,8 @@ export interface LockSummary {
   readonly inUse?: number;
   /** The instance of the first holder. */
   readonly instance?: InstanceInfo;
+  /** Whether the first holder was detached and waits to be attached. */
+  readonly isDetached?: boolean;
   readonly since?: Date;
   readonly remainingMs?: number;
   /** The number of processes in line. */

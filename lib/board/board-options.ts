@@ -16,7 +16,7 @@ export interface LockBoardOptions {
    * Default: `false`.
    */
   readonly unguarded?: boolean;
-  /** The `name` of the lock service that the page shows. Default: the one without a name. */
+  /** The `name` of the lock service that the page shows. Default: the service without a name. */
   readonly name?: string | symbol;
   /** The title of the page. Default: `Locks`. */
   readonly title?: string;

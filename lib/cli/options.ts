@@ -31,6 +31,7 @@ export const OPTIONS = {
   },
   by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
   'dry-run': { type: 'boolean', help: 'Print the changes as a diff, and write nothing' },
+  'drop-in': { type: 'boolean', help: 'Keep the calls of redlock: change its import only' },
   yes: { type: 'boolean', short: 'y', help: 'Do not ask before acting' },
   help: { type: 'boolean', short: 'h', help: 'Print this text' },
   version: { type: 'boolean', short: 'v', help: 'Print the version' },
@@ -69,6 +70,7 @@ export interface GivenOptions {
   readonly reason?: string;
   readonly by?: string;
   readonly 'dry-run'?: boolean;
+  readonly 'drop-in'?: boolean;
   readonly yes?: boolean;
   readonly help?: boolean;
   readonly version?: boolean;

@@ -267,11 +267,11 @@ export class LockEngine {
   }
 
   /**
-   * Makes this instance a candidate for a lead. Of all candidates one leads at a time, for as long as it lives.
-   * `onElected` is called when this one is elected. When a leader dies, another candidate is elected within its `ttl`
-   * and 150 ms. `stop()` and the shutdown end the candidacy.
+   * Makes this instance a candidate for a leadership. One candidate at a time is the leader, for as long as it lives.
+   * `onElected` is called when this instance is elected. If a leader dies, another candidate is elected at most `ttl` +
+   * 150 ms later. After `stop()` or the shutdown, this instance is no candidate any more.
    *
-   * The candidacy never rejects: while the store is not reachable it tries again, and failures of callbacks are logged.
+   * An outage does not make it fail: while the store is unreachable, it tries again. Errors of callbacks are logged.
    *
    * @throws LockConfigurationError for options that are wrong
    * @throws LockKeyError for a name that cannot be a key

@@ -47,7 +47,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
   released: 'it was released already',
   detached: 'it was detached: the process that attaches the text from detach() holds it',
   'not-held':
-    'the calling code does not run in a section that holds it, or that section is over: is an await missing in its work?',
+    'the code that called assertHeld() does not run in a section that holds it, or that section is over. Is an await missing in its work?',
 };
 
 /**
@@ -80,7 +80,7 @@ export class LockLostError extends LockError {
       },
       detail:
         facts.reason === 'not-held'
-          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} asserted, but ${LOST_SENTENCE[facts.reason]}`
+          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`
           : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}${who}. The work done under it may have taken effect; ` +
             'check before you repeat it, and let the resource refuse old fencing tokens.',
       cause: facts.cause,

@@ -38,7 +38,7 @@ export class LockStoreUnavailableError extends LockError {
       remedy = 'Check that Redis is reachable and try again.';
     else if (!kinds.has('refused'))
       remedy = 'Redis is reachable, but answered with an error: that must be fixed first.';
-    const nothingRan = facts.operation === 'acquire' ? 'Nothing ran without a lock. ' : '';
+    const nothingRan = facts.operation === 'acquire' ? 'No work ran without the lock. ' : '';
     const target = facts.keys.length === 0 ? 'the lock store' : quoteKeys(facts.keys);
     super({
       code: 'LOCK_STORE_UNAVAILABLE',

@@ -56,8 +56,8 @@ export function parseNamedTemplate(template: unknown, where: string): NamedTempl
   for (const name of placeholders) {
     if (NAME.test(name) && !TAKEN.has(name)) continue;
     throw wrong(
-      `has <${name}>, and the placeholders of a definition are plain names, such as <orderId>: it is also used where there is no request. ` +
-        'Give the value under a name of its own.',
+      `has <${name}>, but the placeholders of a definition must be plain names, such as <orderId>: a definition is also used without a request. ` +
+        'Give the value a name of its own.',
     );
   }
   const separation = separate(texts);

@@ -8,13 +8,13 @@ const isFunction = (given: unknown): boolean => typeof given === 'function';
 /** Options of the lock of a leader. */
 export const LEAD = {
   /**
-   * How long the lead of a leader that died stays taken: another one is elected within this and 150 ms. At least 50 ms.
+   * How long a dead leader keeps the leadership: another instance is elected at most `ttl` + 150 ms later. At least 50 ms.
    *
    * @defaultValue the module's
    */
   ttl: optional(ttl),
   /**
-   * After this time the leader steps down if others wait: each instance has its turn. At least 1 s.
+   * After this time, the leader steps down if other instances wait, so that each of them leads in turn. At least 1 s.
    *
    * @defaultValue never
    */
@@ -23,11 +23,12 @@ export const LEAD = {
 
 const CALLBACKS = {
   /**
-   * Called with its term when this instance is elected. The lead continues when it returns; `signal` aborts when the
-   * lead is over. When it throws, the instance steps down and stands for election again later.
+   * Called with the term when this instance is elected. The instance stays the leader after the function has returned;
+   * `signal` aborts when the term is over. If the function throws, the instance steps down, and is a candidate again
+   * later.
    */
   onElected: required(tested<(lead: Lead) => unknown>('a function', isFunction)),
-  /** Called when the lead is over, for any reason. */
+  /** Called when the term is over, for any reason: once for each call of `onElected`. */
   onLost: optional(tested<(ended: LeadEnded) => unknown>('a function', isFunction)),
 };
 

@@ -1,24 +1,24 @@
-/** One term of a leader. `onElected` and a `@Leader` method are given it. */
+/** One term of a leader. `onElected` and a `@Leader` method receive it. */
 export interface Lead {
-  /** The name of the lead. */
+  /** The name that instances compete for. */
   readonly name: string;
   /**
    * The fencing token of the lock: larger than in all earlier terms. Send it to resources, so that they refuse a leader
    * which does not know yet that another one was elected.
    */
   readonly term: number;
-  /** Aborts when the lead is over: with a `LockLostError` when it was lost, with an `AbortError` when this instance steps down. */
+  /** Aborts when the term is over: with a `LockLostError` if the lock was lost, with an `AbortError` if this instance steps down. */
   readonly signal: AbortSignal;
   /**
    * Throws a `LockLostError` unless this instance currently leads. Call it right before a step that cannot be undone.
    */
   assertLeading(): void;
-  /** Gives the lead to another instance. The next one is elected when the work of this one has ended. */
+  /** Lets another instance lead. The next leader is elected when the work of this one has ended. */
   stepDown(): void;
 }
 
 /**
- * Why a lead is over:
+ * Why a term is over:
  * - `'stepped-down'`: `stepDown()` was called
  * - `'rotated'`: by `rotateEvery`
  * - `'stopped'`: by `stop()` or the shutdown
@@ -27,12 +27,12 @@ export interface Lead {
  */
 export type LeadEnd = 'stepped-down' | 'rotated' | 'stopped' | 'failed' | 'lost';
 
-/** What `onLost` is given. */
+/** What `onLost` receives. */
 export interface LeadEnded {
   readonly name: string;
   readonly term: number;
   readonly reason: LeadEnd;
-  /** The `LockLostError` of a lead that was lost, what `onElected` threw, or the `AbortError` of the signal. */
+  /** The `LockLostError` of a lost lock, the error that `onElected` threw, or the `AbortError` of the signal. */
   readonly error: unknown;
 }
 

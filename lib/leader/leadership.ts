@@ -6,14 +6,17 @@ import { backOffMs, type BackOff } from '../time/back-off.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lead, LeadEnd, LeadEnded } from './lead.js';
 
-/**
- * The back-off after a term whose work failed, or whose lock could not be held. Other instances may be elected
- * meanwhile.
- */
+/** The back-off after a term whose work failed. Other instances may be elected meanwhile. */
 const AFTER_FAILURE: BackOff = { firstMs: 1_000, longestMs: 60_000 };
 
 /**
- * How long a leader that stepped down for others waits before it stands again. Over several masters no line puts it
+ * The back-off while the lock cannot be asked for: the store refuses it, for instance because its memory is full. A
+ * waiting caller tries again at least this often too.
+ */
+const AFTER_REFUSAL: BackOff = { firstMs: 1_000, longestMs: 5_000 };
+
+/**
+ * How long a leader that stepped down for others waits before it is a candidate again. Over several masters no line puts it
  * behind them.
  */
 const STAND_ASIDE_MS = 1_000;
@@ -21,7 +24,7 @@ const STAND_ASIDE_MS = 1_000;
 /** Work that continues for this long after its lead is over causes a warning. */
 const LATE_MS = 5_000;
 
-/** What an instance needs to stand for election. */
+/** What an instance needs to be a candidate. */
 export interface Candidacy {
   readonly name: string;
   readonly rotateEveryMs: number | undefined;
@@ -45,11 +48,11 @@ interface Term {
 }
 
 /**
- * This instance as a candidate. It stands for election until it is stopped, again after each of its terms.
+ * This instance as a candidate. It is a candidate until it is stopped, also after each of its terms.
  * `locks.lead(…)` makes it, and the shutdown stops it.
  */
 export class Leadership implements AsyncDisposable {
-  /** The name of the lead. */
+  /** The name that instances compete for. */
   readonly name: string;
   readonly #candidacy: Candidacy;
   readonly #stopping = new AbortController();
@@ -77,8 +80,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Gives the lead to another instance, and stands for election again a second later. Resolves when the work has ended
-   * and the lead is free.
+   * Lets another instance lead; this one is a candidate again a second later. Resolves when the work has ended and the
+   * leadership is released.
    */
   async stepDown(): Promise<void> {
     const term = this.#term;
@@ -86,7 +89,7 @@ export class Leadership implements AsyncDisposable {
     await term?.over;
   }
 
-  /** Releases the lead and ends the candidacy. Resolves when the work has ended. */
+  /** Releases the leadership, and stops being a candidate. Resolves when the work has ended. */
   async stop(): Promise<void> {
     this.close();
     await this.#running;
@@ -115,17 +118,22 @@ export class Leadership implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     const { open, log } = this.#candidacy;
-    let failures = 0;
+    let [failures, refusals] = [0, 0];
     while (!this.#isStopped()) {
       let scope: Scope;
       try {
         scope = await open(signal);
       } catch (error) {
         if (this.#isStopped() || error instanceof LockServiceClosedError) return;
-        log.error(`This instance could not stand for the lead of "${this.name}"`, error);
-        await this.#pause(backOffMs(AFTER_FAILURE, failures++));
+        if (refusals === 0)
+          log.error(
+            `This instance could not be a candidate for the leadership "${this.name}"`,
+            error,
+          );
+        await this.#pause(backOffMs(AFTER_REFUSAL, refusals++));
         continue;
       }
+      refusals = 0;
       const end = await this.#lead(scope);
       if (end === 'failed') await this.#pause(backOffMs(AFTER_FAILURE, failures++));
       else {
@@ -146,7 +154,6 @@ export class Leadership implements AsyncDisposable {
     const over = new Promise<void>((resolve) => (giveUp = resolve));
     const term = lock.fencingToken;
     const finish = (reason: LeadEnd, error: unknown = abortError(name, reason)): void => {
-      if (controller.signal.aborted) return;
       controller.abort(error);
       ended({ name, term, reason, error });
     };
@@ -175,12 +182,13 @@ export class Leadership implements AsyncDisposable {
     // Lost or stopped before the work began.
     if (lock.signal.aborted) finish('lost', lock.signal.reason);
     else if (this.#isStopped()) finish('stopped');
-    const work = signal.aborted ? Promise.resolve() : this.#work(scope, lead, finish);
+    const hasBegun = !signal.aborted;
+    const work = hasBegun ? this.#work(scope, lead, finish) : Promise.resolve();
     const stopRotation = this.#rotate(finish);
     const ending = await end;
     stopRotation();
     forget();
-    await Promise.all([this.#tellLost(ending), this.#settled(work, term)]);
+    await Promise.all([hasBegun ? this.#tellLost(ending) : undefined, this.#settled(work, term)]);
     // A release that failed was logged by the keeper, and a loss is what ended the term.
     await scope.finish().catch(() => undefined);
     this.#term = undefined;
@@ -224,7 +232,7 @@ export class Leadership implements AsyncDisposable {
     const late = scheduler.schedule(LATE_MS, () => {
       log.warn(
         `The work of the leader of "${this.name}" still runs ${String(LATE_MS / 1_000)} s after term ${String(term)} was over. This instance ` +
-          'does not stand for election before it ends: have the work end when its signal aborts.',
+          'is no candidate before that work ends: have the work end when its signal aborts.',
       );
     });
     await work;

@@ -172,8 +172,8 @@ class BorrowedLock extends SectionLock {
 
   override downgrade(): Promise<void> {
     const refusal = new LockConfigurationError(
-      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call: the section around it continues under it. Downgrade it there, with ` +
-        'the lock that its work is given.',
+      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call, because the outer call still uses it. Downgrade it in the outer call, ` +
+        'with the lock that the work of that call got.',
     );
     return Promise.reject(refusal);
   }

@@ -157,7 +157,7 @@ export class ModeChanges {
       throw new LockConfigurationError(noUpgrades);
     if (!suffices(mode, to))
       throw new LockConfigurationError(
-        `The lock of ${quoteKeys(keys)} cannot be downgraded to '${to}': it is held as '${mode}', which is no more than that.`,
+        `The lock of ${quoteKeys(keys)} cannot be downgraded to '${to}': it is held as '${mode}', which is not a stronger mode.`,
       );
   }
 
@@ -259,8 +259,8 @@ const UNKNOWN: Unavailable = {
 };
 
 const notUpgradeable = ({ keys, mode }: Lease): string =>
-  `The lock of ${quoteKeys(keys)} cannot be upgraded: it is held as '${mode}', and of two such holders who both wait for the other, none would ` +
-  "ever be alone. Acquire it with mode: 'upgradeable', of which there is one at a time.";
+  `The lock of ${quoteKeys(keys)} cannot be upgraded: it is held as '${mode}', and two such holders could wait for each other ` +
+  "indefinitely. Acquire it with mode: 'upgradeable', which only one caller can have at a time.";
 
 const waitsAlready = ({ keys }: Lease): string =>
   `The lock of ${quoteKeys(keys)} waits to be upgraded already: await that upgrade(), or abort its signal, before you change its mode again.`;

@@ -5,6 +5,7 @@ import {
   required,
   resolve,
   withDefault,
+  type OneSchema,
   type OptionsOf,
   type Resolved,
 } from '../options/schema.js';
@@ -21,21 +22,21 @@ const keepDone = withDefault(wholeDuration(1), '1h');
 /** Options of the work, besides its lock. */
 export const ONCE = {
   /**
-   * How many attempts there may be, of all processes together. An attempt that died counts.
+   * How many attempts all processes together may make. If a process dies in an attempt, that attempt counts.
    *
    * @defaultValue 3
    */
   attempts,
   /**
-   * How long the store keeps the record that the work is done or exhausted. A later call does the work again, so choose
-   * a time after which no such call comes.
+   * How long Redis keeps the record that the work is done or exhausted. After that time, a call does the work again, so
+   * choose a time after which no such call comes.
    *
    * @defaultValue 1 h
    */
   keepDone,
   /**
-   * Whether the value of the work is kept for the others, as JSON of up to 4 KiB. A value that is larger or no JSON is
-   * not kept. The work is then marked without it, and a warning is logged.
+   * Whether Redis keeps the value of the work for later callers, as JSON of up to 4 KiB. If the value is larger or is
+   * not JSON, it is not kept, and a warning is logged. The work still counts as done.
    *
    * @defaultValue `false`
    */
@@ -45,7 +46,7 @@ export const ONCE = {
 /** Options of callers that do not get the work. */
 export const STAND_BY = {
   /**
-   * How long to wait while another caller does the work; `'forever'`: until that ends.
+   * How long to wait while another caller does the work. `'forever'` waits until that caller is done.
    *
    * @defaultValue the module's
    */
@@ -53,14 +54,14 @@ export const STAND_BY = {
 };
 
 const SIGNAL = {
-  /** Ends the wait when it aborts; during the work it aborts the attempt's `signal`. */
+  /** Aborts the wait. During the work, it aborts the `signal` that the work has received. */
   signal: optional(abortSignal),
 };
 
 const RUN_ONCE = { ...ONCE, ...LEASE, ...STAND_BY, ...SIGNAL };
 
 /** Options of `runOnce` and `@RunOnce` for the work, besides its lock. */
-export interface OnceOptions extends OptionsOf<typeof ONCE> {}
+export interface OnceOptions extends OptionsOf<typeof ONCE>, OneSchema {}
 
 /** Options of `runOnce`. Options of its lock that are left out come from the module's options. */
 export interface RunOnceOptions
@@ -106,19 +107,19 @@ const WORKER = {
     tested<string>('a key', () => true),
   ),
   /**
-   * How long a worker that died delays the others. At least 50 ms.
+   * How long the other workers wait after a worker has died. At least 50 ms.
    *
    * @defaultValue the module's `ttl`
    */
   lockTimeout: optional(ttl),
   /**
-   * How many attempts there may be, of all workers together.
+   * How many attempts all workers together may make.
    *
    * @defaultValue 3
    */
   maxAttempts: attempts,
   /**
-   * How long the store keeps the record that the work is done or exhausted.
+   * How long Redis keeps the record that the work is done or exhausted.
    *
    * @defaultValue 1 h
    */
@@ -126,7 +127,7 @@ const WORKER = {
 };
 
 /** Options of a `LockingWorker`. */
-export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>> {}
+export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>>, OneSchema {}
 
 const OF_THE_MODULE = 'Where Redis is says LockModule: new LockingWorker(locks, { lockKey, … }).';
 

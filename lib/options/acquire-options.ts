@@ -3,7 +3,14 @@ import { LockConfigurationError } from '../errors.js';
 import type { HoldMode } from '../store/owner-token.js';
 import { abortSignal, count, duration, flag, oneOf, ttl, wait, wholeDuration } from './checks.js';
 import { ttlWithin, type ResolvedOptions } from './resolve-options.js';
-import { optional, resolve, withDefault, without, type OptionsOf } from './schema.js';
+import {
+  optional,
+  resolve,
+  withDefault,
+  without,
+  type OneSchema,
+  type OptionsOf,
+} from './schema.js';
 import type { Location } from './location.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 import { validityMs } from './validity.js';
@@ -11,20 +18,20 @@ import { validityMs } from './validity.js';
 /** Options of every lease. */
 export const LEASE = {
   /**
-   * How long the lease lasts unless it is renewed. The keys of a process that dies stay taken for that long. At least 50 ms.
+   * How long the lease lasts unless it is renewed. If a process dies, its keys stay taken for that long. At least 50 ms.
    *
    * @defaultValue the module's
    */
   ttl: optional(ttl),
   /**
-   * Whether the lease is renewed for as long as it is held.
+   * Whether Holdfast renews the lease for as long as the lock is held.
    *
    * @defaultValue the module's
    */
   autoExtend: optional(flag),
   /**
-   * The longest time that the lock may be held, renewals included, as a limit for work that hangs. After it the lock is
-   * lost and released.
+   * The longest time that the lock may be held, renewals included. It protects from work that hangs: when the time is
+   * over, the lock is lost and released.
    *
    * @defaultValue no limit
    */
@@ -34,42 +41,41 @@ export const LEASE = {
 /** Options of how other callers see a lock. */
 export const HOLD = {
   /**
-   * `'exclusive'`: no other caller holds the keys. `'shared'`: callers that ask for `'shared'` hold them together. A
-   * caller that wants the exclusive lock waits until all of these are done, and later callers wait behind it.
-   * `'upgradeable'`: as `'shared'`, but one at a time, and `lock.upgrade()` makes it exclusive without a gap. Not over
-   * several masters.
+   * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together. An
+   * exclusive caller waits until they are done, and later callers wait behind it. `'upgradeable'`: like `'shared'`, but
+   * for one caller at a time, and `lock.upgrade()` makes the lock exclusive. Not available with several masters.
    *
    * @defaultValue `'exclusive'`
    */
   mode: optional(oneOf('exclusive', 'shared', 'upgradeable')),
   /**
-   * This many callers may hold the keys at once, each with a lease of its own. A whole number from 1; not with `mode`,
-   * and not over several masters.
+   * How many callers may hold the keys at once, each with a lease of its own. A whole number from 1. Not available
+   * together with `mode`, or with several masters.
    *
-   * The place of a holder that died is free after its TTL. All callers should give the same number: each call is
-   * compared with its own number, unless `setLimit` of a limiter has set one for all.
+   * If a holder dies, its place is free after its TTL. All callers should use the same number. Each call is compared
+   * with its own number, unless `setLimit` of a limiter has set one for all.
    */
   limit: optional(count()),
   /**
-   * The shortest time, from when the lock was acquired, that the keys stay taken, even if the work is shorter. At most
-   * the `ttl`: a process that dies leaves the keys taken for that long.
+   * The shortest time for which the keys stay taken after the lock was acquired, even if the work is shorter. At most
+   * the `ttl`.
    *
-   * A lock that ends earlier, for any reason, is over for its holder, and no other caller gets it until then. For short
-   * jobs on machines whose clocks differ.
+   * If the lock ends earlier, for any reason, no other caller gets it until this time is over. Use it for short jobs on
+   * machines whose clocks differ.
    *
    * @defaultValue 0
    */
   minHold: withDefault(wholeDuration(), 0),
   /**
-   * When the keys are free. `'when-done'`: as soon as the lock is released. `'on-expiry'`: a whole TTL after the
-   * release, even if the work failed, so at most one run happens in that time.
+   * When the keys become free. `'when-done'`: as soon as the lock is released. `'on-expiry'`: one `ttl` after the
+   * release, even if the work failed. The work then runs at most once in that time.
    *
    * @defaultValue `'when-done'`
    */
   release: withDefault(oneOf('when-done', 'on-expiry'), 'when-done'),
   /**
-   * The least validity of a lock when the call returns it. A lock with less left, such as one that a caller of the same
-   * process passed on, is renewed first. Must be shorter than the `ttl`.
+   * For how long the lock must at least be valid when the call returns it. If less time is left, the lock is renewed
+   * first. That can happen when a caller of the same process passes its lock on. Must be shorter than the `ttl`.
    *
    * @defaultValue 0
    */
@@ -79,9 +85,8 @@ export const HOLD = {
 /** Options of a call that a limit counts. */
 const PLACES = {
   /**
-   * How many of the places that `limit` counts this call takes: all of them or none, under one lease and one fencing token. A whole number
-   * from 1 to `limit`, and only with `limit`. A call that waits for several keeps its turn in the line: calls that want fewer do not
-   * overtake it.
+   * How many places of the `limit` this call takes. It gets all of them or none, with one lease and one fencing token. A
+   * whole number from 1 to `limit`; only together with `limit`. Calls that want fewer places do not overtake this call.
    *
    * @defaultValue 1
    */
@@ -91,8 +96,8 @@ const PLACES = {
 /** Options of work under a lock. */
 export const NESTING = {
   /**
-   * Whether a call inside a section that holds the same keys reuses its lock. `false`, given by the inner call, makes
-   * such a call an error.
+   * Whether a nested call for the same keys reuses the lock of the outer call. With `false`, this call fails if an outer
+   * call holds the keys.
    *
    * @defaultValue `true`
    */
@@ -102,12 +107,13 @@ export const NESTING = {
 const ACQUIRE = {
   ...LEASE,
   /**
-   * How long to wait for the lock; 0 does not wait. `'forever'` waits until the lock is granted, `signal` aborts or the service shuts down.
+   * How long to wait for the lock; 0 does not wait. `'forever'` waits until the lock is granted, `signal` aborts or the
+   * service shuts down.
    *
    * @defaultValue the module's
    */
   wait: optional(wait),
-  /** Ends the wait when it aborts, with its reason. A lock that was granted is not affected. */
+  /** Aborts the wait: the call then rejects with the reason of the signal. It does not affect a lock that is granted. */
   signal: optional(abortSignal),
   ...HOLD,
   ...PLACES,
@@ -115,17 +121,17 @@ const ACQUIRE = {
 const RUN = { ...ACQUIRE, ...NESTING };
 
 /** Options of `acquire`. Options that are left out come from the module's options. */
-export interface AcquireOptions extends OptionsOf<typeof ACQUIRE> {}
+export interface AcquireOptions extends OptionsOf<typeof ACQUIRE>, OneSchema {}
 
 export type TryAcquireOptions = Omit<AcquireOptions, 'wait'>;
 
 /** Options of `run`. */
-export interface RunOptions extends OptionsOf<typeof RUN> {}
+export interface RunOptions extends OptionsOf<typeof RUN>, OneSchema {}
 
 export type TryRunOptions = Omit<RunOptions, 'wait'>;
 
 /** Options of `defineLock`: the defaults of every lock of the definition. */
-export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'> {}
+export interface LockDefinitionOptions extends Omit<AcquireOptions, 'signal'>, OneSchema {}
 
 const ONLY_OF_WORK = {
   reentrant: 'It is an option of run() and tryRun(): acquire() never reuses a lock.',

@@ -1,5 +1,5 @@
 import { flag, ttl, duration } from './checks.js';
-import { optional, type OptionsOf } from './schema.js';
+import { optional, type OneSchema, type OptionsOf } from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const DETACH = {
@@ -35,10 +35,10 @@ const ATTACH = {
 };
 
 /** Options of `lock.detach`. */
-export interface DetachOptions extends OptionsOf<typeof DETACH> {}
+export interface DetachOptions extends OptionsOf<typeof DETACH>, OneSchema {}
 
 /** Options of `locks.attach`. */
-export interface AttachOptions extends OptionsOf<typeof ATTACH> {}
+export interface AttachOptions extends OptionsOf<typeof ATTACH>, OneSchema {}
 
 /** The calls with which a lock goes from one process to another. */
 export const TRAVELS = {

@@ -1,5 +1,5 @@
 import { count } from './checks.js';
-import { required, type OptionsOf } from './schema.js';
+import { required, type OneSchema, type OptionsOf } from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const OPTIONS = {
@@ -11,7 +11,7 @@ const OPTIONS = {
 };
 
 /** Options of `locks.limiter`. */
-export interface LimiterOptions extends OptionsOf<typeof OPTIONS> {}
+export interface LimiterOptions extends OptionsOf<typeof OPTIONS>, OneSchema {}
 
 const OF_A_CALL = "It belongs to a call: limiter.run({ wait: '1m' }, work).";
 

@@ -72,7 +72,7 @@ export function locationOf(
   if (store === 'memory') return { kind: 'memory' };
   if (store !== undefined) return { kind: 'store', store };
   const problem = Object.hasOwn(given, 'redis')
-    ? 'Option "redis" is undefined: is the environment variable set that it is read from? There is no silent default.'
+    ? 'Option "redis" is undefined: is the environment variable that contains it set? There is no silent default.'
     : 'LockModule was given neither "redis" nor "store", and there is no silent default.';
   throw new LockConfigurationError(
     `${problem} Give redis: 'redis://localhost:6379', or store: 'memory' for development and tests.`,

@@ -17,7 +17,14 @@ import {
   wholeDuration,
 } from './checks.js';
 import { lockStore, redisLocations } from './location.js';
-import { optional, required, withDefault, type Check, type OptionsOf } from './schema.js';
+import {
+  optional,
+  required,
+  withDefault,
+  type Check,
+  type OneSchema,
+  type OptionsOf,
+} from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const RESTART_GUARD = {
@@ -36,7 +43,7 @@ const RESTART_GUARD = {
 };
 
 /** Accepts no votes from a server that may have forgotten leases: see `LockModuleOptions.restartGuard`. */
-export interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD> {}
+export interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD>, OneSchema {}
 
 const REPLICAS = {
   /** How many replicas must have a lease, or its renewal. At least 1. */
@@ -50,7 +57,7 @@ const REPLICAS = {
 };
 
 /** What replicas must confirm before a lease counts: see `LockModuleOptions.replicas`. */
-export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS> {}
+export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS>, OneSchema {}
 
 const HANDOFF = {
   /**
@@ -75,7 +82,7 @@ const HANDOFF = {
 };
 
 /** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
-export interface HandoffOptions extends OptionsOf<typeof HANDOFF> {}
+export interface HandoffOptions extends OptionsOf<typeof HANDOFF>, OneSchema {}
 
 const ERRORS = {
   /**
@@ -94,7 +101,7 @@ const ERRORS = {
 };
 
 /** The HTTP responses of lock errors. */
-export interface LockErrorOptions extends OptionsOf<typeof ERRORS> {}
+export interface LockErrorOptions extends OptionsOf<typeof ERRORS>, OneSchema {}
 
 const turns = group(HANDOFF, `false, or an object such as { turns: 16, tenure: '20ms' }`);
 const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> = {
@@ -110,7 +117,7 @@ const INSTANCE = {
 };
 
 /** What an instance of the application publishes about itself: see `LockModuleOptions.instance`. */
-export interface InstanceOptions extends OptionsOf<typeof INSTANCE> {}
+export interface InstanceOptions extends OptionsOf<typeof INSTANCE>, OneSchema {}
 
 const facts = group(INSTANCE, `false, or an object such as { application: 'orders' }`);
 const instance: Check<false | InstanceOptions, ReturnType<typeof facts.resolve> | undefined> = {
@@ -133,19 +140,19 @@ const MODULE = {
   redis: optional(redisLocations),
   /**
    * `'memory'`: locks inside this process, for development and unit tests. Or an object that implements `LockStore`,
-   * such as one `MemoryLockStore` for two modules. In a custom store, `holdModeOf(token)` tells whether a lock is
+   * such as one `MemoryLockStore` for two modules. In a store of your own, `holdModeOf(token)` returns whether a lock is
    * shared.
    */
   store: optional(lockStore),
   /**
-   * The prefix of every key in the store. The `keyPrefix` of your ioredis client goes before it. Applications with the
-   * same Redis database and prefix share their locks.
+   * The prefix of every key in Redis. The `keyPrefix` of your ioredis client, if any, is put before it. Applications
+   * with the same Redis database and prefix share their locks.
    *
    * @defaultValue `'lock:'`
    */
   keyPrefix: withDefault(keyPrefix, 'lock:'),
   /**
-   * How long a lease lasts unless it is renewed. A dead holder blocks its key for that long. At least 50 ms.
+   * How long a lease lasts unless it is renewed. If a holder dies, its key stays taken for that long. At least 50 ms.
    *
    * @defaultValue 30 s
    */
@@ -158,19 +165,19 @@ const MODULE = {
    */
   wait: withDefault(wait, '10s'),
   /**
-   * Whether leases are renewed for as long as they are held.
+   * Whether Holdfast renews a lease for as long as the lock is held.
    *
    * @defaultValue `true`
    */
   autoExtend: withDefault(flag, true),
   /**
-   * The fraction of a TTL that Holdfast does not rely on, because clocks differ in speed. At most 0.5.
+   * The share of a TTL that a holder does not rely on, because clocks differ in speed. At most 0.5.
    *
    * @defaultValue 0.01
    */
   clockDrift: withDefault(clockDrift, 0.01),
   /**
-   * The longest time that one request to one Redis may take; never longer than the TTL asked for.
+   * How long Holdfast waits for the answer to one request to one Redis; never longer than the TTL of the lock.
    *
    * Of several masters, requests do without those that do not reply in this time, and do not wait for them again until
    * they have replied. While the event loop is blocked, no reply can be read: a block uses up a quarter of this time at
@@ -180,67 +187,67 @@ const MODULE = {
    */
   nodeTimeout: withDefault(timerDuration(1), '1s'),
   /**
-   * The largest backward step of a Redis server's clock after which fencing tokens still grow: the last token of a key
-   * is kept for that long after its lease.
+   * How far the clock of a Redis server may be set back without an effect on fencing tokens, which still grow. Redis
+   * keeps the last token of a key for that long after its lease.
    *
    * @defaultValue 10 min
    */
   maxClockStep: withDefault(wholeDuration(), '10min'),
   /**
-   * `{ maxTtl }`: no new locks from a server that may have forgotten some, until every lease that it may have forgotten
-   * is over. Such a server was restarted without its data, emptied, or replaced by a promoted replica. Not for Cluster.
+   * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`. Then all forgotten locks are
+   * over. This concerns a server that was restarted, emptied, or replaced by a replica. Not available on a Cluster.
    *
    * These are Redlock's "delayed restarts", done by the servers themselves. Each server must allow INFO and must not
    * evict keys.
    */
   restartGuard: optional(group(RESTART_GUARD, `an object such as { maxTtl: '1m' }`)),
   /**
-   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lease counts, and is renewed, only when
-   * `ack` replicas have it too, so that it survives a fail-over. Costs a round trip to the replicas.
+   * `{ ack, timeout }`: for one Redis with replicas (Sentinel, Cluster). A lock is granted or renewed only when `ack`
+   * replicas have it, too. It then survives a fail-over to one of them. Costs a round trip to the replicas.
    */
   replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
   /**
-   * How long callers of this process that wait for the same keys may take turns under one lease: at most for `tenure`.
-   * While other processes wait, at most for `turns` turns or `minTenure` (2 ms), whichever is longer. `false`: one
-   * lease for each caller.
+   * For how long callers of one process that wait for the same keys may pass the lock to each other: at most for
+   * `tenure`. While another process waits, at most `turns` times or for `minTenure`, whichever is longer. `false`: each
+   * caller acquires the lock itself.
    *
-   * Redis is not asked between turns. Each caller has a lock and a larger fencing token of its own. Afterwards the
-   * lease is released, and other processes that wait get the keys.
+   * Passing a lock on needs no request to Redis. Each caller has a lock and a larger fencing token of its own.
+   * Afterwards the lease is released, and other processes that wait get the keys.
    *
    * @defaultValue `{ turns: 16, tenure: '20ms', minTenure: '2ms' }`
    */
   handoff: withDefault(handoff, {}),
   /**
-   * How long a shutdown waits for holders before it takes their locks away.
+   * How long a shutdown waits until holders have released their locks. Then it takes the locks away.
    *
    * @defaultValue 10 s
    */
   shutdownTimeout: withDefault(timerDuration(), '10s'),
   /**
-   * What happens to a lock of `acquire` that was never released and whose handle is garbage. `'release'` releases it,
-   * and logs a warning that names the place where it was acquired. `'sample'` does so for up to 20 locks a second.
-   * `'keep'` renews it until the process ends.
+   * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object was garbage
+   * collected. `'release'` releases it, and logs where it was acquired. `'sample'` does so for up to 20 locks a second.
+   * `'keep'` renews the lock until the process ends.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
   forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
   /**
-   * What this instance of the application publishes about itself in the store: `{ application, version }`, host and
-   * process id. It shows operators which instance holds a lock. It is written when the service opens, and every 5 s.
-   * `false`: nothing is written, and operators cannot ask the instance.
+   * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. Operators then
+   * see which instance holds a lock. It is written at start-up and every 5 s. `false`: nothing is written, and operators
+   * cannot ask the instance.
    *
    * @defaultValue from the environment of `npm`
    */
   instance: withDefault(instance, {}),
   /**
-   * The HTTP responses of lock errors: `exposeKeys: true` adds `keys` to bodies; `body: (error, body) => body` changes
-   * body and status.
+   * The HTTP responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body`
+   * changes the body and, by its `statusCode`, the status.
    */
   errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body? }'), {}),
 };
 
 /** Options of `LockModule.forRoot`. One of `redis` and `store` is required; every other option has a default. */
-export interface LockModuleOptions extends OptionsOf<typeof MODULE> {}
+export interface LockModuleOptions extends OptionsOf<typeof MODULE>, OneSchema {}
 
 /** For `forRootAsync({ useClass })` and `useExisting`. */
 export interface LockOptionsFactory {
@@ -250,7 +257,7 @@ export interface LockOptionsFactory {
 /** What `forRoot` takes in addition, and `forRootAsync` beside the factory. */
 export const REGISTRATION = {
   /**
-   * Whether all modules of the application get the service without importing this one.
+   * Whether all modules of the application can inject the service without importing this module.
    *
    * @defaultValue `true`
    */
@@ -262,10 +269,10 @@ export const REGISTRATION = {
   name: optional<string | symbol | undefined, string | symbol, ''>(serviceName),
 };
 
-export interface RegistrationOptions extends OptionsOf<typeof REGISTRATION> {}
+export interface RegistrationOptions extends OptionsOf<typeof REGISTRATION>, OneSchema {}
 
 const BESIDE_THE_FACTORY =
-  'It goes beside "useFactory" in forRootAsync, not into what that returns.';
+  'Put it beside "useFactory" in forRootAsync, not into the object that useFactory returns.';
 const INTO_REDIS = "It goes into the options of Redis: redis: { host: 'localhost', … }.";
 
 export const LOCK_MODULE: Kind<typeof MODULE> = {

@@ -1,5 +1,5 @@
 import { abortSignal, oneOf, wait } from './checks.js';
-import { optional, type OptionsOf } from './schema.js';
+import { optional, type OneSchema, type OptionsOf } from './schema.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 
 const UPGRADE = {
@@ -25,10 +25,10 @@ const DOWNGRADE = {
 };
 
 /** Options of `lock.upgrade`. */
-export interface UpgradeOptions extends OptionsOf<typeof UPGRADE> {}
+export interface UpgradeOptions extends OptionsOf<typeof UPGRADE>, OneSchema {}
 
 /** Options of `lock.downgrade`. */
-export interface DowngradeOptions extends OptionsOf<typeof DOWNGRADE> {}
+export interface DowngradeOptions extends OptionsOf<typeof DOWNGRADE>, OneSchema {}
 
 /** The calls that change the mode of a lock. */
 export const MODE_CHANGES = {

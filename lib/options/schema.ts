@@ -44,6 +44,12 @@ type Values<S extends Schema, Names extends keyof S> = { [Name in Names]: GivenF
 export type OptionsOf<S extends Schema> = Values<S, RequiredOf<S>> &
   Partial<Values<S, Exclude<keyof S, RequiredOf<S>>>>;
 
+/**
+ * The second base of an interface of options from one schema. With a single base, the compiler takes that for the
+ * interface: it accepts a text or a number for the options. Its messages show the schema instead of the name.
+ */
+export type OneSchema = Record<never, never>;
+
 /** What the library gets: checked, durations in milliseconds. */
 export type Resolved<S extends Schema> = {
   readonly [Name in keyof S & string as `${Name}${S[Name]['unit']}`]: ReturnType<

@@ -114,21 +114,21 @@ export async function enterNested(
         observed.fencingToken = section.lock.fencingToken;
       }
       if (!options.reentrant) {
-        const problem = `${quoteKeys(keys)} is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.`;
+        const problem = `${quoteKeys(keys)} is requested with reentrant: false (runOnce always sets it) inside a section that holds it: waiting would never end.`;
         throw new LockReentrancyError({ keys, problem });
       }
       const held = section.lock.mode;
       if (!suffices(held, options.mode)) {
         const problem =
-          `${quoteKeys(keys)} is asked for as '${options.mode}' inside a section that holds it as '${held}', together with others. Waiting for them ` +
-          `could last indefinitely: one of them may do the same. ${held === 'upgradeable' ? UPGRADE_IT : 'Take it as it is needed in the outer call.'}`;
+          `${quoteKeys(keys)} is requested as '${options.mode}' inside a section that holds it as '${held}', together with other callers. Waiting for them ` +
+          `could last indefinitely, because one of them may do the same. ${held === 'upgradeable' ? UPGRADE_IT : 'Request the mode that you need in the outer call.'}`;
         throw new LockReentrancyError({ keys, problem });
       }
       const { places } = section.lock;
       if (held !== 'exclusive' && options.places > places) {
         const problem =
-          `${quoteKeys(keys)} is asked for with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
-          'more could last indefinitely: others may do the same. Take as many as are needed in the outer call.';
+          `${quoteKeys(keys)} is requested with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
+          'more could last indefinitely, because other callers may do the same. Take as many as you need in the outer call.';
         throw new LockReentrancyError({ keys, problem });
       }
       const leave = await turnOf(section, keys, options);
@@ -144,15 +144,15 @@ export async function enterNested(
       if (observed !== undefined) observed.nested = false;
     } else if (section.overlaps(keys)) {
       const problem =
-        `${quoteKeys(keys)} is asked for inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
-        'Locks taken one after the other can wait for each other indefinitely: take all of them in the outer call.';
+        `${quoteKeys(keys)} is requested inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
+        'Locks that are acquired one after the other can wait for each other indefinitely: acquire all of them in the outer call.';
       throw new LockReentrancyError({ keys, problem });
     }
   }
   return undefined;
 }
 
-const UPGRADE_IT = 'Call upgrade() of the lock that the outer call was given, and then this.';
+const UPGRADE_IT = 'Call upgrade() of the lock that the outer call got, and then this call.';
 
 /** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
 async function turnOf(

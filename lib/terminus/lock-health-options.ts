@@ -3,6 +3,7 @@ import {
   optional,
   resolve,
   withDefault,
+  type OneSchema,
   type OptionsOf,
   type Resolved,
 } from '../options/schema.js';
@@ -33,7 +34,7 @@ const LOCK_HEALTH: Kind<typeof HEALTH> = {
 };
 
 /** Options of `LockHealthIndicator.check`. */
-export interface LockHealthOptions extends OptionsOf<typeof HEALTH> {}
+export interface LockHealthOptions extends OptionsOf<typeof HEALTH>, OneSchema {}
 
 /** @throws LockConfigurationError for options that are wrong */
 export function resolveHealthOptions(options: LockHealthOptions): Resolved<typeof HEALTH> {

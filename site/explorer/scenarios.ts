@@ -25,8 +25,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'hand-over',
     title: 'The lock is handed over in the line',
     look:
-      'The release at p0 gives the key to the next in line in the same step, so the node never says that it is free. ' +
-      'Each section has a larger fencing token than the one before, and no process polls.',
+      'When p0 releases the key, Redis gives it to the next process in line in the same step, so the key is never free. ' +
+      'Each holder has a larger fencing token than the one before, and no process polls.',
     setup: { ...USUAL, processes: 4 },
     steps: [
       at(500, locks(0, 2_000)),
@@ -40,8 +40,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'holder-dies',
     title: 'The holder dies',
     look:
-      'The node keeps the key of the dead process until its TTL of 5 s is over, because no process can tell it that p0 has died. ' +
-      'Then the next in line gets the key without being asked to try again.',
+      'Redis keeps the key of the dead process until its TTL of 5 s is over, because Redis cannot know that p0 has died. ' +
+      'Then the next process in line gets the key.',
     setup: USUAL,
     steps: [
       at(500, locks(0, 20_000)),
@@ -55,8 +55,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'holder-paused',
     title: 'The holder is paused for longer than its TTL',
     look:
-      'Process p0 is paused between its last look at the lock and its write, and p1 gets the key when the lease of p0 is over. ' +
-      'When p0 wakes up, the library reports the loss, and the database refuses the late write because its fencing token is too small.',
+      'Process p0 is paused between its last check of the lock and its write. When the lease of p0 is over, p1 gets the key. ' +
+      'When p0 resumes, the library reports the loss, and the database refuses the late write, because its fencing token is too small.',
     setup: { ...USUAL, processes: 2 },
     steps: [
       at(500, locks(0, 3_000, { isCareless: true })),
@@ -69,8 +69,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'data-lost',
     title: 'Redis restarts without its data',
     look:
-      'Redis has forgotten the lock of p0, so p1 gets the key while p0 still works: for a moment two processes hold it. ' +
-      'The next renewal of p0 finds that out, and the token of p1 is larger, so a database that checks tokens is safe.',
+      'Redis has forgotten the lock of p0, so p1 gets the key while p0 still works. For a moment, two processes hold it. ' +
+      'The next renewal of p0 detects the loss. A database that checks tokens is safe, because the token of p1 is larger.',
     setup: { ...USUAL, processes: 2 },
     steps: [
       at(500, locks(0, 6_000)),
@@ -84,8 +84,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'node-down',
     title: 'One of three nodes is down',
     look:
-      'Two of three nodes are a majority, so locks are granted, renewed and handed over as before. ' +
-      'When the third node is back, the next renewal or grant puts the key there, too.',
+      'Two of three servers are a majority, so locks are granted, renewed and handed over as before. ' +
+      'When the third server is back, the next renewal or grant writes the key there, too.',
     setup: { ...USUAL, nodes: 3 },
     steps: [
       at(500, { kind: 'stop', node: 2, data: 'kept' }),
@@ -100,8 +100,8 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     name: 'majority-cut',
     title: 'The network is cut between the holder and the majority',
     look:
-      'The renewals of p0 reach one node of three, which is not enough, so p0 loses the lock at the end of its validity, and stops. ' +
-      'The majority keeps the key a little longer than p0 relies on it, so p1 gets it only after p0 has stopped.',
+      'The renewals of p0 reach only one server of three, so p0 loses the lock at the end of its validity, and stops. ' +
+      'The majority keeps the key a little longer than p0 relies on it, so p1 gets the key only after p0 has stopped.',
     setup: { ...USUAL, nodes: 3, processes: 2 },
     steps: [
       at(500, locks(0, 20_000)),

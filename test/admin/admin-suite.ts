@@ -158,25 +158,74 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
 
     it('says that one of those who hold a key together is upgradeable, and when it is upgraded', async () => {
       if (backend.hasLimits === false) return; // nor upgrades
-      const { one, other, admin } = await two();
+      const { one, other, admin, idOfOther } = await two();
       const key = newKey();
-      const rows = async () => {
-        const found = [];
-        for await (const row of admin.list({ prefix: key })) found.push(row);
-        return found;
-      };
+      const rows = () => listed(admin, key);
       const reader = await one.acquire(key, { mode: 'shared', ttl: '10s', autoExtend: false });
       const lock = await other.acquire(key, { mode: 'upgradeable', ttl: '20s' });
       expect(await rows()).toMatchObject([{ mode: 'upgradeable', holders: 2 }]);
       const description = await admin.describe(key);
       expect(description).toMatchObject({ mode: 'upgradeable' });
       expect(description.holders).toHaveLength(2);
+      expect(description.holders.filter(({ isUpgradeable }) => isUpgradeable)).toMatchObject([
+        { instance: { id: idOfOther }, fencingToken: lock.fencingToken },
+      ]);
+      const upgrade = lock.upgrade({ wait: TTL_MS });
+      const { line, holders } = await eventually(async () => {
+        const found = await admin.describe(key);
+        return found.line.length === 1 && found;
+      });
+      expect(line).toMatchObject([
+        { position: 1, isUpgrade: true, instance: { id: idOfOther }, isSilent: false },
+      ]);
+      expect(holders).toHaveLength(2);
+      expect(await rows()).toMatchObject([{ mode: 'upgradeable', holders: 2, waiting: 1 }]);
       await reader.release();
-      await lock.upgrade();
+      await upgrade;
+      expect(await admin.describe(key)).toMatchObject({ mode: 'exclusive', line: [] });
+      expect((await admin.describe(key)).holders).not.toMatchObject([{ isUpgradeable: true }]);
       expect(await rows()).toMatchObject([{ mode: 'exclusive', holders: 1 }]);
       await lock.downgrade({ to: 'shared' });
       expect(await rows()).toMatchObject([{ mode: 'shared', holders: 1 }]);
       await lock.release();
+    });
+
+    it('says that a lock was detached and has no holder, until it is attached', async () => {
+      const { one, other, admin, idOfOther } = await two();
+      const key = newKey();
+      const text = await (await one.acquire(key)).detach({ ttl: '20s' });
+      expect(await listed(admin, key)).toMatchObject([
+        { key, state: 'held', mode: 'exclusive', holders: 1, isDetached: true },
+      ]);
+      const [holder] = (await admin.describe(key)).holders;
+      expect(holder).toMatchObject({ isDetached: true, isForeign: false, isSilent: false });
+      expect(holder).not.toHaveProperty('instance');
+      const attached = await other.attach(text);
+      const [row] = await listed(admin, key);
+      expect(row).toMatchObject({ instance: { id: idOfOther } });
+      expect(row).not.toHaveProperty('isDetached');
+      await attached.release();
+    });
+
+    it('says who leads, and which instances stand behind it', async () => {
+      const { one, other, admin, idOfOne, idOfOther } = await two();
+      const name = newKey();
+      const elected = new Promise<number>((resolve) => {
+        one.lead(name, { onElected: ({ term }) => resolve(term) });
+      });
+      const term = await elected;
+      const candidate = other.lead(name, { onElected: () => undefined });
+      const description = await eventually(async () => {
+        const found = await admin.describe(name);
+        return found.line.length === 1 && found;
+      });
+      expect(description).toMatchObject({
+        mode: 'exclusive',
+        holders: [{ instance: { id: idOfOne }, fencingToken: term }],
+        line: [{ instance: { id: idOfOther }, callers: [{}] }],
+      });
+      await candidate.stop();
+      expect(await listed(admin, name)).toMatchObject([{ waiting: 0, instance: { id: idOfOne } }]);
     });
 
     it('knows nothing of a free key', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { EXIT } from '../../lib/cli/exit-codes.js';
 import { OPTION_NAMES } from '../../lib/cli/options.js';
-import { readArguments } from '../../lib/cli/arguments.js';
+import { intervalIn, readArguments } from '../../lib/cli/arguments.js';
 import { run } from './program.js';
 
 const NOBODY = 'redis://127.0.0.1:1';
@@ -20,6 +20,17 @@ describe('the command line', () => {
       yes: true,
       reason: '-',
     });
+  });
+
+  it.each([
+    ['100ms', 100],
+    ['1.25s', 1_250],
+    ['2s', 2_000],
+    ['2m', 120_000],
+    ['60min', 3_600_000],
+  ])('takes %s for an interval of %d ms', (text, ms) => {
+    expect(intervalIn(text)).toBe(ms);
+    expect(intervalIn()).toBe(2_000);
   });
 
   it.each([
@@ -60,7 +71,23 @@ describe('the command line', () => {
       ['watch', '--redis', NOBODY, '--interval', '2'],
       'Option --interval must be a time from 100ms to 60min with its unit, such as 500ms or 2s, received "2".',
     ],
-    [['watch', '--redis', NOBODY, '--interval', '1ms'], 'received "1ms"'],
+    ...[
+      '1ms',
+      '99ms',
+      '61min',
+      '3600.5s',
+      '1.5 s',
+      's',
+      'x1s',
+      '1sx',
+      '1h',
+      '.5s',
+      '1.s',
+      '1.xs',
+    ].map((interval): [string[], string] => [
+      ['watch', '--redis', NOBODY, '--interval', interval],
+      `received "${interval}"`,
+    ]),
     [['release', 'a', '--redis', NOBODY], '"release" needs --reason: holders are notified'],
     [['show', 'a{b', '--redis', NOBODY], 'contains a brace'],
     [['show', 'a\x1bb', '--redis', NOBODY], 'contains a control character'],

@@ -84,6 +84,25 @@ describe('list', () => {
     expect((await run(on('show', 'order:1'))).stdout).toContain('held, upgradeable');
   });
 
+  it('names an upgrade that waits, and a lock that was detached', async () => {
+    const locks = await service();
+    await locks.acquire('order:1', { mode: 'shared' });
+    const lock = await locks.acquire('order:1', { mode: 'upgradeable' });
+    const upgrade = lock.upgrade({ wait: '20s' });
+    upgrade.catch(() => undefined);
+    await (await locks.acquire('order:2')).detach({ ttl: '20s' });
+    await eventually(async () => (await json('list'))[0]?.waiting === 1);
+    const { stdout } = await run(on('show', 'order:1'));
+    expect(stdout).toContain('\n    may be upgraded\n');
+    expect(stdout).toMatch(
+      /Waiting: 1 caller in 1 process\n.*\n {5}holds it, and waits until it is alone\n/,
+    );
+    expect((await run(on('list', 'order:2'))).stdout).toMatch(/\norder:2 .* detached *\n/);
+    expect((await run(on('show', 'order:2'))).stdout).toMatch(
+      /it was detached, and waits to be attached[^]* unless it is attached\n/,
+    );
+  });
+
   it('fits the window, and shows what it cannot print', async () => {
     await server.command('SET', `lock:${'a'.repeat(100)}\x1b[2J`, 'theirs');
     const { stdout } = await run(on('list'), {

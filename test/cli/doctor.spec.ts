@@ -5,6 +5,7 @@ import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
 import { Locks } from '../support/locks.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { documentedRights } from '../store/documented-rights.js';
 import { run } from './program.js';
 
@@ -87,6 +88,21 @@ describe('doctor at one Redis', () => {
         'grants',
       ]),
     );
+    expect(await server.command('KEYS', '*')).toEqual([]);
+  });
+
+  it('tries each right by a command that needs it, and that the server accepts', async () => {
+    const names = keyNames('lock:')('trial');
+    for (const { name, trial } of RIGHTS) {
+      const [command, ...args] = trial(names);
+      const [wanted, sub] = name.split('|');
+      expect([name, command, sub === undefined || args[0]]).toEqual([name, wanted, sub ?? true]);
+      const reply: unknown = await server.command(command, ...args).catch(String);
+      if (name === 'evalsha') expect(reply).toMatch(/NOSCRIPT/);
+      else expect([name, String(reply)]).toEqual([name, expect.not.stringMatching(/Error/)]);
+      for (const key of Object.values(names))
+        expect(await server.command('PTTL', key)).toBeLessThanOrEqual(1_000);
+    }
     expect(await server.command('KEYS', '*')).toEqual([]);
   });
 

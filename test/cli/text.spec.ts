@@ -1,10 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
+import { findingLines } from '../../lib/cli/text/findings.js';
 import { inkFor } from '../../lib/cli/text/ink.js';
+import { byUrgency } from '../../lib/cli/text/lock-table.js';
 import { printable, toJson } from '../../lib/cli/text/printable.js';
 import { tableLines, type Column } from '../../lib/cli/text/table.js';
 import { lasting, moment } from '../../lib/cli/text/times.js';
 import { fitted, padded, widthOf } from '../../lib/cli/text/width.js';
+import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
+import { suggestion, UsageError } from '../../lib/cli/usage-error.js';
 
 const ink = inkFor({ env: {}, isTty: false });
 
@@ -135,5 +140,90 @@ describe('times', () => {
   it('are moments in UTC', () => {
     expect(moment(new Date(Date.UTC(2026, 10, 24, 3, 2, 11)))).toBe('2026-11-24 03:02:11Z');
     expect(moment(new Date(NaN))).toBe('unknown');
+  });
+});
+
+describe('the findings of the doctor', () => {
+  const finding = (level: Level, server?: string): Finding => ({
+    ...{ check: 'role', level, text: 'It is a master.', remedy: 'Do it.' },
+    ...(server !== undefined && { server }),
+  });
+  const verdictOf = (...levels: readonly Level[]): string | undefined =>
+    findingLines(
+      levels.map((level) => finding(level)),
+      80,
+      ink,
+    ).at(-1);
+
+  it('end with how many there are', () => {
+    expect(verdictOf('ok')).toBe('No errors, no warnings');
+    expect(verdictOf('ok', 'unknown')).toBe('No errors, no warnings, 1 not known');
+    expect(verdictOf('warning', 'warning')).toBe('No errors, 2 warnings');
+    expect(verdictOf('warning', 'unknown')).toBe('No errors, 1 warning, 1 not known');
+    expect(verdictOf('error', 'ok')).toBe('1 error, 0 warnings');
+    expect(verdictOf('error', 'error', 'warning')).toBe('2 errors, 1 warning');
+  });
+
+  it('stand below their server, in lines of whole words', () => {
+    const text = 'one two three four five six seven eight nine ten eleven twelve';
+    const findings = [finding('ok', 'a:1'), { ...finding('error', 'a:1'), text }, finding('ok')];
+    const start = ' '.repeat(17);
+    expect(findingLines(findings, 62, ink)).toEqual([
+      'a:1',
+      '  ok       role  It is a master.',
+      `${start}→ Do it.`,
+      '  error    role  one two three four five six seven eight nine',
+      `${start}ten eleven twelve`,
+      `${start}→ Do it.`,
+      '',
+      'Together',
+      '  ok       role  It is a master.',
+      `${start}→ Do it.`,
+      '',
+      '1 error, 0 warnings',
+    ]);
+    // A word fits that ends with the line.
+    const exact = findingLines([{ ...finding('error'), text: text.slice(0, 44) }], 61, ink);
+    expect(exact[1]).toHaveLength(61);
+  });
+});
+
+describe('the order of keys', () => {
+  it('is that of their lines, then of when they were taken, then of their names', () => {
+    const lock = (key: string, waiting: number, sinceMs?: number): LockSummary => ({
+      ...{ key, state: 'held', holders: 1, waiting },
+      ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
+    });
+    const ordered = [
+      ...[lock('z', 9), lock('y', 2, 5), lock('x', 1, 3), lock('b', 1, 7), lock('c', 1, 7)],
+      ...[lock('e', 0, 9), lock('a', 0)],
+    ];
+    for (let turn = 0; turn < ordered.length; turn += 1) {
+      const turned = [...ordered.slice(turn), ...ordered.slice(0, turn)];
+      for (const some of [turned, turned.toReversed()])
+        expect(some.toSorted(byUrgency).map(({ key }) => key)).toEqual(
+          ordered.map(({ key }) => key),
+        );
+    }
+  });
+});
+
+describe('a mistake on the command line', () => {
+  it('is told with what may have been meant', () => {
+    expect(suggestion('jsn', ['json', 'redis'], '--')).toBe(' Did you mean "--json"?');
+    expect(suggestion('ab', ['abcd'])).toBe(' Did you mean "abcd"?');
+    expect(suggestion('a', ['abcd'])).toBe('');
+    expect(suggestion('abcdef', ['abcdefghij'])).toBe('');
+    expect(suggestion('abcdefg', ['abcdefghij'])).toBe(' Did you mean "abcdefghij"?');
+    expect(suggestion('a', [])).toBe('');
+    expect(new UsageError('no').name).toBe('UsageError');
+  });
+});
+
+describe('an empty table', () => {
+  it('has its titles', () => {
+    expect(tableLines([{ title: 'KEY' }, { title: 'FOR' }], [], Infinity, ink)).toEqual([
+      'KEY  FOR',
+    ]);
   });
 });

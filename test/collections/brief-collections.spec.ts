@@ -39,6 +39,7 @@ describe('a collection of what comes and goes', () => {
           [...plain.keys()],
           [...plain.values()],
         ]);
+        expect([...plain.keys()].map((key) => brief.get(key))).toEqual([...plain.values()]);
         expect([brief.size, brief.has(1), brief.get(1)]).toEqual([
           plain.size,
           plain.has(1),
@@ -82,6 +83,26 @@ describe('a collection of what comes and goes', () => {
     }
     expect(seen).toHaveLength(3 * MOST_DELETIONS);
     expect(brief.size).toBe(0);
+  });
+
+  describe.each([
+    ['map', () => new BriefMap<number, string>()],
+    ['set', () => new BriefSet<number>()],
+  ])('as a %s', (_, make) => {
+    it.each([
+      ['as it has entries', 1_000, 500],
+      ['as 256', 300, 256],
+    ])('starts anew after as many deletions %s', (_many, entries, deletions) => {
+      const brief = make();
+      for (let key = 0; key < entries; key += 1)
+        if (brief instanceof BriefMap) brief.set(key, 'x');
+        else brief.add(key);
+      // It reads what the collection was made of first, which is changed no more once there is another.
+      const first = brief[Symbol.iterator]();
+      for (let key = 0; key < deletions + 1; key += 1) brief.delete(key);
+      expect([...first]).toHaveLength(entries - deletions);
+      expect(brief.size).toBe(entries - deletions - 1);
+    });
   });
 
   const ENTRIES = 20_000;

@@ -31,7 +31,7 @@ describe('a fail-over of Sentinel', () => {
     await group.stop();
   });
 
-  it('ends every wait, lets the service work again, and keeps fencing tokens growing', async () => {
+  it('after a fail-over every wait ends, the service works again, and fencing tokens grow', async () => {
     const before = await holder.run('resource', ({ fencingToken }) => fencingToken);
     await holder.acquire('held', { ttl: '60s', autoExtend: false });
     const waits = [

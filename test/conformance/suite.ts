@@ -310,7 +310,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
         expect(await operator.tryAcquire(key)).not.toBeNull();
       });
 
-      it('let the next in line have what was released by force', async () => {
+      it('the next caller in line gets a lock that was released by force', async () => {
         const [holder, waiter] = await twoServices();
         const key = newKey();
         await holder.acquire(key, { ttl: '60s', autoExtend: false });

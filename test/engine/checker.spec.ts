@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { HistoryEvent } from '../faults/history.js';
+import { range } from '../faults/plan.js';
 import { checkEngine, type DoneFault, type EngineHistory } from './checker.js';
 import { BEAT_MS } from './liveness.js';
 import { type Crew, type EnginePlan, FAIR_WAIT_MS, type Fault } from './plan.js';
@@ -28,6 +29,7 @@ interface Hold {
   readonly ask: number;
   readonly keys?: readonly string[];
   readonly mode?: string;
+  readonly places?: number;
   readonly token?: number;
   readonly aheadMs?: number;
   /** Default: when it is granted. */
@@ -41,12 +43,13 @@ function holds({
   ask,
   keys = ['k'],
   mode = 'exclusive',
+  places = 1,
   ...rest
 }: Hold): HistoryEvent[] {
   const { from, to, askedAt = from, token: fencingToken = from, aheadMs = 0 } = rest;
   const who = { client, ask };
   return [
-    { ...who, type: 'ask', how: 'run', keys, mode, waitMs: FAIR_WAIT_MS, at: askedAt },
+    { ...who, type: 'ask', how: 'run', keys, mode, places, waitMs: FAIR_WAIT_MS, at: askedAt },
     { ...who, type: 'granted', keys, fencingToken, aheadMs, at: from },
     { ...who, type: 'held', until: to + 500, at: from },
     { ...who, type: 'held', until: to + 500, at: to },
@@ -97,6 +100,31 @@ describe('the checker of the engine', () => {
     it('lets readers hold a key together, and so many as a limit says', () => {
       expect(two('shared', 'shared', 'shared')).toEqual([]);
       expect(two('limit:2', 'limit:2')).toEqual([]);
+    });
+
+    it('counts the places of a limit', () => {
+      const places = (mode: string, ...each: readonly number[]): readonly string[] =>
+        violationsOf(
+          each.flatMap((places, index) =>
+            holds({
+              client: `c${index}`,
+              ask: 1,
+              mode,
+              places,
+              token: 1,
+              from: 10 + index,
+              to: 50,
+            }),
+          ),
+        );
+      expect(places('limit:3', 2, 1)).toEqual([]);
+      expect(places('limit:3', 2, 2)).toContainEqual(expect.stringMatching(/^overlap: key "k"/));
+      expect(places('limit:3', 1, 3)).toContainEqual(expect.stringMatching(/^overlap: key "k"/));
+    });
+
+    it('lets one of the readers be upgradeable, and no more', () => {
+      expect(two('upgradeable', 'shared', 'shared')).toEqual([]);
+      expect(two('upgradeable', 'upgradeable')).toContainEqual(expect.stringMatching(/^overlap/));
     });
 
     it.each([
@@ -193,6 +221,37 @@ describe('the checker of the engine', () => {
       expect(violationsOf([...readers, ...reader, ...writer])).toEqual([]);
     });
 
+    it('finds one beside free places, unless they are too few for it or for one before it', () => {
+      const holder = holds({ ask: 1, mode: 'limit:3', token: 7, from: 10, to: 1_000 });
+      const waits = (client: string, places: number, from: number): HistoryEvent[] =>
+        holds({ client, ask: 2, mode: 'limit:3', places, token: 7, askedAt: 300, from, to: from });
+      expect(violationsOf([...holder, ...waits('q', 2, 700)])).toEqual([
+        expect.stringMatching(/^gap: for 400 ms/),
+      ]);
+      expect(violationsOf([...holder, ...waits('q', 3, 1_010)])).toEqual([]);
+      expect(violationsOf([...holder, ...waits('q', 2, 1_020), ...waits('r', 3, 1_010)])).toEqual(
+        [],
+      );
+    });
+
+    it('finds an upgrade that waits although no reader is left', () => {
+      const upgrade = (at: number): HistoryEvent[] => [
+        ...holds({ ask: 1, mode: 'upgradeable', token: 7, from: 10, to: at }).slice(0, 4),
+        {
+          ...{ client: 'p', type: 'ask', ask: 2, how: 'upgrade', keys: ['k'], at: 300 },
+          ...{ mode: 'exclusive', holds: 'upgradeable', waitMs: FAIR_WAIT_MS },
+        },
+        {
+          ...{ client: 'p', type: 'changed', continues: 1, ask: 2, keys: ['k'], at },
+          ...{ mode: 'exclusive', fencingToken: 8 },
+        },
+      ];
+      const reader = holds({ client: 'r', ask: 1, mode: 'shared', token: 7, from: 20, to: 690 });
+      expect(violationsOf(upgrade(500))).toEqual([]);
+      expect(violationsOf(upgrade(700))).toEqual([expect.stringMatching(/^gap: for 400 ms/)]);
+      expect(violationsOf([...upgrade(700), ...reader])).toEqual([]);
+    });
+
     it('allows for a machine that is too busy', () => {
       const beats = BEATS.filter(({ at }) => at < 350 || at > 600);
       expect(violationsOf(late(700), { beats })).toEqual([]);
@@ -209,8 +268,11 @@ describe('the checker of the engine', () => {
 
     it('finds one who was patient, and was refused', () => {
       const [ask] = holds({ ask: 1, from: 10, to: 20 });
-      const refused = { type: 'refused', client: 'p', ask: 1, at: 20 } as const;
-      expect(violationsOf([ask!, refused])).toEqual([expect.stringMatching(/^refused: 1/)]);
+      const refused = { type: 'refused', client: 'p', ask: 1, at: 1_010 } as const;
+      const history = [...holds({ client: 'h', ask: 1, from: 5, to: 1_500 }), ask!, refused];
+      expect(violationsOf(history)).toEqual([expect.stringMatching(/^refused: 1/)]);
+      const beats = BEATS.filter((_, beat) => beat % 2 === 0);
+      expect(violationsOf(history, { beats })).toEqual([]);
     });
   });
 
@@ -225,6 +287,44 @@ describe('the checker of the engine', () => {
     const [ask] = holds({ ask: 1, from: 10, to: 20 });
     const failed = { type: 'failed', client: 'p', ask: 1, error: 'TypeError', at: 20 } as const;
     expect(violationsOf([ask!, failed])).toEqual(['error: a caller was given a TypeError']);
+  });
+
+  it('expects a LockNotAttachedError of those who attach, and of nobody else', () => {
+    const [ask] = holds({ ask: 1, from: 10, to: 20 });
+    const answer = { type: 'failed', client: 'p', ask: 1, at: 20 } as const;
+    const failed = { ...answer, error: 'LockNotAttachedError' };
+    const attaches = { ...ask, how: 'attach', waitMs: 0 } as HistoryEvent;
+    expect(violationsOf([attaches, failed])).toEqual([]);
+    expect(violationsOf([ask!, failed])).toEqual([
+      'error: a caller was given a LockNotAttachedError',
+    ]);
+  });
+
+  it('has the rules of changes of mode, of detached locks and of leaders', () => {
+    const who = { client: 'p', ask: 1 } as const;
+    const held = holds({ ask: 1, from: 10, to: 20 });
+    const says = { ...who, type: 'mode', mode: 'shared', at: 15 } as const;
+    expect(violationsOf([...held, says])).toEqual([expect.stringMatching(/^mode: p#1/)]);
+    const leads = held.map((event) =>
+      event.type === 'ask' ? { ...event, how: 'lead', candidate: 9 } : event,
+    );
+    expect(violationsOf(leads)).toEqual([expect.stringMatching(/^lead: p#1 was not told/)]);
+    const facts = { keys: ['k'], mode: 'exclusive', fencingToken: 10 };
+    const detached: HistoryEvent[] = [
+      ...held.slice(0, -1),
+      { ...who, type: 'detaches', part: 2, at: 20 },
+      { ...who, type: 'detached', part: 2, ...facts, forMs: 900, at: 21 },
+    ];
+    const attach = { type: 'ask', how: 'attach', keys: ['k'], waitMs: 0, sender: 'p', part: 2 };
+    const refused = (client: string, at: number): HistoryEvent[] => [
+      { ...attach, client, ask: 3, at } as HistoryEvent,
+      { type: 'failed', client, ask: 3, error: 'LockNotAttachedError', at: at + 1 },
+    ];
+    expect(violationsOf([...detached, ...refused('q', 1_200)])).toEqual([]);
+    expect(violationsOf([...detached, ...refused('q', 100)])).toEqual([
+      'attach: q#3 came in time, and was refused',
+    ]);
+    expect(withFault(FLUSHED, [...detached, ...refused('q', 510)])).toEqual([]);
   });
 
   it('finds that keys were handed round, by the number of scripts', () => {
@@ -242,5 +342,18 @@ describe('the checker of the engine', () => {
     expect(violationsOf([], { plan })).toEqual(['vacuous: 1 faults were not done']);
     const faults = [{ fault: FLUSHED, from: 1_900, to: 1_901 }];
     expect(violationsOf([], { plan, faults })).toEqual(['vacuous: no grant after the last fault']);
+  });
+
+  it('finds that many locks were granted, and none of them changed its mode or was attached', () => {
+    const crew = { ...CREW, changes: 0.5, detaches: 0.5 };
+    const many = range(400).flatMap((turn) =>
+      holds({ client: 'm', ask: turn + 1, keys: ['m'], from: turn * 4 + 1, to: turn * 4 + 2 }),
+    );
+    expect(violationsOf(many)).toEqual([]);
+    expect(violationsOf(many, { plan: { ...PLAN, crews: [crew] } })).toEqual([
+      'vacuous: no lock was downgraded, in 420 grants',
+      'vacuous: no lock was upgraded, in 420 grants',
+      'vacuous: no lock was attached, in 420 grants',
+    ]);
   });
 });

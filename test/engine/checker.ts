@@ -1,10 +1,14 @@
 /** Says from the history of a run whether the engine kept its promises: safety, liveness and economy. */
-import { clientsThatDidNotEnd, lateAnswers } from '../faults/answers.js';
-import { type Grant, grantsOf } from '../faults/grants.js';
-import type { HistoryEvent } from '../faults/history.js';
+import { clientsThatDidNotEnd, lateAnswers, SLACK_MS } from '../faults/answers.js';
+import { detachViolations, withLeases } from '../faults/detached.js';
+import { type Extent, extentOf, unseen } from '../faults/extent.js';
+import { type Grant, grantsOf, nameOf } from '../faults/grants.js';
+import type { CallEvent, HistoryEvent } from '../faults/history.js';
+import { leaderViolations } from '../faults/leaders.js';
+import { modeViolations, partsOf, withDowngrades } from '../faults/mode-rules.js';
 import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
 import { gaps, type Recovery, refusals } from './liveness.js';
-import type { EnginePlan, Fault, StoreKind } from './plan.js';
+import { type EnginePlan, type Fault, hasUpgrades, type StoreKind } from './plan.js';
 
 /** For so long nobody holds anything while somebody waits. */
 const LONGEST_GAP_MS = 250;
@@ -26,6 +30,9 @@ const mostAheadMs = (store: StoreKind): number => (store === 'three-masters' ? 1
 const MOST_SCRIPTS_A_GRANT = 30;
 
 const FEWEST_GRANTS = 20;
+
+/** Among so many grants are some of all kinds that were planned. */
+const MANY_GRANTS = 400;
 
 /** Errors that a caller may see under faults. */
 const EXPECTED_ERRORS: ReadonlySet<string> = new Set(['AbortError', 'LockStoreUnavailableError']);
@@ -51,7 +58,8 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     events.flatMap((event) => (event.type === 'killed' ? [event.client] : [])),
   );
   const fates = { killed, stops: new Map() };
-  const grants = grantsOf(events, killed);
+  const calls = partsOf(events);
+  const grants = withLeases(withDowngrades(grantsOf(calls, killed), events), events);
   const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));
   const losses = faults.flatMap((done) => lossOf(done, ttlMs));
   const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
@@ -62,14 +70,20 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
     ...tokensTogether(grants, losses, plan.store === 'three-masters' ? wasBeingWritten : undefined),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
-    ...gaps(events, grants, recoveries, LONGEST_GAP_MS),
+    ...modeViolations(events, { grants, bringsOlderData: hasFailedOver, atOnceMs: SLACK_MS }),
+    ...detachViolations(events, (from, to) =>
+      recoveries.every((recovery) => recovery.until < from || recovery.from > to),
+    ),
+    ...leaderViolations(events, killed),
+    ...gaps(calls, grants, { recoveries, mostMs: LONGEST_GAP_MS, areLimitsStated: true }),
     ...refusals(events),
-    ...lateAnswers(events, fates),
+    ...lateAnswers(calls, fates),
     ...clientsThatDidNotEnd(events, fates),
     ...strangeErrors(events),
     ...(faults.length === 0 ? losts(events) : []),
     ...wasted(scripts, grants),
     ...vacuities(plan, grants, faults),
+    ...(grants.length < MANY_GRANTS ? [] : unseen(extentOf(events), planned(plan), grants.length)),
   ];
 }
 
@@ -109,12 +123,31 @@ function recoveryOf({ fault, from, to }: DoneFault, ttlMs: number): Recovery {
 }
 
 function strangeErrors(events: readonly HistoryEvent[]): readonly string[] {
-  const strange = new Set(
-    events.flatMap((event) =>
-      event.type === 'failed' && !EXPECTED_ERRORS.has(event.error) ? [event.error] : [],
-    ),
-  );
+  const asks = new Map<string, Ask>();
+  const strange = new Set<string>();
+  for (const event of events) {
+    if (event.type === 'ask') asks.set(nameOf(event), event);
+    if (event.type !== 'failed' || EXPECTED_ERRORS.has(event.error)) continue;
+    const ask = asks.get(nameOf(event));
+    if (ask === undefined || !mayFailWith(event.error, ask)) strange.add(event.error);
+  }
   return [...strange].map((error) => `error: a caller was given a ${error}`);
+}
+
+type Ask = CallEvent & { readonly type: 'ask' };
+
+/** Whoever has something already may have lost it; and what comes of detached locks and of plain readers is looked at elsewhere. */
+function mayFailWith(error: string, { how, holds }: Ask): boolean {
+  switch (error) {
+    case 'LockLostError':
+      return how === 'upgrade' || how === 'attach' || how === 'lead';
+    case 'LockNotAttachedError':
+      return how === 'attach';
+    case 'LockConfigurationError':
+      return holds === 'shared';
+    default:
+      return false;
+  }
 }
 
 function losts(events: readonly HistoryEvent[]): readonly string[] {
@@ -127,6 +160,16 @@ function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
   return perGrant <= MOST_SCRIPTS_A_GRANT
     ? []
     : [`wasted: one server ran ${perGrant.toFixed(0)} scripts for each of ${grants.length} grants`];
+}
+
+function planned({ crews, store }: EnginePlan): readonly (keyof Extent)[] {
+  const changes = crews.some((crew) => (crew.changes ?? 0) > 0);
+  return [
+    ...(changes ? (['downgrades'] as const) : []),
+    ...(changes && hasUpgrades(store) ? (['upgrades'] as const) : []),
+    ...(crews.some((crew) => (crew.detaches ?? 0) > 0) ? (['attached'] as const) : []),
+    ...(crews.some((crew) => crew.lead !== undefined) ? (['terms'] as const) : []),
+  ];
 }
 
 /** Reasons why a run without violations would prove nothing. */

@@ -31,7 +31,7 @@ afterEach(() => backend.close());
 afterAll(() => handles.expectNoneOpen());
 
 describe('services that are to lock in one database', () => {
-  it('HF-1 never lock in another one, also when their user may not select it', async () => {
+  it('HF-1 locks are never in another database, even if the user may not select the right one', async () => {
     const rights = ['on', `>${LIMITED}`, '~*', '&*', '+@all', '-select'];
     await backend.servers[0]!.command('ACL', 'SETUSER', LIMITED, ...rights);
     const crews = [CREW, { ...CREW, user: LIMITED, startAtMs: 500 }];

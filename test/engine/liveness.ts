@@ -13,8 +13,16 @@ export interface Recovery {
   readonly until: number;
 }
 
-/** To read beside others, to be the one of the readers that may be upgraded, to hold the keys alone, or to hold alone what is held as upgradeable. */
-type Wish = 'read' | 'upgradeable' | 'alone' | 'upgrade';
+/**
+ * To read beside others, to be the one of the readers that may be upgraded, to hold the keys alone, to hold alone what is held as
+ * upgradeable, or to have so many places of a limit.
+ */
+type Wish = 'read' | 'upgradeable' | 'alone' | 'upgrade' | Places;
+
+interface Places {
+  readonly places: number;
+  readonly limit: number;
+}
 
 interface Waiter {
   readonly name: string;
@@ -35,28 +43,41 @@ interface Want {
 type Change = { readonly at: number } & (
   | { readonly kind: 'wait'; readonly waiter: Waiter }
   | { readonly kind: 'leave'; readonly waiter: Waiter }
-  | { readonly kind: 'take' | 'free'; readonly keys: readonly string[]; readonly as: keyof Holders }
+  | ({ readonly kind: 'take' | 'free'; readonly keys: readonly string[] } & Share)
 );
 
-/** How many hold a key. */
+/** What a holder has of its keys. */
+interface Share {
+  readonly as: keyof Holders;
+  readonly count: number;
+}
+
+/** How many hold a key, and how many places of it are in use. */
 interface Holders {
   readers: number;
   upgradeables: number;
+  places: number;
   others: number;
 }
 
-const NOBODY: Holders = { readers: 0, upgradeables: 0, others: 0 };
+const NOBODY: Holders = { readers: 0, upgradeables: 0, places: 0, others: 0 };
+
+interface Patience {
+  readonly recoveries: readonly Recovery[];
+  readonly mostMs: number;
+  /** Whether the limits that callers state are those that count. */
+  readonly areLimitsStated: boolean;
+}
 
 /**
  * Callers who waited for longer than that although every key was free that they, or anybody whom they could have to let go first,
- * wanted. For readers a key that others read is free, unless somebody waits who does not. Time for which the machine was too busy does
- * not count.
+ * wanted. For readers a key that others read is free, unless somebody waits who does not. A key has free places if all who wait for it fit.
+ * Time for which the machine was too busy does not count.
  */
 export function gaps(
   events: readonly HistoryEvent[],
   grants: readonly Grant[],
-  recoveries: readonly Recovery[],
-  mostMs: number,
+  { recoveries, mostMs, areLimitsStated }: Patience,
 ): readonly string[] {
   const beats = beatsOf(events);
   const wants = new Map<string, Want>();
@@ -79,7 +100,7 @@ export function gaps(
     for (const waiter of waiters.values()) close(waiter, freeSince, at);
   };
 
-  for (const change of changesOf(events, grants)) {
+  for (const change of changesOf(events, grants, areLimitsStated)) {
     const { at } = change;
     if (change.kind === 'wait') join(wants, change.waiter);
     else if (change.kind === 'leave') {
@@ -107,16 +128,16 @@ export function gaps(
 
 function count(
   holders: Map<string, Holders>,
-  { kind, keys, as }: Change & { readonly kind: 'take' | 'free' },
+  { kind, keys, as, count: many }: Change & { readonly kind: 'take' | 'free' },
 ): void {
   for (const key of keys) {
     const ofKey = holders.get(key) ?? { ...NOBODY };
-    ofKey[as] += kind === 'take' ? 1 : -1;
+    ofKey[as] += kind === 'take' ? many : -many;
     holders.set(key, ofKey);
   }
 }
 
-const wantOf = ({ wish, keys }: Waiter): string => `${wish} ${keys.join(' ')}`;
+const wantOf = ({ wish, keys }: Waiter): string => `${JSON.stringify(wish)} ${keys.join(' ')}`;
 
 function join(wants: Map<string, Want>, waiter: Waiter): void {
   const { keys, wish } = waiter;
@@ -131,15 +152,23 @@ function busyKeys(
   holders: ReadonlyMap<string, Holders>,
   wants: readonly Want[],
 ): readonly string[] {
-  const wanted = (wish: Wish): ReadonlySet<string> =>
-    new Set(wants.flatMap((want) => (want.wish === wish ? want.keys : [])));
-  const [alone, upgrade, upgradeable] = [wanted('alone'), wanted('upgrade'), wanted('upgradeable')];
-  return [...holders].flatMap(([key, { readers, upgradeables, others }]) => {
+  const wanted = (isMeant: (wish: Wish) => boolean): ReadonlySet<string> =>
+    new Set(wants.flatMap(({ wish, keys }) => (isMeant(wish) ? keys : [])));
+  const excludesReaders = wanted((wish) => wish === 'alone' || typeof wish === 'object');
+  const upgrade = wanted((wish) => wish === 'upgrade');
+  const upgradeable = wanted((wish) => wish === 'upgradeable');
+  const fits = (key: string, inUse: number): boolean =>
+    wants.every(
+      ({ keys, wish }) =>
+        !keys.includes(key) || (typeof wish === 'object' && inUse + wish.places <= wish.limit),
+    );
+  return [...holders].flatMap(([key, { readers, upgradeables, places, others }]) => {
     // A caller that waits for an upgrade holds the key, stands before all others, and waits for readers only.
     const isBusy = upgrade.has(key)
       ? readers > 0
-      : (alone.has(key) && readers + upgradeables > 0) ||
-        (upgradeable.has(key) && upgradeables > 0);
+      : (excludesReaders.has(key) && readers + upgradeables > 0) ||
+        (upgradeable.has(key) && upgradeables > 0) ||
+        (places > 0 && !fits(key, places));
     return others > 0 || isBusy ? [key] : [];
   });
 }
@@ -156,17 +185,28 @@ function connected(keys: readonly string[], wants: readonly Want[]): ReadonlySet
   return reached;
 }
 
-const HELD_AS: Readonly<Record<string, keyof Holders>> = {
-  shared: 'readers',
-  upgradeable: 'upgradeables',
-};
+const LIMIT = /^limit:(\d+)$/;
 
-function wishOf({ mode, holds }: { readonly mode?: string; readonly holds?: string }): Wish {
-  if (holds !== undefined) return 'upgrade';
-  return mode === 'shared' ? 'read' : mode === 'upgradeable' ? 'upgradeable' : 'alone';
+function shareOf({ mode, places }: Grant, areLimitsStated: boolean): Share {
+  if (areLimitsStated && LIMIT.test(mode)) return { as: 'places', count: places };
+  const as = mode === 'shared' ? 'readers' : mode === 'upgradeable' ? 'upgradeables' : 'others';
+  return { as, count: 1 };
 }
 
-function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): readonly Change[] {
+function wishOf({ mode = 'exclusive', places = 1, holds }: Ask, areLimitsStated: boolean): Wish {
+  if (holds !== undefined) return 'upgrade';
+  const limit = LIMIT.exec(mode)?.[1];
+  if (areLimitsStated && limit !== undefined) return { places, limit: Number(limit) };
+  return mode === 'shared' ? 'read' : mode === 'upgradeable' ? mode : 'alone';
+}
+
+type Ask = HistoryEvent & { readonly type: 'ask' };
+
+function changesOf(
+  events: readonly HistoryEvent[],
+  grants: readonly Grant[],
+  areLimitsStated: boolean,
+): readonly Change[] {
   const changes: Change[] = [];
   const killedAt = new Map<string, number>();
   const endedAt = events.at(-1)?.at ?? 0;
@@ -180,7 +220,7 @@ function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): r
     const name = nameOf(event);
     if (event.type === 'ask') {
       if (event.waitMs === 0) continue;
-      const waiter = { name, keys: event.keys, wish: wishOf(event), since: at };
+      const waiter = { name, keys: event.keys, wish: wishOf(event, areLimitsStated), since: at };
       waiters.set(name, waiter);
       changes.push({ at, kind: 'wait', waiter });
       const diesAt = killedAt.get(client);
@@ -192,12 +232,13 @@ function changesOf(events: readonly HistoryEvent[], grants: readonly Grant[]): r
     if (waiter !== undefined) changes.push({ at, kind: 'leave', waiter });
     waiters.delete(name);
   }
-  for (const { keys, mode, grantedAt, endedAt: end, minHoldMs, promised } of grants) {
-    const as = HELD_AS[mode] ?? 'others';
+  for (const grant of grants) {
+    const { keys, grantedAt, endedAt: end, minHoldMs, promised } = grant;
+    const share = shareOf(grant, areLimitsStated);
     // Of one who was killed, the lease has to run out.
     const over = Math.max(end ?? Math.max(promised, grantedAt), grantedAt + minHoldMs);
-    changes.push({ at: grantedAt, kind: 'take', keys, as });
-    if (over < endedAt) changes.push({ at: over, kind: 'free', keys, as });
+    changes.push({ at: grantedAt, kind: 'take', keys, ...share });
+    if (over < endedAt) changes.push({ at: over, kind: 'free', keys, ...share });
   }
   return changes.sort((a, b) => a.at - b.at);
 }
@@ -231,13 +272,19 @@ function unexplainedMs(
   return Math.min(to - begin, ...awakeMs);
 }
 
-/** Callers who were patient, and were sent away all the same. */
+/** Of a wait, for so much of it a process has run that did nothing else. */
+const AWAKE = 0.8;
+
+/** Callers who were patient, and were sent away all the same. Time for which the machine was too busy does not count. */
 export function refusals(events: readonly HistoryEvent[]): readonly string[] {
-  const patient = new Set<string>();
+  const beats = beatsOf(events);
+  const patient = new Map<string, number>();
   let refused = 0;
   for (const event of events) {
-    if (event.type === 'ask' && event.waitMs >= FAIR_WAIT_MS) patient.add(nameOf(event));
-    if (event.type === 'refused' && patient.has(nameOf(event))) refused += 1;
+    if (event.type === 'ask' && event.waitMs >= FAIR_WAIT_MS) patient.set(nameOf(event), event.at);
+    const since = event.type === 'refused' ? patient.get(nameOf(event)) : undefined;
+    if (since === undefined) continue;
+    if (unexplainedMs(since, event.at, [], beats) >= AWAKE * (event.at - since)) refused += 1;
   }
   return refused === 0
     ? []

@@ -1,4 +1,5 @@
 /** What callers want of a store, and what is done to it meanwhile; all of it from one seed. */
+import type { LeadPlan } from '../faults/candidate.js';
 import type { How } from '../faults/recorded-calls.js';
 import { Random } from '../faults/random.js';
 
@@ -25,8 +26,10 @@ export interface Crew {
   readonly keys: readonly string[];
   /** How many of them at once. Default: one. */
   readonly keysAtOnce?: Range;
-  /** 'exclusive', 'shared' or 'limit:<n>'. Default: exclusive. */
+  /** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. Default: exclusive. */
   readonly modes?: readonly string[];
+  /** Of those that a limit counts. Default: one. */
+  readonly places?: Range;
   /** Default: `run`. */
   readonly hows?: readonly How[];
   readonly ttlsMs: readonly number[];
@@ -35,6 +38,12 @@ export interface Crew {
   readonly impatience?: number;
   /** With this probability a lock has a `minHold`. Default: 0. */
   readonly minHold?: number;
+  /** With this probability a lock changes its mode while it is held. Default: 0. */
+  readonly changes?: number;
+  /** With this probability it goes to another service of the crew. Default: 0. */
+  readonly detaches?: number;
+  /** Each service stands for it. */
+  readonly lead?: LeadPlan;
   readonly holdMs: Range;
   readonly pauseMs: Range;
   /** Who they are, and where they mean to be, on one Redis. Default: everybody's user, database 0. */
@@ -75,6 +84,11 @@ export const FAIR_WAIT_MS = 10_000;
 const KEYS = ['a', 'b', 'c', 'd'] as const;
 const TTLS_MS = [900, 1_500] as const;
 
+const LEADER = 'leader';
+
+/** Whether locks can be upgraded there, and have places. */
+export const hasUpgrades = (store: StoreKind): boolean => store !== 'three-masters';
+
 /** The second process holds nothing for long, and is killed while it waits. */
 const DOOMED = 1;
 
@@ -84,19 +98,24 @@ const CALM_MS = 1_000;
 /** The random test of one store: callers of all kinds, and, where others can reach its data, faults of all kinds. */
 export function planOf(seed: number, store: StoreKind, lengthMs: number): EnginePlan {
   const random = new Random(seed);
-  const limited = store === 'three-masters' ? [] : ['limit:2'];
+  // Places and upgrades are for one Redis.
+  const ofOneRedis = hasUpgrades(store) ? ['limit:3', 'upgradeable'] : [];
   const everybody: Crew = {
     process: 0,
     services: random.between(3, 5),
     callers: random.between(3, 6),
     keys: random.sample(KEYS, random.between(3, KEYS.length)),
     keysAtOnce: [1, 3],
-    modes: ['exclusive', 'exclusive', 'shared', 'shared', ...limited],
+    modes: ['exclusive', 'exclusive', 'shared', 'shared', ...ofOneRedis],
+    places: [1, 3],
     hows: ['run', 'run', 'acquire', 'acquire', 'tryAcquire'],
     ttlsMs: TTLS_MS,
     waitsMs: [FAIR_WAIT_MS, FAIR_WAIT_MS, FAIR_WAIT_MS, 100],
     impatience: 0.1,
     minHold: 0.03,
+    changes: 0.3,
+    detaches: 0.06,
+    lead: { name: LEADER, ttlMs: TTLS_MS[0], rotateEveryMs: 1_000 },
     holdMs: [0, random.pick([2, 10, 40])],
     pauseMs: [0, random.pick([1, 10, 40])],
   };

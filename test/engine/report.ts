@@ -1,3 +1,4 @@
+import { extentOf } from '../faults/extent.js';
 import type { EngineRound } from './stage.js';
 
 /** A round in one line. */
@@ -6,6 +7,7 @@ export function summaryOf({ plan, events, scripts, violations }: EngineRound): s
   const figures = {
     faults: plan.faults.length,
     grants: count('granted'),
+    ...extentOf(events),
     refusals: count('refused'),
     losses: count('lost'),
     failures: count('failed'),

@@ -440,8 +440,8 @@ describe('LockLostError', () => {
 
   it('does not speak of a loss where the lock was never held', () => {
     expect(new LockLostError({ keys: ONE, reason: 'not-held' }).detail).toBe(
-      'Lock "order:1" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
-        'is an await missing in its work?',
+      'Lock "order:1" was expected to be held, but the code that called assertHeld() does not run in a section that holds it, or that section is over. ' +
+        'Is an await missing in its work?',
     );
   });
 
@@ -507,7 +507,7 @@ describe('LockStoreUnavailableError', () => {
     expect(error.detail).toBe(
       'Could not acquire "order:1", "order:2": the lock store is not available ' +
         '(r1:6379 (timeout): what happened; r2:6379 (error): what happened). ' +
-        'Nothing ran without a lock. Check that Redis is reachable and try again.',
+        'No work ran without the lock. Check that Redis is reachable and try again.',
     );
   });
 

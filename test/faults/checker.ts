@@ -2,9 +2,13 @@
  * Says from the history of a run whether the locks kept their promises. It knows nothing of the library: what it believes is what the
  * processes wrote down.
  */
-import { clientsThatDidNotEnd, type Fates, lateAnswers } from './answers.js';
+import { clientsThatDidNotEnd, type Fates, lateAnswers, SLACK_MS } from './answers.js';
+import { detachViolations, withLeases } from './detached.js';
+import { extentOf, unseen } from './extent.js';
 import { grantsOf } from './grants.js';
 import type { History, LeftKey } from './history.js';
+import { leaderViolations } from './leaders.js';
+import { modeViolations, partsOf, withDowngrades } from './mode-rules.js';
 import { repeatedWork } from './once-work.js';
 import { describeStep } from './plan.js';
 import { overlaps, wrongTokens } from './safety.js';
@@ -12,19 +16,26 @@ import { overlaps, wrongTokens } from './safety.js';
 /** Fewer grants than these for each second of faults say that nothing was tested. */
 const FEWEST_GRANTS_A_SECOND = 5;
 
+/** Among so many grants are some of all kinds. */
+const MANY_GRANTS = 300;
+
 /** All violations, in words; none if the run was as it should be. */
 export function check(history: History): readonly string[] {
+  const { events, plan } = history;
   const fates = fatesOf(history);
-  const grants = grantsOf(history.events, fates.killed);
+  const calls = partsOf(events);
+  const grants = withLeases(withDowngrades(grantsOf(calls, fates.killed), events), events);
   return [
     ...overlaps(grants),
     ...wrongTokens(grants),
+    // A process may be stopped before it hears what no server is asked for.
+    ...modeViolations(events, { grants, bringsOlderData: false, atOnceMs: SLACK_MS }),
+    ...detachViolations(events, () => plan.nodes === 1 && plan.mode === 'clocks-set-back'),
+    ...leaderViolations(events, fates.killed),
     // "If Redis loses its data, it forgets what was done."
-    ...(history.plan.steps.some(({ kind }) => FORGETS.has(kind))
-      ? []
-      : repeatedWork(history.events)),
-    ...lateAnswers(history.events, fates),
-    ...clientsThatDidNotEnd(history.events, fates),
+    ...(plan.steps.some(({ kind }) => FORGETS.has(kind)) ? [] : repeatedWork(events)),
+    ...lateAnswers(calls, fates),
+    ...clientsThatDidNotEnd(events, fates),
     ...history.left.filter((key) => !mayStay(key, fates)).map(describeLeft),
     ...vacuities(history),
   ];
@@ -72,6 +83,12 @@ function vacuities({ plan, events }: History): readonly string[] {
   const fewest = Math.ceil((plan.lengthMs / 1_000) * FEWEST_GRANTS_A_SECOND);
   if (grantedAt.length < fewest) {
     violations.push(`vacuous: ${grantedAt.length} grants, of at least ${fewest}`);
+  }
+
+  if (grantedAt.length >= MANY_GRANTS) {
+    const upgrades = plan.nodes === 1 ? (['upgrades'] as const) : [];
+    const wanted = [...upgrades, 'downgrades', 'attached', 'terms'] as const;
+    violations.push(...unseen(extentOf(events), wanted, grantedAt.length));
   }
 
   let grantsWithoutNode = 0;

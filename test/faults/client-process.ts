@@ -1,10 +1,17 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { compiledFile } from '../support/compiled.js';
+import type { Parcel } from './recorded-calls.js';
 
 /** The part of a client's settings that its parent has to know. */
 export interface Named {
   readonly name: string;
 }
+
+/** What a parent tells a client. */
+export type Order = 'begin' | 'finish' | { readonly attach: Parcel };
+
+/** What a client tells its parent. */
+export type News = 'ready' | 'alive' | { readonly detached: Parcel };
 
 const READY_WITHIN_MS = 30_000;
 
@@ -21,6 +28,8 @@ export class ClientProcess {
   readonly ready: Promise<void>;
   /** Resolves when it has ended, with what is wrong about the way it did. */
   readonly complaint: Promise<readonly string[]>;
+  /** A lock was detached, for another process. */
+  onDetached: (parcel: Parcel) => void = () => undefined;
   readonly #process: ChildProcess;
   #isKilled = false;
   #diedOf: string | undefined;
@@ -41,6 +50,9 @@ export class ClientProcess {
     this.ready = Promise.race([isReady, this.complaint.then(() => undefined)]).finally(() =>
       clearTimeout(timer),
     );
+    this.#process.on('message', (news: News) => {
+      if (typeof news === 'object') this.onDetached(news.detached);
+    });
     if (longestSilenceMs !== undefined) this.#watch(longestSilenceMs);
   }
 
@@ -62,14 +74,23 @@ export class ClientProcess {
 
   /** For those that wait for it when they are ready. */
   begin(): void {
-    if (this.#process.connected) this.#process.send('begin', () => undefined);
+    this.#order('begin');
+  }
+
+  /** A lock that another process has detached: its callers attach it, unless they have ended. */
+  attach(parcel: Parcel): void {
+    this.#order({ attach: parcel });
   }
 
   /** Asks its callers to stop; `complaint` tells what came of it. */
   finish(): void {
     const timer = this.#endAfter(FINISH_WITHIN_MS);
     void this.complaint.then(() => clearTimeout(timer));
-    if (this.#process.connected) this.#process.send('finish', () => undefined);
+    this.#order('finish');
+  }
+
+  #order(order: Order): void {
+    if (this.#process.connected) this.#process.send(order, () => undefined);
   }
 
   #watch(longestSilenceMs: number): void {

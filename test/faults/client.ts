@@ -6,10 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
 import { Locks } from '../support/locks.js';
+import { CallNotes } from './call-notes.js';
+import { Candidate, type LeadPlan } from './candidate.js';
+import type { News, Order } from './client-process.js';
+import { drawWork, type Habits } from './draw-work.js';
 import { Recorder } from './history.js';
-import { JOBS, KEYS, LONGEST_TTL_MS, ttlOf } from './plan.js';
+import { JOBS, KEYS, LEADER, LONGEST_TTL_MS, ttlOf, TTLS_MS } from './plan.js';
 import { Random } from './random.js';
-import { type How, RecordedCalls } from './recorded-calls.js';
+import { type How, type Parcel, RecordedCalls } from './recorded-calls.js';
 
 /**
  * What a client does wrong on purpose, so that the checker has something to find: `ignores-loss` believes to hold what it was
@@ -39,12 +43,22 @@ const { slot, name: client, seed, folder, urls, options, sabotage } = settings;
 const recorder = new Recorder(folder, `client-${client}`);
 const redis = sabotage === 'one-node' ? urls.slice(slot % urls.length).slice(0, 1) : urls;
 const locks = new Locks({ ...options, redis: redis.length === 1 ? redis[0]! : redis });
-const calls = new RecordedCalls(
-  recorder,
-  client,
-  sabotage === 'ignores-loss' ? () => true : undefined,
-);
+const notes = new CallNotes({
+  ...{ recorder, client },
+  believesToHold: sabotage === 'ignores-loss' ? () => true : undefined,
+});
+const tell = (news: News): void => void process.send?.(news);
+const calls = new RecordedCalls(notes, (detached) => tell({ detached }));
 const finishing = new AbortController();
+
+/** Locks that other processes have detached. */
+const attached = new Set<Promise<void>>();
+
+function attach(parcel: Parcel): void {
+  if (finishing.signal.aborted) return;
+  const held = calls.attach(locks, parcel).finally(() => attached.delete(held));
+  attached.add(held);
+}
 
 /** The first caller of each process holds locks for long, so that a process that is stopped or killed mostly holds one. */
 async function call(caller: number): Promise<void> {
@@ -65,11 +79,25 @@ async function holdOwnKey(): Promise<void> {
   });
 }
 
-/** Places in a limited lock are for one server. */
+const SHARED = { mode: 'shared' } as const;
+
+/** Places in a limited lock, and upgrades, are for one server. */
 const MODES: readonly AcquireOptions[] = [
-  ...[{}, {}, {}, {}, { mode: 'shared' as const }, { mode: 'shared' as const }],
-  ...(urls.length === 1 ? [{ limit: 2 }] : []),
+  ...[{}, {}, {}, {}, SHARED, SHARED],
+  ...(urls.length === 1
+    ? [{ limit: 3 }, { limit: 3, places: 2 }, { mode: 'upgradeable' as const }]
+    : []),
 ];
+
+const HABITS: Habits = {
+  canUpgrade: urls.length === 1,
+  changes: 0.3,
+  detaches: 0.1,
+  ttlsMs: TTLS_MS,
+  longestWaitMs: LONGEST_WAIT_MS,
+};
+
+const LEAD: LeadPlan = { name: LEADER, ttlMs: LONGEST_TTL_MS, rotateEveryMs: 1_500 };
 
 async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
   if (random.chance(0.1)) {
@@ -90,20 +118,32 @@ async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
   const shortMs = random.between(0, random.chance(0.5) ? 4 : 40);
   const holdMs = holdsForLong ? random.between(150, ttl + 800) : shortMs;
   const waitMs = Math.min(wait, patienceMs ?? Infinity);
+  const options = { ...random.pick(MODES), ttl, wait };
   await calls.make(locks, {
-    ...{ how, keys, waitMs, holdMs },
+    ...{ how, keys, waitMs, options },
     ...(patienceMs !== undefined && { patienceMs }),
-    options: { ...random.pick(MODES), ttl, wait },
+    ...drawWork(random, { how, options, holdMs }, HABITS),
   });
 }
 
 process.once('disconnect', () => process.exit(1)); // nobody is left to read what this one writes
-process.once('message', () => finishing.abort());
+process.on('message', (order: Order) => {
+  if (typeof order === 'object') attach(order.attach);
+  else finishing.abort();
+});
 
 await locks.open();
-process.send?.('ready');
+tell('ready');
+const candidate = new Candidate(notes, locks, {
+  plan: LEAD,
+  random: new Random(seed).fork(CALLERS),
+});
 await Promise.all(Array.from({ length: CALLERS }, (_, caller) => call(caller)));
+await Promise.all(attached);
+// The shutdown ends a candidacy as well.
+if (slot % 2 === 0) await candidate.stop();
 await locks.shutdown();
+candidate.ended();
 recorder.record({ type: 'ended', client });
 recorder.close();
 process.removeAllListeners('disconnect');

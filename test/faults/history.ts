@@ -28,6 +28,8 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       /** Of one that attaches a lock: who has detached it, and how that is numbered. */
       readonly sender?: string;
       readonly part?: number;
+      /** Of one that stands for a lead: who, among those of its process. */
+      readonly candidate?: number;
     }
   | {
       readonly type: 'granted';
@@ -64,6 +66,40 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       readonly attempts: number;
       readonly value?: unknown;
     }
+  /** A hold goes on in another mode, under another number: since it asked for less, or since it knows that it has more. */
+  | {
+      readonly type: 'changed';
+      readonly ask: number;
+      readonly continues: number;
+      readonly keys: readonly string[];
+      readonly mode: string;
+      readonly fencingToken: number;
+    }
+  /** A downgrade has failed: the hold counts as weaker all the same. */
+  | { readonly type: 'not-changed'; readonly ask: number; readonly error: string }
+  /** The lock says that it is held, and how. */
+  | { readonly type: 'mode'; readonly ask: number; readonly mode: string }
+  /** Its holder gives it up, for somebody else to go on with; `part` is the number of the time in which nobody holds it. */
+  | { readonly type: 'detaches'; readonly ask: number; readonly part: number }
+  /** The store keeps it for the process that attaches it. */
+  | {
+      readonly type: 'detached';
+      readonly ask: number;
+      readonly part: number;
+      readonly keys: readonly string[];
+      readonly mode: string;
+      readonly places?: number;
+      readonly fencingToken: number;
+      readonly forMs: number;
+    }
+  /** A leader was told that its term is over. `after` is what its signal aborted with. */
+  | {
+      readonly type: 'term-over';
+      readonly ask: number;
+      readonly term: number;
+      readonly reason: string;
+      readonly after: string;
+    }
   /** At even intervals, as far as its event loop is free. */
   | { readonly type: 'beat' }
   /** Its service has shut down. */
@@ -82,6 +118,18 @@ export type RunEvent = { readonly at: number } & (
 );
 
 export type HistoryEvent = ClientEvent | RunEvent;
+
+/** Of any test: it may know other events besides those of callers. */
+export interface AnyEvent {
+  readonly type: string;
+  readonly at: number;
+}
+
+/** What callers did and saw. */
+export type CallEvent = Extract<ClientEvent, { readonly ask: number }>;
+
+export const callEvents = (events: readonly AnyEvent[]): readonly CallEvent[] =>
+  events.filter((event): event is CallEvent => 'client' in event && 'ask' in event);
 
 /** A key that is on a server when all is over. */
 export interface LeftKey {

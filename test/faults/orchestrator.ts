@@ -12,6 +12,7 @@ import type { ClientSettings, Sabotage } from './client.js';
 import { type HistoryEvent, type LeftKey, now, readEvents, Recorder } from './history.js';
 import {
   KEYS,
+  LEADER,
   LONGEST_TTL_MS,
   NODE_TIMEOUT_MS,
   type NodeFault,
@@ -20,6 +21,7 @@ import {
   type Step,
   type WayFault,
 } from './plan.js';
+import type { Parcel } from './recorded-calls.js';
 
 const CLIENT = new URL('./client.ts', import.meta.url);
 
@@ -82,6 +84,7 @@ class Stage {
   /** The client of each slot, and all that there have been. */
   readonly #clients: ClientProcess[] = [];
   readonly #everyClient: ClientProcess[] = [];
+  readonly #closing = new AbortController();
 
   constructor(plan: Plan, folder: string, sabotage: Sabotage | undefined) {
     this.#plan = plan;
@@ -128,6 +131,7 @@ class Stage {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all(this.#everyClient.map((client) => client.kill()));
     for (const { server, proxies } of this.#nodes) {
       await Promise.all(proxies.map((proxy) => proxy.stop()));
@@ -190,6 +194,17 @@ class Stage {
     }
   }
 
+  /** To whatever runs in the next slot by then, each time that it is delivered. */
+  async #deliver(parcel: Parcel, slot: number): Promise<void> {
+    const { signal } = this.#closing;
+    await Promise.all(
+      parcel.afterMs.map(async (afterMs, turn) => {
+        await sleep(afterMs, undefined, { signal }).catch(() => undefined);
+        if (!signal.aborted) this.#clients[(slot + 1 + turn) % this.#plan.clients]!.attach(parcel);
+      }),
+    );
+  }
+
   #startClient(slot: number): ClientProcess {
     const generation = this.#everyClient.length;
     const name = `${slot}.${generation}`;
@@ -210,6 +225,7 @@ class Stage {
       sabotage: this.#sabotage,
     };
     const client = new ClientProcess(CLIENT, settings);
+    client.onDetached = (parcel) => void this.#deliver(parcel, slot);
     this.#recorder.record({ type: 'started', client: name });
     this.#clients[slot] = client;
     this.#everyClient.push(client);
@@ -220,7 +236,7 @@ class Stage {
 /** As if it had granted each key once when its clock was ahead by so much. Fencing tokens are in µs. */
 async function setTokensAhead(server: RedisServer, aheadMs: number): Promise<void> {
   const token = (Date.now() + aheadMs) * 1_000;
-  for (const key of KEYS) {
+  for (const key of [...KEYS, LEADER]) {
     await server.command('SET', `{lock:${key}}:fence`, token, 'PX', aheadMs + MAX_CLOCK_STEP_MS);
   }
 }

@@ -12,6 +12,9 @@ export const KEYS = ['a', 'b', 'c', 'd', 'e'] as const;
 /** What is to be done once: so many that new ones are begun to the end of a run, and so few that several processes begin them. */
 export const JOBS: readonly string[] = Array.from({ length: 60 }, (_, job) => `job:${job}`);
 
+/** What every process wants to lead. */
+export const LEADER = 'leader';
+
 /** One and the same for all who want a key, mostly: callers who want another one take no turns under one lease. */
 export const ttlOf = (key: string): number =>
   TTLS_MS[(KEYS as readonly string[]).indexOf(key) % TTLS_MS.length] ?? LONGEST_TTL_MS;

@@ -1,3 +1,4 @@
+import { extentOf } from './extent.js';
 import { describeStep, type Plan } from './plan.js';
 import type { Round } from './orchestrator.js';
 
@@ -8,6 +9,7 @@ export function summaryOf({ plan, events, violations }: Round): string {
     faults: count('fault'),
     grants: count('granted'),
     turns: turnsOf(events),
+    ...extentOf(events),
     refusals: count('refused'),
     'attempts at work': count('attempt'),
     losses: count('lost'),
@@ -86,8 +88,10 @@ function longestWaitMs(events: Round['events']): number {
   for (const event of events) {
     if (!('ask' in event)) continue;
     const name = nameOf(event);
-    if (event.type === 'ask') askedAt.set(name, event.at);
-    else {
+    // Candidates wait for as long as another one leads.
+    if (event.type === 'ask') {
+      if (event.how !== 'lead') askedAt.set(name, event.at);
+    } else {
       longest = Math.max(longest, event.at - (askedAt.get(name) ?? event.at));
       askedAt.delete(name);
     }

@@ -38,7 +38,7 @@ describe('a template whose values are given by name', () => {
     ['order:{<id>}', 'contains a brace outside of a placeholder'],
     ['a<b', 'contains a "<" or ">" outside of a placeholder'],
     ['<a><b>', 'is ambiguous: two values stand side by side'],
-    ['<order.id>', 'has <order.id>, and the placeholders of a definition are plain names'],
+    ['<order.id>', 'has <order.id>, but the placeholders of a definition must be plain names'],
     ['<0>', 'has <0>'],
     ['<>', 'has <>'],
     ['<fireTime>', 'has <fireTime>'],

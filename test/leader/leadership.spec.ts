@@ -227,7 +227,7 @@ describe('a leader', () => {
 });
 
 describe('a candidate', () => {
-  it('waits through an outage, and logs a refusal that lasts', async () => {
+  it('waits through an outage, logs a refusal that lasts once, and asks again every 5 s', async () => {
     const { locks, clock, store, errors } = scriptedEngine();
     const acquire = store.onAcquire;
     store.onAcquire = () => OUTAGE;
@@ -235,12 +235,28 @@ describe('a candidate', () => {
     await clock.advance(60_000);
     expect([leads, errors]).toEqual([[], []]);
     store.onAcquire = () => FORBIDDEN;
-    await clock.advance(5_000);
-    expect(errors[0]?.[0]).toBe('This instance could not stand for the lead of "reports"');
+    await clock.advance(10 * 60_000);
+    expect(errors).toEqual([
+      ['This instance could not be a candidate for the leadership "reports"', expect.any(Error)],
+    ]);
     store.onAcquire = acquire;
-    await clock.advance(60_000);
+    await clock.advance(5_000);
     expect(leads).toHaveLength(1);
     await locks.shutdown(0);
+  });
+
+  it('that is stopped in the moment of its election is not told of the end of a term that it was not told of', async () => {
+    const seen = new Set<string>();
+    for (let turns = 0; turns < 40; turns += 1) {
+      const { locks, clock } = scriptedEngine();
+      const { leadership, leads, ended } = candidate(locks);
+      for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+      await Promise.all([leadership.stop(), clock.advance(10)]);
+      expect(ended.map(({ term }) => term)).toEqual(leads.map(({ term }) => term));
+      seen.add(leads.length === 0 ? 'not elected' : 'elected');
+      await locks.shutdown(0);
+    }
+    expect(seen.size).toBe(2);
   });
 
   it('leaves the line when it is stopped, and does so by "await using"', async () => {
@@ -274,9 +290,9 @@ describe('a candidate', () => {
     await elected.promise;
     await one.shutdown(10_000);
     expect(log).toEqual(['stopped', 'work ended']);
-    expect(() => one.lead('reports', { onElected: () => undefined })).toThrow(
-      LockServiceClosedError,
-    );
+    const stand = () => one.lead('reports', { onElected: () => undefined });
+    expect(stand).toThrow(LockServiceClosedError);
+    expect(stand).toThrow(expect.objectContaining({ keys: ['reports'] }));
   });
 
   it.each([

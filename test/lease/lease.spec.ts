@@ -302,7 +302,7 @@ describe('a lease that is lost', () => {
 });
 
 describe('clocks', () => {
-  it('end a lease after the machine was suspended, although no timer has fired', async () => {
+  it('a lease ends after the machine was suspended, although no timer has fired', async () => {
     const { clock, locks } = scriptedService();
     const lock = await locks.acquire('key');
     clock.suspend(5_000);
@@ -332,7 +332,7 @@ describe('clocks', () => {
     expect(lost).toHaveLength(1);
   });
 
-  it('end a lease after the event loop was blocked, and no renewal revives it', async () => {
+  it('a lease ends after the event loop was blocked, and no renewal revives it', async () => {
     const { clock, store, locks, lost } = scriptedService();
     const lock = await locks.acquire('key');
     clock.block(1_500);
@@ -342,7 +342,7 @@ describe('clocks', () => {
     expect(lost).toMatchObject([{ reason: 'expired' }]);
   });
 
-  it('do not prolong a lease when the wall clock is set back', async () => {
+  it('a lease is not prolonged when the wall clock is set back', async () => {
     const { clock, store, locks } = scriptedService();
     store.onExtend = () => OUTAGE;
     const lock = await locks.acquire('key');
@@ -351,7 +351,7 @@ describe('clocks', () => {
     expect(lock.isHeld).toBe(false);
   });
 
-  it('do not hand out a lock whose validity was over when the grant was seen', async () => {
+  it('no lock is handed out whose validity was over when the reply arrived', async () => {
     const { clock, store, locks } = scriptedService();
     store.onAcquire = async () => {
       clock.block(2_000);
@@ -464,7 +464,7 @@ describe('release', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('answers false when somebody had deleted the lock, and reports the loss', async () => {
+  it('a release returns false if the lock was deleted meanwhile, and the loss is reported', async () => {
     const { store, locks, lost, released } = scriptedService();
     const lock = await locks.acquire('key');
     const { signal } = lock;

@@ -613,8 +613,8 @@ describe('current and assertHeld', () => {
     over.resolve();
     await expect(left).rejects.toThrow(
       detailed(
-        'Lock "a" was asserted, but the calling code does not run in a section that holds it, or that section is over: ' +
-          'is an await missing in its work?',
+        'Lock "a" was expected to be held, but the code that called assertHeld() does not run in a section that holds it, or that section is over. ' +
+          'Is an await missing in its work?',
       ),
     );
   });

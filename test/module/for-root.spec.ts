@@ -218,7 +218,7 @@ describe('RedisLockModule.forRootAsync', () => {
       useFactory: () => ({ ...memory, name: 'jobs' }) as LockModuleOptions,
     });
     await expect(startApp({ imports: [wrong] })).rejects.toThrow(
-      'LockModule has no option "name". It goes beside "useFactory" in forRootAsync, not into what that returns.',
+      'LockModule has no option "name". Put it beside "useFactory" in forRootAsync, not into the object that useFactory returns.',
     );
   });
 

@@ -41,7 +41,7 @@ describe('where the locks are kept', () => {
     [
       'an environment variable that is not set',
       { redis: undefined },
-      'Option "redis" is undefined: is the environment variable set that it is read from? There is no silent default. ' +
+      'Option "redis" is undefined: is the environment variable that contains it set? There is no silent default. ' +
         "Give redis: 'redis://localhost:6379', or store: 'memory' for development and tests.",
     ],
     [

@@ -291,7 +291,7 @@ describe('a start while Redis is down', () => {
     return { app, warnings };
   }
 
-  it('succeeds, warns once, answers 503 until Redis is there, says so, and works from then on', async () => {
+  it('the start succeeds and warns once; calls get 503 until Redis is available, which is logged', async () => {
     const port = await freePort();
     const { app, warnings } = await startHttp({
       imports: [LockModule.forRoot({ redis: `redis://:pass-word@127.0.0.1:${String(port)}` })],

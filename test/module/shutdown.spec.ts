@@ -282,7 +282,7 @@ describe.each(['express', 'fastify'])('an application on %s that is told to stop
     });
   }
 
-  it('finishes the request that holds a lock, sends waiting ones away at once, and ends', async () => {
+  it('a shutdown finishes the request that holds a lock, refuses waiting requests at once, and ends', async () => {
     await open();
     const paying = post('orders/42');
     await program.says(/works on 42/);

@@ -188,7 +188,7 @@ describe('defineLock', () => {
       () => defineLock('a', { minHold: '1m', ttl: '1s' }),
       '"minHold" (60000 ms) is longer than the TTL',
     ],
-    [() => defineLock('<a.b>'), 'are plain names'],
+    [() => defineLock('<a.b>'), 'must be plain names'],
     [() => defineLock(undefined as never), 'needs a key template'],
   ])('refuses what cannot work when it is defined: %#', (define, problem) => {
     expect(define).toThrow(LockConfigurationError);

@@ -1,49 +1,54 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiProperty, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { WithLock } from 'nestjs-holdfast';
+import { LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
 import { ApiLockConflict } from 'nestjs-holdfast/swagger';
 import { closeHttpApps, CONFLICT, startHttpApp } from './http-app.js';
-
-@Controller('above')
-class Above {
-  @ApiLockConflict()
-  @Post()
-  @WithLock('order')
-  async pay(): Promise<string> {
-    return 'paid';
-  }
-}
-
-@ApiLockConflict()
-@Controller('beneath')
-class Beneath {
-  @WithLock('order')
-  @Post()
-  async pay(@Body() _order: object): Promise<string> {
-    return 'paid';
-  }
-}
 
 class Problem {
   @ApiProperty()
   readonly title!: string;
 }
 
-@Controller('own')
-class Own {
-  @Post()
-  @WithLock('order')
-  @ApiLockConflict({ conflict: { type: Problem }, unavailable: { description: 'Later.' } })
-  async pay(): Promise<string> {
-    return 'paid';
+/** Defined by each test: a decorator does its work when a class is defined. */
+function defineControllers() {
+  @Controller('above')
+  class Above {
+    @ApiLockConflict()
+    @Post()
+    @WithLock('order')
+    async pay(): Promise<string> {
+      return 'paid';
+    }
   }
+
+  @ApiLockConflict()
+  @Controller('beneath')
+  class Beneath {
+    @WithLock('order')
+    @Post()
+    async pay(@Body() _order: object): Promise<string> {
+      return 'paid';
+    }
+  }
+
+  @Controller('own')
+  class Own {
+    @Post()
+    @WithLock('order')
+    @ApiLockConflict({ conflict: { type: Problem }, unavailable: { description: 'Later.' } })
+    async pay(): Promise<string> {
+      return 'paid';
+    }
+  }
+
+  return [Above, Beneath, Own];
 }
 
 afterEach(closeHttpApps);
 
 async function start() {
-  const http = await startHttpApp({ controllers: [Above, Beneath, Own] });
+  const http = await startHttpApp({ controllers: defineControllers() });
   const document = SwaggerModule.createDocument(http.app, new DocumentBuilder().build());
   const responsesOf = (path: string) => document.paths[path]?.post?.responses as any;
   return { ...http, document, responsesOf };
@@ -54,22 +59,51 @@ describe('@ApiLockConflict', () => {
     const { responsesOf } = await start();
     const responses = responsesOf(path);
     expect(Object.keys(responses)).toEqual(expect.arrayContaining(['409', '503']));
-    const { description, headers, content } = responses['409'];
-    expect(description).toMatch(/right now/);
-    expect(Object.keys(headers)).toEqual(['Retry-After']);
-    const { properties } = content['application/json'].schema;
-    expect(properties.code.enum).toEqual([
-      'LOCK_NOT_ACQUIRED',
-      'LOCK_LOST',
-      'LOCK_NOT_ATTACHED',
-      'LOCK_FENCED',
-      'LOCK_DEADLOCK',
-      'WORK_EXHAUSTED',
-    ]);
-    expect(responses['503'].content['application/json'].schema.properties.code.enum).toEqual([
-      'LOCK_STORE_UNAVAILABLE',
-      'LOCK_SERVICE_CLOSED',
-    ]);
+    const bodyOf = (statusCode: number, message: string, error: string, codes: string[]) => ({
+      type: 'object',
+      required: ['statusCode', 'message', 'error', 'code'],
+      properties: {
+        statusCode: { type: 'integer', enum: [statusCode] },
+        message: { type: 'string', example: message },
+        error: { type: 'string', example: error },
+        code: { type: 'string', enum: codes, example: codes[0] },
+      },
+    });
+    const headers = {
+      'Retry-After': {
+        description:
+          'The number of seconds after which another try may succeed. Missing where it would not.',
+        schema: { type: 'integer' },
+      },
+    };
+    expect(responses['409']).toEqual({
+      description:
+        'Somebody else is working on this right now, or the lock was lost while the work ran.',
+      headers,
+      content: {
+        'application/json': {
+          schema: bodyOf(409, CONFLICT.message, 'Conflict', [
+            'LOCK_NOT_ACQUIRED',
+            'LOCK_LOST',
+            'LOCK_NOT_ATTACHED',
+            'LOCK_FENCED',
+            'LOCK_DEADLOCK',
+            'WORK_EXHAUSTED',
+          ]),
+        },
+      },
+    });
+    const outages = ['LOCK_STORE_UNAVAILABLE', 'LOCK_SERVICE_CLOSED'];
+    const { message } = new LockStoreUnavailableError({
+      ...{ operation: 'acquire', keys: [], nodes: [] },
+    });
+    expect(responses['503']).toEqual({
+      description: 'No lock can be taken at the moment.',
+      headers,
+      content: {
+        'application/json': { schema: bodyOf(503, message, 'Service Unavailable', outages) },
+      },
+    });
   });
 
   it('says what a client gets', async () => {
@@ -92,8 +126,9 @@ describe('@ApiLockConflict', () => {
   it('takes the schema and the description of an application', async () => {
     const { document, responsesOf } = await start();
     const responses = responsesOf('/own');
-    expect(responses['409'].content['application/json'].schema).toEqual({
-      $ref: '#/components/schemas/Problem',
+    expect(responses['409']).toEqual({
+      ...{ description: expect.any(String), headers: expect.any(Object) },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
     });
     expect(document.components?.schemas).toHaveProperty('Problem');
     expect(responses['503'].description).toBe('Later.');

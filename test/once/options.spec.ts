@@ -37,7 +37,7 @@ describe('runOnce', () => {
   it('inside a section that holds its key says so', async () => {
     const nested = locks.run('work', () => locks.runOnce('work', () => undefined));
     await expect(nested).rejects.toThrow(LockReentrancyError);
-    await expect(nested).rejects.toThrow(detailed('as every runOnce is'));
+    await expect(nested).rejects.toThrow(detailed('runOnce always sets it'));
   });
 });
 

@@ -303,7 +303,7 @@ describe('a lock that was granted too late', () => {
     await refused.toThrow(
       detailed(
         'Could not acquire "key": the lock store is not available (store (timeout): answered after 998 ms, when a TTL of 1000 ms was over ' +
-          'already). Nothing ran without a lock.',
+          'already). No work ran without the lock.',
       ),
     );
     expect(store.released).toMatchObject([{ token: store.acquired[0]?.token }]);

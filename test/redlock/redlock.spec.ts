@@ -1,11 +1,29 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { LockKeyError, LockLostError, LockNotAcquiredError } from 'nestjs-holdfast';
+import {
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockStoreUnavailableError,
+} from 'nestjs-holdfast';
 import * as ours from 'nestjs-holdfast/redlock';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { statsOf } from '../../lib/redlock/errors.js';
+import { waitFrom } from '../../lib/redlock/settings.js';
 import * as theirs from '../interop/redlock.js';
+import { scriptedEngine } from '../engine/scripted-engine.js';
+import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 
 /** As much of both as is compared. */
@@ -77,7 +95,7 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
     const redlock = redlockOf();
     const emitted: unknown[] = [];
     redlock.on('error', (error) => emitted.push(error));
-    await redlock.acquire(['a'], DURATION_MS);
+    const lock = await redlock.acquire(['a'], DURATION_MS);
     const failure = (await failureOf(
       redlock.acquire(['a'], DURATION_MS, ONCE),
     )) as ours.ExecutionError;
@@ -86,9 +104,54 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
       'The operation was unable to achieve a quorum during its retry window.',
     );
     const stats = await failure.attempts[0];
-    expect(stats).toMatchObject({ membershipSize: 1, quorumSize: 1 });
-    expect([...(stats?.votesAgainst.values() ?? [])]).toEqual([expect.any(ResourceLockedError)]);
+    expect(stats).toMatchObject({ membershipSize: 1, quorumSize: 1, votesFor: new Set() });
+    expect([...(stats?.votesAgainst ?? [])]).toEqual([
+      [[...redlock.clients][0], expect.any(ResourceLockedError)],
+    ]);
+    for (const error of stats?.votesAgainst.values() ?? [])
+      expect(error.name).toBe('ResourceLockedError');
     expect(emitted.some((error) => error instanceof ResourceLockedError)).toBe(true);
+    await lock.release();
+  });
+
+  it('resolves with the votes for what succeeds', async () => {
+    const redlock = redlockOf();
+    const lock = await redlock.acquire(['a'], DURATION_MS);
+    const longer = await lock.extend(DURATION_MS);
+    for (const { attempts } of [lock, longer, await longer.release()]) {
+      expect(attempts).toHaveLength(1);
+      const stats = await attempts[0];
+      expect([...(stats?.votesFor ?? [])]).toEqual([...redlock.clients]);
+      expect([...(stats?.votesAgainst ?? [])]).toEqual([]);
+    }
+  });
+
+  it('takes the drift of the clocks from what remains', async () => {
+    const redlock = redlockOf({ driftFactor: 0.1 });
+    const remaining = async (
+      locking: () => Promise<ours.Lock>,
+      expectedMs: number,
+    ): Promise<ours.Lock> => {
+      const before = Date.now();
+      const lock = await locking();
+      expect(lock.expiration).toBeGreaterThanOrEqual(before + expectedMs - 1);
+      expect(lock.expiration).toBeLessThanOrEqual(Date.now() + expectedMs);
+      return lock;
+    };
+    const first = await remaining(() => redlock.acquire(['a'], 10_000), 8_998);
+    const drift = { driftFactor: 0.2 };
+    const other = await remaining(() => redlock.acquire(['b'], 10_000, drift), 7_998);
+    await other.release();
+    const longer = await remaining(() => redlock.extend(first, 20_000, drift), 15_998);
+    await longer.release();
+  });
+
+  it('closes the clients when it quits', async () => {
+    const redlock = redlockOf();
+    await (await redlock.acquire(['a'], DURATION_MS)).release();
+    await redlock.quit();
+    for (const each of redlock.clients as ReadonlySet<Redis>)
+      await eventually(() => each.status === 'end');
   });
 
   it('waits for as long as the retries take, and gets a lock that is released meanwhile', async () => {
@@ -130,7 +193,12 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
     expect(await failureOf(short.release())).toBeInstanceOf(ExecutionError);
     const { attempts } = await redlock.release(lock);
     expect(await attempts[0]).toMatchObject({ membershipSize: 1 });
+    const emitted: Error[] = [];
+    redlock.on('error', (error: Error) => emitted.push(error));
     expect(await failureOf(lock.release())).toBeInstanceOf(ExecutionError);
+    expect(emitted.map(({ message }) => message)).toContain(
+      'The operation was applied to: 0 of the 1 requested resources.',
+    );
   });
 
   it('runs a routine under a lock that outlasts its duration, and gives back what it returns', async () => {
@@ -177,10 +245,16 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
     const integer = 'Duration must be an integer value in milliseconds.';
     await expect(redlock.acquire(['a'], 0.5)).rejects.toThrow(integer);
     await expect(redlock.using(['a'], 0.5, async () => 1)).rejects.toThrow(integer);
-    await expect(redlock.using(['a'], 550, async () => 1)).rejects.toThrow(
+    const lock = await redlock.acquire(['b'], DURATION_MS);
+    await expect(lock.extend(0.5)).rejects.toThrow(integer);
+    await lock.release();
+    expect(await redlock.using(['a'], 600, async () => 1)).toBe(1);
+    await expect(redlock.using(['a'], 599, async () => 1)).rejects.toThrow(
       'A lock `duration` must be at least 100ms greater than the `automaticExtensionThreshold`',
     );
-    await expect(redlock.using(['a'], 1_000, {})).rejects.toThrow('routine is not a function');
+    await expect(redlock.using(['a'], 1_000, {})).rejects.toThrow(
+      'INVARIANT: routine is not a function.',
+    );
   });
 
   it('has the settings of node-redlock', () => {
@@ -203,10 +277,11 @@ describe('nestjs-holdfast/redlock', () => {
       ours.ExecutionError,
     );
     await lock.release();
-    await replacement.acquire(['a'], DURATION_MS);
+    const next = await replacement.acquire(['a'], DURATION_MS);
     await expect(old.acquire(['a'], DURATION_MS, ONCE)).rejects.toBeInstanceOf(
       theirs.ExecutionError,
     );
+    await next.release();
   });
 
   it('may use a LockService, and then closes nothing', async () => {
@@ -230,6 +305,70 @@ describe('nestjs-holdfast/redlock', () => {
     const { locks } = createTestLocks();
     const acquiring = new ours.Redlock(locks).acquire(['{tag}:a'], DURATION_MS);
     await expect(acquiring).rejects.toBeInstanceOf(LockKeyError);
+  });
+
+  it('rejects with an ExecutionError while the store cannot be reached', async () => {
+    const { locks, testLocks } = createTestLocks();
+    const redlock = new ours.Redlock(locks);
+    testLocks.fail();
+    const emitted: unknown[] = [];
+    redlock.on('error', (error) => emitted.push(error));
+    const failure = await redlock.acquire(['a'], DURATION_MS, ONCE).catch((e: unknown) => e);
+    expect(failure).toBeInstanceOf(ours.ExecutionError);
+    expect(failure).toMatchObject({ cause: expect.any(LockStoreUnavailableError) });
+    expect(emitted).toEqual([(failure as Error).cause]);
+  });
+
+  it('warns of locks that are lost', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+    try {
+      const redlock = new ours.Redlock([client()], ONCE);
+      opened.push(redlock);
+      const using = redlock.using(['a'], 1_000, async (signal) => {
+        await server.command('DEL', 'a');
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve);
+        });
+      });
+      await expect(using).rejects.toBeInstanceOf(ours.ExecutionError);
+      expect(warn.mock.calls).toContainEqual([expect.stringContaining('"a"'), 'HoldfastWarning']);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it('reckons the expiration from when it asked', async () => {
+    const { locks, clock } = scriptedEngine();
+    const redlock = new ours.Redlock(locks as never);
+    const since = clock.now().wallMs;
+    const lock = await redlock.acquire(['a'], DURATION_MS);
+    expect(lock.expiration).toBe(since + DURATION_MS - 52);
+    await lock.release();
+    await locks.shutdown(0);
+  });
+
+  it('counts the votes that make a majority', async () => {
+    const clients = [1, 2, 3, 4, 5].map((port) => new Redis({ port, lazyConnect: true }));
+    const quorums = [1, 2, 3, 4, 5].map(async (count) => {
+      const stats = await statsOf(new Set(clients.slice(0, count)), undefined)[0];
+      return [stats?.membershipSize, stats?.quorumSize];
+    });
+    expect(await Promise.all(quorums)).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 2],
+      [4, 3],
+      [5, 3],
+    ]);
+  });
+
+  it.each([
+    [{ retryCount: 10, retryDelay: 200 }, 2_000],
+    [{ retryCount: 0, retryDelay: 200 }, 0],
+    [{ retryCount: -1, retryDelay: 200 }, Infinity],
+    [{ retryCount: -2, retryDelay: 200 }, 0],
+  ])('waits with %j for %d ms', (settings, waitMs) => {
+    expect(waitFrom(settings as ours.Settings)).toBe(waitMs);
   });
 
   it('is exported as node-redlock is', () => {

@@ -64,7 +64,7 @@ describe('a call for keys', () => {
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ code: 'LOCK_REENTRANCY', keys: ['a', 'b'] });
     expect(detailOf(error)).toBe(
-      '"a", "b" is asked for with reentrant: false, as every runOnce is, inside a section that holds it: waiting would never end.',
+      '"a", "b" is requested with reentrant: false (runOnce always sets it) inside a section that holds it: waiting would never end.',
     );
   });
 
@@ -73,8 +73,8 @@ describe('a call for keys', () => {
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ keys: ['a', 'b'] });
     expect(detailOf(error)).toBe(
-      '"a", "b" is asked for inside a section that holds only "a", "c". ' +
-        'Locks taken one after the other can wait for each other indefinitely: take all of them in the outer call.',
+      '"a", "b" is requested inside a section that holds only "a", "c". ' +
+        'Locks that are acquired one after the other can wait for each other indefinitely: acquire all of them in the outer call.',
     );
   });
 });
@@ -102,8 +102,8 @@ describe('a call for a key that its section holds in some mode', () => {
     expect(error).toBeInstanceOf(LockReentrancyError);
     expect(error).toMatchObject({ keys: ['a'] });
     expect(detailOf(error)).toBe(
-      `"a" is asked for as '${modes.wanted}' inside a section that holds it as '${modes.held}', together with others. ` +
-        'Waiting for them could last indefinitely: one of them may do the same. Take it as it is needed in the outer call.',
+      `"a" is requested as '${modes.wanted}' inside a section that holds it as '${modes.held}', together with other callers. ` +
+        'Waiting for them could last indefinitely, because one of them may do the same. Request the mode that you need in the outer call.',
     );
     expect(section.isBusy).toBe(false);
   });

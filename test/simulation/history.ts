@@ -12,45 +12,6 @@ type RunEvent = { readonly at: number } & (
   | { readonly type: 'resumed'; readonly client: string }
   /** It asks for another TTL than it has. */
   | { readonly type: 'extends'; readonly client: string; readonly ask: number }
-  /** A hold goes on in another mode, under another number: since it asked for less, or since it knows that it has more. */
-  | {
-      readonly type: 'changed';
-      readonly client: string;
-      readonly ask: number;
-      readonly continues: number;
-      readonly keys: readonly string[];
-      readonly mode: string;
-      readonly fencingToken: number;
-    }
-  /** Its holder gives it up, for somebody else to go on with. */
-  | {
-      readonly type: 'detaches';
-      readonly client: string;
-      readonly ask: number;
-      /** The number of the time in which nobody holds it. */
-      readonly part: number;
-    }
-  /** The store keeps it for the process that attaches it. */
-  | {
-      readonly type: 'detached';
-      readonly client: string;
-      readonly ask: number;
-      readonly part: number;
-      readonly keys: readonly string[];
-      readonly mode: string;
-      readonly places?: number;
-      readonly fencingToken: number;
-      readonly forMs: number;
-    }
-  /** A downgrade has failed: the hold counts as weaker all the same. */
-  | {
-      readonly type: 'not-changed';
-      readonly client: string;
-      readonly ask: number;
-      readonly error: string;
-    }
-  /** The lock says that it is held, and how. */
-  | { readonly type: 'mode'; readonly client: string; readonly ask: number; readonly mode: string }
   /** It asks for another limit of a key; and knows that it was set. */
   | {
       readonly type: 'sets-limit' | 'limit-set';
@@ -66,6 +27,35 @@ type RunEvent = { readonly at: number } & (
       readonly ask: number;
       readonly forMs: number;
     }
+  /** A candidate stands for election, for the first time or again: what follows is in the call of that number. */
+  | {
+      readonly type: 'stands';
+      readonly client: string;
+      readonly lead: number;
+      /** The number of its first call. */
+      readonly candidate: number;
+      readonly ttlMs: number;
+      readonly rotateEveryMs?: number;
+    }
+  /** A leader ends its term itself. */
+  | {
+      readonly type: 'ends-term';
+      readonly client: string;
+      readonly lead: number;
+      readonly how: 'stepped-down' | 'failed';
+    }
+  /** A candidate is told that its term is over. */
+  | {
+      readonly type: 'term-closed';
+      readonly client: string;
+      readonly lead: number;
+      readonly reason: string;
+      readonly error: string;
+      /** Whether it still says that it leads. */
+      readonly leads: boolean;
+    }
+  /** A candidate does not stand any more. */
+  | { readonly type: 'stops'; readonly client: string; readonly candidate: number }
   /** Its lease is over, and its signal has not aborted. */
   | { readonly type: 'overdue'; readonly client: string; readonly ask: number }
   /** It believes to hold a key for longer than a majority of the servers will keep it. */

@@ -1,5 +1,6 @@
 import { Random } from '../faults/random.js';
 import { drawFaults } from './profiles/draw-faults.js';
+import { withLeaders } from './profiles/draw-leaders.js';
 import { drawProcesses } from './profiles/draw-processes.js';
 import { withDetaching } from './profiles/draw-detaching.js';
 import { withModeChanges } from './profiles/draw-mode-changes.js';
@@ -11,16 +12,17 @@ import type { ClockPlan } from './world/clock.js';
 /** By how much the speeds of two clocks differ at the most: a little less than the `clockDrift` that the library allows for. */
 const MOST_DRIFT = 0.009;
 
-/** A source of chance for changes of mode. */
+/** Sources of chance for what was added to worlds later: the rest of a world is as it would be without. */
 const MODES = 1;
+const LEADERS = 2;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
   const random = new Random(seed);
   // Seeds that follow each other begin alike.
   for (let index = 0; index < 3; index += 1) random.fraction();
-  const forModes = random.fork(MODES);
-  const features = featuresOf(profile, { random, forModes }, SIZES[size]);
+  const [forModes, forLeaders] = [random.fork(MODES), random.fork(LEADERS)];
+  const features = featuresOf(profile, { random, forModes, forLeaders }, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
     skewMs: skews ? random.between(-2_000, 2_000) : 0,
@@ -29,7 +31,8 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const servers = Array.from({ length: serverCount }, () => ({ clock: clock(), replicas }));
   const drawn = drawProcesses(random, features, clock);
   const changing = withModeChanges(drawn, forModes, features);
-  const processes = withDetaching(changing, forModes, features);
+  const detaching = withDetaching(changing, forModes, features);
+  const processes = withLeaders(detaching, forLeaders, features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,

@@ -3,11 +3,11 @@ import type { ClockPlan } from './world/clock.js';
 import type { Direction, LinkPlan } from './world/link.js';
 import type { Standstill } from './world/sim-process.js';
 
-export const PROFILES = ['line', 'quorum', 'modes', 'once', 'all'] as const;
+export const PROFILES = ['line', 'quorum', 'modes', 'once', 'lead', 'all'] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
 
-export type How = 'acquire' | 'tryAcquire' | 'run' | 'tryRun' | 'once';
+export type How = 'acquire' | 'tryAcquire' | 'run' | 'tryRun' | 'once' | 'lead';
 
 /** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. */
 export type Mode = string;
@@ -45,6 +45,7 @@ export interface Operation {
   readonly places?: number;
   readonly ttlMs: number;
   readonly waitMs: number;
+  /** Of a candidate: how long it stands for the lead, whether it leads or waits. */
   readonly holdMs: number;
   readonly autoExtend?: false;
   readonly minHoldMs?: number;
@@ -60,12 +61,33 @@ export interface Operation {
   /** Asked for inside the section. */
   readonly inner?: Operation;
   readonly once?: OnceOperation;
+  readonly lead?: LeadPlan;
   /** It sets the limit of its first key while it holds it. */
   readonly setLimit?: number;
   /** How the lock goes on, one after the other. */
   readonly changes?: readonly ModeChange[];
   /** Only of one that it has without a section. */
   readonly detach?: DetachPlan;
+}
+
+/** What a candidate does when it leads. */
+export interface LeadPlan {
+  readonly rotateEveryMs?: number;
+  /** One after the other, and then from the first on. */
+  readonly terms: readonly TermPlan[];
+}
+
+export interface TermPlan {
+  /** Its work is over at once, and it goes on to lead; or lasts until the signal aborts, and then returns or rejects. */
+  readonly work: 'returns' | 'lasts' | 'rejects';
+  /** It ends the term itself, so long after the election. */
+  readonly end?: {
+    readonly afterMs: number;
+    /** By the lead that the work is given, by the candidacy, or by an error. */
+    readonly how: 'lead.stepDown' | 'leadership.stepDown' | 'fails';
+  };
+  /** For so long it cleans up when the term is over. */
+  readonly lingersMs: number;
 }
 
 export interface OnceOperation {

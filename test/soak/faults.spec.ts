@@ -21,7 +21,7 @@ describe('three servers and four processes, under faults of all kinds', () => {
     round = await playRound(planOf({ seed: SEED, nodes: 3, lengthMs: 15_000 }));
   }, LIMIT_MS);
 
-  it('keep every promise', () => {
+  it('every promise is kept under random faults', () => {
     if (round.violations.length > 0) throw new Error(reportOf(round));
   });
 });

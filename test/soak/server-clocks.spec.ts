@@ -50,7 +50,7 @@ async function withTwo(
 }
 
 describe('the clock of the only server', () => {
-  it('set forward ends leases early: their holders learn of it at the next renewal', async () => {
+  it('if the clock of the server is set forward, leases end early: holders detect this at the next renewal', async () => {
     await withTwo(servers.slice(0, 1), async (one, other) => {
       const lost = await one.acquire('key');
       expect(await other.tryAcquire('key')).toBeNull();
@@ -116,7 +116,7 @@ describe('the clocks of several servers', () => {
     ['forward', HOUR_MS],
     ['back', -HOUR_MS / 60],
   ])(
-    'of which a minority is set %s lose nothing, and the next renewal puts the key back',
+    'if a minority of the clocks is set %s, no lock is lost, and the next renewal puts the key back',
     async (_way, byMs) => {
       await withTwo(servers, async (one, other) => {
         const lock = await one.acquire('key');
@@ -136,7 +136,7 @@ describe('the clocks of several servers', () => {
     },
   );
 
-  it('of which a majority is set forward let another caller in', async () => {
+  it('if a majority of the clocks is set forward, another caller gets the lock', async () => {
     await withTwo(servers, async (one, other) => {
       const lost = await one.acquire('key');
       for (const server of servers.slice(0, 2)) await setClock(server, HOUR_MS);

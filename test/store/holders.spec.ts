@@ -333,7 +333,7 @@ describe('a server whose memory is full', () => {
 });
 
 describe('a process that is killed', () => {
-  it('has its place come back at the end of its lease', async () => {
+  it('the place of a killed process is free again at the end of its lease', async () => {
     const holder = child('hold', JSON.stringify({ limit: 2, ttl: 1_500 }), server.url);
     await eventually(() => redis.get('child'), { withinMs: 20_000 });
     const locks = serviceAt();

@@ -102,3 +102,15 @@ describe('a request to downgrade a lock that Redis carries out late, over a conn
     expect(await asked(newToken('upgradeable'))).toBe('held');
   });
 });
+
+it('a renewal of a downgraded lock whose downgrade did not reach Redis leaves the lock exclusive: its fencing token is not known there', async () => {
+  const token = newToken('exclusive');
+  await asked(token);
+  const { to, ...request } = downgrade(token, 'shared');
+  const renewal = { ...request, token: to, fencingToken: 1, validForMs: TTL_MS };
+  expect(await store.extend([renewal])).toEqual([{ status: 'extended' }]);
+  expect(await asked(newToken('shared'))).toBe('held');
+  expect((await store.transfer({ ...request, to, phase: 7 })).status).toBe('transferred');
+  const reader = await store.acquire({ keys: KEYS, token: newToken('shared'), ttlMs: TTL_MS });
+  expect(reader).toMatchObject({ status: 'granted', fencingToken: 7 });
+});

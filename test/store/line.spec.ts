@@ -181,7 +181,7 @@ describe('a place in line', () => {
     expect(await lineAt('key')).toEqual([first?.token, second?.token]);
   });
 
-  it('is behind all others also when the clock of the server was set back since they came', async () => {
+  it('a new place is behind all earlier ones, even if the clock of the server was set back meanwhile', async () => {
     const [, first] = await holderAndLine('key', 1);
     const tomorrow = (await serverUs()) + 86_400_000_000;
     await redis.zadd('{lock:key}:queue', tomorrow, 'early 1000 channel');
@@ -934,8 +934,10 @@ describe('lines at several masters', () => {
     expect(await one.ask('key')).toMatchObject({ status: 'held', ticket: undefined });
     await two.ask('key');
     await holder.store.release(holder.lease('key'));
-    await eventually(() => [one, two].every(({ told }) => told.length > 0));
-    for (const { told } of [one, two]) expect(told[0]).toMatchObject({ key: 'key', to: 'line' });
+    // On a busy machine they may hear before that a call could have been missed.
+    const isCalled = ({ told }: Participant) =>
+      told.some((call) => call.key === 'key' && call.to === 'line');
+    await eventually(() => [one, two].every(isCalled));
     // A release is over when a majority has answered.
     await eventually(async () => {
       const left = await Promise.all(masters.map((each) => each.command('EXISTS', 'lock:key')));

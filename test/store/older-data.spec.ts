@@ -35,7 +35,7 @@ const newFolder = (): string => {
 };
 
 describe('a server that comes back with what was on its disk', () => {
-  it('has forgotten the locks of the last moment, and only these', async () => {
+  it('a server with the data of its disk has lost the locks of the last moment, and only these', async () => {
     const [folder, saved] = [newFolder(), newFolder()];
     const config = { dir: folder, appendonly: 'yes', appendfsync: 'everysec' };
     const server = await started({ config });
@@ -75,7 +75,7 @@ describe('a master that goes on, although another one has taken its place', () =
     return { old, present, minority, majority: await opened({ redis: present.url }) };
   }
 
-  it('grants what the other grants too, until it is demoted: then its holders lose that', async () => {
+  it('an old master grants the same locks as the new one, until it is demoted: then its holders lose them', async () => {
     const { old, present, minority, majority } = await split();
     const lost = await minority.acquire('key');
     const lock = await majority.acquire('key');

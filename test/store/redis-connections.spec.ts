@@ -310,7 +310,7 @@ describe('a connection that breaks', () => {
     await server.stop();
   });
 
-  it('between an acquire and its answer makes it unavailable; it is not sent again, and what it took is given back', async () => {
+  it('an acquire whose connection breaks before the reply is unavailable; it is not sent again, and its keys are released', async () => {
     const commands = await server.commandsSentDuring(async () => {
       proxy.pause('to-client');
       const failing = failureOf(service.tryAcquire('cut', { ttl: '60s' }));
@@ -368,7 +368,7 @@ describe('a connection that breaks', () => {
     proxy.accept();
   });
 
-  it('between a release and its answer is no loss: nobody else could have released it', async () => {
+  it('a connection that breaks between a release and its reply causes no loss: only the holder could have released it', async () => {
     const lock = await service.acquire('cut', { ttl: '60s' });
     proxy.pause('to-client');
     const releasing = lock.release();
@@ -378,7 +378,7 @@ describe('a connection that breaks', () => {
     expect(await releasing).toBe(true);
   });
 
-  it('between a renewal and its answer leaves the lock held', async () => {
+  it('a connection that breaks between a renewal and its reply leaves the lock held', async () => {
     const lock = await service.acquire('renewed', { ttl: '60s', autoExtend: false });
     await lock.extend('50s'); // the server has the script from here on
     proxy.pause('to-client');

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
+import { LockAdmin } from 'nestjs-holdfast/admin';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -50,6 +51,28 @@ describe('the ear of a process', () => {
     await lock.release();
     await (await waiting).release();
     expect(performance.now() - since).toBeLessThan(SOON_MS);
+  });
+
+  it('that is closed asks no instance, whose reply could not arrive', async () => {
+    await server.command('ACL', 'SETUSER', 'hearing', 'on', '>secret', '~*', '&*', '+@all');
+    const operator = serviceAt(`redis://hearing:secret@127.0.0.1:${String(server.port)}`);
+    const holder = serviceAt(server.url);
+    await Promise.all([operator.open(), holder.open()]);
+    const lock = await holder.acquire('asked');
+    const admin = new LockAdmin(operator);
+    const asked = async (): Promise<boolean> => {
+      const sent = await server.commandsSentDuring(() => admin.describe('asked'));
+      return sent.some(([name, , message = '']) => name === 'publish' && message.includes('"ask"'));
+    };
+    await eventually(async () => {
+      expect(await asked()).toBe(true);
+      const [found] = (await admin.describe('asked')).holders;
+      expect(found?.fencingToken).toBe(lock.fencingToken);
+    });
+
+    await server.command('ACL', 'SETUSER', 'hearing', '-subscribe');
+    await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => !(await asked()));
   });
 
   it('that is cut off in the moment it opens is opened again', async () => {

@@ -65,7 +65,7 @@ describe('a Redis user', () => {
     expect([...warnings, ...waiter.warnings]).toEqual([]);
   });
 
-  it('who must not subscribe waits by looking again, and this is said once', async () => {
+  it('without the permission to subscribe, waiting callers try again by a timer, and this is logged once', async () => {
     const url = await user('deaf', '~*', '&*', '+@all', '-subscribe', '-psubscribe', '-ssubscribe');
     const { store, warnings } = await open(url);
     expect(await store.listen(() => undefined)).toBe('polling');
@@ -149,7 +149,7 @@ describe('a Redis user who may not do what a grant does', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('is told to check the password where that is wrong, and of no commands', async () => {
+  it('with a wrong password, the message says to check the password, and names no commands', async () => {
     await user('limited');
     const { warnings } = await open(`redis://limited:wrong-one@127.0.0.1:${String(server.port)}`);
     expect(warnings).toEqual([expect.stringContaining('WRONGPASS')]);

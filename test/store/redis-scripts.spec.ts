@@ -335,7 +335,7 @@ describe('a server whose memory is full', () => {
     await redis.config('SET', 'maxmemory', '0');
   });
 
-  it('refuses acquires cleanly, and still renews and releases what is held', async () => {
+  it('a server with full memory refuses acquires with an error, and still renews and releases held locks', async () => {
     const lease = request(['a', 'b']);
     await store.acquire(lease);
     await redis.pexpire('lock:a', 1_000);

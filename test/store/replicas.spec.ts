@@ -392,7 +392,7 @@ describe('a Cluster with a replica for each master', () => {
     await (await locks.acquire([first, second, third], { wait: '20s' })).release();
   });
 
-  it('follows a slot to where it has moved', async () => {
+  it('a request follows a slot to the master to which it has moved', async () => {
     const locks = await opened({ redis: client, replicas: REPLICAS });
     const [key] = (await keysOfMasters()) as [string];
     const [from, to] = cluster.nodes as [RedisServer, RedisServer];

@@ -82,6 +82,20 @@ const inQuarantine = ({ port }: RedisServer) => ({
 });
 
 describe('a first deployment', () => {
+  it('refuses a lease that is to last longer, also by extend(), detach() and attach()', async () => {
+    const server = await start();
+    const restartGuard = { maxTtl: '60s', bootstrap: true } as const;
+    const locks = await opened({ redis: server.url, ttl: '20s', restartGuard });
+    const lock = await locks.acquire('longer');
+    const problem = /longer than "restartGuard\.maxTtl"/;
+    await expect(lock.extend('61s')).rejects.toThrow(problem);
+    await expect(lock.detach({ ttl: '61s' })).rejects.toThrow(problem);
+    expect(lock.isHeld).toBe(true);
+    const text = await lock.detach({ ttl: '60s' });
+    await expect(locks.attach(text, { ttl: '61s' })).rejects.toThrow(problem);
+    expect(await (await locks.attach(text)).release()).toBe(true);
+  });
+
   it('waits for maxTtl, once: no server can prove that it forgot nothing', async () => {
     const server = await start();
     const since = performance.now();
@@ -415,7 +429,7 @@ describe('N = 3, a holder on A and B, and B comes back empty', () => {
     return { first, second: () => other.tryAcquire('key') };
   }
 
-  it('makes two holders without the guard: B has forgotten the first', async () => {
+  it('without the guard there are two holders: B has lost the lock of the first', async () => {
     const { first, second } = await secondClient({});
     const lock = await second();
     expect([first.isHeld, lock?.isHeld]).toEqual([true, true]);

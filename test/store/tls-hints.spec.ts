@@ -45,7 +45,7 @@ describe('a URL with the wrong one of redis:// and rediss://', () => {
 
   it('says that a port without TLS accepts connections, but no TLS', async () => {
     expect(await refusal(redis.url.replace('redis:', 'rediss:'))).toContain(
-      'not connected within 300 ms (the port accepts connections, but no TLS: if it is one without TLS, write redis:// and not rediss://)',
+      'not connected within 300 ms (the port accepts connections, but not TLS: if it has no TLS, write redis:// instead of rediss://)',
     );
   });
 

@@ -67,6 +67,17 @@ const attached = (detached: TransferRequest, to = OURS): TransferRequest => ({
 const holders = (): Promise<(string | null)[]> =>
   Promise.all(clients.map((client) => client.get('lock:key')));
 
+/** All tokens that a master knows. */
+const holdersOf = async (mode: 'exclusive' | 'shared'): Promise<readonly (string | null)[]> => [
+  ...new Set(
+    mode === 'exclusive'
+      ? await holders()
+      : (
+          await Promise.all(clients.map((client) => client.zrange('{lock:key}:holders', '0', '-1')))
+        ).flat(),
+  ),
+];
+
 describe.each<[string, () => Promise<Transferring>]>([
   ['in memory', () => Promise.resolve(new MemoryLockStore())],
   ['in one Redis', one],
@@ -258,40 +269,61 @@ describe('a lease on three masters that goes on under another token', () => {
     expect(held[1]).toBe('holdfast:y');
   });
 
-  it('goes to one of three who attach it, though each has a master at first', async () => {
-    const proxies = await Promise.all(servers.map(({ port }) => TcpProxy.start(port)));
-    try {
-      // Each has one master near, and the others far.
-      const rivals = await Promise.all(
-        servers.map((_, near) =>
-          open(
-            servers.map(({ url }, index) =>
-              index === near ? url : `redis://127.0.0.1:${String(proxies[index]?.port)}`,
+  it.each(['exclusive', 'shared'] as const)(
+    'goes to one of three who attach it, though each has a master at first: %s',
+    async (mode) => {
+      const ownerToken = (): string => newOwnerToken(systemRuntime, { mode });
+      const proxies = await Promise.all(servers.map(({ port }) => TcpProxy.start(port)));
+      try {
+        // Each has one master near, and the others far.
+        const rivals = await Promise.all(
+          servers.map((_, near) =>
+            open(
+              servers.map(({ url }, index) =>
+                index === near ? url : `redis://127.0.0.1:${String(proxies[index]?.port)}`,
+              ),
             ),
           ),
-        ),
-      );
-      const detached = await granted(rivals[0]!);
-      await rivals[0]?.transfer(detached);
-      await eventually(async () => (await holders()).every((holder) => holder === DETACHED));
-      for (const proxy of proxies) proxy.delay(30);
-      const tokens = rivals.map(() => newOwnerToken(systemRuntime));
-      const outcomes = await Promise.all(
-        rivals.map((store, index) =>
-          store.transfer({ ...attached(detached, tokens[index]), ttlMs: 60_000 }),
-        ),
-      );
-      const winners = tokens.filter((_, index) => outcomes[index]?.status === 'transferred');
-      expect(winners).toHaveLength(1);
-      await eventually(async () => (await holders()).every((holder) => holder === winners[0]), {
-        withinMs: 10_000,
-      });
-    } finally {
-      for (const proxy of proxies) proxy.delay(0);
-      await Promise.all(stores.map((store) => store.close()));
-      stores = [];
-      await Promise.all(proxies.map((proxy) => proxy.stop()));
-    }
+        );
+        const [detachedToken, ...tokens] = [ownerToken(), ...rivals.map(ownerToken)];
+        const lease = await granted(rivals[0]!, { token: ownerToken() });
+        const detached = { ...lease, to: detachedToken };
+        await rivals[0]?.transfer(detached);
+        await eventually(async () => expect(await holdersOf(mode)).toEqual([detached.to]));
+        for (const proxy of proxies) proxy.delay(30);
+        const outcomes = await Promise.all(
+          rivals.map((store, index) =>
+            store.transfer({ ...attached(detached, tokens[index]), ttlMs: 60_000 }),
+          ),
+        );
+        const winners = tokens.filter((_, index) => outcomes[index]?.status === 'transferred');
+        expect(winners).toHaveLength(1);
+        await eventually(async () => expect(await holdersOf(mode)).toEqual(winners), {
+          withinMs: 10_000,
+        });
+      } finally {
+        for (const proxy of proxies) proxy.delay(0);
+        await Promise.all(stores.map((store) => store.close()));
+        stores = [];
+        await Promise.all(proxies.map((proxy) => proxy.stop()));
+      }
+    },
+  );
+
+  it('is gone for those who come when it is over, also where others read the key', async () => {
+    const store = await three();
+    const token = (): string => newOwnerToken(systemRuntime, { mode: 'shared' });
+    const detached = { ...(await granted(store, { token: token() })), to: token() };
+    expect(await store.acquire(request('key', { token: token() }))).toMatchObject({
+      status: 'granted',
+      fencingToken: detached.lastToken,
+    });
+    await store.transfer(detached);
+    await store.release(request('key', { token: detached.to }));
+    expect(await store.transfer(attached(detached, token()))).toEqual({
+      status: 'lost',
+      reason: 'gone',
+    });
   });
 
   it('is not brought anywhere under the old token', async () => {

@@ -312,7 +312,7 @@ describe('acquireOutcome', () => {
     });
   });
 
-  it('sends those who split the votes back soon', () => {
+  it('callers that split the votes try again soon', () => {
     expect(
       acquireOutcome(
         [granted(), refused('A', 30_000), refused('B', 30_000)],

@@ -107,7 +107,7 @@ describe('Scheduler', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('calls back what is overdue after the event loop was blocked', async () => {
+  it('overdue timers fire after the event loop was blocked', async () => {
     const { clock, calls, schedule } = setUp();
     schedule('a', 100);
     schedule('b', 200);

@@ -195,7 +195,7 @@ describe('processes in line', () => {
     await expectGrowingFences(lock);
   });
 
-  it('TR-23 pay nothing for one that was killed at the head, or behind it', async () => {
+  it('TR-23 a killed process, at the head of the line or behind it, delays no other', async () => {
     const lock = await serviceAt().acquire(KEY);
     const [a, b, c, d] = await Waiter.line('a', 'b', 'c', 'd');
     await a!.kill();

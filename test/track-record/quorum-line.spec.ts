@@ -20,7 +20,7 @@ import {
 useFiveMasters();
 
 describe('a quorum: fencing tokens', () => {
-  it('grow, whichever two of three nodes are reachable, and however far apart their last ones are', async () => {
+  it('tokens grow, whichever two of three nodes are reachable, and however different their last tokens are', async () => {
     const gates = await Promise.all(three().map(proxied));
     const locks = await open(gates, { nodeTimeout: 1_000, wait: '20s' });
     const farApartUs = 1_000_000_000;

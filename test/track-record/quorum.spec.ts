@@ -267,7 +267,7 @@ describe('a quorum: nodes that are silent, slow or down', () => {
     }
   });
 
-  it('TR-05 removes a vote that is cast when its lock was released long ago', async () => {
+  it('TR-05 a vote that arrives after the release of its lock is removed', async () => {
     const [first, second, third] = three();
     const late = await proxied(third);
     const locks = await open([first, second, late], { nodeTimeout: 20_000 });
@@ -360,7 +360,7 @@ describe('a quorum: nodes that are silent, slow or down', () => {
     await down;
   });
 
-  it('TR-51 says that somebody holds it, although a minority is down or silent', async () => {
+  it('TR-51 a lock is reported as held, although a minority of the masters is down or silent', async () => {
     for (const count of [3, 5]) {
       const nodes = masters(count);
       const options = { nodeTimeout: 300 };
@@ -501,7 +501,7 @@ describe('a quorum: holding', () => {
     await expectNothingLeftOn(three());
   });
 
-  it('TR-07 holds it until its deadline when no majority comes back, and then takes it from the rest', async () => {
+  it('TR-07 without a majority, a lock is held until its deadline, and then released on the other nodes', async () => {
     const [first, second, third] = three();
     const locks = await open(three(), { ttl: 3_000 });
     const losses = lossesOf(locks);
@@ -570,7 +570,7 @@ describe('a quorum: holding', () => {
 });
 
 describe('a quorum: a node that lost its data', () => {
-  it('TR-09 is healed: a lock survives the restart of all nodes, one after the other', async () => {
+  it('TR-09 a lock survives the restart of all nodes, one after the other', async () => {
     const [holder, other] = [await open(three(), { ttl: 3_000 }), await open(three())];
     const losses = lossesOf(holder);
     const lock = await holder.acquire('held for long');
@@ -623,7 +623,7 @@ describe('a quorum: a node that lost its data', () => {
     return { lock, other, arrive };
   }
 
-  it('TR-09 is healed by a renewal that was long on its way, while the lock is held', async () => {
+  it('TR-09 a renewal that took long puts a lost key back, while the lock is held', async () => {
     const { lock, arrive } = await withHealingOnItsWay('held');
     await arrive();
     const token = await holderOn(at(three(), 0), 'held');

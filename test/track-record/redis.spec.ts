@@ -134,7 +134,7 @@ describe('track record: Redis', () => {
     }
   });
 
-  it('TR-51 a server that hangs is reported within nodeTimeout, and works again when it does', async () => {
+  it('TR-51 a server that hangs is reported within nodeTimeout, and is used again when it answers', async () => {
     const frozen = await RedisServer.start();
     try {
       const locks = await open({ redis: frozen.url, nodeTimeout: 200 });
@@ -189,7 +189,7 @@ describe('track record: Redis', () => {
     expect(results).toHaveLength(20);
   });
 
-  it('TR-54 TR-56 a restarted server knows neither scripts nor fences: both come back, and tokens grow', async () => {
+  it('TR-54 TR-56 a restarted server has no scripts and no fences: both are restored, and tokens grow', async () => {
     const mortal = await RedisServer.start();
     try {
       const locks = await open({ redis: mortal.url });

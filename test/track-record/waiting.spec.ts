@@ -128,7 +128,7 @@ describe('waiting, against a real Redis', () => {
     120_000,
   );
 
-  it('TR-22 lets every waiter look again after its subscriber was cut off', async () => {
+  it('TR-22 every waiting caller tries again after its subscriber was disconnected', async () => {
     const holder = await serviceAt(server.url).acquire('cut off');
     const waiting = Array.from({ length: 4 }, () => serviceAt(server.url).acquire('cut off'));
     await lineOf('cut off', 4);

@@ -12,6 +12,8 @@ const order = defineLock('order:<orderId>', { ttl: '10s', wait: 'forever' });
 const item = defineLock('order:<orderId>:item:<itemId>');
 const twice = defineLock('<id>:copy:<id>');
 const unknown = defineLock(template);
+const exports = defineLock('exports:<tenant>', { limit: 10, places: 2, minValidity: '1s' });
+const stock = defineLock('stock:<warehouse>', { mode: 'upgradeable' });
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -44,6 +46,12 @@ export async function accepted(): Promise<void> {
   await locks.use(nightly).inspect();
   await locks.use(order).inspect(42);
   [lock, perhaps, key] satisfies unknown[];
+  await locks.use(exports).run('a', { places: 3 }, () => 1);
+  await locks.use(stock).run({ warehouse: 7 }, async (held) => {
+    await held.upgrade({ wait: '1s' });
+    await held.downgrade({ to: 'shared' });
+  });
+  (await (await locks.use(exports).acquire('a')).detach()) satisfies string;
 }
 
 export class Accepted {
@@ -54,6 +62,9 @@ export class Accepted {
   async skip(_orderId: string): Promise<string | undefined> {
     return undefined;
   }
+
+  @exports.WithLock({ places: (jobs: readonly string[]) => jobs.length })
+  async export(_jobs: readonly string[], _tenant: string): Promise<void> {}
 }
 
 export async function refused(): Promise<void> {
@@ -79,12 +90,34 @@ export async function refused(): Promise<void> {
   defineLock('a', { signal: AbortSignal.timeout(1) });
   // @ts-expect-error 'tll' does not exist
   defineLock('a', { tll: '10s' });
+  // @ts-expect-error not assignable to type
+  defineLock('a', { mode: 'write' });
+  // @ts-expect-error not assignable to type 'number'
+  defineLock('a', { limit: 10, places: () => 2 });
+  // @ts-expect-error 'itemID' does not exist in type
+  await locks.use(item).acquire({ orderId: 1, itemID: 2 });
+  // @ts-expect-error 'itemID' does not exist in type
+  item.key({ orderId: 1, itemId: 2, itemID: 3 });
+  // @ts-expect-error not assignable to
+  await locks.use(order).inspect({ orderId: new Date() });
+  await locks.use(stock).run(7, async (held) => {
+    // @ts-expect-error Property 'detach' does not exist on type 'Lock'
+    await held.detach();
+  });
 }
 
 export class Refused {
   // @ts-expect-error A locked method must always return a Promise
   @order.WithLock()
   pay(_orderId: string): void {}
+
+  // @ts-expect-error The places function does not fit the method
+  @exports.WithLock({ places: (weight: number) => weight })
+  async export(_tenant: string): Promise<void> {}
+
+  // @ts-expect-error has no option 'retires'
+  @order.WithLock({ ttl: '5s', retires: 3 })
+  async misspelt(_orderId: string): Promise<void> {}
 
   // @ts-expect-error add undefined to the method's result
   @order.WithLock({ onLocked: 'skip' })

@@ -562,6 +562,12 @@ export class Options {
   @WithLock('k', { limit: 5, onLocked: 'skip' })
   async limited(): Promise<void> {}
 
+  @WithLock('k', { mode: 'upgradeable', wait: 'forever' })
+  async readThenWrite(): Promise<void> {}
+
+  @WithLock('k', { minValidity: '5s', minHold: '1s', release: 'on-expiry', wait: Infinity })
+  async held(): Promise<void> {}
+
   @WithLock('k', {})
   async none(): Promise<void> {}
 
@@ -617,6 +623,90 @@ export class Options {
   // @ts-expect-error is not assignable to type
   @WithLock('k', { limit: '5' })
   async notANumber(): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { wait: 'always' })
+  async notAWait(): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { minValidity: Infinity.toString() })
+  async notAValidity(): Promise<void> {}
+}
+
+const half = { limit: 10, places: 5 } satisfies WithLockOptions;
+
+export class Places {
+  readonly weight = 3;
+
+  @WithLock('k', { limit: 10, places: 3 })
+  async constant(): Promise<void> {}
+
+  @WithLock('k', half)
+  async declared(): Promise<void> {}
+
+  @WithLock('k', { limit: 10, places: (order: Order) => order.lines.length })
+  async byArgument(_order: Order): Promise<void> {}
+
+  @WithLock('k', { limit: 10, places: (_id: string, amount: number) => amount })
+  async bySecondArgument(_id: string, _amount: number): Promise<void> {}
+
+  @WithLock('k', {
+    limit: 10,
+    places: (order: { readonly lines: readonly string[] }) => order.lines.length,
+  })
+  async widerParameter(_order: Order): Promise<void> {}
+
+  @WithLock('k', { limit: 10, places: () => 2 })
+  async noParameters(_id: string): Promise<void> {}
+
+  @WithLock('k', { limit: 10, places: (...ids: string[]) => ids.length })
+  async restParameter(..._ids: string[]): Promise<void> {}
+
+  @WithLock('k', {
+    limit: 10,
+    places: function (this: Places) {
+      return this.weight;
+    },
+  })
+  async ofTheObject(_id: string): Promise<void> {}
+
+  @WithLock('k', { limit: 10, places: (n: number) => n, returns: 'observable' })
+  ofAStream(_n: number): Observable<number> {
+    return of(1);
+  }
+
+  // @ts-expect-error The places function does not fit the method
+  @WithLock('k', { limit: 10, places: (weight: number) => weight })
+  async wrongParameter(_id: string): Promise<void> {}
+
+  // @ts-expect-error The places function does not fit the method
+  @WithLock('k', { limit: 10, places: (_id: string, amount: number) => amount })
+  async tooManyParameters(_id: string): Promise<void> {}
+
+  // @ts-expect-error The places function does not fit the method
+  @WithLock('k', { limit: 10, places: (weight: number) => weight })
+  async undefinedIsNotHandled(_weight?: number): Promise<void> {}
+
+  // @ts-expect-error The places function does not fit the method
+  @WithLock('k', {
+    limit: 10,
+    places: function (this: { readonly other: number }) {
+      return this.other;
+    },
+  })
+  async noSuchThis(): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { limit: 10, places: (id: string) => id })
+  async notANumber(_id: string): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { limit: 10, places: async (amount: number) => amount })
+  async asynchronous(_amount: number): Promise<void> {}
+
+  // @ts-expect-error is not assignable to type
+  @WithLock('k', { limit: 10, places: '3' })
+  async text(): Promise<void> {}
 }
 
 @Injectable()

@@ -85,13 +85,14 @@ function HolderName({ instance, isForeign, isDetached }: Holder) {
 }
 
 function HolderItem(holder: Holder & { readonly at: string }) {
-  const { isSilent, since, at } = holder;
+  const { isSilent, isDetached, isUpgradeable, since, at } = holder;
   // JSON has no endless numbers.
   const remainingMs = holder.remainingMs as number | null;
   const origin = originOf(holder);
   return (
     <li>
-      <HolderName {...holder} /> {isSilent && <Tag bad>does not answer</Tag>}
+      <HolderName {...holder} /> {isUpgradeable && <Tag>upgradeable</Tag>}
+      {isSilent && <Tag bad>does not answer</Tag>}
       {origin !== undefined && <code>{origin}</code>}
       <span>
         for <Since at={since} />
@@ -99,7 +100,7 @@ function HolderItem(holder: Holder & { readonly at: string }) {
       <span class="quiet">
         {remainingMs === null
           ? 'without an end'
-          : `ends in ${duration(Math.max(0, remainingMs + Date.parse(at) - now()))} unless it is renewed`}
+          : `ends in ${duration(Math.max(0, remainingMs + Date.parse(at) - now()))} unless it is ${isDetached ? 'attached' : 'renewed'}`}
         {holder.places !== undefined && ` · ${count(holder.places, 'place')}`}
         {holder.fencingToken !== undefined && ` · fencing token ${holder.fencingToken}`}
       </span>
@@ -123,7 +124,7 @@ function Line({ line }: Lock) {
   );
 }
 
-function WaiterItem({ instance, isSilent, places, since, keys, callers = [] }: Waiter) {
+function WaiterItem({ instance, isSilent, isUpgrade, places, since, keys, callers = [] }: Waiter) {
   return (
     <li>
       <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
@@ -132,6 +133,7 @@ function WaiterItem({ instance, isSilent, places, since, keys, callers = [] }: W
           for <Since at={since} />
         </span>
       )}
+      {isUpgrade && <span class="quiet">holds it, and waits until it is alone</span>}
       {places !== undefined && <span class="quiet">wants {count(places, 'place')}</span>}
       {keys !== undefined && <span class="quiet">wants {keys.join(', ')}</span>}
       {callers.length > 0 && (

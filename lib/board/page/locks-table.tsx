@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Row } from './answers.js';
+import type { Instance, Row } from './answers.js';
 import { KeyLink, Silence, Tag, Who } from './parts.js';
 import { Since } from './time.js';
 
@@ -65,8 +65,17 @@ export function LocksTable({ rows, mute }: TableProps) {
   );
 }
 
+interface HolderProps {
+  readonly of: Instance | undefined;
+  readonly isDetached: boolean | undefined;
+}
+
+function Holder({ of, isDetached }: HolderProps) {
+  return isDetached ? <span class="quiet">detached</span> : <Who of={of} />;
+}
+
 function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean }) {
-  const { key, state, mode, inUse, once, holders, instance, since, waiting } = row;
+  const { key, state, mode, inUse, once, holders, instance, isDetached, since, waiting } = row;
   const isHeld = state === 'held';
   return (
     <tr role="row">
@@ -78,7 +87,11 @@ function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean 
         {once !== undefined && <Tag bad={once === 'exhausted'}>once: {once}</Tag>}
       </th>
       <td role="cell">
-        {isHeld ? <Who of={instance} /> : <span class="quiet">nobody</span>}
+        {isHeld ? (
+          <Holder of={instance} isDetached={isDetached} />
+        ) : (
+          <span class="quiet">nobody</span>
+        )}
         {holders > 1 && <span class="quiet"> and {holders - 1} more</span>}
         {instance && <Silence of={instance} isMute={isMute} />}
       </td>

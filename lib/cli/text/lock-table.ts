@@ -45,11 +45,13 @@ function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
     waiting,
     holders,
     instance,
+    isDetached = false,
     once,
   } = lock;
   const isHeld = state === 'held';
   const others = holders > 1 ? ` and ${String(holders - 1)} more` : '';
-  const holder = instance === undefined ? unknownHolder(isHeld) : applicationOf(instance);
+  const holder =
+    instance === undefined ? unknownHolder(isHeld, isDetached) : applicationOf(instance);
   const where = instance === undefined ? '' : machineOf(instance);
   return [
     printable(key),
@@ -67,4 +69,7 @@ function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
   ];
 }
 
-const unknownHolder = (isHeld: boolean): string => (isHeld ? 'not known' : '');
+function unknownHolder(isHeld: boolean, isDetached: boolean): string {
+  if (isDetached) return 'detached';
+  return isHeld ? 'not known' : '';
+}

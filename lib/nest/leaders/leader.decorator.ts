@@ -19,14 +19,14 @@ type LeaderDecorator = <M extends (lead: Lead) => unknown>(
  * Calls a method of a provider when this instance of the application is elected. At any time at most one instance
  * leads, for as long as it lives.
  *
- * - The lead continues when the method returns.
- * - When the method throws, the error is logged. The instance steps down and stands for election again later.
- * - When the lead is lost, and at the shutdown, `lead.signal` aborts. The next leader is elected when the method has
+ * - The instance stays the leader after the method has returned.
+ * - If the method throws, the error is logged. The instance steps down, and is a candidate again later.
+ * - If the lock is lost, and at the shutdown, `lead.signal` aborts. The next leader is elected when the method has
  *   ended.
  *
  * Elections begin when the application has started. The provider must not be request-scoped.
  *
- * @param name The name of the lead: the key of the lock, the same in all instances.
+ * @param name The name that instances compete for. It is the key of the lock, and the same in all instances.
  * @example
  * ```ts
  * import { Leader, type Lead } from 'nestjs-holdfast';

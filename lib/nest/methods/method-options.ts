@@ -3,7 +3,7 @@ import { forbiddenIn } from '../../key/check-key.js';
 import { ONCE, STAND_BY } from '../../once/once-options.js';
 import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
 import { count, oneOf, serviceName, tested, wait } from '../../options/checks.js';
-import { optional, withDefault, type OptionsOf } from '../../options/schema.js';
+import { optional, withDefault, type OneSchema, type OptionsOf } from '../../options/schema.js';
 
 /** What an `onLocked` function is given about the call that did not get its lock. */
 export interface LockedContext {
@@ -23,15 +23,15 @@ export const SERVICE = {
   /**
    * The `name` under which the `LockService` was registered.
    *
-   * @defaultValue the one without a name
+   * @defaultValue the service without a name
    */
   instance: optional(serviceName),
 };
 
 const WAIT = {
   /**
-   * How long a call waits in line for the lock; 0 does not wait. `'forever'` waits until the lock is granted, the client is gone or the
-   * service shuts down.
+   * How long a call waits in line for the lock; 0 does not wait. `'forever'` waits until the lock is granted, the client
+   * disconnects or the service shuts down.
    *
    * @defaultValue 0
    */
@@ -40,8 +40,9 @@ const WAIT = {
 
 const RESULT = {
   /**
-   * The result of a call that does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`:
-   * `undefined`, or an empty stream. A function: its return value, which must fit the method's own result.
+   * What a call does if it does not get the lock. `'throw'`: it rejects with `LockNotAcquiredError`. `'skip'`: it
+   * returns `undefined`, or an empty stream. A function: the call returns the value of that function, whose type must
+   * fit the method's own result.
    *
    * @defaultValue `'throw'`
    */
@@ -75,9 +76,9 @@ const isPlaces = (given: unknown): boolean =>
 
 const PLACES = {
   /**
-   * How many of the places that `limit` counts a call takes: all of them or none, under one lease and one fencing
-   * token. A whole number from 1 to `limit`, or a function of the method's arguments that returns one; only with
-   * `limit`. A call that waits for several keeps its turn in the line: calls that want fewer do not overtake it.
+   * How many places of the `limit` a call takes. It gets all of them or none, with one lease and one fencing token. A
+   * whole number from 1 to `limit`, or a function of the method's arguments that returns such a number; only together
+   * with `limit`. Calls that want fewer places do not overtake this call.
    *
    * @defaultValue 1
    */
@@ -131,11 +132,12 @@ export const FEATURE = {
   /**
    * How long decorated methods wait in line for their lock; 0 does not wait.
    *
-   * @defaultValue 0, and of `@RunOnce` the module's
+   * @defaultValue 0; for `@RunOnce` the module's
    */
   wait: optional(wait),
   /**
-   * What the keys of decorated methods begin with, behind the `keyPrefix` of `forRoot`. Errors and events name keys with it.
+   * The prefix of the keys of decorated methods. It follows the `keyPrefix` of `forRoot`. In errors and events, keys have
+   * this prefix.
    *
    * @defaultValue nothing
    */
@@ -152,4 +154,4 @@ export const FEATURE = {
 };
 
 /** Options of `LockModule.forFeature`: the defaults of the decorated methods of a module. */
-export interface LockFeatureOptions extends OptionsOf<typeof FEATURE> {}
+export interface LockFeatureOptions extends OptionsOf<typeof FEATURE>, OneSchema {}

@@ -9,6 +9,9 @@ const ANSWERS = new Set(['granted', 'changed', 'refused', 'failed', 'once', 'nes
 /** How much sooner than its wait a caller may be refused: timers come up in slots. */
 const EARLY_MS = 10;
 
+/** "A call without `wait` tries this four times" over several masters, after pauses of up to 20, 40 and 80 ms. */
+const TRIES_MS = 140;
+
 /** Callers who heard nothing, too late, or were sent away before their time. */
 export function answerViolations(scenario: Scenario, facts: Facts): readonly string[] {
   const { events, killed } = facts;
@@ -44,8 +47,9 @@ export function answerViolations(scenario: Scenario, facts: Facts): readonly str
 }
 
 /** How much later than its wait a caller may hear: requests to servers that are silent. */
-function slackOf({ service, network }: Scenario, { done }: Facts): number {
+function slackOf({ service, network, servers }: Scenario, { done }: Facts): number {
   const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
-  const quietMs = 20 * roundTripMs + 100;
+  const triesMs = servers.length > 1 ? TRIES_MS : 0;
+  const quietMs = 20 * roundTripMs + 100 + triesMs;
   return done.length === 0 ? quietMs : quietMs + 4 * service.nodeTimeoutMs + 1_000;
 }

@@ -2,18 +2,19 @@
  * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/guarantees.md, and nothing of the
  * library.
  */
+import { detachViolations, withLeases } from '../../faults/detached.js';
 import { grantsOf, nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
+import { modeViolations, partsOf, withDowngrades } from '../../faults/mode-rules.js';
 import type { SimEvent } from '../history.js';
 import type { Played } from '../play.js';
 import { answerViolations } from './answers.js';
-import { detachViolations, withLeases } from './detached.js';
 import { exclusionViolations } from './exclusion.js';
-import { fencingViolations } from './fencing.js';
+import { bringsOlderData, fencingViolations } from './fencing.js';
+import { leaderViolations } from './leaders.js';
 import { leftovers } from './leftovers.js';
 import { livenessViolations } from './liveness.js';
 import { doneFaults, lossesOf } from './losses.js';
-import { modeViolations, partsOf, withDowngrades } from './modes.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
@@ -42,13 +43,21 @@ export function check(played: Played): readonly string[] {
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
-    ...modeViolations(facts),
-    ...detachViolations(facts),
+    ...modeViolations(events, {
+      grants,
+      bringsOlderData: done.some(({ fault }) => bringsOlderData(fault)),
+      atOnceMs: AT_ONCE_MS,
+    }),
+    ...detachViolations(events, () => done.length === 0),
+    ...leaderViolations(scenario, facts),
     ...validityViolations(scenario, facts),
     ...surprises(scenario, facts),
     ...leftovers(played),
   ];
 }
+
+/** No request is sent. */
+const AT_ONCE_MS = 0.1;
 
 /** As the checks of the fault test know them: who was told what became of work, or runs inside a section, has had what it wanted. */
 const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
@@ -56,7 +65,7 @@ const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>
     .filter(({ type }) => !NOT_THERE.has(type))
     .flatMap((event): readonly HistoryEvent[] => {
       const { type } = event as SimEvent;
-      if (type !== 'once' && type !== 'nested') return [event];
+      if (type !== 'once' && type !== 'nested') return [event as HistoryEvent];
       const { at, client, ask } = event as SimEvent & { readonly type: 'once' | 'nested' };
       return [{ at, client, ask, type: 'released', result: type }];
     });
@@ -73,9 +82,10 @@ const NOT_THERE = new Set<SimEvent['type']>([
   'fault',
   'healed',
   'not-nested',
-  'not-changed',
-  'detaches',
-  'mode',
+  'stands',
+  'ends-term',
+  'term-closed',
+  'stops',
 ]);
 
 /** A caller that asked for another TTL may have a shorter lease than it knew when it died. */

@@ -17,6 +17,9 @@ const RESETS: ReadonlySet<string> = new Set(['link-reset', 'connections-reset'])
 /** "Replaced after 50 ms to 1 s"; and what was asked for meanwhile is removed at once, and asked for again within a second. */
 const RECONNECTED_MS = 2_000;
 
+/** "It asks again after 1 s, 2 s, 4 s, and then every 5 s": a candidate that was refused. */
+const REFUSED_MS = 5_000;
+
 /** Until a server knows that a process has died. */
 const DEAD_MS = 100;
 
@@ -33,8 +36,9 @@ export function livenessViolations(scenario: Scenario, facts: Facts): readonly s
   if (isBlocked || all.some(keepsUnseen) || scenario.service.restartGuard !== undefined) return [];
   const { calls, grants, done } = facts;
   const recoveries = done.map((each) => recoveryOf(each, scenario, facts));
-  const mostMs = quietMs(scenario, all) + claimsMs(scenario, done);
-  return gaps(calls, grants, recoveries, mostMs);
+  const mostMs = quietMs(scenario) + claimsMs(scenario, done);
+  const areLimitsStated = all.every(({ setLimit }) => setLimit === undefined);
+  return gaps(calls, grants, { recoveries, mostMs, areLimitsStated });
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */
@@ -45,10 +49,13 @@ const operationsOf = ({ processes }: Scenario): readonly Operation[] =>
   processes.flatMap(({ callers }) => callers.flatMap(({ operations }) => operations));
 
 /** Where nothing is wrong. */
-function quietMs({ network, servers, processes }: Scenario, all: readonly Operation[]): number {
+export function quietMs(scenario: Scenario): number {
+  const { network, servers, processes } = scenario;
   const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
   const callers = processes.flatMap((process) => process.callers).length;
-  const onceTrips = all.some(({ how }) => how === 'once') ? TRIPS_OF_AN_ATTEMPT * callers : 0;
+  const onceTrips = operationsOf(scenario).some(({ how }) => how === 'once')
+    ? TRIPS_OF_AN_ATTEMPT * callers
+    : 0;
   return servers.length === 1
     ? (10 + onceTrips) * roundTripMs + 50
     : (40 + onceTrips) * roundTripMs + 500;
@@ -75,6 +82,7 @@ function recoveryOf(
   const from = healedAt === Infinity ? at : healedAt;
   const until = from + usualMs;
   const severalKeys = operationsOf(scenario).some(({ keys }) => keys.length > 1);
+  const hasLeaders = operationsOf(scenario).some(({ lead }) => lead !== undefined);
   switch (fault.kind) {
     case 'link-reset':
     case 'connections-reset':
@@ -88,6 +96,8 @@ function recoveryOf(
         done.every(({ fault: { kind } }) => kind === 'process-killed')
         ? { from: at, until: at + ttlMs + DEAD_MS }
         : { from: at, until };
+    case 'memory-full':
+      return { from: at, until: until + (hasLeaders ? REFUSED_MS : 0) };
     case 'link-stalled':
       return { from: at, until: until + STALLED_MS + standstillsMs(done) };
     case 'server-clock-set':

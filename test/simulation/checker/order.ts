@@ -8,6 +8,9 @@ export const TRIPS_TO_THE_LINE = 16;
 /** "Up to 16 of them, or 20 ms of them, go one after the other under one lease before other processes have their turn." */
 const TENURE_MS = 20;
 
+/** A candidate stands again up to so much before it is said to: its timer comes up in a slot. */
+const SLOT_MS = 6;
+
 /**
  * The place of a process in the line of a key. When it was taken is not known to its callers: not before the first of them asked, after
  * whom there was always somebody who waited, and not later than when the process last gave the key back.
@@ -63,7 +66,8 @@ export function orderViolations(scenario: Scenario, { events, done }: Facts): re
     const place = places.get(`${event.client} ${key}`);
     if (event.type === 'granted') {
       const before = gone.get(`${event.client} ${key}`);
-      const inherited = before && ask.at - before.at <= roundTripMs ? before.earliest : ask.at;
+      const lateMs = roundTripMs + (ask.how === 'lead' ? SLOT_MS : 0);
+      const inherited = before && ask.at - before.at <= lateMs ? before.earliest : ask.at;
       const since = Math.min(ask.at, place?.earliest ?? ask.at, inherited);
       // A holder that did not listen has lost it, nobody knows when, and those of its process stand in line since then.
       const unheard = open.has(key) && places.get(`${holders.get(key)!} ${key}`);

@@ -10,7 +10,7 @@ export const FENCING: readonly PlantedBug[] = [
     replace: 'local first = now',
     profile: 'line',
     explanation:
-      'The fencing token is the clock of the server, also when that is behind the last token.',
+      "The fencing token is the time of the server's clock, even if the last token was larger.",
     breaks: GROWS,
   },
   {
@@ -19,9 +19,9 @@ export const FENCING: readonly PlantedBug[] = [
     find: 'for i = 1, last, 4 do\n  raise_fence(KEYS[i + 1],',
     replace: 'for i = 1, 4, 4 do\n  raise_fence(KEYS[i + 1],',
     profile: 'line',
-    explanation: 'The acquire script raises the fence of the first of several keys only.',
+    explanation: 'For several keys, the acquire script raises only the fence of the first key.',
     breaks:
-      'A call with several keys has one token, which is larger than the last one of each of them.',
+      'A call with several keys has one token, which is larger than the last token of each of these keys.',
   },
   {
     name: 'token-far-ahead',
@@ -29,9 +29,10 @@ export const FENCING: readonly PlantedBug[] = [
     find: 'const PROPOSAL_SLACK_US = 5_000;',
     replace: 'const PROPOSAL_SLACK_US = 900_000;',
     profile: 'quorum',
-    explanation: 'Over several masters the proposed token is 900 ms ahead of the clocks.',
+    explanation:
+      'With several masters, the client proposes a fencing token 900 ms ahead of the clocks.',
     breaks:
-      'A token may be ahead of their clocks, by 5 ms and the time that the request takes (counted up to 100 ms)',
+      'A token may be ahead of the clocks of the masters, by 5 ms and the time that the request takes (counted up to 100 ms)',
   },
   {
     name: 'token-not-agreed',
@@ -39,8 +40,9 @@ export const FENCING: readonly PlantedBug[] = [
     find: 'if (missing <= 0) return granted;',
     replace: 'if (missing <= this.#quorum) return granted;',
     profile: 'quorum',
-    explanation: 'Nobody writes the largest token of the votes back to a majority.',
+    explanation:
+      'With several masters, the largest token of the votes is not written to a majority.',
     breaks:
-      'If they did not agree, it is written to a majority before the lock is granted. So the next grant is larger, whichever nodes it comes from.',
+      'If the nodes returned different tokens, the largest is written to a majority before the lock is granted. So the next grant has a larger token, whichever nodes it comes from.',
   },
 ];

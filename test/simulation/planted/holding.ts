@@ -12,7 +12,7 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: "redis.call('EXISTS', KEYS[3], KEYS[4]) == 0",
     profile: 'line',
     explanation:
-      'The short way of the acquire script does not look whether the key is taken, as SET without NX.',
+      'The fast path of the acquire script does not check whether the key is taken, like SET without NX.',
     breaks: EXCLUSION,
   },
   {
@@ -21,7 +21,8 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'ttlMs - ttlMs * clockDrift - 2',
     replace: 'ttlMs + 0 * clockDrift',
     profile: 'line',
-    explanation: 'The validity is the whole TTL, whatever the clocks do.',
+    explanation:
+      'The validity is the whole TTL, without an allowance for clocks of different speed.',
     breaks: VALIDITY,
   },
   {
@@ -30,7 +31,8 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'const grant: Grant = { keys, token, ttlMs, sentAt,',
     replace: 'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(),',
     profile: 'line',
-    explanation: 'The validity of a grant counts from its answer.',
+    explanation:
+      'The validity of a lock counts from when the reply arrived, not from when the request was sent.',
     breaks: VALIDITY,
   },
   {
@@ -39,7 +41,8 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'lease.renewed(sent.sentAt, sent.ttlMs);',
     replace: 'lease.renewed(this.#deps.scheduler.runtime.now(), sent.ttlMs);',
     profile: 'line',
-    explanation: 'The validity after a renewal counts from its answer.',
+    explanation:
+      'The validity after a renewal counts from when the reply arrived, not from when the request was sent.',
     breaks: VALIDITY,
   },
   {
@@ -48,7 +51,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'lease.endanger();',
     replace: 'lease.renewed(sent.sentAt, sent.ttlMs);',
     profile: 'line',
-    explanation: 'A renewal without an answer counts as one that succeeded.',
+    explanation: 'A renewal without a reply counts as one that succeeded.',
     breaks: 'Renewals are tried again until the validity is over',
   },
   {
@@ -57,7 +60,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: "else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);",
     replace: "else if (outcome.status === 'lost') this.#plan(lease, retryDelayMs(lease.ttlMs));",
     profile: 'line',
-    explanation: 'A renewal that says that the lock is lost is tried again.',
+    explanation: 'If a renewal reports that the lock is lost, it is tried again.',
     breaks: 'The old holder detects it at the next renewal',
   },
   {
@@ -66,7 +69,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'elseif holder == token or is_stronger(holder, token) or may_join',
     replace: 'elseif holder and not mode or may_join',
     profile: 'line',
-    explanation: 'A renewal overwrites the token of the client that holds the key by now.',
+    explanation: 'A renewal overwrites the owner token of another client that holds the key now.',
     breaks: 'another caller gets the key at once. The old holder detects it at the next renewal',
   },
   {
@@ -75,7 +78,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: '  if not holds(main, holders, token) then\n    if mode and not is_open(main)',
     replace: '  if mode and not holds(main, holders, token) then\n    if not is_open(main)',
     profile: 'line',
-    explanation: 'A release ends the lease of the client that holds the key.',
+    explanation: 'A release ends the lease of another client that holds the key now.',
     breaks: 'in case Redis executes the request late',
   },
   {
@@ -85,9 +88,9 @@ export const HOLDING: readonly PlantedBug[] = [
     replace: 'if quarantined > math.huge then',
     profile: 'line',
     explanation:
-      'A server that has forgotten its leases grants keys at once, in spite of the restart guard.',
+      'A server that lost its leases grants keys at once, in spite of the restart guard.',
     breaks:
-      'A script that does not find it, or finds the name of another run, grants nothing for `maxTtl`.',
+      'A script that does not find this key, or finds the name of another run in it, grants nothing for `maxTtl`.',
   },
   {
     name: 'replicas-not-waited-for',
@@ -95,7 +98,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: "return reply.shortfall ?? { status: 'granted',",
     replace: "return { status: 'granted',",
     profile: 'line',
-    explanation: 'A lock is granted that not enough replicas have.',
+    explanation: 'A lock is granted although not enough replicas have it.',
     breaks: 'a lock is granted, and renewed, only when `ack` replicas have it (`WAIT`)',
   },
   {
@@ -104,7 +107,7 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'return Math.max(0, this.options.minHoldMs - heldMs);',
     replace: 'return Math.min(0, this.options.minHoldMs - heldMs);',
     profile: 'line',
-    explanation: 'A release does not keep the keys for what is left of `minHold`.',
+    explanation: 'A release does not keep the keys for the rest of `minHold`.',
     breaks: 'No other caller gets the keys before that time is over',
   },
   {
@@ -113,8 +116,9 @@ export const HOLDING: readonly PlantedBug[] = [
     find: 'if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);',
     replace: '',
     profile: 'line',
-    explanation: 'What an acquire without an answer left in the store stays there for its TTL.',
+    explanation:
+      'A lease that an acquire without a reply left in the store stays there for its TTL.',
     breaks:
-      'Its token is removed at once, and this is repeated until Redis answers or the TTL is over',
+      'It removes the owner token of its request at once, and tries again until Redis answers or the TTL is over',
   },
 ];

@@ -1,5 +1,7 @@
+import { DETACHING } from './detaching.js';
 import { FENCING } from './fencing.js';
 import { HOLDING } from './holding.js';
+import { LEADERS } from './leaders.js';
 import { LINE } from './line.js';
 import { MODE_CHANGES } from './mode-changes.js';
 import { MODES } from './modes.js';
@@ -18,6 +20,8 @@ export const PLANTED: readonly PlantedBug[] = [
   ...QUORUM,
   ...MODES,
   ...MODE_CHANGES,
+  ...DETACHING,
+  ...LEADERS,
   ...ONCE,
   ...SERVICE,
 ];

@@ -3,9 +3,9 @@ import type { PlantedBug } from './planted-bug.js';
 const EXCLUSION = 'A key has at most one holder at a time';
 const FIFO = 'first come, first served, over all processes';
 const BEGINS =
-  'The process that is woken begins with the claim when more than half of it is certainly left.';
+  'The process may start work on the claim alone if more than half of the claim surely remains.';
 const NO_NEED =
-  'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of the queue). Then a caller waits at most 5 s beside a free key';
+  'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of its key in Redis). A caller in that line then waits for at most 5 s although the key is free.';
 
 export const LINE: readonly PlantedBug[] = [
   {
@@ -14,7 +14,7 @@ export const LINE: readonly PlantedBug[] = [
     find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
     replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
     profile: 'line',
-    explanation: 'A release does not give the key to the first in line.',
+    explanation: 'A release does not give the key to the first process in line.',
     breaks: FIFO,
   },
   {
@@ -23,7 +23,7 @@ export const LINE: readonly PlantedBug[] = [
     find: 'asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0',
     replace: 'asked[channel] = true',
     profile: 'line',
-    explanation: 'A process that died in line is given its claims.',
+    explanation: 'A process that died in line still gets claims.',
     breaks: '**A process that dies in line** costs nothing: it is skipped.',
   },
   {
@@ -32,7 +32,7 @@ export const LINE: readonly PlantedBug[] = [
     find: "redis.pcall('ZADD', queue, 'NX', ticket, member)",
     replace: "redis.pcall('ZADD', queue, text(now), member)",
     profile: 'line',
-    explanation: 'Who looks again goes to the end of the line.',
+    explanation: 'A caller that asks again goes to the end of the line.',
     breaks: FIFO,
   },
   {
@@ -42,7 +42,7 @@ export const LINE: readonly PlantedBug[] = [
     replace:
       "local added = (ARGV[7] or '') ~= '' and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
     profile: 'line',
-    explanation: 'Who has a ticket is believed to stand in line, also when the line was lost.',
+    explanation: 'A caller with a ticket counts as waiting in line, even if the line was lost.',
     breaks: NO_NEED,
   },
   {
@@ -51,7 +51,7 @@ export const LINE: readonly PlantedBug[] = [
     find: 'if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end',
     replace: '',
     profile: 'line',
-    explanation: 'Who finds a key free does not give it to the first in line.',
+    explanation: 'A caller that finds a key free does not give it to the first process in line.',
     breaks: FIFO,
   },
   {
@@ -61,7 +61,8 @@ export const LINE: readonly PlantedBug[] = [
     replace:
       '  if not holds(main, holders, token) then add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first) end',
     profile: 'line',
-    explanation: 'Who is given a key in line keeps the short TTL of its claim.',
+    explanation:
+      'A caller that gets the key from the line keeps the short TTL of its claim (the temporary grant).',
     breaks: EXCLUSION,
   },
   {
@@ -71,9 +72,9 @@ export const LINE: readonly PlantedBug[] = [
     replace: 'local blocked = token and _ == 1 and in_the_way(main, holders, token)',
     profile: 'modes',
     explanation:
-      'The second in line is given the key together with the first, whether both may hold it or not.',
+      'The second process in line gets the key together with the first, even if they may not hold it together.',
     breaks:
-      'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit`, it has at most that number of holders with that limit, and no other.',
+      'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
   },
   {
     name: 'keys-claimed-one-by-one',
@@ -82,7 +83,7 @@ export const LINE: readonly PlantedBug[] = [
     replace: 'names = keys_of(record) and names',
     profile: 'line',
     explanation:
-      'Who wants several keys is given each of them when it is free, and hands it on, in a circle with those who do the same.',
+      'A caller of several keys gets each key when it is free, and passes it on. Several of these callers do so in a circle.',
     breaks:
       'Several keys are granted all at once or not at all. A caller never holds one of them while it waits for another.',
   },
@@ -92,8 +93,9 @@ export const LINE: readonly PlantedBug[] = [
     find: '    this.onGone();\n',
     replace: '',
     profile: 'line',
-    explanation: 'A caller that gave up is granted the lock in its turn, and never gives it back.',
-    breaks: '**A request over HTTP** leaves the line when its client goes away.',
+    explanation:
+      'A caller that has stopped waiting still gets the lock in its turn, and never releases it.',
+    breaks: '**A request over HTTP** leaves the line when its client disconnects.',
   },
   {
     name: 'place-not-left',
@@ -101,8 +103,9 @@ export const LINE: readonly PlantedBug[] = [
     find: 'if (this.#place !== undefined) await this.#leave();',
     replace: '',
     profile: 'line',
-    explanation: 'When the last caller has gone, the place of its process stays in line.',
-    breaks: '**A request over HTTP** leaves the line when its client goes away.',
+    explanation:
+      'When the last caller of a process has stopped waiting, the place of the process stays in line.',
+    breaks: '**A request over HTTP** leaves the line when its client disconnects.',
   },
   {
     name: 'turns-without-bound',
@@ -110,8 +113,9 @@ export const LINE: readonly PlantedBug[] = [
     find: '    (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&\n    sinceMs < handoff.tenureMs &&\n',
     replace: '    sinceMs < handoff.tenureMs * 1_000 &&\n',
     profile: 'line',
-    explanation: 'The callers of one process take turns for as long as there are any.',
-    breaks: 'go one after the other under one lease, before other processes have their turn',
+    explanation: 'The callers of one process pass the lock to each other without a limit.',
+    breaks:
+      'The option `handoff` limits how many turns there are before another process gets the lock',
   },
   {
     name: 'no-look-after-reconnecting',
@@ -119,7 +123,8 @@ export const LINE: readonly PlantedBug[] = [
     find: 'if (open) this.#onMessage(undefined);',
     replace: 'if (open) return;',
     profile: 'line',
-    explanation: 'When the subscriber is back nobody looks for what was missed.',
+    explanation:
+      'After the subscriber has reconnected, no caller tries again, so missed wake-ups stay missed.',
     breaks: 'then all waiting callers try again, because a release may have been missed',
   },
   {
@@ -128,7 +133,7 @@ export const LINE: readonly PlantedBug[] = [
     find: '    if (ageMs >= 0) return ageMs;',
     replace: '    if (ageMs >= 0) return 0;',
     profile: 'line',
-    explanation: 'A caller begins with a claim however late it hears of it.',
+    explanation: 'A caller begins to work with its claim, however late the wake-up arrives.',
     breaks: BEGINS,
   },
   {
@@ -137,7 +142,8 @@ export const LINE: readonly PlantedBug[] = [
     find: 'this.#inForceMs = grant.claimMs ?? grant.ttlMs;',
     replace: 'this.#inForceMs = grant.ttlMs;',
     profile: 'line',
-    explanation: 'Who begins with a claim counts on a whole TTL before a renewal is confirmed.',
+    explanation:
+      'A caller that begins with its claim assumes a whole TTL before a renewal is confirmed.',
     breaks: BEGINS,
   },
   {
@@ -146,7 +152,7 @@ export const LINE: readonly PlantedBug[] = [
     find: 'else void this.#renewals.extend(lease, grant.ttlMs);',
     replace: 'else this.#renewals.add(lease, now);',
     profile: 'line',
-    explanation: 'Who begins with a claim does not have it made a lease.',
+    explanation: 'A caller that begins with its claim never renews it into a lease.',
     breaks: BEGINS,
   },
 ];

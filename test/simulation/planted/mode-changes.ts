@@ -4,7 +4,7 @@ const ALONE = 'From then on no other caller holds the keys.';
 const TAKEN_BACK =
   'An upgrade that fails leaves the lock upgradeable, with the token that it had, and readers join it as before.';
 const STAYS =
-  'From the call of `downgrade()` to the release, no other caller holds the keys alone.';
+  'From the call of `downgrade()` until the release, no other caller holds the keys alone.';
 const TOKENS = 'A downgraded lock keeps its token, and readers that join it have the same one.';
 
 /** Locks that go on in another mode. */
@@ -16,7 +16,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     replace:
       "  if mode and changes then redis.call('DEL', main) else add_holder(main, holders, to, ttl, phase) end\n",
     profile: 'modes',
-    explanation: 'A lock that is downgraded gives its keys back.',
+    explanation: 'A downgrade releases the keys of the lock.',
     breaks: STAYS,
   },
   {
@@ -25,8 +25,8 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: "if changes and line ~= 'quorum' then",
     replace: "if changes and line == 'cluster' then",
     profile: 'modes',
-    explanation: 'Readers in line are not let in when a lock is downgraded.',
-    breaks: 'The readers that stand first in line enter at once.',
+    explanation: 'Readers in line do not get the key when a lock is downgraded.',
+    breaks: 'The readers that are first in line get the lock at once.',
   },
   {
     name: 'downgraded-token-forgotten',
@@ -34,7 +34,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: '(phase_of(main, holders, mode) or tonumber(ARGV[6]))',
     replace: 'phase_of(main, holders, mode)',
     profile: 'modes',
-    explanation: 'Readers that join a downgraded lock have another token.',
+    explanation: 'Readers that join a downgraded lock have another fencing token.',
     breaks: TOKENS,
   },
   {
@@ -43,8 +43,8 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: '  if not busy and in_the_way(main, holders, token) then busy = i end\n',
     replace: '',
     profile: 'modes',
-    explanation: 'An upgrade is granted while others read.',
-    breaks: 'An upgrade waits until all readers beside it are done.',
+    explanation: 'An upgrade is granted while other callers read.',
+    breaks: 'An upgrade waits until all other readers of the keys are done.',
   },
   {
     name: 'upgrade-takes-no-place',
@@ -52,8 +52,8 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: "  if member ~= '' then\n    for i = 1, last, 4 do stands",
     replace: "  if member == 'nobody' then\n    for i = 1, last, 4 do stands",
     profile: 'modes',
-    explanation: 'Readers join those whom an upgrade waits for.',
-    breaks: 'While an upgrade waits, no reader joins those before it.',
+    explanation: 'While an upgrade waits for readers, new readers join them.',
+    breaks: 'While an upgrade waits, no new reader joins the present readers',
   },
   {
     name: 'upgraded-token-not-raised',
@@ -61,8 +61,8 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: 'local first = next_token(highest)',
     replace: 'local first = highest',
     profile: 'modes',
-    explanation: 'An upgraded lock has the token of the readers before it.',
-    breaks: 'An upgraded lock has a new token, larger than that of the readers before it.',
+    explanation: 'An upgraded lock has the fencing token of the readers before it.',
+    breaks: 'An upgraded lock gets a new token, larger than that of the readers before it.',
   },
   {
     name: 'upgrade-keeps-readers',
@@ -70,7 +70,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     find: "  redis.call('SET', KEYS[i], to, 'PX', ttl)\n  redis.call('DEL', KEYS[i + 3])\n",
     replace: "  redis.call('SET', KEYS[i + 1], text(first), 'KEEPTTL')\n",
     profile: 'modes',
-    explanation: 'An upgrade is granted, and the keys stay open to readers.',
+    explanation: 'An upgrade is granted, and readers can still get the keys.',
     breaks: ALONE,
   },
   {
@@ -80,7 +80,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     replace: 'if (isNew) lease.renewed(now, ttlMs);',
     profile: 'modes',
     explanation:
-      'The validity after a change of mode counts from its answer, also when the lease was over by then.',
+      'The validity after a change of mode counts from when the reply arrived, even if the lease was over by then.',
     breaks:
       'A holder counts its validity from the moment the request was **sent**: TTL − `clockDrift` × TTL − 2 ms.',
   },
@@ -91,8 +91,18 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     replace: '    void Promise.resolve().then(() => learn(outcome));\n',
     profile: 'modes',
     explanation:
-      'A caller that gives up while an upgrade is on its way gets the answer after it has checked what is to be taken back.',
+      'A caller gives up while its upgrade is on its way. The reply arrives after the check whether an upgrade must be reverted.',
     breaks: TAKEN_BACK,
+  },
+  {
+    name: 'lost-lock-upgraded',
+    file: 'lib/store/redis/scripts/upgrade.ts',
+    find: "  if not holds(main, holders, upgradeable(token)) or is_older(to, redis.pcall('GET', main)) then",
+    replace: "  if is_older(to, redis.pcall('GET', main)) then",
+    profile: 'modes',
+    explanation:
+      'An upgrade of a lock that the server has forgotten succeeds, if nobody holds the keys by then.',
+    breaks: 'An upgrade succeeds only if the caller held the lock without interruption',
   },
   {
     name: 'two-upgradeable-holders',
@@ -101,7 +111,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
     replace: '',
     profile: 'modes',
     explanation:
-      'Two hold a key as upgradeable at once, and wait for each other when both upgrade.',
+      'Two callers hold a key as upgradeable at once, and wait for each other when both upgrade.',
     breaks: 'a key has any number of shared holders, at most one upgradeable holder, and no other.',
   },
 ];

@@ -3,7 +3,7 @@ import type { PlantedBug } from './planted-bug.js';
 const PLACES = 'All places in use together are never more than the limit';
 
 const TOGETHER =
-  'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit`, it has at most that number of holders with that limit, and no other.';
+  'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.';
 
 export const MODES: readonly PlantedBug[] = [
   {
@@ -12,7 +12,7 @@ export const MODES: readonly PlantedBug[] = [
     find: 'local ends = now + ttl * 1000',
     replace: 'local ends = now + ttl',
     profile: 'modes',
-    explanation: 'The end of a shared lease is counted in µs where the TTL is in ms.',
+    explanation: 'The end of a shared lease is computed in µs, but its TTL is in ms.',
     breaks: TOGETHER,
   },
   {
@@ -21,7 +21,7 @@ export const MODES: readonly PlantedBug[] = [
     find: 'if count + places_of(token) > limit and',
     replace: 'if count + places_of(token) > limit + 1 and',
     profile: 'modes',
-    explanation: 'One more than the limit is let in.',
+    explanation: 'One more caller than the limit gets the key.',
     breaks: TOGETHER,
   },
   {
@@ -30,7 +30,7 @@ export const MODES: readonly PlantedBug[] = [
     find: 'if has_shadows then count = in_use(holders, count) end',
     replace: '',
     profile: 'modes',
-    explanation: 'A holder of several places counts for one.',
+    explanation: 'A holder of several places counts as a holder of one place.',
     breaks: PLACES,
   },
   {
@@ -39,8 +39,9 @@ export const MODES: readonly PlantedBug[] = [
     find: 'local limit = set or own',
     replace: 'local limit = own',
     profile: 'modes',
-    explanation: 'Each call goes by the limit that it states, whatever limit is set for the key.',
-    breaks: 'A limit that was set counts for all calls',
+    explanation:
+      'Each call is compared with its own `limit`, even if another limit is set for the key.',
+    breaks: 'A limit that was set with `setLimit` applies to all calls',
   },
   {
     name: 'places-renewed-without-their-shadow',
@@ -49,7 +50,7 @@ export const MODES: readonly PlantedBug[] = [
     replace:
       "if places_of(token) > 1 then redis.call('ZADD', holders, 'NX', -ends, shadow(token)) end",
     profile: 'modes',
-    explanation: 'A renewal keeps one of several places, and the others end with the first lease.',
+    explanation: 'A renewal prolongs only one of several places, so the others end too early.',
     breaks: PLACES,
   },
   {
@@ -60,8 +61,8 @@ export const MODES: readonly PlantedBug[] = [
       "    if redis.call('EXISTS', main) == 0 then put_marker(main, holders, mode, phase) end\n  else",
     profile: 'modes',
     explanation:
-      'The marker and the holder set end with the first lease, although others have joined or renewed since.',
-    breaks: 'It keeps out all callers that want the key alone',
+      'The marker and the holder set of a shared key expire with the first lease, although other holders joined or renewed later.',
+    breaks: 'The marker keeps out all callers that want the key alone',
   },
   {
     name: 'readers-starve-writers',
@@ -69,9 +70,9 @@ export const MODES: readonly PlantedBug[] = [
     find: 'if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then',
     replace: 'if not has_line or mode and phase_of(main, holders, mode) then',
     profile: 'modes',
-    explanation: 'A reader joins those who read, also when a writer waits.',
+    explanation: 'A reader joins the present readers even if a writer waits.',
     breaks:
-      'A reader that comes while a writer waits stands behind it, and is refused if it does not wait',
+      'A reader that comes while a writer waits has to wait behind it, and is refused if it does not wait',
   },
   {
     name: 'readers-starve-writers-of-a-quorum',
@@ -79,8 +80,8 @@ export const MODES: readonly PlantedBug[] = [
     find: 'if must_queue(queue, holders) then',
     replace: 'if not mode and must_queue(queue, holders) then',
     profile: 'modes',
-    explanation: 'Over several masters a reader joins those who read, also when a writer waits.',
-    breaks: 'Readers do not join those before them while a writer waits',
+    explanation: 'With several masters, a reader joins the present readers even if a writer waits.',
+    breaks: 'Readers do not join the present readers while a writer waits',
   },
   {
     name: 'token-of-other-keys-passed-on',
@@ -88,7 +89,8 @@ export const MODES: readonly PlantedBug[] = [
     find: 'add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
     replace: 'add_holder(main, holders, token, ttl, first)',
     profile: 'modes',
-    explanation: 'Who joins a reader of several keys has the token of that one.',
-    breaks: 'Readers that join a single key later do not get that one.',
+    explanation:
+      'A reader that joins a reader of several keys gets the larger fencing token of that reader.',
+    breaks: 'Readers that later join only one of these keys do not get the larger token.',
   },
 ];

@@ -1,6 +1,7 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const SUPERSEDED = 'A holder that returns after another attempt has begun can mark nothing';
+const SUPERSEDED =
+  'A holder that finishes after another attempt has begun cannot record its work as done';
 
 export const ONCE: readonly PlantedBug[] = [
   {
@@ -9,7 +10,7 @@ export const ONCE: readonly PlantedBug[] = [
     find: "local is_ours = state == 'running' and whose == owner or",
     replace: "local is_ours = state == 'running' or",
     profile: 'once',
-    explanation: 'The end of an attempt is accepted while another one runs.',
+    explanation: 'The store accepts the end of an attempt while another attempt runs.',
     breaks: SUPERSEDED,
   },
   {
@@ -19,7 +20,7 @@ export const ONCE: readonly PlantedBug[] = [
     replace: 'return { 1 }',
     profile: 'once',
     explanation:
-      'An attempt that was superseded gets the answer that it has marked the work as done.',
+      'An attempt reports that it is done after another attempt has begun, and the store confirms it.',
     breaks: SUPERSEDED,
   },
   {
@@ -28,7 +29,7 @@ export const ONCE: readonly PlantedBug[] = [
     find: "if state == 'done' or state == 'exhausted' then",
     replace: "if state == 'exhausted' then",
     profile: 'once',
-    explanation: 'Work that is done is begun again.',
-    breaks: 'What was done is remembered for `keepDone`, in Redis only.',
+    explanation: 'Work that is done runs again.',
+    breaks: 'That the work is done is remembered for `keepDone` (1 h by default), in Redis only.',
   },
 ];

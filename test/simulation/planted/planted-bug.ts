@@ -11,7 +11,9 @@ export interface PlantedBug {
   /** The worlds in which it is looked for. */
   readonly profile: ProfileName;
   readonly explanation: string;
-  /** What docs/guarantees.md says, word for word, and would no longer be true. */
+  /** Of the documentation. Default: `guarantees.md`. */
+  readonly page?: string;
+  /** What that page says, word for word, and would no longer be true. */
   readonly breaks: string;
 }
 

@@ -1,6 +1,6 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const MAJORITY = 'a client that has a majority of the N servers holds the lock';
+const MAJORITY = 'a client holds a lock when a majority of the servers has granted it';
 
 export const QUORUM: readonly PlantedBug[] = [
   {
@@ -9,7 +9,7 @@ export const QUORUM: readonly PlantedBug[] = [
     find: 'Math.floor(nodes / 2) + 1',
     replace: 'Math.floor(nodes / 2)',
     profile: 'quorum',
-    explanation: 'N/2 votes are enough.',
+    explanation: 'N/2 votes of N masters count as a majority.',
     breaks: MAJORITY,
   },
   {
@@ -19,7 +19,7 @@ export const QUORUM: readonly PlantedBug[] = [
     replace:
       "if (yes.length > 0 && votes.filter((vote) => vote?.status !== 'refused' && vote !== undefined).length >= quorum) {",
     profile: 'quorum',
-    explanation: 'A node that did not answer in time counts as one that has voted.',
+    explanation: 'A node that did not reply in time counts as one that has granted the lock.',
     breaks: MAJORITY,
   },
   {
@@ -28,7 +28,7 @@ export const QUORUM: readonly PlantedBug[] = [
     find: "if (outcome.status === 'held') await this.#withdraw(request, answers);",
     replace: '',
     profile: 'quorum',
-    explanation: 'Votes that were not enough stay where they are.',
+    explanation: 'If the votes are not enough, they are not withdrawn.',
     breaks: 'all callers withdraw their votes and ask again after a random pause',
   },
   {
@@ -38,7 +38,7 @@ export const QUORUM: readonly PlantedBug[] = [
     replace:
       "if (outcome.status === 'held') this.#deps.runtime.setTimer(() => void this.#withdraw(request, answers), 1_000);",
     profile: 'quorum',
-    explanation: 'The next try goes out ahead of the withdrawal of the last.',
+    explanation: 'The next try is sent before the votes of the previous try are withdrawn.',
     breaks: 'all callers withdraw their votes and ask again after a random pause',
   },
   {
@@ -47,7 +47,7 @@ export const QUORUM: readonly PlantedBug[] = [
     find: 'if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);',
     replace: '',
     profile: 'quorum',
-    explanation: 'A vote that comes after the decision stays.',
+    explanation: 'A vote that arrives after the decision is not removed.',
     breaks: 'a late vote is removed when it arrives',
   },
   {
@@ -56,7 +56,7 @@ export const QUORUM: readonly PlantedBug[] = [
     find: "if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;",
     replace: 'if (leftMs <= 0) return undefined;',
     profile: 'quorum',
-    explanation: 'A lease that was given back is still brought to the nodes that did not have it.',
+    explanation: 'A released lease is still added to the nodes that did not have it.',
     breaks: 'unless another caller was granted it there since, or it was released',
   },
   {
@@ -65,9 +65,10 @@ export const QUORUM: readonly PlantedBug[] = [
     find: "if (vote?.status !== 'granted') this.bringTo(node, standing);",
     replace: "if (vote?.status !== 'granted') return;",
     profile: 'quorum',
-    explanation: 'A lease that a bare majority has is not brought to the other nodes.',
+    explanation:
+      'A lease that only a bare majority has (no spare node) is not added to the other nodes.',
     breaks:
-      'The holder brings the lock to such a node after 50 ms, and again at least every 2 to 4 s for as long as it holds it',
+      'The holder adds the lock to each missing node after 50 ms, and again at least every 2 to 4 s for as long as it holds the lock',
   },
   {
     name: 'quorum-line-not-woken',
@@ -75,7 +76,7 @@ export const QUORUM: readonly PlantedBug[] = [
     find: "if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then",
     replace: "if (is_sooner or not holder) and line == 'never' then",
     profile: 'quorum',
-    explanation: 'A release over several masters wakes nobody.',
+    explanation: 'With several masters, a release wakes no waiting caller.',
     breaks: 'A release wakes the processes in line, on every node, 10 ms after each other',
   },
 ];

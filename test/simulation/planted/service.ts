@@ -7,7 +7,7 @@ export const SERVICE: readonly PlantedBug[] = [
     find: 'replies[index + 1]',
     replace: 'replies[1]',
     profile: 'line',
-    explanation: 'All requests of a call are given the answer to the first of them.',
+    explanation: 'All requests that share a call to Redis get the reply to the first of them.',
     breaks: '**Requests that share a call to Redis** get separate results',
   },
   {
@@ -16,7 +16,8 @@ export const SERVICE: readonly PlantedBug[] = [
     find: 'for (const section of inner?.enclosing(owner) ?? []) {',
     replace: 'for (const section of inner?.enclosing({}) ?? []) {',
     profile: 'line',
-    explanation: 'A call inside a section that holds its keys asks the store for another lock.',
+    explanation:
+      'A nested call, inside code that already holds its keys, asks the store for another lock.',
     breaks: '**Nested calls** have the token of the lock that they run under.',
   },
   {
@@ -25,8 +26,8 @@ export const SERVICE: readonly PlantedBug[] = [
     find: "    keeper.endAll('shutdown');\n",
     replace: '',
     profile: 'line',
-    explanation: 'A shutdown does not end the locks that are held when its time is up.',
-    breaks: 'Then the remaining locks are lost, `shutdown`, and all locks are released.',
+    explanation: 'A shutdown does not end the locks that are still held when its time is over.',
+    breaks: 'Then the remaining locks are lost (`shutdown`), and all locks are released.',
   },
   {
     name: 'timer-left',
@@ -34,7 +35,7 @@ export const SERVICE: readonly PlantedBug[] = [
     find: '    cancel();\n    return isOver;',
     replace: '    return isOver;',
     profile: 'line',
-    explanation: 'The timer of the shutdown runs on when nobody waits for it any more.',
-    breaks: 'Locks are released by `shutdownTimeout` anyway.',
+    explanation: 'The timer of the shutdown keeps running after the shutdown is done.',
+    breaks: 'Locks are released by the end of `shutdownTimeout` anyway.',
   },
 ];

@@ -23,6 +23,8 @@ export interface Features {
   readonly modeChanges: boolean;
   /** Whether locks go to other processes. */
   readonly detaching: boolean;
+  /** Whether there are candidates for a lead. */
+  readonly leaders: boolean;
   readonly severalKeys: boolean;
   /** Everybody asks in the same moment. */
   readonly crowds: boolean;
@@ -85,9 +87,16 @@ const REPLICA_FAULTS: readonly FaultKind[] = ['fail-over', 'replication-cut'];
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 
+/** What is drawn from one of them does not shift the others. */
+interface Chances {
+  readonly random: Random;
+  readonly forModes: Random;
+  readonly forLeaders: Random;
+}
+
 export function featuresOf(
   profile: ProfileName,
-  { random, forModes }: { readonly random: Random; readonly forModes: Random },
+  { random, forModes, forLeaders }: Chances,
   size: Size,
 ): Features {
   const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
@@ -117,6 +126,7 @@ export function featuresOf(
     modeChanges: hasModes && forModes.chance(0.6),
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forModes.chance(0.25),
+    leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),
@@ -135,8 +145,12 @@ export function featuresOf(
     faults: faultsOf(random, replicas),
     mostFaults: size.faults,
   };
-  return { ...features, ...staged(features, random), ...stagedForModes(features, forModes) };
+  const rare = { ...staged(features, random), ...stagedForModes(features, forModes) };
+  return { ...features, ...(profile === 'lead' ? longer(features) : rare) };
 }
+
+/** A candidate that has stepped down stands aside for a second, and whoever leads may rotate after one. */
+const longer = ({ lengthMs }: Features): Partial<Features> => ({ lengthMs: 500 + 2 * lengthMs });
 
 /** Some worlds are made for what rarely comes about by chance. */
 function staged({ serverCount, replicas, guardMs }: Features, random: Random): Partial<Features> {
@@ -180,9 +194,13 @@ const CHANGES_AND_LONG_CUTS = {
   cutsMs: [3_000, 6_000, 8_000],
 } satisfies Partial<Features>;
 
-/** A caller that would write may have lost the lock that it has read under. */
+/**
+ * A caller that would write may have lost the lock that it has read under, and another one may have written before it renews: all that the
+ * server knew is lost, because a lock outlives the loss of its key.
+ */
 const CHANGES_AND_LOSSES = {
-  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 2_000, faults: ['key-lost'], mostFaults: 4 },
+  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 3_000, crowds: false },
+  ...{ faults: ['server-flushed'], mostFaults: 40 },
 } satisfies Partial<Features>;
 
 /** Answers are lost, and nothing else. */

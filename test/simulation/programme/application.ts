@@ -1,10 +1,12 @@
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { LockStoreUnavailableError } from '../../../lib/errors.js';
 import type { History } from '../history.js';
 import type { CallerPlan } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import { Callers } from './callers.js';
 import type { Parcel, Send } from './detaching.js';
 import { engineOf, type EngineOptions } from './engine.js';
+import { PlannedFailure } from './failures.js';
 import type { Holdings } from './holdings.js';
 
 /** Until a socket that was closed is gone, whatever the server does. */
@@ -40,7 +42,12 @@ export class Application {
       ...(isKnown && { machine }),
       log: {
         warn,
-        error: (error) => history.record({ type: 'unhandled', error: String(error) }),
+        error: (error, cause) => {
+          if (cause instanceof PlannedFailure) return;
+          // A candidate whose request was refused, as every call is then.
+          if (cause instanceof LockStoreUnavailableError) warn(String(error));
+          else history.record({ type: 'unhandled', error: String(error) });
+        },
       },
     });
     this.#callers = new Callers({ engine: this.#engine, process, history, holdings, send });

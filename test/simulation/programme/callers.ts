@@ -5,6 +5,7 @@ import type { SimProcess } from '../world/sim-process.js';
 import { Calls } from './calls.js';
 import type { Parcel, Send } from './detaching.js';
 import type { Holdings } from './holdings.js';
+import { Leading } from './leading.js';
 import { sleep } from './sleep.js';
 
 export interface CallersOptions {
@@ -19,13 +20,16 @@ export interface CallersOptions {
 export class Callers {
   readonly #process: SimProcess;
   readonly #calls: Calls;
+  readonly #leading: Leading;
   readonly #left = new Map<CallerPlan, readonly Operation[]>();
   #running: Promise<unknown> = Promise.resolve();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: CallersOptions) {
     this.#process = options.process;
     this.#calls = new Calls(options);
+    const { nextAsk } = this.#calls;
+    this.#leading = new Leading({ ...options, nextAsk, stopping: this.#stopping.signal });
   }
 
   get unfinished(): readonly CallerPlan[] {
@@ -46,9 +50,9 @@ export class Callers {
     return this.#calls.attach(parcel);
   }
 
-  /** Nobody begins with anything new. */
+  /** Nobody begins with anything new, and candidates do not stand any more. */
   stop(): void {
-    this.#isStopping = true;
+    this.#stopping.abort();
   }
 
   async #runOne(plan: CallerPlan): Promise<void> {
@@ -57,9 +61,14 @@ export class Callers {
     await sleep(applicationRuntime, plan.startMs);
     for (const [index, operation] of plan.operations.entries()) {
       await sleep(applicationRuntime, operation.pauseMs);
-      if (this.#isStopping) return;
-      this.#left.set(plan, plan.operations.slice(index + 1));
-      await this.#calls.make(operation);
+      if (this.#stopping.signal.aborted) return;
+      const rest = plan.operations.slice(index + 1);
+      const { lead } = operation;
+      // Whatever runs in its place stands for the lead, too.
+      this.#left.set(plan, lead === undefined ? rest : [operation, ...rest]);
+      if (lead === undefined) await this.#calls.make(operation);
+      else await this.#leading.stand(operation, lead);
+      this.#left.set(plan, rest);
     }
   }
 }

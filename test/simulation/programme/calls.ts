@@ -8,21 +8,18 @@ import type { History } from '../history.js';
 import type { Operation } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
 import type { CallersOptions } from './callers.js';
-import { errorName, recordFailure } from './failures.js';
-import type { Holding, Holdings } from './holdings.js';
+import { errorName, PlannedFailure, recordFailure } from './failures.js';
+import type { Holdings, LockHolding } from './holdings.js';
 import { ModeChanges } from './mode-changes.js';
 import { Detaching, type Parcel } from './detaching.js';
 import { sleep } from './sleep.js';
 
 /** A section that a call is made in. */
 interface Outer {
-  readonly holding: Holding;
+  readonly holding: LockHolding;
   /** Calls inside it that want the same keys go through. */
   readonly isSection: boolean;
 }
-
-/** The work of an attempt has failed, as it was planned. */
-class PlannedFailure extends Error {}
 
 /** Calls the library as a scenario says, and writes down what comes of it. */
 export class Calls {
@@ -41,15 +38,18 @@ export class Calls {
     this.#history = history;
     this.#holdings = holdings;
     this.#client = process.name;
-    const nextAsk = (): number => (this.#asks += 1);
+    const { nextAsk } = this;
     this.#modes = new ModeChanges({ process, history, holdings, nextAsk });
     this.#detaching = new Detaching({ engine, process, history, holdings, send, nextAsk });
   }
 
+  /** The number of the next call. */
+  readonly nextAsk = (): number => (this.#asks += 1);
+
   /** Never rejects: what went wrong is in the history. */
   async make(operation: Operation, outer?: Outer): Promise<void> {
     const client = this.#client;
-    const ask = (this.#asks += 1);
+    const ask = this.nextAsk();
     const { how, keys, mode, places, waitMs, patienceMs, minHoldMs } = operation;
     const giveUp = new AbortController();
     const isPatient = patienceMs === undefined;
@@ -186,13 +186,13 @@ export class Calls {
   }
 
   /** The lock is had. */
-  #begin(operation: Operation, ask: number, lock: Lock): Holding {
+  #begin(operation: Operation, ask: number, lock: Lock): LockHolding {
     const client = this.#client;
     const { fencingToken, keys } = lock;
     const wallMs = this.#process.clock.wallUs / 1_000;
     const listens = operation.ignoresSignal !== true;
     const { mode, places } = operation;
-    const holding: Holding = { process: this.#process, ask, mode, places, lock, listens };
+    const holding: LockHolding = { process: this.#process, ask, mode, places, lock, listens };
     const aheadMs = fencingToken / 1_000 - wallMs;
     this.#history.record({ type: 'granted', client, ask, keys, fencingToken, aheadMs });
     this.#holdings.add(holding);
@@ -200,7 +200,7 @@ export class Calls {
   }
 
   /** The section, up to the moment when the lock is given back. */
-  async #hold(operation: Operation, holding: Holding): Promise<void> {
+  async #hold(operation: Operation, holding: LockHolding): Promise<void> {
     const client = this.#client;
     const { lock, listens } = holding;
     const signal = listens ? lock.signal : undefined;

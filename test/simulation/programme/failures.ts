@@ -1,6 +1,9 @@
 import { LockError } from '../../../lib/errors.js';
 import type { History } from '../history.js';
 
+/** Work has failed, as it was planned. */
+export class PlannedFailure extends Error {}
+
 /** Writes down that a call was refused, or failed. */
 export function recordFailure(
   history: History,

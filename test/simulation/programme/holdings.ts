@@ -13,6 +13,9 @@ const LATE_MS = 5;
  */
 const UNNOTICED_MS = 1_400;
 
+/** What a holder believes. */
+export type Held = Pick<Lock, 'keys' | 'isHeld' | 'remainingMs' | 'signal'>;
+
 /** Somebody who was granted a lock and has not begun to give it back. */
 export interface Holding {
   readonly process: SimProcess;
@@ -20,9 +23,14 @@ export interface Holding {
   ask: number;
   mode: string;
   readonly places: number | undefined;
-  readonly lock: Lock;
+  readonly lock: Held;
   /** Whether its holder relies on the signal. */
   readonly listens: boolean;
+}
+
+/** One who has the lock itself. */
+export interface LockHolding extends Holding {
+  readonly lock: Lock;
 }
 
 interface HoldingsOptions {

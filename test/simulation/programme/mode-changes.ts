@@ -2,7 +2,7 @@ import { LockError } from '../../../lib/errors.js';
 import type { History } from '../history.js';
 import type { ModeChange } from '../scenario.js';
 import type { SimProcess } from '../world/sim-process.js';
-import type { Holding, Holdings } from './holdings.js';
+import type { Holdings, LockHolding } from './holdings.js';
 import { errorName, recordFailure } from './failures.js';
 
 interface Dependencies {
@@ -22,7 +22,7 @@ export class ModeChanges {
   }
 
   /** Never rejects: what went wrong is in the history. */
-  async make(change: ModeChange, holding: Holding): Promise<void> {
+  async make(change: ModeChange, holding: LockHolding): Promise<void> {
     if (change.to === holding.mode) return;
     if (change.to === 'exclusive') await this.#upgrade(change, holding);
     else if (holding.mode !== 'shared') await this.#downgrade(change.to, holding);
@@ -30,12 +30,12 @@ export class ModeChanges {
   }
 
   /** Writes down which mode the lock says that it has. */
-  look({ lock, ask, process }: Holding): void {
+  look({ lock, ask, process }: LockHolding): void {
     if (!lock.isHeld) return;
     this.#deps.history.record({ type: 'mode', client: process.name, ask, mode: lock.mode });
   }
 
-  async #upgrade({ waitMs = 0, patienceMs }: ModeChange, holding: Holding): Promise<void> {
+  async #upgrade({ waitMs = 0, patienceMs }: ModeChange, holding: LockHolding): Promise<void> {
     const { process, history, nextAsk } = this.#deps;
     const { lock, mode: holds } = holding;
     const ask = nextAsk();
@@ -60,7 +60,7 @@ export class ModeChanges {
   }
 
   /** "A downgrade counts from its call on." */
-  async #downgrade(to: 'shared' | 'upgradeable', holding: Holding): Promise<void> {
+  async #downgrade(to: 'shared' | 'upgradeable', holding: LockHolding): Promise<void> {
     const { process, history, nextAsk } = this.#deps;
     const { lock } = holding;
     if (!lock.isHeld) return;
@@ -74,7 +74,7 @@ export class ModeChanges {
     }
   }
 
-  #changed(holding: Holding, ask: number, mode: string): void {
+  #changed(holding: LockHolding, ask: number, mode: string): void {
     const { process, history, holdings } = this.#deps;
     const { lock, ask: continues } = holding;
     const { keys, fencingToken } = lock;

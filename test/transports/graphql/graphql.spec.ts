@@ -100,7 +100,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
     // What it prints comes another way than its answer.
     await eventually(() => {
       expect(app.log).toContain(
-        `"order:${SECRET}", "other" is asked for inside a section that holds only`,
+        `"order:${SECRET}", "other" is requested inside a section that holds only`,
       );
     });
   });

@@ -175,7 +175,7 @@ describe('gRPC', () => {
     expect(mistaken?.metadata.get('retry-after-ms')).toEqual([]);
     // What it prints comes another way than its answer.
     await eventually(() => {
-      expect(app.log).toContain(`"order:${SECRET}", "other" is asked for inside a section`);
+      expect(app.log).toContain(`"order:${SECRET}", "other" is requested inside a section`);
     });
   });
 

@@ -15,7 +15,7 @@ export function tlsHint({ options, stream }: Redis, problem: string): string {
   if (options.tls !== undefined) {
     const isShakingHands = stream instanceof TLSSocket && isPending(stream);
     return isShakingHands || NO_TLS.test(problem)
-      ? ' (the port accepts connections, but no TLS: if it is one without TLS, write redis:// and not rediss://)'
+      ? ' (the port accepts connections, but not TLS: if it has no TLS, write redis:// instead of rediss://)'
       : '';
   }
   return CLOSED.test(problem)

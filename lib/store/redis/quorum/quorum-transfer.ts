@@ -1,5 +1,6 @@
 import type { LeaseRequest, TransferOutcome, TransferRequest } from '../../lock-store.js';
 import type { Scheduler } from '../../../time/scheduler.js';
+import { holdModeOf } from '../../owner-token.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
@@ -36,7 +37,15 @@ export class QuorumTransfer {
     if (only !== undefined && second === undefined) return only.transfer(request);
     // From here on nothing is brought to a node under the old token.
     standing.end(request.token);
-    const sentAt = scheduler.runtime.now().monotonicMs;
+    const outcome = await this.#contend(request, scheduler.runtime.now().monotonicMs);
+    // Of those that hold a key together no node tells which one was attached.
+    const isUnknown = outcome.status === 'lost' && outcome.reason === 'attached';
+    return isUnknown && holdModeOf(request.token) !== 'exclusive'
+      ? { status: 'lost', reason: 'gone' }
+      : outcome;
+  }
+
+  async #contend(request: TransferRequest, sentAt: number): Promise<TransferOutcome> {
     let unheard: readonly RedisNode[] = [];
     for (let tries = 1; ; tries += 1) {
       const first = tries === 1 ? undefined : await this.#askFirst(request);

@@ -62,7 +62,8 @@ export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
           5 how the line is decided: 'cluster', 'quorum', else standalone
           6 fencing token of the phase that begins, if the lease was exclusive
   Reply   {1} all keys have the new token
-          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
+          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed.
+          One of a quorum says {-1, fence} also where others hold the key together
 ]]
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
 local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
@@ -79,6 +80,8 @@ for i = 1, #KEYS, 4 do
   if is_late or not holds(main, holders, token) and not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
     if is_free and line ~= 'quorum' then pcall(grant_next, main, KEYS[i + 1], queue, holders, '', line == '') end
+    -- One of those that hold the key together may be a caller that attaches the lease at this moment.
+    if is_free and line == 'quorum' and mode then is_free = redis.pcall('ZCOUNT', holders, '(' .. text(now), '+inf') == 0 end
     return { is_free and 0 or -1, text(stored) }
   end
 end

@@ -1,24 +1,36 @@
-import { nameOf, type Grant } from '../../faults/grants.js';
-import type { HistoryEvent } from '../../faults/history.js';
-import type { SimEvent } from '../history.js';
-import type { Facts } from './facts.js';
-import { unheld } from './detached.js';
-import { bringsOlderData } from './fencing.js';
+/** Locks that change their mode: what they say of it, their tokens, and what others had meanwhile. It knows nothing of the library. */
+import { Parcels, unheld } from './detached.js';
+import { type Grant, nameOf, wasSeen } from './grants.js';
+import { type AnyEvent, type CallEvent, callEvents, type HistoryEvent } from './history.js';
 
-type Changed = SimEvent & { readonly type: 'changed' };
-type Ask = SimEvent & { readonly type: 'ask' };
+type Changed = CallEvent & { readonly type: 'changed' };
+type Ask = CallEvent & { readonly type: 'ask' };
+
+interface Rules {
+  /** Of all parts. */
+  readonly grants: readonly Grant[];
+  /** Whether a server may know a lock again that somebody has had since. */
+  readonly bringsOlderData: boolean;
+  /** How much later a caller may hear what no server is asked for. */
+  readonly atOnceMs: number;
+}
 
 /** Locks that changed their mode as they should not have, or said something else than what was promised. */
-export const modeViolations = ({ events, grants, done }: Facts): readonly string[] => [
-  ...wrongModes(events),
-  ...wrongTokens(events),
-  ...waitsForEachOther(events),
-  // Older data may know a lock again that somebody has had in between.
-  ...(done.some(({ fault }) => bringsOlderData(fault)) ? [] : heldInBetween(events, grants)),
-];
+export const modeViolations = (
+  events: readonly AnyEvent[],
+  { grants, bringsOlderData, atOnceMs }: Rules,
+): readonly string[] => {
+  const calls = callEvents(events);
+  return [
+    ...wrongModes(calls),
+    ...wrongTokens(calls),
+    ...waitsForEachOther(calls, atOnceMs),
+    ...(bringsOlderData ? [] : heldInBetween(calls, grants)),
+  ];
+};
 
 /** "An upgrade that fails leaves the lock upgradeable", "a downgrade counts from its call on". */
-function wrongModes(events: readonly SimEvent[]): readonly string[] {
+function wrongModes(events: readonly CallEvent[]): readonly string[] {
   const modes = new Map<string, string>();
   return events.flatMap((event) => {
     if (event.type === 'ask') modes.set(nameOf(event), event.mode ?? 'exclusive');
@@ -32,7 +44,7 @@ function wrongModes(events: readonly SimEvent[]): readonly string[] {
 }
 
 /** "A downgraded lock keeps its token. An upgraded lock has a new token, larger than that of the readers before it." */
-function wrongTokens(events: readonly SimEvent[]): readonly string[] {
+function wrongTokens(events: readonly CallEvent[]): readonly string[] {
   const tokens = new Map<string, number>();
   return events.flatMap((event) => {
     if (event.type !== 'granted' && event.type !== 'changed') return [];
@@ -50,16 +62,16 @@ function wrongTokens(events: readonly SimEvent[]): readonly string[] {
 }
 
 /** "Two such holders would wait for each other": a plain reader that asks for more is refused at once, whatever it would wait. */
-function waitsForEachOther(events: readonly SimEvent[]): readonly string[] {
+function waitsForEachOther(events: readonly CallEvent[], atOnceMs: number): readonly string[] {
   const open = new Map<string, Ask>();
   const violations: string[] = [];
   for (const event of events) {
     if (event.type === 'ask' && event.holds === 'shared') open.set(nameOf(event), event);
-    else if ('ask' in event && open.has(nameOf(event))) {
+    else if (open.has(nameOf(event))) {
       const { at } = open.get(nameOf(event))!;
       open.delete(nameOf(event));
       const isRefused = event.type === 'failed' && AT_ONCE.has(event.error);
-      if (!isRefused || event.at - at > AT_ONCE_MS)
+      if (!isRefused || event.at - at > atOnceMs)
         violations.push(
           `deadlock: ${nameOf(event)} holds as shared and asked to hold alone: ${event.type} after ${(event.at - at).toFixed(1)} ms`,
         );
@@ -68,9 +80,12 @@ function waitsForEachOther(events: readonly SimEvent[]): readonly string[] {
   return violations;
 }
 
+const AT_ONCE = new Set(['LockConfigurationError', 'LockLostError']);
+
 /** "An upgrade succeeds only if the lock was held all the time: no other caller had a key alone in between." */
-function heldInBetween(events: readonly SimEvent[], grants: readonly Grant[]): readonly string[] {
+function heldInBetween(events: readonly CallEvent[], grants: readonly Grant[]): readonly string[] {
   const byName = new Map(grants.map((grant) => [grant.name, grant]));
+  const alone = grants.filter((grant) => grant.mode === 'exclusive' && wasSeen(grant));
   const first = new Map<string, string>();
   const firstOf = (name: string): string => first.get(name) ?? name;
   return events.flatMap((event) => {
@@ -82,13 +97,12 @@ function heldInBetween(events: readonly SimEvent[], grants: readonly Grant[]): r
       byName.get(name),
     );
     if (begun === undefined || upgraded === undefined) return [];
-    const other = grants.find(
+    const other = alone.find(
       (grant) =>
-        grant.mode === 'exclusive' &&
+        grant.from > begun.grantedAt &&
+        grant.from < upgraded.askedAt &&
         firstOf(grant.name) !== begun.name &&
-        grant.keys.some((key) => event.keys.includes(key)) &&
-        grant.grantedAt > begun.grantedAt &&
-        grant.grantedAt < upgraded.askedAt,
+        grant.keys.some((key) => event.keys.includes(key)),
     );
     return other === undefined
       ? []
@@ -96,23 +110,26 @@ function heldInBetween(events: readonly SimEvent[], grants: readonly Grant[]): r
   });
 }
 
-const AT_ONCE = new Set(['LockConfigurationError', 'LockLostError']);
-
-/** No request is sent. */
-const AT_ONCE_MS = 0.1;
+/** What callers wrote down besides what they asked for and got. */
+const NOTES: ReadonlySet<string> = new Set<CallEvent['type']>([
+  ...(['mode', 'not-changed', 'detaches', 'term-over'] as const),
+]);
 
 /**
- * The parts of a hold in other modes, as checks of grants know them: each part ends where the next begins. An upgrade that is not granted
- * is no grant, and takes nothing from its holder.
+ * The parts of a hold, in other modes and without a holder, as checks of grants know them: each part ends where the next begins. An upgrade
+ * that is not granted is no grant, and takes nothing from its holder.
  */
-export function partsOf(events: readonly SimEvent[]): readonly HistoryEvent[] {
+export function partsOf<Event extends AnyEvent>(
+  events: readonly Event[],
+): readonly (Event | HistoryEvent)[] {
+  const parcels = new Parcels(events);
   const asks = new Map<string, Ask>();
-  return events.flatMap((event): readonly HistoryEvent[] => {
-    if (event.type === 'ask') asks.set(nameOf(event), event);
-    if (event.type === 'detached') return unheld(event, events);
-    return event.type === 'changed'
-      ? asParts(event, asks.get(nameOf(event)))
-      : [event as HistoryEvent];
+  return events.flatMap((each): readonly (Event | HistoryEvent)[] => {
+    if (NOTES.has(each.type)) return [];
+    const [event] = callEvents([each]);
+    if (event?.type === 'ask') asks.set(nameOf(event), event);
+    if (event?.type === 'detached') return unheld(event, parcels);
+    return event?.type === 'changed' ? asParts(event, asks.get(nameOf(event))) : [each];
   });
 }
 
@@ -133,9 +150,9 @@ function asParts(
 /** Marks the grants of locks that were downgraded, and the parts that follow with the same token. */
 export function withDowngrades(
   grants: readonly Grant[],
-  events: readonly SimEvent[],
+  events: readonly AnyEvent[],
 ): readonly Grant[] {
-  const downgrades = events.filter(
+  const downgrades = callEvents(events).filter(
     (event): event is Changed => event.type === 'changed' && event.mode !== 'exclusive',
   );
   const after = new Set(downgrades.map(nameOf));

@@ -1,0 +1,158 @@
+import { describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { LockConfigurationError, LockModule } from 'nestjs-holdfast';
+import { LockAdmin, LockAdminModule } from 'nestjs-holdfast/admin';
+import type { LockEngine } from '../../lib/engine/lock-engine.js';
+import type { AdminStore, FoundKey } from '../../lib/store/admin-store.js';
+import { scriptedEngine } from '../engine/scripted-engine.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
+
+const OUTAGE = new Error('outage');
+const PRESENTED = new Error('presented');
+
+/** An admin over a store that answers what the test says. */
+function adminOver(store: Partial<AdminStore>): LockAdmin {
+  const presence = { ask: async () => new Map() };
+  const interventions = { release: async () => undefined };
+  return new LockAdmin({
+    administered: {
+      ...{ store: { admin: store }, presence, interventions },
+      present: (error: unknown) => (error === OUTAGE ? PRESENTED : error),
+    },
+    runtime: new VirtualRuntime(),
+    checked: (check: () => unknown) => check(),
+  } as unknown as LockEngine);
+}
+
+const heldKey = (key: string): FoundKey => ({
+  ...{ key, line: [], holders: [{ token: 'theirs', remainingMs: 1_000 }] },
+});
+const noteAt = (at: number, keys: readonly string[] = ['a']): string =>
+  JSON.stringify({ id: at, at, action: 'release', keys, by: 'ada', reason: 'stuck' });
+
+async function* pages(...all: (readonly string[])[]): AsyncGenerator<readonly string[]> {
+  yield* all;
+}
+
+async function keysIn(list: AsyncIterable<{ readonly key: string }>): Promise<readonly string[]> {
+  const keys: string[] = [];
+  for await (const { key } of list) keys.push(key);
+  return keys;
+}
+
+describe('LockAdmin', () => {
+  it('needs a store that can be looked into, and says so', () => {
+    const { locks } = scriptedEngine();
+    expect(() => new LockAdmin(locks)).toThrow(LockConfigurationError);
+    expect(() => new LockAdmin(locks)).toThrow(
+      'LockAdmin needs a store that tells what is in it, and this one has no "admin".',
+    );
+    const parts = { store: { admin: {} }, presence: undefined };
+    const without = { administered: parts } as unknown as LockEngine;
+    expect(() => new LockAdmin(without)).toThrow(LockConfigurationError);
+  });
+
+  it('is provided by its module, for the lock service of the name', async () => {
+    const uses = { provide: 'uses', useFactory: (given: unknown) => given, inject: [LockAdmin] };
+    @Module({ imports: [LockAdminModule.forRoot({ name: 'jobs' })], providers: [uses] })
+    class Operations {}
+    const imports = [LockModule.forRoot({ store: 'memory', name: 'jobs' }), Operations];
+    const app = await Test.createTestingModule({ imports }).compile();
+    await app.init();
+    const admin = app.get<LockAdmin>('uses', { strict: false });
+    expect(admin).toBeInstanceOf(LockAdmin);
+    expect(await keysIn(admin.list())).toEqual([]);
+    await app.close();
+  });
+
+  it('looks at each key once, a hundred at a time', async () => {
+    const keys = Array.from({ length: 150 }, (_, index) => `k${String(index)}`);
+    const looks: number[] = [];
+    const admin = adminOver({
+      instances: async () => [],
+      keys: () => pages(keys, [...keys.slice(0, 7), 'last', 'last']),
+      look: async (some) => {
+        looks.push(some.length);
+        return some.map(heldKey);
+      },
+    });
+    expect(await keysIn(admin.list())).toEqual([...keys, 'last']);
+    expect(looks).toEqual([100, 50, 1]);
+    looks.length = 0;
+    expect(await keysIn(admin.list({ limit: 3 }))).toEqual(keys.slice(0, 3));
+    expect(looks).toEqual([100]);
+  });
+
+  it('asks the store for no empty page', async () => {
+    const looks: number[] = [];
+    const look = async (some: readonly string[]): Promise<readonly FoundKey[]> => {
+      looks.push(some.length);
+      return some.map(heldKey);
+    };
+    const hundred = Array.from({ length: 100 }, (_, index) => `k${String(index)}`);
+    const admin = adminOver({ instances: async () => [], keys: () => pages([], hundred), look });
+    expect(await keysIn(admin.list())).toHaveLength(100);
+    expect(looks).toEqual([100]);
+  });
+
+  it('presents the errors of the store as the application wants them', async () => {
+    const fails = async (): Promise<never> => Promise.reject(OUTAGE);
+    const failing = adminOver({ instances: async () => [], keys: () => pages(['a']), look: fails });
+    await expect(keysIn(failing.list())).rejects.toBe(PRESENTED);
+    await expect(failing.describe('a')).rejects.toBe(PRESENTED);
+    await expect(adminOver({ instances: fails }).instances()).rejects.toBe(PRESENTED);
+  });
+
+  it('knows nothing of a key of which the store knows nothing', async () => {
+    const nothing = { instances: async () => [], look: async () => [], notes: async () => [] };
+    expect(await adminOver(nothing).describe('a')).toStrictEqual({
+      ...{ key: 'a', state: 'free', holders: [], line: [], silent: [], audit: [] },
+    });
+  });
+
+  it('reads the audit log, the newest first, as much of it as is wanted', async () => {
+    const counts: number[] = [];
+    const notes = Array.from({ length: 30 }, (_, index) => noteAt((index * 7) % 30));
+    const others = [noteAt(99, ['other']), 'none'];
+    const admin = adminOver({
+      instances: async () => [],
+      look: async ([key = '']) => [heldKey(key)],
+      notes: async (count) => {
+        counts.push(count);
+        return [...notes, ...others];
+      },
+    });
+    const timesIn = (entries: readonly { readonly at: Date }[]) =>
+      entries.map(({ at }) => at.getTime());
+    expect(timesIn(await admin.audit(3))).toEqual([99, 29, 28]);
+    expect(await admin.audit()).toHaveLength(31);
+    const latest = Array.from({ length: 20 }, (_, index) => 29 - index);
+    expect(timesIn((await admin.describe('a')).audit)).toEqual(latest);
+    expect(counts).toEqual([1_000, 1_000, 200]);
+  });
+
+  it('frees the keys of an instance, in alphabetical order', async () => {
+    const noted: string[] = [];
+    const ofIt = { token: 'holdfast:one.token', remainingMs: 1_000 };
+    const admin = adminOver({
+      keys: () => pages(['b', 'a', 'c']),
+      look: async (some) =>
+        some.map((key) => (key === 'c' ? heldKey(key) : { ...heldKey(key), holders: [ofIt] })),
+      note: async (note) => void noted.push(note),
+    });
+    expect(await admin.releaseInstance('one', { reason: 'stuck' })).toEqual(['a', 'b']);
+    expect(noted.map((note) => (JSON.parse(note) as { keys: unknown }).keys)).toEqual([['a', 'b']]);
+  });
+
+  it('notes nothing where an instance holds nothing', async () => {
+    const noted: string[] = [];
+    const admin = adminOver({
+      keys: () => pages(['a']),
+      look: async () => [heldKey('a')],
+      note: async (note) => void noted.push(note),
+    });
+    expect(await admin.releaseInstance('nobody', { reason: 'stuck' })).toEqual([]);
+    expect(noted).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import { BadRequestException, ForbiddenException, type ExecutionContext } from '@nestjs/common';
+import {
+  operatorOf,
+  OwnPageGuard,
+  queryText,
+  SameOriginGuard,
+  textOf,
+  type BoardRequest,
+} from '../../lib/board/requests.js';
+
+type Headers = BoardRequest['headers'];
+
+const requestWith = (headers: Headers): BoardRequest => ({ headers, originalUrl: '/locks' });
+
+const contextWith = (headers: Headers): ExecutionContext =>
+  ({
+    switchToHttp: () => ({ getRequest: () => requestWith(headers) }),
+  }) as unknown as ExecutionContext;
+
+describe('who may read the page', () => {
+  const guard = new OwnPageGuard();
+
+  it.each([[{}], [{ 'sec-fetch-site': 'same-origin' }], [{ 'sec-fetch-site': 'none' }]])(
+    'is a client with %j',
+    (headers) => {
+      expect(guard.canActivate(contextWith(headers))).toBe(true);
+    },
+  );
+
+  it.each(['same-site', 'cross-site', ''])('is no other site: %j', (site) => {
+    const reading = () => guard.canActivate(contextWith({ 'sec-fetch-site': site }));
+    expect(reading).toThrow(ForbiddenException);
+    expect(reading).toThrow('Only the page itself may read this.');
+  });
+});
+
+describe('who may act', () => {
+  const guard = new SameOriginGuard();
+  const ours = { 'x-holdfast-board': '1' };
+  const http = { ...ours, origin: 'http://example.com:3000', host: 'example.com:3000' };
+  const { host, ...hostless } = http;
+
+  it.each<[string, Headers]>([
+    ['what a browser calls the same origin', { ...ours, 'sec-fetch-site': 'same-origin' }],
+    ['the origin of the host', http],
+    ['the origin of a host in capitals', { ...http, host: 'EXAMPLE.com:3000' }],
+    ['the origin of the authority of HTTP/2', { ...hostless, ':authority': host }],
+  ])('is %s', (_what, headers) => {
+    expect(guard.canActivate(contextWith(headers))).toBe(true);
+  });
+
+  it.each<[string, Headers]>([
+    ['a request without the header', { ...http, 'x-holdfast-board': undefined }],
+    ['a request with another header', { ...http, 'x-holdfast-board': '2' }],
+    ['what a browser calls another site', { ...http, 'sec-fetch-site': 'cross-site' }],
+    ['what a browser calls no site', { ...http, 'sec-fetch-site': 'none' }],
+    ['another host', { ...http, host: 'example.org:3000' }],
+    ['another port', { ...http, host: 'example.com' }],
+    ['a request without a host', hostless],
+    ['a request without an origin', { ...http, origin: undefined }],
+    ['a request with several origins', { ...http, origin: [http.origin] }],
+    ['a request with an origin that is none', { ...http, origin: 'null' }],
+  ])('is not %s', (_what, headers) => {
+    const acting = () => guard.canActivate(contextWith(headers));
+    expect(acting).toThrow(ForbiddenException);
+    expect(acting).toThrow(
+      'Only the page itself may do this. Behind a proxy, let it pass on the Host header.',
+    );
+  });
+});
+
+describe('a text of the body', () => {
+  it('is as it was sent, and a reason without the space around it', () => {
+    expect(textOf({ key: ' a ' }, 'key')).toBe(' a ');
+    expect(textOf({ id: ' b ' }, 'id')).toBe(' b ');
+    expect(textOf({ reason: ' c ' }, 'reason')).toBe('c');
+  });
+
+  it.each([
+    ['key', 1_024],
+    ['id', 100],
+    ['reason', 500],
+  ] as const)('has at most so many characters: %s, %d', (name, most) => {
+    expect(textOf({ [name]: 'x'.repeat(most) }, name)).toHaveLength(most);
+    const refused = [{ [name]: 'x'.repeat(most + 1) }, { [name]: ' ' }, { [name]: 1 }, null, 'x'];
+    for (const body of [...refused, undefined]) {
+      expect(() => textOf(body, name)).toThrow(BadRequestException);
+      expect(() => textOf(body, name)).toThrow(
+        `"${name}" is a text of 1 to ${String(most)} characters.`,
+      );
+    }
+  });
+});
+
+describe('the prefix of the query', () => {
+  it('is a text, and is cut where it is longer than any key', () => {
+    expect(queryText('order:')).toBe('order:');
+    expect(queryText('x'.repeat(2_000))).toBe('x'.repeat(1_024));
+    for (const none of [undefined, ['a'], 1]) expect(queryText(none)).toBe('');
+  });
+});
+
+describe('the operator', () => {
+  const request = requestWith({ 'x-user': ' mia ' });
+  const named = (name: string | undefined) => operatorOf(request, { user: async () => name });
+
+  it('is whom the application names, in 200 characters', async () => {
+    const user = (given: unknown) => String((given as BoardRequest).headers['x-user']);
+    expect(await operatorOf(request, { user })).toBe('mia');
+    expect(await named('x'.repeat(300))).toBe('x'.repeat(200));
+  });
+
+  it('is the board where the application names nobody', async () => {
+    const all = [operatorOf(request, {}), named(undefined), named(''), named('  ')];
+    expect(await Promise.all(all)).toEqual(['board', 'board', 'board', 'board']);
+  });
+});

@@ -1,0 +1,289 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockAdmin } from '../../lib/admin/lock-admin.js';
+import type {
+  AuditEntry,
+  HotKeys,
+  InstanceInfo,
+  LockDescription,
+} from '../../lib/admin/lock-admin.types.js';
+import type { Context, RedisCommand } from '../../lib/cli/command.js';
+import { audit } from '../../lib/cli/commands/audit.js';
+import { releaseInstance } from '../../lib/cli/commands/release-instance.js';
+import { release } from '../../lib/cli/commands/release.js';
+import { top } from '../../lib/cli/commands/top.js';
+import type { GivenOptions } from '../../lib/cli/options.js';
+import { inkFor } from '../../lib/cli/text/ink.js';
+import { VirtualRuntime } from '../support/virtual-runtime.js';
+import { FakeTerminal } from './program.js';
+
+const REASON = { reason: 'stuck' };
+const HEAD = 'Redis at nowhere\n';
+
+/** What a command prints and does where operators find this. */
+async function run(
+  command: RedisCommand,
+  admin: Partial<Record<keyof LockAdmin, unknown>>,
+  { options = {}, word = '', answers = [] as string[], canAsk = true } = {},
+) {
+  const terminal = Object.assign(new FakeTerminal(), { canAsk, answers });
+  const context = {
+    ...{ words: [word], word, options, terminal, ink: inkFor({ env: {}, isTty: false }) },
+    ...{ runtime: new VirtualRuntime(), target: { shown: 'nowhere' }, admin: () => admin },
+  } as unknown as Context;
+  const code = await command.run(context);
+  const { stdout, stderr, questions } = terminal;
+  return { code, stdout, stderr, questions };
+}
+
+const NOW_MS = Date.UTC(2030, 0, 1);
+const instance = (facts: Partial<InstanceInfo> = {}): InstanceInfo => ({
+  ...{ id: 'one', application: 'orders', version: '1.4.2', host: 'web-3', pid: 4711 },
+  ...{ startedAt: new Date(NOW_MS - 60_000), seenAt: new Date(NOW_MS - 5_000) },
+  ...{ isSilent: false, isListening: true, ...facts },
+});
+const NAME = 'orders 1.4.2 on web-3, pid 4711';
+
+describe('release', () => {
+  type Holder = LockDescription['holders'][number];
+  const holder = (facts: Partial<Holder> = {}): Holder => ({
+    ...{ instance: instance(), isForeign: false, isSilent: false, remainingMs: 1_000, ...facts },
+  });
+  const silent = holder({ isSilent: true });
+  const waiter = (position: number, facts: object = {}) => ({
+    position,
+    isSilent: false,
+    ...facts,
+  });
+  const described = (facts: Partial<LockDescription> = {}): LockDescription => ({
+    ...{ key: 'a', state: 'held', mode: 'exclusive', holders: [holder()], line: [] },
+    ...{ silent: [], audit: [], ...facts },
+  });
+  const released = async (lock: LockDescription, options: GivenOptions = {}, wasHeld = true) => {
+    const asked: unknown[] = [];
+    const admin = {
+      describe: async () => lock,
+      release: async (...args: unknown[]) => {
+        asked.push(args);
+        return wasHeld;
+      },
+    };
+    const settings = { options: { ...REASON, ...options }, word: 'a', answers: ['y'] };
+    return { ...(await run(release, admin, settings)), asked };
+  };
+
+  it.each([
+    ['. No caller waits for it.', []],
+    ['. The first of 2 waiting callers gets it.', [waiter(1), waiter(2)]],
+    ['. The first of 1 waiting caller gets it.', [waiter(1)]],
+    [
+      '. The first of 2 waiting callers whose process is alive gets it: 1 process did not answer.',
+      [waiter(1, { isSilent: true }), waiter(2)],
+    ],
+    [
+      '. The first of 3 waiting callers whose process is alive gets it: 2 processes did not answer.',
+      [waiter(1, { isSilent: true }), waiter(2), waiter(3, { isSilent: true })],
+    ],
+    [
+      '. No process of its 1 waiting caller answered. If they are dead, it stays free until the next call: see "show a".',
+      [waiter(1, { isSilent: true })],
+    ],
+  ])('says what follows%s', async (consequence, line) => {
+    const { code, stdout, asked } = await released(described({ line }));
+    expect({ code, stdout, asked }).toEqual({
+      ...{ code: 0, stdout: `Released a${consequence}\n`, asked: [['a', REASON]] },
+    });
+  });
+
+  it('warns of holders that did not answer, and asks about those that did', async () => {
+    const alive = await released(described());
+    expect(alive.questions).toEqual([
+      `${NAME} answers, so its work may be running: the work has to stop at its signal.\nRelease a? [y/N] `,
+    ]);
+    expect(alive.stderr.endsWith('\n\n')).toBe(true);
+    const frozen = await released(described({ holders: [silent] }));
+    expect(frozen.questions).toEqual(['Release a? [y/N] ']);
+    expect(frozen.stderr).toContain(
+      `\n${NAME} did not answer. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.\n`,
+    );
+    const { instance: _, ...nameless } = silent;
+    const unknown = await released(described({ holders: [nameless] }));
+    expect(unknown.questions).toEqual(['Release a? [y/N] ']);
+    expect(unknown.stderr).not.toContain('If it still exists');
+  });
+
+  it('says so where there was no holder, or none any more', async () => {
+    for (const [lock, wasHeld] of [
+      [described({ holders: [] }), true],
+      [described(), false],
+    ] as const) {
+      expect(await released(lock, {}, wasHeld)).toMatchObject({
+        ...{ code: 1, stdout: 'a is free: it has no holder.\n' },
+      });
+      const { stdout } = await released(lock, { json: true, yes: true }, wasHeld);
+      expect(JSON.parse(stdout)).toEqual({ key: 'a', released: false });
+    }
+  });
+
+  it('prints one document with --json', async () => {
+    const { stdout, stderr } = await released(described(), { json: true, yes: true });
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ key: 'a', released: true, at: new Date(NOW_MS).toISOString() },
+    });
+    expect(stderr).toBe('');
+  });
+});
+
+describe('release-instance', () => {
+  const freed = async (
+    keys: readonly string[],
+    settings: { options?: GivenOptions; canAsk?: boolean; found?: readonly InstanceInfo[] } = {},
+  ) => {
+    const {
+      options = {},
+      canAsk = true,
+      found = [instance({ id: 'other' }), instance()],
+    } = settings;
+    const asked: unknown[] = [];
+    const admin = {
+      instances: async () => found,
+      releaseInstance: async (...args: unknown[]) => {
+        asked.push(args);
+        return keys;
+      },
+    };
+    const given = { options: { ...REASON, ...options }, word: 'one', answers: ['y'], canAsk };
+    return { ...(await run(releaseInstance, admin, given)), asked };
+  };
+
+  it('names the instance, and the keys', async () => {
+    expect(await freed(['a', 'b'])).toEqual({
+      code: 0,
+      stdout: 'Released 2 keys:\n  a\n  b\n',
+      stderr: HEAD,
+      questions: [
+        `${NAME}. It reported 5 s ago, so it is alive: its work has to stop at its signals.\nRelease everything that it holds? [y/N] `,
+      ],
+      asked: [['one', REASON]],
+    });
+    const silent = await freed(['a'], { found: [instance({ isSilent: true })] });
+    expect(silent.questions[0]).toBe(
+      `${NAME}. It was last seen 5 s ago.\nRelease everything that it holds? [y/N] `,
+    );
+    expect(silent.stdout).toBe('Released 1 key:\n  a\n');
+    const nobody = await freed(['a'], { found: [] });
+    expect(nobody.questions[0]).toBe(
+      'No instance one has a record here; "nestjs-holdfast instances" lists them.\nRelease what it may hold? [y/N] ',
+    );
+  });
+
+  it('says that it held nothing', async () => {
+    expect(await freed([])).toMatchObject({ code: 1, stdout: 'one holds nothing.\n' });
+  });
+
+  it('prints one document with --json, and nothing else', async () => {
+    const options = { json: true, yes: true };
+    const [some, none] = [await freed(['a'], { options }), await freed([], { options })];
+    expect([some.code, JSON.parse(some.stdout), some.stderr]).toEqual([
+      ...[0, { id: 'one', released: ['a'] }, ''],
+    ]);
+    expect([none.code, JSON.parse(none.stdout)]).toEqual([1, { id: 'one', released: [] }]);
+  });
+
+  it('needs a reason, and a terminal to ask at', async () => {
+    const { code, stderr, asked } = await freed(['a'], { canAsk: false });
+    expect(code).toBe(5);
+    expect(stderr).toContain('"release-instance" asks before it acts');
+    expect(asked).toEqual([]);
+    await expect(freed(['a'], { options: { reason: undefined } })).rejects.toThrow(
+      '"release-instance" needs --reason',
+    );
+  });
+});
+
+describe('audit', () => {
+  const ENTRY: AuditEntry = {
+    ...{ at: new Date(NOW_MS), action: 'release', keys: ['a', 'b'], by: 'ada', reason: 'stuck' },
+  };
+  const shown = async (entries: readonly AuditEntry[], options: GivenOptions = {}) => {
+    const limits: unknown[] = [];
+    const admin = {
+      audit: async (limit: number) => {
+        limits.push(limit);
+        return entries;
+      },
+    };
+    return { ...(await run(audit, admin, { options })), limits };
+  };
+
+  it('is a table', async () => {
+    expect(await shown([ENTRY, { ...ENTRY, by: 'bob\x1b' }])).toEqual({
+      code: 0,
+      stdout: [
+        'WHEN                  WHAT     KEYS  BY         REASON',
+        '2030-01-01 00:00:00Z  release  a, b  ada        stuck',
+        '2030-01-01 00:00:00Z  release  a, b  bob\\u{1b}  stuck\n',
+      ].join('\n'),
+      stderr: HEAD,
+      questions: [],
+      limits: [20],
+    });
+    expect((await shown([ENTRY], { limit: '7' })).limits).toEqual([7]);
+  });
+
+  it('of nothing says so', async () => {
+    expect(await shown([])).toMatchObject({
+      ...{ code: 0, stdout: '', stderr: `${HEAD}No operator has done anything here.\n` },
+    });
+  });
+
+  it('prints one document with --json', async () => {
+    const { stdout, stderr, limits } = await shown([ENTRY], { json: true });
+    expect([JSON.parse(stdout), stderr, limits]).toEqual([
+      ...[[{ ...ENTRY, at: ENTRY.at.toISOString() }], '', [1_000]],
+    ]);
+  });
+});
+
+describe('top', () => {
+  const shown = async (hot: HotKeys, options: GivenOptions = {}) => {
+    const limits: unknown[] = [];
+    const admin = {
+      hot: async (limit: number) => {
+        limits.push(limit);
+        return hot;
+      },
+    };
+    return { ...(await run(top, admin, { options })), limits };
+  };
+  const WAITED = { key: 'a', waitedMs: 6_000, waits: 3, refusals: 0 };
+
+  it('is a table', async () => {
+    const refused = { key: 'b', waitedMs: 0, waits: 0, refusals: 7 };
+    expect(await shown({ keys: [WAITED, refused], silent: [] })).toEqual({
+      code: 0,
+      stdout: [
+        'KEY  WAITED  WAITS  EACH  REFUSED',
+        'a       6 s      3   2 s',
+        'b      0 ms      0              7\n',
+      ].join('\n'),
+      stderr: HEAD,
+      questions: [],
+      limits: [20],
+    });
+  });
+
+  it('says whose share is missing', async () => {
+    const silent = [instance(), instance({ host: 'web-4' })];
+    const { stdout } = await shown({ keys: [], silent });
+    expect(stdout).toBe(
+      'No caller waited or was refused in the last 5 minutes.\n\n' +
+        `2 instances did not answer, so their share is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,
+    );
+  });
+
+  it('prints one document with --json', async () => {
+    const hot = { keys: [WAITED], silent: [] } as unknown as HotKeys;
+    const { stdout, limits } = await shown(hot, { json: true, limit: '3' });
+    expect([JSON.parse(stdout), limits]).toEqual([hot, [3]]);
+  });
+});

@@ -1,0 +1,69 @@
+import type { PlantedBug } from './planted-bug.js';
+
+const ONCE = 'Exactly one caller can attach it, once.';
+const UNTOUCHED =
+  'A renewal, a release or a shutdown of the process that detached the lock does not change it.';
+
+/** Locks that go to another process. */
+export const DETACHING: readonly PlantedBug[] = [
+  {
+    name: 'attached-twice',
+    file: 'lib/queue/attaching.ts',
+    find: "if (outcome.status === 'lost')\n",
+    replace: "if (outcome.status === 'lost' && outcome.reason !== 'attached')\n",
+    profile: 'modes',
+    explanation: 'A lock that another process has attached can be attached once more.',
+    breaks: ONCE,
+  },
+  {
+    name: 'detached-lock-renewed',
+    file: 'lib/lease/lease-keeper.ts',
+    find: '    lease.detach();\n    this.#leases.remove(lease);\n',
+    replace: '',
+    profile: 'modes',
+    explanation: 'A process goes on to renew what it has detached.',
+    breaks: UNTOUCHED,
+  },
+  {
+    name: 'detached-token-not-checked',
+    file: 'lib/store/redis/scripts/transfer.ts',
+    find: '  if is_late or not holds(main, holders, token) and not holds(main, holders, to) then',
+    replace:
+      '  if is_late or mode and not holds(main, holders, token) and not holds(main, holders, to) then',
+    profile: 'modes',
+    explanation: 'A lock is attached, or detached, whoever has its keys by now.',
+    breaks: ONCE,
+  },
+  {
+    name: 'detached-for-its-old-ttl',
+    file: 'lib/lease/lease-keeper.ts',
+    find: 'await askToDetach(store, lease, { to: token, ttlMs });',
+    replace: 'await askToDetach(store, lease, { to: token, ttlMs: Math.min(ttlMs, lease.ttlMs) });',
+    profile: 'modes',
+    explanation: 'The keys of a detached lock stay taken for no longer than its TTL was.',
+    breaks: 'its keys stay taken for the `ttl` of `detach()`',
+  },
+  {
+    name: 'attached-with-another-token',
+    file: 'lib/queue/attaching.ts',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };',
+    replace:
+      'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: fencingToken + 1, turns };',
+    profile: 'modes',
+    explanation: 'An attached lock has another fencing token than before.',
+    page: 'detach.md',
+    breaks:
+      'The attached lock has the keys, the mode and the **fencing token** of the detached lock.',
+  },
+  {
+    name: 'attach-valid-from-the-answer',
+    file: 'lib/queue/attaching.ts',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };',
+    replace:
+      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken, turns };',
+    profile: 'modes',
+    explanation: 'The validity of an attached lock counts from the answer.',
+    breaks:
+      'A holder counts its validity from the moment the request was **sent**: TTL − `clockDrift` × TTL − 2 ms.',
+  },
+];
