@@ -168,9 +168,10 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before: where its fencing token is not
-    -- known, it stays so until its holder has downgraded it, because readers that join have its token.
-    if holder == token or is_stronger(holder, token) and (kind_of(token) == 'upgradeable' or mine == 0) then redis.call('PEXPIRE', main, ttl)
+    -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before. It stays so until its holder has
+    -- downgraded it, because readers that join have its fencing token, which is not known here. A master that alone has missed the
+    -- downgrade is not asked again.
+    if holder == token or is_stronger(holder, token) and (kind_of(token) == 'upgradeable' or line ~= 'quorum') then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token, on all masters; a holder of several keys may have a larger one.
