@@ -91,7 +91,9 @@ describe('list', () => {
     const upgrade = lock.upgrade({ wait: '20s' });
     upgrade.catch(() => undefined);
     await (await locks.acquire('order:2')).detach({ ttl: '20s' });
-    await eventually(async () => (await json('list'))[0]?.waiting === 1);
+    await eventually(async () =>
+      (await json('list')).some(({ key, waiting: n }: any) => key === 'order:1' && n === 1),
+    );
     const { stdout } = await run(on('show', 'order:1'));
     expect(stdout).toContain('\n    may be upgraded\n');
     expect(stdout).toMatch(

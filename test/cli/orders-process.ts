@@ -15,12 +15,19 @@ export interface Said {
   readonly reason?: string;
 }
 
+/** Nobody may be waiting for it when the application ends. */
+function nextLine(): Deferred<void> {
+  const next = deferred();
+  next.promise.catch(() => undefined);
+  return next;
+}
+
 /** An application (orders.ts) in a process of its own. */
 export class OrdersProcess {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #said: Said[] = [];
   readonly #ended = deferred();
-  #heard: Deferred<void> = deferred();
+  #heard = nextLine();
   #errors = '';
 
   private constructor(options: LockModuleOptions) {
@@ -31,13 +38,14 @@ export class OrdersProcess {
     createInterface({ input: this.#process.stdout }).on('line', (line) => {
       this.#said.push(JSON.parse(line) as Said);
       this.#heard.resolve();
-      this.#heard = deferred();
+      this.#heard = nextLine();
     });
     this.#process.stderr.on('data', (bytes: Buffer) => (this.#errors += bytes.toString()));
     this.#process.stdin.on('error', () => undefined);
-    this.#process.once('close', () => {
+    this.#process.once('close', (code, signal) => {
       this.#ended.resolve();
-      this.#heard.reject(new Error(`The application has ended: ${this.#errors}`));
+      const how = signal ?? String(code);
+      this.#heard.reject(new Error(`The application has ended (${how}): ${this.#errors}`));
     });
   }
 
@@ -77,7 +85,6 @@ export class OrdersProcess {
   }
 
   async kill(): Promise<void> {
-    this.#heard.promise.catch(() => undefined);
     this.#process.kill('SIGKILL');
     await this.#ended.promise;
   }
