@@ -28,11 +28,22 @@ export function fencingViolations(
       ? []
       : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
     // "Over several masters … may have a smaller one."
-    ...(exempt === 'all' || scenario.servers.length > 1 ? [] : tokensTogether(grants, losses)),
+    ...(exempt === 'all' || scenario.servers.length > 1
+      ? []
+      : tokensTogether(grants, losses, joinsWithoutMarker(done))),
     ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
     ...nestedTokens(events),
   ];
 }
+
+/** "A reader that joins after the marker was deleted may get a larger token": for as long as readers follow each other. */
+const joinsWithoutMarker =
+  (done: readonly DoneFault[]) =>
+  (_smaller: Grant, larger: Grant): boolean =>
+    done.some(
+      ({ at, fault }) =>
+        fault.kind === 'key-lost' && larger.keys.includes(fault.key) && at < larger.grantedAt,
+    );
 
 /** Whether a token can be compared with the clock of its process. A key that was released by force has a fence that is ahead. */
 const clocksAgree = ({ servers, processes }: Scenario, done: readonly DoneFault[]): boolean =>

@@ -264,6 +264,10 @@ function notReplaced(
       event.at <= untilMs,
   );
   if (isReplaced) return [];
+  // "A process that is frozen in line delays the others by one claim."
+  const stands = ({ from, to, ...wait }: Wait): boolean =>
+    wait.client === client && wait.keys.includes(key) && from <= fault.at && to >= fault.at;
+  if (fault.fault.kind !== 'process-killed' && waits.some(stands)) return [];
   const inLineAt = fault.at - quietMs(scenario);
   const other = waits.find(
     (wait) =>
