@@ -214,6 +214,30 @@ describe('a lease on three masters that goes on under another token', () => {
     });
   });
 
+  it('is attached only when each master that is reachable knows it, so that none takes it up after its release', async () => {
+    const proxy = await TcpProxy.start(Number(servers[2]?.port));
+    const urls = servers.slice(0, 2).map(({ url }) => url);
+    const far = {
+      redis: [...urls, `redis://127.0.0.1:${String(proxy.port)}`],
+      nodeTimeoutMs: 20_000,
+    };
+    const [{ store: first }, second] = [await openStore(far), await three()];
+    stores.push(first);
+    try {
+      proxy.delay(300, 'to-server');
+      const detached = { ...(await granted(first)), ttlMs: 60_000 };
+      await first.transfer(detached);
+      expect(await second.transfer(attached(detached))).toEqual({ status: 'transferred' });
+      await second.release(request('key', { token: OURS }));
+      await first.health(); // over the same connection, behind all that it has sent before
+      expect(await holders()).toEqual([null, null, null]);
+    } finally {
+      await Promise.all(stores.map((store) => store.close()));
+      stores = [];
+      await proxy.stop();
+    }
+  });
+
   it('is nobody’s where a minority of them has it', async () => {
     const store = await three();
     const detached = await granted(store);

@@ -74,7 +74,10 @@ export class QuorumTransfer {
       nodes,
       quorumOf(nodes.length),
       (node) => (node === first?.node ? Promise.resolve(first.vote) : node.transfer(request)),
-      (votes, awaited) => transferOutcome(votes, awaited, nodes),
+      (votes, awaited) =>
+        awaited > 0 && this.#isOwed(request, votes)
+          ? undefined
+          : transferOutcome(votes, awaited, nodes),
     );
     if (outcome.status === 'transferred') {
       this.#transferred(request, complete, sentAt);
@@ -86,6 +89,15 @@ export class QuorumTransfer {
     if (isSplit && outcome.reason === 'attached') return { outcome, isContended: true };
     await this.#takeBack(request, votes);
     return { outcome, isContended: false };
+  }
+
+  /**
+   * Whether a reachable node has not replied to a detach. Another process attaches the lease, over connections of its own.
+   * A node that gets the detach after the release of that process would keep the keys taken for the whole TTL.
+   */
+  #isOwed({ holder }: TransferRequest, votes: readonly (TransferOutcome | undefined)[]): boolean {
+    const { nodes } = this.#deps;
+    return holder === 'nobody' && nodes.some(({ isThere }, index) => isThere && !votes[index]);
   }
 
   #transferred(
