@@ -433,13 +433,18 @@ export class LeaseKeeper {
   }
 
   #discardLost(lease: Lease, reason: LockLossReason): void {
-    const discard = (): void => {
-      // After a forced release the keys are to be free, even if they would otherwise stay taken.
-      const keepMs = reason === 'force-released' ? 0 : lease.keepMs;
+    const discard = (keepMs: number): void => {
       this.discard(lease, lease.longestTtlMs, keepMs);
     };
-    if (mayBeProlonged(lease)) void this.#endings.add(lease.renewing.then(discard));
-    else discard();
+    // After a forced release the keys are to be free, even if they would otherwise stay taken.
+    if (reason === 'force-released') discard(0);
+    else if (!mayBeProlonged(lease)) discard(lease.keepMs);
+    else
+      void this.#endings.add(
+        lease.renewing.then(() => {
+          discard(lease.keepMs);
+        }),
+      );
   }
 
   #now(): Instant {

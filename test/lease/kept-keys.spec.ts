@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import type { ExtendOutcome, Lock } from 'nestjs-holdfast';
+import { describe, expect, it, jest } from '@jest/globals';
+import { LockService, MemoryLockStore, type ExtendOutcome, type Lock } from 'nestjs-holdfast';
 import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
@@ -124,6 +124,23 @@ describe('a lock with minHold', () => {
       'renewed',
       `release, kept for ${String(9_000 - monotonicMs)}`,
     ]);
+  });
+
+  it('that is released by force is removed at once, although its renewal is on its way', async () => {
+    const store = new MemoryLockStore();
+    const locks = new LockService({ store });
+    const renewal = deferred<ExtendOutcome[]>();
+    jest.spyOn(store, 'extend').mockReturnValue(renewal.promise);
+    const release = jest.spyOn(store, 'release');
+    const lock = await locks.acquire('key', { minHold: '9s' });
+    const extending = lock.extend();
+    extending.catch(() => undefined);
+    await settled();
+    expect(await locks.forceRelease('key', { reason: 'stuck' })).toBe(true);
+    expect(release).toHaveBeenCalledWith(expect.anything(), undefined, 0);
+    renewal.resolve([{ status: 'extended' }]);
+    await expect(extending).rejects.toMatchObject({ reason: 'force-released' });
+    await locks.shutdown(0);
   });
 
   it('says of a TTL that is too short for it why it is refused', async () => {
