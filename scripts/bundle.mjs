@@ -40,11 +40,22 @@ const outside = {
 const slightlyIndented = (code) =>
   code.replace(/^(?: {4})+/gm, ({ length }) => ' '.repeat(length / 4));
 
+/** Modules whose texts are Lua. */
+const OF_SCRIPTS = /\/build\/store\/redis\/scripts\//;
+
+/** Each line keeps its number: Redis names it in an error. */
+const withoutLuaComments = (code, id) =>
+  OF_SCRIPTS.test(id)
+    ? code
+        .replace(/--\[\[[^]*?\]\]/g, (comment) => comment.replace(/[^\n]/g, ''))
+        .replace(/^ *-- .*$/gm, '')
+    : code;
+
 const withoutComments = {
   name: 'without-comments',
-  transform: (code) =>
+  transform: (code, id) =>
     slightlyIndented(
-      ts.transpileModule(code, {
+      ts.transpileModule(withoutLuaComments(code, id), {
         compilerOptions: {
           target: ts.ScriptTarget.ES2022,
           module: ts.ModuleKind.ESNext,
