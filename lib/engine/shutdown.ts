@@ -24,7 +24,8 @@ export class Shutdown {
 
   /** @param timeoutMs for how long holders may continue */
   async run(timeoutMs: number): Promise<void> {
-    const { runtime, queue, keeper, once, scheduler, store, presence, warnings } = this.#parts;
+    const { runtime, queue, keeper, once, scheduler, store, presence } = this.#parts;
+    const { forgotten, warnings } = this.#parts;
     const since = runtime.now();
     queue.close();
     const drained = keeper.drained();
@@ -42,6 +43,7 @@ export class Shutdown {
       Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence?.stop()]),
     );
     keeper.close();
+    forgotten.close();
     warnings.flush();
     scheduler.clear();
     await store.close();

@@ -1,5 +1,6 @@
 import { quoteKeys } from '../errors/quote-keys.js';
 import type { Log } from '../observe/log.js';
+import type { CancelTimer } from '../time/clock.js';
 import type { CollectedWatch, Runtime } from '../time/runtime.js';
 import type { CallSite } from './call-site.js';
 import type { HeldLock } from './held-lock.js';
@@ -8,6 +9,12 @@ import type { Lease } from './lease.js';
 
 /** Which locks of `acquire` are watched: all, those whose place is recorded anyway, or none. */
 export type ForgottenLocksMode = 'release' | 'sample' | 'keep';
+
+/**
+ * Most locks are released sooner than this. They are not watched, because that would double the cost of a lock: the
+ * quick garbage collections copy every object that is watched.
+ */
+const WATCHED_AFTER_MS = 1_000;
 
 interface Dependencies {
   readonly mode: ForgottenLocksMode;
@@ -22,10 +29,16 @@ interface Dependencies {
  */
 export class ForgottenLocks {
   readonly #isSampled: boolean;
+  readonly #runtime: Runtime;
+  readonly #keeper: LeaseKeeper;
   readonly #collected: CollectedWatch<Lease> | undefined;
+  /** Cancels the next look at the locks that are not watched yet, if there may be any. */
+  #cancelLook: CancelTimer | undefined;
 
   constructor({ mode, runtime, keeper, log }: Dependencies) {
     this.#isSampled = mode === 'sample';
+    this.#runtime = runtime;
+    this.#keeper = keeper;
     if (mode === 'keep') return;
     this.#collected = runtime.watchCollected?.((lease: Lease) => {
       if (lease.isOver) return;
@@ -47,7 +60,23 @@ export class ForgottenLocks {
 
   /** Gives the lock back. */
   readonly watch = (lock: HeldLock): HeldLock => {
-    this.#collected?.register(lock, lock.leaseToWatch);
+    // Until it is watched, its lease keeps it from being collected.
+    lock.leaseToWatch.unwatched = lock;
+    this.#cancelLook ??= this.#runtime.setTimer(this.#watchHeld, WATCHED_AFTER_MS, 'background');
     return lock;
+  };
+
+  close(): void {
+    this.#cancelLook?.();
+  }
+
+  readonly #watchHeld = (): void => {
+    this.#cancelLook = undefined;
+    for (const lease of this.#keeper.held) {
+      const { unwatched } = lease;
+      if (unwatched === undefined) continue;
+      lease.unwatched = undefined;
+      this.#collected?.register(unwatched, lease);
+    }
   };
 }

@@ -51,7 +51,7 @@ export class LeaseRegistry {
     this.#byToken.delete(lease.token);
     for (const key of lease.keys) if (this.#byKey.get(key) === lease) this.#byKey.delete(key);
     this.#keep(lease);
-    if (this.#byToken.size > 0) return;
+    if (this.#whenEmpty.length === 0 || this.#byToken.size > 0) return;
     for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 

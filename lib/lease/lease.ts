@@ -121,6 +121,8 @@ export class Lease implements LeaseReference {
   isUnsure = false;
   /** It was acquired as one that can be upgraded. */
   readonly isUpgradeable: boolean;
+  /** Its handle, until that is watched for being forgotten. */
+  unwatched: object | undefined;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 

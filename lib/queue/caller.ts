@@ -1,3 +1,4 @@
+import { Link } from '../collections/chain.js';
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LeaseOptions } from '../lease/grant.js';
@@ -24,28 +25,40 @@ export interface LockRequest extends LeaseOptions {
   readonly observed?: AcquireContext | undefined;
 }
 
-type Refusal = (request: LockRequest, outcome: Held | Unavailable, waitedMs: number) => Error;
+/** Whether a section around the calling code holds a key; for the message of a refusal. */
+export type IsHeldAround = (key: string) => boolean;
 
-interface CallerDependencies {
+/** What all callers of a service share. */
+export interface CallerDependencies {
   readonly scheduler: Scheduler;
   readonly contention: Contention;
   readonly events: LockEventHub;
+  /** What a refusal by the store is called. */
+  readonly refusal: (
+    request: LockRequest,
+    outcome: Held | Unavailable,
+    waitedMs: number,
+    isHeldAround: IsHeldAround,
+  ) => Error;
+}
+
+/** The line that a caller stands in. */
+interface Line {
+  /** The caller has gone. */
+  readonly leftBy: (caller: Caller) => void;
 }
 
 /** The end of a wait that has none. */
 const NEVER: Task = { cancel: () => undefined };
 
 /** A call that waits for a lock: until it is granted, the wait is over, or its signal aborts. */
-export class Caller {
+export class Caller extends Link<Caller> {
   readonly request: LockRequest;
   readonly granted: Promise<Lease>;
-  /** Notifies the line that the caller has gone. */
-  onGone: () => void = () => undefined;
+  line: Line | undefined;
   readonly #since: Instant;
-  readonly #refusal: Refusal;
-  readonly #scheduler: Scheduler;
-  readonly #events: LockEventHub;
-  readonly #contention: Contention;
+  readonly #deps: CallerDependencies;
+  readonly #isHeldAround: IsHeldAround;
   /** Set at the first reply of the store. Even a shorter wait lasts until that reply, because it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
@@ -55,17 +68,12 @@ export class Caller {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(
-    request: LockRequest,
-    { scheduler, events, contention }: CallerDependencies,
-    refusal: Refusal,
-  ) {
+  constructor(request: LockRequest, dependencies: CallerDependencies, isHeldAround: IsHeldAround) {
+    super();
     this.request = request;
-    this.#contention = contention;
-    this.#events = events;
-    this.#since = scheduler.runtime.now();
-    this.#refusal = refusal;
-    this.#scheduler = scheduler;
+    this.#deps = dependencies;
+    this.#isHeldAround = isHeldAround;
+    this.#since = dependencies.scheduler.runtime.now();
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -80,7 +88,7 @@ export class Caller {
 
   /** Since it came. */
   get waitedMs(): number {
-    return elapsedMs(this.#since, this.#scheduler.runtime.now());
+    return elapsedMs(this.#since, this.#now());
   }
 
   /** Granted, refused or gone. */
@@ -91,7 +99,7 @@ export class Caller {
   grant(lease: Lease): void {
     // A lease that is upgraded was held before.
     const isNew = this.request.upgrades === undefined;
-    this.#forget(isNew ? lease.heldSince : this.#scheduler.runtime.now());
+    this.#forget(isNew ? lease.heldSince : this.#now());
     this.#resolve(lease);
   }
 
@@ -99,7 +107,7 @@ export class Caller {
   learn(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;
-    const now = this.#scheduler.runtime.now();
+    const now = this.#now();
     const leftMs = this.request.waitMs - elapsedMs(this.#since, now);
     const giveUp = (): void => {
       this.giveUp();
@@ -109,34 +117,41 @@ export class Caller {
       return;
     }
     this.#timeout =
-      leftMs === Infinity ? NEVER : this.#scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
+      leftMs === Infinity ? NEVER : this.#deps.scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
     this.#reportWait(outcome.status);
   }
 
   #reportWait(because: 'held' | 'unavailable'): void {
     const { keys, mode, places, origin, observed } = this.request;
     if (observed !== undefined) observed.hasWaited = true;
-    if (this.#events.isHeard('waiting'))
-      this.#events.emit('waiting', { keys, mode, ...inPlaces({ places }), ...origin, because });
+    const { events } = this.#deps;
+    if (events.isHeard('waiting'))
+      events.emit('waiting', { keys, mode, ...inPlaces({ places }), ...origin, because });
   }
 
   /** The wait is over. */
   giveUp(): void {
-    if (this.#lastOutcome === undefined) return;
-    this.fail(this.#refusal(this.request, this.#lastOutcome, this.waitedMs));
+    const outcome = this.#lastOutcome;
+    if (outcome === undefined) return;
+    const { refusal } = this.#deps;
+    this.fail(refusal(this.request, outcome, this.waitedMs, this.#isHeldAround));
   }
 
   fail(error: unknown): void {
-    this.#forget(this.#scheduler.runtime.now());
-    this.onGone();
+    this.#forget(this.#now());
+    this.line?.leftBy(this);
     this.#reject(error);
   }
 
   #forget(now: Instant): void {
     if (!this.#over && this.#timeout !== undefined)
-      this.#contention.waited(this.request.keys, elapsedMs(this.#since, now), now);
+      this.#deps.contention.waited(this.request.keys, elapsedMs(this.#since, now), now);
     this.#over = true;
     this.#timeout?.cancel();
     this.#ignoreSignal?.();
+  }
+
+  #now(): Instant {
+    return this.#deps.scheduler.runtime.now();
   }
 }

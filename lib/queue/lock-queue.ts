@@ -16,7 +16,7 @@ import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { Attaching, type AttachRequest } from './attaching.js';
-import { Caller, type LockRequest } from './caller.js';
+import { Caller, type CallerDependencies, type IsHeldAround, type LockRequest } from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LimitDifferences } from './limit-differences.js';
@@ -24,9 +24,6 @@ import { LockRequests } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
 import { upgrade, upgradeLineOf } from './upgrading.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
-
-/** Whether a section around the calling code holds a key; for the message of a refusal. */
-type IsHeldAround = (key: string) => boolean;
 
 const nothingAround: IsHeldAround = () => false;
 
@@ -53,10 +50,11 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly #deps: Dependencies;
   readonly #requests: LockRequests;
   readonly #attaching: Attaching;
+  readonly #forCallers: CallerDependencies;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
   readonly #lines = new BriefMap<string, WaitingLine>();
-  /** The lines that want a key, to be woken when it is released. */
+  /** The lines that want a key, to be woken when it is released; without the line that has the name of the key. */
   readonly #linesByKey = new BriefMap<string, Set<WaitingLine>>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
 
@@ -70,6 +68,10 @@ export class LockQueue implements Successors, ReleaseHandler {
       ...{ store, keeper, scheduler, clockDrift, requests: this.#requests },
       isOpen: () => this.#state !== 'closed',
     });
+    this.#forCallers = {
+      ...{ scheduler, contention: this.contention, events: dependencies.events },
+      refusal: (...facts) => this.#refusal(...facts),
+    };
     this.#forLines = {
       keeper,
       requests: this.#requests,
@@ -114,12 +116,13 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** The callers that wait for a key, line by line, in the order of each line. */
   waitingFor(key: string): readonly Caller[] {
-    return [...(this.#linesByKey.get(key) ?? [])].flatMap(({ callers }) => callers);
+    return this.#linesFor(key).flatMap(({ callers }) => callers);
   }
 
   /** The keys were released, or may have been: lines that wait for one of them ask the store again. */
   wake(keys: readonly string[]): void {
-    for (const key of keys) for (const line of this.#linesByKey.get(key) ?? []) line.wake();
+    if (this.#lines.size === 0) return;
+    for (const key of keys) for (const line of this.#linesFor(key)) line.wake();
   }
 
   /**
@@ -127,7 +130,7 @@ export class LockQueue implements Successors, ReleaseHandler {
    * the bounds of a tenure. Returns whether it did.
    */
   passOn(lease: Lease, now: Instant): boolean {
-    if (this.#state !== 'open') return false;
+    if (this.#lines.size === 0 || this.#state !== 'open') return false;
     const { keys, token } = lease;
     const terms = { mode: holdModeOf(token), places: placesOf(token) };
     const line = this.#lines.get(nameOf(keys, terms));
@@ -144,7 +147,7 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   called(key: string, call: LineCall): void {
     let isKnown = false;
-    for (const line of this.#linesByKey.get(key) ?? []) isKnown = line.called(call) || isKnown;
+    for (const line of this.#linesFor(key)) isKnown = line.called(call) || isKnown;
     // Given to callers who have gone meanwhile: it is for the next in line.
     const isOrphan =
       !isKnown &&
@@ -210,11 +213,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const { scheduler, events } = this.#deps;
-    const { contention } = this;
-    const caller = new Caller(request, { scheduler, events, contention }, (...facts) =>
-      this.#refusal(...facts, isHeldAround),
-    );
+    const caller = new Caller(request, this.#forCallers, isHeldAround);
     const { keys, upgrades } = request;
     const name = upgrades === undefined ? nameOf(keys, request) : upgradeLineOf(upgrades);
     const line = this.#lines.get(name);
@@ -256,19 +255,26 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** Whether callers of another line want a key. */
   #wantedOtherwise(key: string, line: WaitingLine | undefined): boolean {
-    for (const other of this.#linesByKey.get(key) ?? []) if (other !== line) return true;
-    return false;
+    return this.#linesFor(key).some((other) => other !== line);
+  }
+
+  #linesFor(key: string): readonly WaitingLine[] {
+    const named = this.#lines.get(key);
+    const others = this.#linesByKey.get(key);
+    if (others === undefined) return named === undefined ? [] : [named];
+    return named === undefined ? [...others] : [named, ...others];
   }
 
   #open(name: string, keys: readonly string[], first: Caller): void {
     const line = new WaitingLine(name, keys, this.#forLines);
     this.#lines.set(name, line);
     for (const key of keys) {
+      if (key === name) continue;
       const lines = this.#linesByKey.get(key) ?? new Set();
       this.#linesByKey.set(key, lines.add(line));
     }
     line.join(first);
-    void this.#requests.pending.add(line.serve());
+    void line.serve();
   }
 
   #dissolve(line: WaitingLine): void {

@@ -1,4 +1,4 @@
-import { BriefSet } from '../collections/brief-set.js';
+import { Chain } from '../collections/chain.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
@@ -38,7 +38,7 @@ export class WaitingLine {
   /** Made when it first stands in the store's line. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
-  readonly #callers = new BriefSet<Caller>();
+  readonly #callers = new Chain<Caller>();
   readonly #sleep: LineSleep;
   /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
@@ -67,15 +67,18 @@ export class WaitingLine {
   }
 
   get callers(): readonly Caller[] {
-    return [...this.#callers];
+    return this.#callers.all;
   }
 
   join(caller: Caller): void {
     this.#callers.add(caller);
-    caller.onGone = () => {
-      this.#remove(caller);
-    };
+    caller.line = this;
     if (this.#lastOutcome !== undefined) caller.learn(this.#lastOutcome);
+  }
+
+  leftBy(caller: Caller): void {
+    this.#callers.delete(caller);
+    if (this.#callers.isEmpty) this.#sleep.end();
   }
 
   /** The keys were released, or may have been. Who stands in a line in which the first gets the lock is called by name. */
@@ -121,28 +124,31 @@ export class WaitingLine {
     const { keeper, scheduler, handoff } = this.#deps;
     const caller = this.#head();
     if (caller === undefined || !mayPass(lease, caller.request, { handoff, now })) return false;
-    this.#remove(caller);
+    this.leftBy(caller);
     handOver(lease, caller, { keeper, runtime: scheduler.runtime, now });
     return true;
   }
 
   sendAway(reason: (keys: readonly string[]) => Error): void {
-    for (const caller of [...this.#callers]) caller.fail(reason(caller.request.keys));
+    for (const caller of this.#callers.all) caller.fail(reason(caller.request.keys));
   }
 
-  /** Serves one caller after the other. Resolves when all have gone and nothing is left in the store. */
+  /** Serves one caller after the other. Resolves when all have gone and nothing is left in the store. Never rejects. */
   async serve(): Promise<void> {
+    const { pending } = this.#deps.requests;
+    pending.begin();
     try {
       for (let head = this.#head(); head !== undefined; head = this.#head())
         await this.#serveFirst(head.request);
     } catch (error) {
       // No other code asks for them: without this error they would wait until their time is over, even when the keys
       // are free.
-      for (const caller of [...this.#callers]) caller.fail(error);
+      for (const caller of this.#callers.all) caller.fail(error);
     }
     // From here on the next caller opens another line.
     this.#deps.dissolve(this);
     if (this.#place !== undefined) await this.#leave();
+    pending.end();
   }
 
   /** Asks the store once, and sleeps until it is time to ask again. */
@@ -168,12 +174,12 @@ export class WaitingLine {
       splits: this.#contended,
     });
     if (outcome.status === 'granted') {
-      const before = [...this.#callers];
       if (this.#isForAnother(request)) return;
+      const before = request.mode === 'shared' ? this.#callers.all : [];
       this.#granted(request, outcome.grant);
       if (request.mode === 'shared') await this.#letFollow(before, outcome.grant);
       // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-      else if (request.mode === 'exclusive' && this.#callers.size > 0)
+      else if (request.mode === 'exclusive' && !this.#callers.isEmpty)
         await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
     } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
     else await this.#unavailable(outcome, place);
@@ -198,13 +204,14 @@ export class WaitingLine {
       this.#deps.requests.giveBack(request, grant);
       return;
     }
-    this.#remove(caller);
+    this.leftBy(caller);
     // Readers that came before the grant are admitted with it, or keep their place.
     if (request.mode !== 'shared') this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
-    caller.grant(this.#deps.requests.adopt({ ...grant, othersWait }, caller.request));
-    if (this.#callers.size === 0) return;
+    const met = othersWait === grant.othersWait ? grant : { ...grant, othersWait };
+    caller.grant(this.#deps.requests.adopt(met, caller.request));
+    if (this.#callers.isEmpty) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
   }
@@ -274,24 +281,20 @@ export class WaitingLine {
 
   #tell(outcome: Held | Unavailable): void {
     this.#lastOutcome = outcome;
-    for (const caller of this.#callers) caller.learn(outcome);
+    // One of them may leave, or send another away, when it learns that.
+    for (const caller of this.#callers.all) if (this.#callers.has(caller)) caller.learn(outcome);
   }
 
   #head(): Caller | undefined {
     return this.#callers.first;
   }
 
-  #remove(caller: Caller): void {
-    this.#callers.delete(caller);
-    if (this.#callers.size === 0) this.#sleep.end();
-  }
-
   /** Unless it is to ask again already. */
   async #sleepFor(ms: number): Promise<void> {
-    if (!this.#dirty && this.#callers.size > 0) await this.#sleep.sleep(ms);
+    if (!this.#dirty && !this.#callers.isEmpty) await this.#sleep.sleep(ms);
   }
 
   async #pauseFor(ms: number): Promise<void> {
-    if (this.#callers.size > 0) await this.#sleep.pause(ms);
+    if (!this.#callers.isEmpty) await this.#sleep.pause(ms);
   }
 }

@@ -4,7 +4,12 @@ export interface Instant {
   readonly wallMs: number;
 }
 
-export type CancelTimer = () => void;
+/** Cancels a timer. */
+export interface CancelTimer {
+  (): void;
+  /** Decides whether the timer keeps the process running until it fires. Missing where that cannot be decided later. */
+  readonly keepRunning?: (isNeeded: boolean) => void;
+}
 
 /** Where the library has time from; tests give one of their own. With chance and ids it is a `Runtime`. */
 export interface Clock {
@@ -29,9 +34,14 @@ export const systemClock: Clock = {
       if (where === 'background') timer.unref();
     };
     arm(Math.max(0, delayMs));
-    return () => {
+    const cancel = (): void => {
       clearTimeout(timer);
     };
+    cancel.keepRunning = (isNeeded: boolean): void => {
+      if (isNeeded) timer.ref();
+      else timer.unref();
+    };
+    return cancel;
   },
 };
 

@@ -1,19 +1,30 @@
-import { BriefSet } from '../collections/brief-set.js';
-
-/** Promises that the end of a service waits for, even if other code waits for them too. */
+/** Work that the end of a service waits for, even if other code waits for it too. */
 export class PendingTasks {
-  readonly #promises = new BriefSet<Promise<unknown>>();
+  #count = 0;
+  #whenSettled: (() => void)[] = [];
 
   /** Returns the promise. */
   add<T>(promise: Promise<T>): Promise<T> {
-    this.#promises.add(promise);
-    const forget = (): void => void this.#promises.delete(promise);
-    promise.then(forget, forget);
+    this.begin();
+    promise.then(this.end, this.end);
     return promise;
   }
 
+  /** Work begins that is no promise. Call `end` when it is over. */
+  begin(): void {
+    this.#count += 1;
+  }
+
+  readonly end = (): void => {
+    this.#count -= 1;
+    if (this.#count > 0 || this.#whenSettled.length === 0) return;
+    for (const resolve of this.#whenSettled.splice(0)) resolve();
+  };
+
   /** Resolves when nothing is under way, also of what was added meanwhile. */
   async settled(): Promise<void> {
-    while (this.#promises.size > 0) await Promise.allSettled(this.#promises);
+    while (this.#count > 0) {
+      await new Promise<void>((resolve) => this.#whenSettled.push(resolve));
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { BriefMap } from '../collections/brief-map.js';
+import { Chain, Link } from '../collections/chain.js';
 import type { CancelTimer } from './clock.js';
 import type { Runtime } from './runtime.js';
 
@@ -8,30 +9,67 @@ export interface Task {
   cancel(): void;
 }
 
-/** What comes up together. */
-interface Slot {
-  readonly number: number;
-  readonly entries: Set<Entry>;
-}
+/** What the scheduler calls. */
+export abstract class DueTask extends Link<DueTask> implements Task {
+  /** The scheduler's: where it is, until it comes up or is cancelled. */
+  slot: Slot | undefined;
 
-/** One callback in a slot. */
-class Entry implements Task {
-  readonly slot: Slot;
-  readonly callback: () => void;
-  readonly #drop: (entry: Entry) => void;
-
-  constructor(slot: Slot, callback: () => void, drop: (entry: Entry) => void) {
-    this.slot = slot;
-    this.callback = callback;
-    this.#drop = drop;
-  }
+  abstract onDue(): void;
 
   cancel(): void {
-    this.#drop(this);
+    this.slot?.drop(this);
   }
 }
 
-/** Entries of one slot come up together, so that renewals can be sent as a batch. */
+class CallbackTask extends DueTask {
+  readonly #callback: () => void;
+
+  constructor(callback: () => void) {
+    super();
+    this.#callback = callback;
+  }
+
+  onDue(): void {
+    this.#callback();
+  }
+}
+
+/** Tasks that come up together. */
+class Slot {
+  readonly number: number;
+  readonly #tasks = new Chain<DueTask>();
+  readonly #onEmpty: (slot: Slot) => void;
+
+  constructor(number: number, onEmpty: (slot: Slot) => void) {
+    this.number = number;
+    this.#onEmpty = onEmpty;
+  }
+
+  add(task: DueTask): void {
+    task.slot = this;
+    this.#tasks.add(task);
+  }
+
+  drop(task: DueTask): void {
+    this.#takeOut(task);
+    if (this.#tasks.isEmpty) this.#onEmpty(this);
+  }
+
+  /** Without those that another one cancels. */
+  run(): void {
+    for (let task = this.#tasks.first; task !== undefined; task = this.#tasks.first) {
+      this.#takeOut(task);
+      task.onDue();
+    }
+  }
+
+  #takeOut(task: DueTask): void {
+    task.slot = undefined;
+    this.#tasks.delete(task);
+  }
+}
+
+/** Tasks of one slot come up together, so that renewals can be sent as a batch. */
 export const SLOT_MS = 5;
 
 /**
@@ -51,33 +89,45 @@ export class Scheduler {
 
   /** Calls back in `delayMs`, or up to 5 ms before. */
   schedule(delayMs: number, callback: () => void, now = this.runtime.now()): Task {
-    const number = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
-    let slot = this.#slots.get(number);
-    if (slot === undefined) {
-      slot = { number, entries: new Set() };
-      this.#slots.set(number, slot);
-    }
-    const entry = new Entry(slot, callback, this.#drop);
-    slot.entries.add(entry);
-    if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
-    return entry;
+    const task = new CallbackTask(callback);
+    this.add(task, delayMs, now);
+    return task;
   }
 
-  /** Forgets every entry and stops the timer. */
+  /** Calls a task that is not scheduled in `delayMs`, or up to 5 ms before. */
+  add(task: DueTask, delayMs: number, now: { readonly monotonicMs: number }): void {
+    const number = Math.floor((now.monotonicMs + Math.max(0, delayMs)) / SLOT_MS);
+    const isFirst = this.#slots.size === 0;
+    let slot = this.#slots.get(number);
+    if (slot === undefined) {
+      slot = new Slot(number, this.#drop);
+      this.#slots.set(number, slot);
+    }
+    slot.add(task);
+    if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
+    else if (isFirst) this.#timer.cancel.keepRunning?.(true);
+  }
+
+  /** Forgets every task and stops the timer. */
   clear(): void {
     this.#slots.clear();
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  /** Also of a slot that is being run. */
-  readonly #drop = (entry: Entry): void => {
-    const { number, entries } = entry.slot;
-    entries.delete(entry);
-    if (entries.size > 0 || this.#slots.get(number) !== entry.slot) return;
-    this.#slots.delete(number);
-    if (this.#slots.size === 0) this.clear();
+  /** A slot is empty; it may be one that has come up. */
+  readonly #drop = (slot: Slot): void => {
+    if (this.#slots.get(slot.number) !== slot) return;
+    this.#slots.delete(slot.number);
+    if (this.#slots.size === 0) this.#rest();
   };
+
+  /** Most often the next task comes before the timer. So the timer stays, where it need not keep the process running. */
+  #rest(): void {
+    const { keepRunning } = this.#timer?.cancel ?? {};
+    if (keepRunning === undefined) this.clear();
+    else keepRunning(false);
+  }
 
   #arm(slot: number): void {
     this.#timer?.cancel();
@@ -102,6 +152,6 @@ export class Scheduler {
       } else next = Math.min(next, number);
     }
     if (next < Infinity) this.#arm(next);
-    for (const { entries } of due) for (const { callback } of entries) callback();
+    for (const slot of due) slot.run();
   }
 }

@@ -1,5 +1,5 @@
 import type { CancelTimer } from './clock.js';
-import { SLOT_MS, type Scheduler } from './scheduler.js';
+import { DueTask, SLOT_MS, type Scheduler } from './scheduler.js';
 
 /** A time limit passes in this many parts. */
 const PARTS = 4;
@@ -12,16 +12,20 @@ const LATE_MS = 2 * SLOT_MS;
  * socket, and output was not sent. So a block uses up at most one part of the limit, and input is read once more before
  * the limit is over.
  */
-export class TimeLimit {
+export class TimeLimit extends DueTask {
   /** Called when the limit is over, unless it was cancelled. */
-  onOver: () => void = () => undefined;
+  onOver: () => void = nothing;
   readonly #scheduler: Scheduler;
   readonly #partMs: number;
   #leftMs: number;
-  #cancel: CancelTimer | undefined;
+  /** When the part began that passes. */
+  #sinceMs = 0;
+  /** Cancels the end, once the last part has passed. */
+  #cancelEnd: CancelTimer | undefined;
   #isOver = false;
 
   constructor(scheduler: Scheduler, limitMs: number) {
+    super();
     this.#scheduler = scheduler;
     this.#partMs = limitMs / PARTS;
     this.#leftMs = limitMs;
@@ -33,32 +37,32 @@ export class TimeLimit {
     return this.#isOver;
   }
 
-  cancel(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
+  override cancel(): void {
+    super.cancel();
+    this.#cancelEnd?.();
+  }
+
+  override onDue(): void {
+    const elapsedMs = this.#scheduler.runtime.now().monotonicMs - this.#sinceMs;
+    const partMs = Math.min(this.#partMs, this.#leftMs);
+    this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
+    if (this.#leftMs > 0) this.#begin();
+    else this.#end();
   }
 
   #begin(): void {
-    const { runtime } = this.#scheduler;
-    const partMs = Math.min(this.#partMs, this.#leftMs);
-    const since = runtime.now();
-    const onDue = (): void => {
-      const elapsedMs = runtime.now().monotonicMs - since.monotonicMs;
-      this.#leftMs -= elapsedMs > partMs + LATE_MS ? partMs : elapsedMs;
-      if (this.#leftMs > 0) this.#begin();
-      else this.#end();
-    };
+    const now = this.#scheduler.runtime.now();
+    this.#sinceMs = now.monotonicMs;
     // Tasks of the scheduler are due in their slot or before, never after.
-    const task = this.#scheduler.schedule(partMs + SLOT_MS, onDue, since);
-    this.#cancel = () => {
-      task.cancel();
-    };
+    this.#scheduler.add(this, Math.min(this.#partMs, this.#leftMs) + SLOT_MS, now);
   }
 
   #end(): void {
-    this.#cancel = this.#scheduler.runtime.afterInput(() => {
+    this.#cancelEnd = this.#scheduler.runtime.afterInput(() => {
       this.#isOver = true;
       this.onOver();
     });
   }
 }
+
+const nothing = (): void => undefined;

@@ -1,0 +1,61 @@
+/** What can be an entry of a chain. The fields are the chain's. */
+export abstract class Link<Entry extends Link<Entry>> {
+  chain: Chain<Entry> | undefined;
+  before: Entry | undefined;
+  after: Entry | undefined;
+}
+
+/**
+ * Entries in the order in which they were added, each in one chain at a time. An entry can be taken out of the middle,
+ * and nothing is made for it: the links are in the entries themselves.
+ */
+export class Chain<Entry extends Link<Entry>> {
+  #first: Entry | undefined;
+  #last: Entry | undefined;
+
+  /** The oldest. */
+  get first(): Entry | undefined {
+    return this.#first;
+  }
+
+  get isEmpty(): boolean {
+    return this.#first === undefined;
+  }
+
+  has(entry: Entry): boolean {
+    return entry.chain === this;
+  }
+
+  add(entry: Entry): void {
+    const last = this.#last;
+    entry.chain = this;
+    entry.before = last;
+    if (last === undefined) this.#first = entry;
+    else last.after = entry;
+    this.#last = entry;
+  }
+
+  /**
+   * Returns whether the entry was there. It refers to no neighbour afterwards: an old entry would keep all later ones
+   * from being collected by quick garbage collections.
+   */
+  delete(entry: Entry): boolean {
+    if (entry.chain !== this) return false;
+    const { before, after } = entry;
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    entry.chain = undefined;
+    entry.before = undefined;
+    entry.after = undefined;
+    return true;
+  }
+
+  /** The entries as they are now, the oldest first. */
+  get all(): Entry[] {
+    const entries: Entry[] = [];
+    for (let entry = this.#first; entry !== undefined; entry = entry.after) entries.push(entry);
+    return entries;
+  }
+}
