@@ -12,7 +12,7 @@ import {
 import type { LockRequest } from '../queue/caller.js';
 import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
-import { elapsedMs } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
 import { waitsFor } from './circles.js';
 import type { Parts } from './compose.js';
 import { renewForValidity, type LeastValidity } from './least-validity.js';
@@ -80,34 +80,55 @@ export class Granting {
     return lock;
   }
 
-  async #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
-    const { runtime, queue, events, keeper, present } = this.#parts;
+  #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
+    const { runtime, queue, keeper } = this.#parts;
     const since = runtime.now();
-    const waitedMs = (): number => Math.round(elapsedMs(since, runtime.now()));
+    const failed = (error: unknown): Promise<never> =>
+      Promise.reject(this.#failure(error, request, since));
     try {
-      const lease = await queue.acquire(request, this.#isHeldAround());
-      const lock = new Handle(lease, keeper);
-      const { observed, minValidityMs } = request;
-      if (minValidityMs > 0) await this.#orGiveBack(lock, request);
-      if (observed !== undefined) observed.fencingToken = lease.fencingToken;
-      if (events.isHeard('acquired'))
-        events.emit('acquired', { ...lease.subject, waitedMs: waitedMs() });
+      return queue
+        .acquire(request, this.#isHeldAround())
+        .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
+        .catch(failed);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  #handOut(lock: HeldLock, request: Request, since: Instant): HeldLock | Promise<HeldLock> {
+    const { observed, minValidityMs } = request;
+    const handOut = (): HeldLock => {
+      if (observed !== undefined) observed.fencingToken = lock.fencingToken;
+      const { events } = this.#parts;
+      if (events.isHeard('acquired')) {
+        const { subject, fencingToken } = lock;
+        events.emit('acquired', { ...subject, fencingToken, waitedMs: this.#waitedMs(since) });
+      }
       // The event loop may have been blocked since the grant.
       lock.assertHeld();
       return lock;
-    } catch (error) {
-      const { keys, mode, origin, site } = request;
-      const subject = { keys, mode, ...inPlaces(request), ...origin };
-      if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
-        const { retryAfterMs } = error;
-        events.emit('refused', { ...subject, retryAfterMs, waitedMs: waitedMs() });
-      }
-      if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
-        const { nodes } = error;
-        events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
-      }
-      throw present(withStackOf(error, site));
+    };
+    return minValidityMs > 0 ? this.#orGiveBack(lock, request).then(handOut) : handOut();
+  }
+
+  /** What a call that cannot have the lock rejects with. */
+  #failure(error: unknown, request: Request, since: Instant): unknown {
+    const { events, present } = this.#parts;
+    const { keys, mode, origin, site } = request;
+    const subject = { keys, mode, ...inPlaces(request), ...origin };
+    if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
+      const { retryAfterMs } = error;
+      events.emit('refused', { ...subject, retryAfterMs, waitedMs: this.#waitedMs(since) });
     }
+    if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
+      const { nodes } = error;
+      events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
+    }
+    return present(withStackOf(error, site));
+  }
+
+  #waitedMs(since: Instant): number {
+    return Math.round(elapsedMs(since, this.#parts.runtime.now()));
   }
 
   /** A lock that the call cannot return is released, or left to its clean-up. */

@@ -115,7 +115,7 @@ export class LockEngine {
     options?: AcquireOptions,
   ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
-    return this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
+    return await this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
   }
 
   /**
@@ -187,7 +187,7 @@ export class LockEngine {
   async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
-    return scope.run(work, this.refuseStream);
+    return await scope.run(work, this.refuseStream);
   }
 
   /**

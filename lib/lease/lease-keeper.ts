@@ -6,11 +6,16 @@ import {
   type Intervention,
   type LockLossReason,
 } from '../errors.js';
-import { BriefMap } from '../collections/brief-map.js';
+import { Chain } from '../collections/chain.js';
 import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseReference, LockStore, WriteCommand } from '../store/lock-store.js';
+import type {
+  LeaseReference,
+  LockStore,
+  ReleaseOutcome,
+  WriteCommand,
+} from '../store/lock-store.js';
 import { baseOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
@@ -74,8 +79,8 @@ export class LeaseKeeper {
   /** Releases and other ends of leases that a shutdown waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
-  /** On their way back to the store; an operator may have ended them meanwhile. */
-  readonly #givenBack = new BriefMap<Lease, Intervention | undefined>();
+  /** On their way back to the store; an operator may end them meanwhile. */
+  readonly #givenBack = new Chain<Lease>();
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
@@ -266,8 +271,8 @@ export class LeaseKeeper {
     const bases = new Set(tokens.map(baseOf));
     for (const lease of this.#leases.all)
       if (bases.has(baseOf(lease.token))) this.#lose(lease, 'force-released', intervention);
-    for (const lease of this.#givenBack.keys())
-      if (bases.has(baseOf(lease.token))) this.#givenBack.set(lease, intervention);
+    for (const lease of this.#givenBack.all)
+      if (bases.has(baseOf(lease.token))) lease.endedBy = intervention;
   }
 
   /** Ends all leases at once, and notifies their holders and the store. */
@@ -327,20 +332,32 @@ export class LeaseKeeper {
     });
   }
 
-  async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
-    const { keys, longestTtlMs: ttlMs } = lease;
+  #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
+    this.#givenBack.add(lease);
+    return mayBeProlonged(lease)
+      ? lease.renewing.then(() => this.#askForRelease(lease, heldMs))
+      : this.#askForRelease(lease, heldMs);
+  }
+
+  #askForRelease(lease: Lease, heldMs: number): Promise<boolean> {
     const { store, events } = this.#deps;
-    const { service } = events;
-    this.#givenBack.set(lease, undefined);
-    if (mayBeProlonged(lease)) await lease.renewing;
-    let outcome = await askForRelease(store, lease, service, heldMs);
-    // What never left this process was waited for by the store as long as it may.
-    if (outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0) {
-      outcome = await askForRelease(store, lease, service, heldMs);
-      // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
-      if (outcome.status === 'not-held' && lease.validForMs > 0) outcome = { status: 'released' };
-    }
-    const intervention = this.#givenBack.get(lease);
+    const ask = (): Promise<ReleaseOutcome> => askForRelease(store, lease, events.service, heldMs);
+    return ask().then((outcome) => {
+      // What never left this process was waited for by the store as long as it may.
+      const isToRepeat = outcome.status === 'unavailable' && outcome.sent !== false;
+      if (!isToRepeat || lease.validForMs <= 0) return this.#ended(lease, heldMs, outcome);
+      return ask().then((second) => {
+        // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
+        const isOurs = second.status === 'not-held' && lease.validForMs > 0;
+        return this.#ended(lease, heldMs, isOurs ? { status: 'released' } : second);
+      });
+    });
+  }
+
+  /** What the store has replied to a release. */
+  #ended(lease: Lease, heldMs: number, outcome: ReleaseOutcome): boolean {
+    const { events } = this.#deps;
+    const { keys, endedBy: intervention } = lease;
     this.#givenBack.delete(lease);
     this.#successors?.wake(keys);
     if (outcome.status === 'released') {
@@ -354,7 +371,7 @@ export class LeaseKeeper {
       this.#reportLoss(lease, reason);
       return false;
     }
-    this.discard(lease, ttlMs, lease.keepMs);
+    this.discard(lease, lease.longestTtlMs, lease.keepMs);
     endHold(lease, { outcome: 'released', heldMs });
     const { nodes } = outcome;
     if (events.isHeard('unavailable'))
@@ -376,9 +393,9 @@ export class LeaseKeeper {
     // Before the store is asked: an answer that is on its way for the lease concerns this handle no more.
     lease.detach();
     this.#leases.remove(lease);
-    this.#givenBack.set(lease, undefined);
+    this.#givenBack.add(lease);
     const outcome = await askToDetach(store, lease, { to: token, ttlMs });
-    const intervention = this.#givenBack.get(lease);
+    const { endedBy: intervention } = lease;
     this.#givenBack.delete(lease);
     this.#successors?.wake(keys);
     if (outcome.status === 'transferred') {

@@ -4,6 +4,7 @@ import {
   type LockLossReason,
   type LockLostReason,
 } from '../errors.js';
+import { Link } from '../collections/chain.js';
 import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Task } from '../time/scheduler.js';
@@ -83,7 +84,7 @@ const DETACHED: LeaseState = { status: 'detached' };
  * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
  * ending it is the keeper's work.
  */
-export class Lease implements LeaseReference {
+export class Lease extends Link<Lease> implements LeaseReference {
   readonly keys: readonly string[];
   readonly heldSince: Instant;
   readonly options: LeaseOptions;
@@ -121,12 +122,15 @@ export class Lease implements LeaseReference {
   isUnsure = false;
   /** It was acquired as one that can be upgraded. */
   readonly isUpgradeable: boolean;
+  /** The keeper's: the operator that ended it on its way back to the store. */
+  endedBy: Intervention | undefined;
   /** Its handle, until that is watched for being forgotten. */
   unwatched: object | undefined;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
   constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
+    super();
     const { clock, clockDrift, now, previous, present } = terms;
     this.keys = grant.keys;
     this.#token = grant.token;

@@ -17,8 +17,9 @@ export class LimitDifferences {
 
   /** What the store has found when it was asked. */
   found({ keys, mode, places, origin }: LockRequest, otherLimit: number | undefined): void {
+    if (otherLimit === undefined) return;
     const limit = limitIn(mode);
-    if (otherLimit === undefined || limit === undefined) return;
+    if (limit === undefined) return;
     const key = keys.join('\0');
     const told = this.#told.get(key) ?? new Set();
     const difference = `${String(limit)} ${String(otherLimit)}`;

@@ -3,6 +3,7 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import { validityMs } from '../options/validity.js';
 import type {
+  AcquireOutcome,
   AcquireRequest,
   Held,
   LeaseRequest,
@@ -78,19 +79,30 @@ export class LockRequests {
     return isOwnToken(token, this.#maker);
   }
 
-  async attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
-    const { store, keeper, scheduler, clockDrift, differences } = this.#deps;
+  attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
+    const { store, scheduler } = this.#deps;
     const { token = this.newToken(request), line, joins, claimed, splits } = how;
     const { keys, ttlMs, upgrades } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
-    const outcome = await store.acquire({ keys, token, ttlMs, line, joins, claimed, splits });
-    if (outcome.status !== 'unavailable') differences.found(request, outcome.otherLimit);
-    if (outcome.status === 'held') return outcome;
+    return store
+      .acquire({ keys, token, ttlMs, line, joins, claimed, splits })
+      .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
+  }
+
+  #judged(
+    request: LockRequest,
+    { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
+    outcome: AcquireOutcome,
+  ): AttemptOutcome {
+    const { keeper, scheduler, clockDrift, differences } = this.#deps;
+    const { keys, ttlMs } = request;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
       return outcome;
     }
+    differences.found(request, outcome.otherLimit);
+    if (outcome.status === 'held') return outcome;
     const { fencingToken, turns, othersWait } = outcome;
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
     const elapsed = elapsedMs(sentAt, scheduler.runtime.now());

@@ -13,7 +13,7 @@ import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { LockRequests } from './requests.js';
+import type { AttemptOutcome, LockRequests } from './requests.js';
 
 /** What the lines of a service share. */
 export interface LineDependencies {
@@ -25,6 +25,15 @@ export interface LineDependencies {
   readonly handoff: Handoff;
   /** Called when the last caller has gone. */
   readonly dissolve: (line: WaitingLine) => void;
+}
+
+/** A request to the store. */
+interface Asked {
+  readonly request: LockRequest;
+  readonly place: LinePlace | undefined;
+  /** Calls were received when it was sent. */
+  readonly hearing: boolean;
+  readonly reply: Promise<AttemptOutcome>;
 }
 
 /**
@@ -133,33 +142,69 @@ export class WaitingLine {
     for (const caller of this.#callers.all) caller.fail(reason(caller.request.keys));
   }
 
-  /** Serves one caller after the other. Resolves when all have gone and nothing is left in the store. Never rejects. */
-  async serve(): Promise<void> {
-    const { pending } = this.#deps.requests;
-    pending.begin();
+  /** Serves one caller after the other, until all have gone and nothing is left in the store. */
+  serve(): void {
+    this.#deps.requests.pending.begin();
+    const head = this.#head();
     try {
-      for (let head = this.#head(); head !== undefined; head = this.#head())
-        await this.#serveFirst(head.request);
+      if (head !== undefined) this.#serveFirst(this.#ask(head.request));
     } catch (error) {
-      // No other code asks for them: without this error they would wait until their time is over, even when the keys
-      // are free.
-      for (const caller of this.#callers.all) caller.fail(error);
+      this.#failed(error);
     }
-    // From here on the next caller opens another line.
-    this.#deps.dissolve(this);
-    if (this.#place !== undefined) await this.#leave();
-    pending.end();
   }
 
-  /** Asks the store once, and sleeps until it is time to ask again. */
-  async #serveFirst(request: LockRequest): Promise<void> {
-    if (this.#begunFor !== undefined) {
-      // Our own process holds the key now, and wakes those behind the caller that has begun. To ask the store would only be refused.
-      const ttlMs = this.#begunFor;
-      this.#begunFor = undefined;
-      await this.#sleepFor(this.#lookWithin(ttlMs));
+  #serveFirst(asked: Asked): void {
+    const heed = (outcome: AttemptOutcome): void => {
+      const rest = this.#heed(asked, outcome);
+      // Nearly always the request is granted, and no other caller has come.
+      if (rest !== undefined || !this.#callers.isEmpty || this.#place !== undefined)
+        void this.#serveRest(rest);
+      else this.#end();
+    };
+    asked.reply.then(heed).catch((error: unknown) => {
+      this.#failed(error);
+    });
+  }
+
+  async #serveRest(first: Promise<void> | undefined): Promise<void> {
+    try {
+      await first;
+      for (let head = this.#head(); head !== undefined; head = this.#head()) {
+        if (this.#begunFor !== undefined) await this.#rest(this.#begunFor);
+        else {
+          const asked = this.#ask(head.request);
+          await this.#heed(asked, await asked.reply);
+        }
+      }
+    } catch (error) {
+      this.#failed(error);
       return;
     }
+    this.#end();
+  }
+
+  /** No other code asks for them: without this error they would wait until their time is over, even when the keys are free. */
+  #failed(error: unknown): void {
+    for (const caller of this.#callers.all) caller.fail(error);
+    this.#end();
+  }
+
+  #end(): void {
+    // From here on the next caller opens another line.
+    this.#deps.dissolve(this);
+    const { pending } = this.#deps.requests;
+    if (this.#place === undefined) pending.end();
+    else void this.#leave().then(pending.end);
+  }
+
+  /** Our own process holds the key, and wakes those behind the caller that has begun. To ask the store would only be refused. */
+  async #rest(ttlMs: number): Promise<void> {
+    this.#begunFor = undefined;
+    await this.#sleepFor(this.#lookWithin(ttlMs));
+  }
+
+  /** Asks the store once. */
+  #ask(request: LockRequest): Asked {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
@@ -167,22 +212,28 @@ export class WaitingLine {
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
     const claimed = this.#claimed;
     this.#claimed = undefined;
-    const outcome = await this.#deps.requests.attempt(request, {
+    const reply = this.#deps.requests.attempt(request, {
       line: place,
       token: this.#token,
       claimed,
       splits: this.#contended,
     });
-    if (outcome.status === 'granted') {
-      if (this.#isForAnother(request)) return;
-      const before = request.mode === 'shared' ? this.#callers.all : [];
-      this.#granted(request, outcome.grant);
-      if (request.mode === 'shared') await this.#letFollow(before, outcome.grant);
-      // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-      else if (request.mode === 'exclusive' && !this.#callers.isEmpty)
-        await this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs));
-    } else if (outcome.status === 'held') await this.#held(outcome, place, hearing);
-    else await this.#unavailable(outcome, place);
+    return { request, place, hearing, reply };
+  }
+
+  /** Does what the reply demands. Returns a promise that resolves when it is time to ask again, unless it is time at once. */
+  #heed(asked: Asked, outcome: AttemptOutcome): Promise<void> | undefined {
+    const { request, place, hearing } = asked;
+    if (outcome.status === 'held') return this.#held(outcome, place, hearing);
+    if (outcome.status === 'unavailable') return this.#unavailable(outcome, place);
+    if (this.#isForAnother(request)) return undefined;
+    const before = request.mode === 'shared' ? this.#callers.all : [];
+    this.#granted(request, outcome.grant);
+    if (request.mode === 'shared') return this.#letFollow(before, outcome.grant);
+    // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
+    return request.mode === 'exclusive' && !this.#callers.isEmpty
+      ? this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs))
+      : undefined;
   }
 
   /**

@@ -121,12 +121,22 @@ export const INSPECT: Shapes<InspectOutcome> = {
 };
 
 /** Asks a store. An error that it throws, and an outcome that no store may return, is an outage. */
-export async function guard<Outcome extends { readonly status: string }>(
+export function guard<Outcome extends { readonly status: string }>(
   shapes: Shapes<Outcome>,
   request: () => unknown,
 ): Promise<Outcome | Unavailable> {
   try {
-    const outcome = await request();
+    return Promise.resolve(request()).then((outcome) => checked(shapes, outcome), faulty);
+  } catch (error) {
+    return Promise.resolve(faulty(error));
+  }
+}
+
+function checked<Outcome extends { readonly status: string }>(
+  shapes: Shapes<Outcome>,
+  outcome: unknown,
+): Outcome | Unavailable {
+  try {
     const fields = Object(outcome) as Readonly<Record<string, unknown>>;
     const status = String(fields.status);
     const isWhole = Object.hasOwn(shapes, status) && shapes[status as Outcome['status']](fields);

@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../time/runtime.js';
 import type { ScriptCall } from '../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
+import { EvalSha } from './eval-sha.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
   ClientEvents,
@@ -47,9 +48,11 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     this.client.connect().catch(() => undefined); // told by the 'error' event
   }
 
-  evalsha(sha: string, call: ScriptCall): Promise<unknown> {
-    this.gather(call.length);
-    return this.client.evalsha(sha, ...call);
+  evalsha(sha: string, call: ScriptCall, isAlone: boolean): Promise<unknown> {
+    if (!isAlone) this.gather(call.length);
+    const command = new EvalSha(sha, call);
+    void this.client.sendCommand(command);
+    return command.promise;
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {

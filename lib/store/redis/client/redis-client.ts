@@ -14,8 +14,12 @@ export interface RedisClient {
   readonly hasShardedChannels: boolean;
   /** Begins to connect, and again when the connection breaks. The events report the outcome. */
   connect(): void;
-  /** Runs a script by its name. The server may not know it: `NOSCRIPT`. */
-  evalsha(sha: string, call: ScriptCall): Promise<unknown>;
+  /**
+   * Runs a script by its name. The server may not know it: `NOSCRIPT`.
+   *
+   * @param isAlone no other script is on its way, so there is nothing to send it together with
+   */
+  evalsha(sha: string, call: ScriptCall, isAlone: boolean): Promise<unknown>;
   command(...command: Command): Promise<unknown>;
   /** Sends commands together; of a Cluster, all to the node that has their keys. */
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]>;

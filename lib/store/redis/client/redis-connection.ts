@@ -28,8 +28,40 @@ interface ConnectionOptions extends ConnectionEvents {
 /** What a request is for. What counts as the node's vote is refused while the node is set aside. */
 type Purpose = 'vote' | 'look';
 
-/** @param limit tells whether the request is still waited for */
-type Request = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
+/** What is sent. */
+interface Request {
+  /** @param limit tells whether the request is still waited for */
+  send(connection: RedisConnection, limit: TimeLimit): Promise<unknown>;
+  /** What is sent after this error, within the same time, if anything is. */
+  again?(connection: RedisConnection, error: unknown): Promise<unknown> | undefined;
+  /** The error, with what the operator should know of the request. */
+  explained?(error: unknown): unknown;
+}
+
+/** A script, by its name, and as a whole where the server does not know it. */
+class ScriptRequest implements Request {
+  readonly #script: Script;
+  readonly #call: ScriptCall;
+
+  constructor(script: Script, call: ScriptCall) {
+    this.#script = script;
+    this.#call = call;
+  }
+
+  send({ client, isBusy }: RedisConnection): Promise<unknown> {
+    return client.evalsha(this.#script.sha, this.#call, !isBusy);
+  }
+
+  again({ client }: RedisConnection, error: unknown): Promise<unknown> | undefined {
+    return messageOf(error).startsWith('NOSCRIPT')
+      ? client.command('eval', this.#script.lua, ...this.#call)
+      : undefined;
+  }
+
+  explained(error: unknown): unknown {
+    return errorOfCall(error, this.#call);
+  }
+}
 
 /** A request and what it is worth waiting for. */
 interface Pending {
@@ -51,6 +83,8 @@ export class RedisConnection {
   readonly #scheduler: Scheduler;
   /** Why the node has no vote. */
   #aside: Unavailable | undefined;
+  /** How many requests for votes have no answer yet that are waited for. */
+  #onTheirWay = 0;
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
 
@@ -86,7 +120,12 @@ export class RedisConnection {
     this.#aside = why === undefined ? undefined : this.failure('error', why, 'for good');
   }
 
-  /** Runs a script by its name, and as a whole where the server does not know it. */
+  /** Whether a script is on its way that was not answered yet. */
+  get isBusy(): boolean {
+    return this.#onTheirWay > 0;
+  }
+
+  /** Runs a script. Never rejects. */
   run(
     script: Script,
     call: ScriptCall,
@@ -106,29 +145,18 @@ export class RedisConnection {
     timeLimitMs: number,
     whileDown?: WhileDown,
   ): Promise<Reply> {
-    return this.ask(
-      timeLimitMs,
-      ({ client }, limit) =>
-        client.evalsha(script.sha, call).catch((error: unknown) => {
-          // No caller waits for it after its time. Sent now, it would arrive after its own clean-up.
-          if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT'))
-            throw errorOfCall(error, call);
-          return client.command('eval', script.lua, ...call).catch((problem: unknown) => {
-            throw errorOfCall(problem, call);
-          });
-        }),
-      whileDown,
-    );
-  }
-
-  /** Any request that counts as the node's vote, within a time limit. Never rejects. */
-  ask(timeLimitMs: number, request: Request, whileDown?: WhileDown): Promise<Reply> {
+    const request = new ScriptRequest(script, call);
     return this.#request('vote', timeLimitMs, request, whileDown);
   }
 
+  /** Any request that counts as the node's vote, within a time limit. Never rejects. */
+  ask(timeLimitMs: number, send: Request['send'], whileDown?: WhileDown): Promise<Reply> {
+    return this.#request('vote', timeLimitMs, { send }, whileDown);
+  }
+
   /** As `ask`, of a node that may have no vote: how it is, and what reaches it. */
-  look(timeLimitMs: number, request: Request): Promise<Reply> {
-    return this.#request('look', timeLimitMs, request);
+  look(timeLimitMs: number, send: Request['send']): Promise<Reply> {
+    return this.#request('look', timeLimitMs, { send });
   }
 
   /** An answer that was not what the script gives. */
@@ -173,39 +201,52 @@ export class RedisConnection {
   }
 
   #send({ request, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
-    if (purpose === 'vote' && this.#aside !== undefined) {
+    const isVote = purpose === 'vote';
+    if (isVote && this.#aside !== undefined) {
       limit.cancel();
       return Promise.resolve({ ...this.#aside, sent: false });
     }
     let answer: Promise<unknown>;
     try {
-      answer = request(this, limit);
+      answer = request.send(this, limit);
     } catch (error) {
       limit.cancel();
       // The request cannot be sent, and a second try would not change that: it has too many arguments, for instance.
       const problem = `could not be sent: ${messageOf(error)}`;
       return Promise.resolve(this.failure('error', problem, 'for good'));
     }
+    if (isVote) this.#onTheirWay += 1;
     return new Promise((resolve) => {
+      const settle = (reply: Reply): void => {
+        if (isVote && !limit.isOver) this.#onTheirWay -= 1;
+        limit.cancel();
+        resolve(reply);
+      };
       limit.onOver = () => {
+        if (isVote) this.#onTheirWay -= 1;
         this.#heardNothing(timeLimitMs);
         resolve(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
       };
       // Late answers are heard, too.
-      answer.then(
-        (value) => {
-          limit.cancel();
-          this.#silentSince = undefined;
-          // It may have been set aside while the request was on its way.
-          const aside = purpose === 'vote' ? this.#aside : undefined;
-          resolve(aside ?? { status: 'answered', value });
-        },
-        (error: unknown) => {
-          limit.cancel();
-          if (isReply(error)) this.#silentSince = undefined;
-          resolve(this.failed(error));
-        },
-      );
+      const answered = (value: unknown): void => {
+        this.#silentSince = undefined;
+        // It may have been set aside while the request was on its way.
+        settle((isVote ? this.#aside : undefined) ?? { status: 'answered', value });
+      };
+      const failed = (error: unknown): void => {
+        if (isReply(error)) this.#silentSince = undefined;
+        settle(this.failed(request.explained?.(error) ?? error));
+      };
+      answer.then(answered, (error: unknown) => {
+        try {
+          // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
+          const again = limit.isOver ? undefined : request.again?.(this, error);
+          if (again === undefined) failed(error);
+          else again.then(answered, failed);
+        } catch (problem) {
+          failed(problem);
+        }
+      });
     });
   }
 

@@ -34,8 +34,6 @@ export class BatchedRuns {
   readonly #batches: Waitings[] = [];
   /** How many requests of a script are sent together: as many as those of its last call suggest. */
   readonly #most = new Map<Batch, number>();
-  /** Calls that are on their way. */
-  #onTheirWay = 0;
   /** What waits is sent at the end of this turn of the event loop. */
   #isPlanned = false;
 
@@ -79,7 +77,7 @@ export class BatchedRuns {
 
   #mayWait({ script, call, timeLimitMs }: WriteRequest): boolean {
     return (
-      (this.#onTheirWay > 0 || this.#batches.length > 0) &&
+      (this.#connection.isBusy || this.#batches.length > 0) &&
       script.batch !== undefined &&
       call[0] <= MOST_KEYS &&
       timeLimitMs === this.#timeLimitMs
@@ -88,6 +86,7 @@ export class BatchedRuns {
 
   /** Sends what waits. */
   flush(): void {
+    if (this.#batches.length === 0) return;
     for (const batch of this.#batches.splice(0)) {
       const [{ request, settle }] = batch;
       if (batch.length > 1 && request.script.batch !== undefined)
@@ -97,23 +96,21 @@ export class BatchedRuns {
   }
 
   /** Never rejects. */
-  async #alone({ script, call, timeLimitMs, whileDown }: WriteRequest): Promise<Reply> {
-    this.#onTheirWay += 1;
-    const reply = await this.#connection.run(script, call, timeLimitMs, whileDown);
-    this.#onTheirWay -= 1;
-    return reply;
+  #alone({ script, call, timeLimitMs, whileDown }: WriteRequest): Promise<Reply> {
+    return this.#connection.run(script, call, timeLimitMs, whileDown);
   }
 
   /** Never rejects. */
   async #together(script: Batch, batch: Waitings): Promise<void> {
-    const [{ request: first }] = batch;
-    const call = batchCall(batch.map(({ request }) => request.call));
-    const reply = await this.#alone({ ...first, script, call });
+    const [{ request }] = batch;
+    const { timeLimitMs, whileDown } = request;
+    const call = batchCall(batch.map((waiting) => waiting.request.call));
+    const reply = await this.#connection.run(script, call, timeLimitMs, whileDown);
     if (reply.status !== 'unavailable')
       this.#most.set(script, unusualIn(reply.value) > MOST_UNUSUAL ? MOST_UNUSUAL : MOST_TOGETHER);
-    for (const [index, { request, settle }] of batch.entries()) {
-      if (reply.status === 'unavailable') settle(reply);
-      else settle(this.#answer(replyIn(script, reply.value, index), request));
+    for (const [index, waiting] of batch.entries()) {
+      if (reply.status === 'unavailable') waiting.settle(reply);
+      else waiting.settle(this.#answer(replyIn(script, reply.value, index), waiting.request));
     }
   }
 

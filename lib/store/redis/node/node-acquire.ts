@@ -1,7 +1,9 @@
 import { isOwnerToken, turnsOf } from '../../owner-token.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
+import type { Instant } from '../../../time/clock.js';
 import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
+import type { AcknowledgedReply } from './acknowledged-writes.js';
 import type { Group } from './key-groups.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import type { RaisedToken, Vote } from './node-answers.js';
@@ -25,6 +27,16 @@ interface GroupRequest {
   readonly ttlMs?: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
+}
+
+/** What is remembered of a request until it is answered. */
+interface Asked {
+  readonly group: Group;
+  readonly member: string;
+  /** When it was sent, where that bounds the age of calls. */
+  readonly askedAt: Instant | undefined;
+  /** When it was sent, where the server's clock counts. */
+  readonly sentAt: number | undefined;
 }
 
 /** Takes locks at one node; on a Cluster, slot by slot. */
@@ -54,15 +66,11 @@ export class NodeAcquire {
     return outcomes.find((outcome) => outcome !== undefined);
   }
 
-  async acquireGroup({
-    group,
-    request,
-    proposal,
-    ttlMs = request.ttlMs,
-    fenceKeepMs = this.#scripts.parts.options.fenceKeepMs,
-  }: GroupRequest): Promise<Vote> {
+  acquireGroup(asked: GroupRequest): Promise<Vote> {
+    const { group, request, proposal } = asked;
     const scripts = this.#scripts;
-    const { connection, watch, options, lineMode, prefix, claims, runtime } = scripts.parts;
+    const { options, lineMode, claims, runtime } = scripts.parts;
+    const { ttlMs = request.ttlMs, fenceKeepMs = options.fenceKeepMs } = asked;
     const member = scripts.member(request, request.line, group);
     const call = acquireScript.encode({
       names: group.names,
@@ -83,7 +91,14 @@ export class NodeAcquire {
     const askedAt = member === '' || claims === undefined ? undefined : runtime.now();
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
-    const reply = await scripts.write(group.slot, { script: acquireScript, call, timeLimitMs });
+    return scripts
+      .write(group.slot, { script: acquireScript, call, timeLimitMs })
+      .then((reply) => this.#voteOf(reply, { group, member, askedAt, sentAt }));
+  }
+
+  #voteOf(reply: AcknowledgedReply, { group, member, askedAt, sentAt }: Asked): Vote {
+    const scripts = this.#scripts;
+    const { connection, watch, lineMode, prefix, claims } = scripts.parts;
     scripts.doubtAfter(reply);
     if (reply.status === 'unavailable') return reply;
     const answer = acquireScript.decode(reply.value);

@@ -21,7 +21,7 @@ export class NodeRelease {
       : this.#releaseGroups(groups, lease, how);
   }
 
-  async releaseGroup(
+  releaseGroup(
     group: Group,
     lease: LeaseReference,
     { wakes, only, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
@@ -42,12 +42,13 @@ export class NodeRelease {
     });
     const timeLimitMs = options.nodeTimeoutMs;
     const request = { script: releaseScript, call, timeLimitMs, whileDown };
-    const reply = await scripts.run(request);
-    scripts.doubtAfter(reply);
-    if (reply.status === 'unavailable') return reply;
-    const answer = releaseScript.decode(reply.value);
-    if (answer.status === 'malformed') return connection.malformed(answer);
-    return { status: answer.released === group.names.length ? 'released' : 'not-held' };
+    return scripts.run(request).then((reply) => {
+      scripts.doubtAfter(reply);
+      if (reply.status === 'unavailable') return reply;
+      const answer = releaseScript.decode(reply.value);
+      if (answer.status === 'malformed') return connection.malformed(answer);
+      return { status: answer.released === group.names.length ? 'released' : 'not-held' };
+    });
   }
 
   async #releaseGroups(

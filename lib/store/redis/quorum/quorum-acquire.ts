@@ -52,13 +52,14 @@ export class QuorumAcquire {
   }
 
   /** By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back. */
-  async #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
-    const vote = await node.acquire(request, 0);
-    if (vote.status === 'granted') return this.#granted(request, vote);
-    const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
-    if (outcome?.status === 'held' && vote.status === 'refused')
-      return { ...outcome, otherLimit: vote.otherLimit };
-    return outcome ?? unavailable([vote], this.#nodes);
+  #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
+    return node.acquire(request, 0).then((vote) => {
+      if (vote.status === 'granted') return this.#granted(request, vote);
+      const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
+      if (outcome?.status === 'held' && vote.status === 'refused')
+        return { ...outcome, otherLimit: vote.otherLimit };
+      return outcome ?? unavailable([vote], this.#nodes);
+    });
   }
 
   async #acquireAtMany(request: AcquireRequest): Promise<AcquireOutcome> {

@@ -163,7 +163,21 @@ export class RedisLockStore implements LockStore {
     return outcomes;
   }
 
-  async release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+  release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    const [node, second] = this.#nodes;
+    if (node === undefined || second !== undefined)
+      return this.#releaseAtMany(lease, lastToken, keepMs);
+    // Its answer decides, and there is nothing to complete.
+    return node
+      .release(lease, { lastToken, keepMs, whileDown: 'waits' })
+      .then((answer) => releaseOutcome([answer], 0, this.#nodes) ?? answer);
+  }
+
+  async #releaseAtMany(
+    lease: LeaseRequest,
+    lastToken: number | undefined,
+    keepMs: number,
+  ): Promise<ReleaseOutcome> {
     const sentAt = this.#now();
     this.#standing.end(lease.token);
     const { outcome, complete } = await poll(
@@ -172,7 +186,7 @@ export class RedisLockStore implements LockStore {
       (node) => node.release(lease, { lastToken, keepMs, whileDown: 'waits' }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
-    if (outcome.status !== 'unavailable' && this.#nodes.length > 1) {
+    if (outcome.status !== 'unavailable') {
       void complete.then((outcomes) => {
         const leftMs = Math.max(0, keepMs - (this.#now() - sentAt));
         this.#nodes.forEach((node, index) => {
