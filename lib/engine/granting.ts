@@ -111,8 +111,8 @@ export class Granting {
     return minValidityMs > 0 ? this.#orGiveBack(lock, request).then(handOut) : handOut();
   }
 
-  /** What a call that cannot have the lock rejects with. */
-  #failure(error: unknown, request: Request, since: Instant): unknown {
+  /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
+  #failure(error: unknown, request: Request, since: Instant): Error {
     const { events, present } = this.#parts;
     const { keys, mode, origin, site } = request;
     const subject = { keys, mode, ...inPlaces(request), ...origin };
@@ -124,7 +124,7 @@ export class Granting {
       const { nodes } = error;
       events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
     }
-    return present(withStackOf(error, site));
+    return present(withStackOf(error, site)) as Error;
   }
 
   #waitedMs(since: Instant): number {

@@ -7,7 +7,7 @@ import {
 import { Link } from '../collections/chain.js';
 import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
-import type { Task } from '../time/scheduler.js';
+import type { DueTask } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
 import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
 import {
@@ -106,10 +106,8 @@ export class Lease extends Link<Lease> implements LeaseReference {
   #abort: AbortController | undefined;
   #isRenewed: boolean;
 
-  /** The keeper's: when it looks at this lease again. */
-  task: Task | undefined;
-  /** The keeper's: what `task` calls. Made once for all looks at this lease, because each is kept for seconds. */
-  onDue: (() => void) | undefined;
+  /** The keeper's: the next look at this lease. */
+  look: DueTask | undefined;
   /** The keeper's: the renewal that is on its way, if any. */
   renewing: Promise<unknown> | undefined;
   /** What diagnostics channels publish of it while they have subscribers. */
@@ -380,8 +378,7 @@ export class Lease extends Link<Lease> implements LeaseReference {
 
   #end(state: LeaseState): void {
     this.#state = state;
-    this.task?.cancel();
-    this.task = undefined;
+    this.look?.cancel();
     const { notHeldReason: reason } = this;
     if (reason === undefined) return;
     this.upgrading?.abort(this.#present(new LockLostError(this.lossFacts(reason))));

@@ -6,7 +6,7 @@ import { traced } from '../observe/traced.js';
 import type { ExtendOutcome, LeaseRenewal, LockStore } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
-import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
+import { DueTask, SLOT_MS, type Scheduler } from '../time/scheduler.js';
 import type { Lease } from './lease.js';
 
 /**
@@ -32,6 +32,22 @@ interface Dependencies {
   readonly settle: (lease: Lease) => void;
 }
 
+/** A look at a lease that is due. One for all looks at it: each is planned for seconds. */
+class Look extends DueTask {
+  readonly #lease: Lease;
+  readonly #onLook: (lease: Lease) => void;
+
+  constructor(lease: Lease, onLook: (lease: Lease) => void) {
+    super();
+    this.#lease = lease;
+    this.#onLook = onLook;
+  }
+
+  onDue(): void {
+    this.#onLook(this.#lease);
+  }
+}
+
 /** Renews leases in batches for as long as they are held, and sees when their time is over. */
 export class Renewals {
   readonly #deps: Dependencies;
@@ -54,11 +70,9 @@ export class Renewals {
   }
 
   #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
-    lease.task?.cancel();
-    lease.onDue ??= () => {
-      this.#onDue(lease);
-    };
-    lease.task = this.#deps.scheduler.schedule(this.#dueMs(lease, delayMs, now), lease.onDue, now);
+    lease.look?.cancel();
+    lease.look ??= new Look(lease, this.#onDue);
+    this.#deps.scheduler.add(lease.look, this.#dueMs(lease, delayMs, now), now);
   }
 
   #dueMs(lease: Lease, delayMs: number, now: Instant): number {
@@ -67,8 +81,7 @@ export class Renewals {
     return Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
   }
 
-  #onDue(lease: Lease): void {
-    lease.task = undefined;
+  readonly #onDue = (lease: Lease): void => {
     const { lose, scheduler } = this.#deps;
     const now = scheduler.runtime.now();
     if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
@@ -88,7 +101,7 @@ export class Renewals {
       if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());
       this.#due.push(lease);
     }
-  }
+  };
 
   #renewDue(): void {
     // A lease may have been released, or extended by hand, since it was due.
@@ -125,8 +138,7 @@ export class Renewals {
     for (const lease of batch) {
       lease.renewing = renewal;
       lease.renewalSent(sentAt, ttlMs ?? lease.ttlMs);
-      lease.task?.cancel();
-      lease.task = undefined;
+      lease.look?.cancel();
       answerMs = Math.min(answerMs, this.#dueMs(lease, Infinity, sentAt));
     }
     this.#watch(batch, renewal, answerMs);
@@ -156,7 +168,7 @@ export class Renewals {
     const late = this.#deps.scheduler.schedule(answerMs, () => {
       for (const { tenure } of batch) {
         const lease = tenure.current;
-        if (!lease.isOver && lease.renewing === renewal && lease.task === undefined)
+        if (!lease.isOver && lease.renewing === renewal && lease.look?.isPlanned !== true)
           this.#onDue(lease);
       }
     });

@@ -16,6 +16,10 @@ export abstract class DueTask extends Link<DueTask> implements Task {
 
   abstract onDue(): void;
 
+  get isPlanned(): boolean {
+    return this.slot !== undefined;
+  }
+
   cancel(): void {
     this.slot?.drop(this);
   }

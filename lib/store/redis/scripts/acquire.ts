@@ -1,6 +1,6 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import { MARK, RESERVED_TOKENS } from '../../owner-token.js';
-import { FENCE } from './fence.js';
+import { FENCE, LARGEST_FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { ACQUIRE_FREE, TOKENS } from './acquire-free.js';
 import { batchOf } from './batch.js';
@@ -13,6 +13,7 @@ import {
   CLOCK,
   malformed,
   orEmpty,
+  PROPOSAL_BOUND_US,
   script,
   type BatchedScript,
   trimmed,
@@ -119,6 +120,24 @@ const ACQUIRE = `--[[
            for an earlier caller, ticket when standing in line or '', limit of other holders}
           {-1, clock, us of quarantine}
 ]]
+-- Nearly always the key is free and has no line: the rest of the script is not needed then. No function is made for it, which takes as long
+-- as a command.
+if #KEYS == 4 and ARGV[2] ~= '0' and not string.find(ARGV[1], ':', ${String(MARK.length + 1)}, true)
+  and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
+  local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[2])
+  local highest = not stored and 0 or tonumber(stored)
+  local now, proposal = time[1] * 1000000 + time[2], tonumber(ARGV[8]) or 0
+  if highest and highest >= 0 and highest <= ${String(LARGEST_FENCE)} and highest % 1 == 0 then
+    local first = math.max(now, highest + 1)
+    if proposal > first and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = proposal end
+    local last = first + ARGV[4] - 1
+    -- As fence_ms().
+    local life = ARGV[2] + ARGV[3] + math.max(0, math.ceil((last + 1 - now) / 1000))
+    redis.call('SET', KEYS[2], string.format('%.0f', last), 'PX', string.format('%.0f', life))
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+    return { 1, now, first, 0 }
+  end
+end
 ${CLOCK}${FENCE}${TOKENS}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -130,17 +149,6 @@ local function fencing_token(highest, joined) return joined or next_token(highes
 
 local function raise_fence(fence, last, least)
   redis.call('SET', fence, last, 'PX', math.max(fence_ms(last, ttl, keep), least))
-end
-
--- Nearly always the key is free and has no line: the rest of the script is not needed then.
-local alone = not string.find(token, ':', ${String(MARK.length + 1)}, true)
-if #KEYS == 4 and alone and ttl > 0 and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
-  local stored, damaged = fence_at(KEYS[2])
-  if damaged then return damaged end
-  local first = fencing_token(stored)
-  raise_fence(KEYS[2], first + turns - 1, 0)
-  redis.call('SET', KEYS[1], token, 'PX', ttl)
-  return { 1, now, first, 0 }
 end
 ${QUARANTINE}${HOLDERS}${LINE}
 local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
