@@ -1,6 +1,9 @@
-/** What can be an entry of a chain. The fields are the chain's. */
-export abstract class Link<Entry extends Link<Entry>> {
-  chain: Chain<Entry> | undefined;
+/**
+ * What can be an entry of a chain. The fields are the chain's. Each class declares them itself: V8 is slow to initialize
+ * the fields of a base class that has several kinds of subclasses.
+ */
+export interface Linked<Entry> {
+  chain: unknown;
   before: Entry | undefined;
   after: Entry | undefined;
 }
@@ -9,7 +12,7 @@ export abstract class Link<Entry extends Link<Entry>> {
  * Entries in the order in which they were added, each in one chain at a time. An entry can be taken out of the middle,
  * and nothing is made for it: the links are in the entries themselves.
  */
-export class Chain<Entry extends Link<Entry>> {
+export class Chain<Entry extends Linked<Entry>> {
   #first: Entry | undefined;
   #last: Entry | undefined;
 

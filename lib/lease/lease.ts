@@ -4,7 +4,7 @@ import {
   type LockLossReason,
   type LockLostReason,
 } from '../errors.js';
-import { Link } from '../collections/chain.js';
+import type { Linked } from '../collections/chain.js';
 import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
@@ -84,7 +84,11 @@ const DETACHED: LeaseState = { status: 'detached' };
  * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
  * ending it is the keeper's work.
  */
-export class Lease extends Link<Lease> implements LeaseReference {
+export class Lease implements LeaseReference, Linked<Lease> {
+  /** The chain's. */
+  chain: unknown;
+  before: Lease | undefined;
+  after: Lease | undefined;
   readonly keys: readonly string[];
   readonly heldSince: Instant;
   readonly options: LeaseOptions;
@@ -128,7 +132,6 @@ export class Lease extends Link<Lease> implements LeaseReference {
   releasing: Promise<boolean> | undefined;
 
   constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
-    super();
     const { clock, clockDrift, now, previous, present } = terms;
     this.keys = grant.keys;
     this.#token = grant.token;

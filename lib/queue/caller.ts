@@ -1,4 +1,4 @@
-import { Link } from '../collections/chain.js';
+import type { Linked } from '../collections/chain.js';
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LeaseOptions } from '../lease/grant.js';
@@ -52,7 +52,11 @@ interface Line {
 const NEVER: Task = { cancel: () => undefined };
 
 /** A call that waits for a lock: until it is granted, the wait is over, or its signal aborts. */
-export class Caller extends Link<Caller> {
+export class Caller implements Linked<Caller> {
+  /** The chain's. */
+  chain: unknown;
+  before: Caller | undefined;
+  after: Caller | undefined;
   readonly request: LockRequest;
   readonly granted: Promise<Lease>;
   line: Line | undefined;
@@ -69,7 +73,6 @@ export class Caller extends Link<Caller> {
   #reject!: (error: unknown) => void;
 
   constructor(request: LockRequest, dependencies: CallerDependencies, isHeldAround: IsHeldAround) {
-    super();
     this.request = request;
     this.#deps = dependencies;
     this.#isHeldAround = isHeldAround;

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { BriefMap } from '../collections/brief-map.js';
-import { Chain, Link } from '../collections/chain.js';
+import { Chain, type Linked } from '../collections/chain.js';
 import type { CancelTimer } from './clock.js';
 import type { Runtime } from './runtime.js';
 
@@ -10,7 +10,11 @@ export interface Task {
 }
 
 /** What the scheduler calls. */
-export abstract class DueTask extends Link<DueTask> implements Task {
+export abstract class DueTask implements Task, Linked<DueTask> {
+  /** The chain's. */
+  chain: unknown;
+  before: DueTask | undefined;
+  after: DueTask | undefined;
   /** The scheduler's: where it is, until it comes up or is cancelled. */
   slot: Slot | undefined;
 
