@@ -25,19 +25,21 @@ export const systemClock: Clock = {
   now: () => ({ monotonicMs: performance.now(), wallMs: Date.now() }),
   setTimer(callback, delayMs, where) {
     let timer: NodeJS.Timeout;
+    let keepsRunning = where !== 'background';
     const arm = (leftMs: number): void => {
       const stepMs = Math.min(leftMs, LONGEST_DELAY_MS);
       timer = setTimeout(() => {
         if (leftMs > stepMs) arm(leftMs - stepMs);
         else callback();
       }, stepMs);
-      if (where === 'background') timer.unref();
+      if (!keepsRunning) timer.unref();
     };
     arm(Math.max(0, delayMs));
     const cancel = (): void => {
       clearTimeout(timer);
     };
     cancel.keepRunning = (isNeeded: boolean): void => {
+      keepsRunning = isNeeded;
       if (isNeeded) timer.ref();
       else timer.unref();
     };

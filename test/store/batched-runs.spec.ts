@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import type { AcquireOutcome } from '../../lib/store/lock-store.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
@@ -6,6 +7,7 @@ import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { recordCommands } from '../support/command-recorder.js';
 import { watchHandles } from '../support/no-leaks.js';
+import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LINE, openStore, request } from './open-store.js';
 
@@ -258,5 +260,53 @@ describe('requests of one turn of the event loop', () => {
     await own.close();
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
     expect(released).toEqual(leases.map(() => ({ status: 'released' })));
+  });
+});
+
+describe('on a Cluster', () => {
+  let cluster: RedisCluster;
+  let client: Cluster;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start();
+    client = new Cluster(cluster.startupNodes);
+  }, 60_000);
+
+  afterAll(async () => {
+    client.disconnect();
+    await cluster.stop();
+  });
+
+  /** How many scripts its masters run for 20 locks that are asked for at the same moment. */
+  async function scriptsFor(keyPrefix: string): Promise<number> {
+    const opened = await openStore({ redis: client, keyPrefix });
+    try {
+      const leases = keysFrom(1, 20).map((key) => request(key));
+      const counts = async (): Promise<number> => {
+        const infos = await Promise.all(
+          cluster.nodes.map((node) => node.command('INFO', 'commandstats')),
+        );
+        const calls = infos.map((info) => /cmdstat_evalsha:calls=(\d+)/.exec(String(info))?.[1]);
+        return calls.reduce((sum, count) => sum + Number(count ?? 0), 0);
+      };
+      const before = await counts();
+      const outcomes = await Promise.all(leases.map((lease) => opened.store.acquire(lease)));
+      expect(outcomes.map(({ status }) => status)).toEqual(leases.map(() => 'granted'));
+      const after = await counts();
+      const released = await Promise.all(leases.map((lease) => opened.store.release(lease)));
+      expect(released).toEqual(leases.map(() => ({ status: 'released' })));
+      return after - before;
+    } finally {
+      await opened.store.close();
+    }
+  }
+
+  it('go out together where the prefix puts all keys into one slot', async () => {
+    await scriptsFor('{one}:'); // its master knows the scripts from here on
+    expect(await scriptsFor('{one}:')).toBeLessThan(5);
+  });
+
+  it('go out one by one where each key has a slot of its own', async () => {
+    expect(await scriptsFor('many:')).toBeGreaterThanOrEqual(20);
   });
 });

@@ -41,6 +41,22 @@ describe('systemClock', () => {
   });
 });
 
+describe('a timer of systemClock', () => {
+  it.each([
+    ['keeps the process running', undefined, undefined, true],
+    ['does not in the background', 'background', undefined, false],
+    ['does not after it is not needed', undefined, false, false],
+    ['does again when it is needed', 'background', true, true],
+  ] as const)('%s', (_, where, isNeeded, keepsRunning) => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout');
+    const before = timers().length;
+    const cancel = systemClock.setTimer(() => undefined, DAY_MS, where);
+    if (isNeeded !== undefined) cancel.keepRunning?.(isNeeded);
+    expect(timers().length - before).toBe(keepsRunning ? 1 : 0);
+    cancel();
+  });
+});
+
 describe('elapsedMs', () => {
   const start = { monotonicMs: 1_000, wallMs: 50_000 };
 

@@ -145,4 +145,49 @@ describe('Scheduler', () => {
     });
     expect(seen).toBeUndefined();
   });
+
+  describe('where it can be decided later whether a timer keeps the process running', () => {
+    const setUpTimers = () => {
+      const clock = new CountingRuntime();
+      const kept: boolean[] = [];
+      const setTimer = (callback: () => void, delayMs: number) =>
+        Object.assign(clock.setTimer(callback, delayMs), {
+          keepRunning: (isNeeded: boolean) => void kept.push(isNeeded),
+        });
+      const scheduler = new Scheduler(
+        Object.assign(Object.create(clock) as typeof clock, { setTimer, now: () => clock.now() }),
+      );
+      return { clock, kept, scheduler };
+    };
+
+    it('leaves its timer when nothing is left, and does not need it', () => {
+      const { clock, kept, scheduler } = setUpTimers();
+      scheduler.schedule(100, () => undefined).cancel();
+      expect([clock.timers, kept]).toEqual([1, [false]]);
+    });
+
+    it('needs it again for what comes later than it', () => {
+      const { clock, kept, scheduler } = setUpTimers();
+      scheduler.schedule(100, () => undefined).cancel();
+      scheduler.schedule(150, () => undefined);
+      expect([clock.timersSet, kept]).toEqual([1, [false, true]]);
+    });
+
+    it('sets another one for what comes earlier', () => {
+      const { clock, scheduler } = setUpTimers();
+      scheduler.schedule(100, () => undefined).cancel();
+      scheduler.schedule(50, () => undefined);
+      expect([clock.timersSet, clock.timers]).toEqual([2, 1]);
+    });
+
+    it('calls back what was added while it did not need the timer', async () => {
+      const { clock, scheduler } = setUpTimers();
+      const calls: number[] = [];
+      scheduler.schedule(100, () => undefined).cancel();
+      scheduler.schedule(150, () => calls.push(clock.now().monotonicMs));
+      await clock.advance(1_000);
+      expect(calls).toEqual([150]);
+      expect(clock.timers).toBe(0);
+    });
+  });
 });

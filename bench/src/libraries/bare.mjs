@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { connect } from '../support/clients.mjs';
 
 const RELEASE =
@@ -28,7 +28,7 @@ export async function open(urls, { fencing }) {
     : (key, token, ttl) => redis.set(key, token, 'PX', ttl, 'NX');
   return {
     async acquire(key, { ttl }) {
-      const token = randomBytes(16).toString('hex');
+      const token = randomUUID();
       if ((await take(key, token, ttl)) === null) throw new Error(`${key} is held`);
       return () => redis.compareAndDelete(key, token);
     },

@@ -78,6 +78,14 @@ export const entrants = [
     module: 'bare',
     settings: { fencing: true },
   },
+  {
+    id: 'scripts-alone',
+    label: 'the scripts of Holdfast, nothing else',
+    library: 'the scripts of Holdfast, nothing else',
+    kind: 'bare',
+    module: 'scripts-alone',
+    settings: {},
+  },
   ...peers.flatMap(([module, library, choices]) =>
     choices.map((settings) => ({
       id: `${module}-${settings.retryMs}`,

@@ -199,16 +199,22 @@ export class MemoryHolds {
 
   /** A new one, or that of the holders which the caller joins. */
   fencingToken({ keys, token }: LeaseRequest): number {
-    const entries = keys.flatMap((key) => this.of(key) ?? []);
-    const [first] = entries;
-    const isJoined = entries.every(({ fencingToken }) => fencingToken === first?.fencingToken);
-    if (togetherIn(token) !== 'exclusive' && isJoined && first?.fencingToken !== undefined)
-      return first.fencingToken;
+    const joined = togetherIn(token) === 'exclusive' ? undefined : this.#commonToken(keys);
+    if (joined !== undefined) return joined;
     const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
-    // A holder of several keys has a larger one than the holders of one of them.
-    for (const entry of entries) entry.fencingToken ??= this.#lastFencingToken;
+    for (const key of keys) {
+      const entry = this.of(key);
+      // A holder of several keys has a larger one than the holders of one of them.
+      if (entry !== undefined) entry.fencingToken ??= this.#lastFencingToken;
+    }
     return this.#lastFencingToken;
+  }
+
+  /** The one that the holders of all these keys have, if they have one. */
+  #commonToken(keys: readonly string[]): number | undefined {
+    const tokens = keys.flatMap((key) => this.of(key) ?? []).map((entry) => entry.fencingToken);
+    return tokens.every((token) => token === tokens[0]) ? tokens[0] : undefined;
   }
 
   /**

@@ -14,7 +14,7 @@ import {
 import { BatchedRuns } from './batched-runs.js';
 import type { ClaimClock } from './claim-clock.js';
 import type { Group, KeySlots } from './key-groups.js';
-import { epochName } from '../scripts/key-names.js';
+import { epochName, isOneSlot } from '../scripts/key-names.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisNodeOptions } from './node-options.js';
 import type { NodeWatch } from './node-watch.js';
@@ -47,7 +47,10 @@ export class NodeScripts {
   /** Whether keys that the node has lost may be put back by renewals. */
   readonly putsBack: boolean;
   readonly #acknowledged: AcknowledgedWrites | undefined;
-  /** None on a Cluster: keys of several slots cannot be given to one call. None with `replicas`: those acquires have a way of their own. */
+  /**
+   * None on a Cluster, unless the prefix puts all keys into one slot: keys of several slots cannot be given to one call. None with
+   * `replicas`: those acquires have a way of their own.
+   */
   readonly #batched: BatchedRuns | undefined;
 
   constructor(parts: NodeParts) {
@@ -57,7 +60,7 @@ export class NodeScripts {
     this.epoch = epochName(prefix);
     this.putsBack = lineMode === 'quorum' || restartGuard !== undefined;
     this.#batched =
-      connection.client.kind === 'cluster' || replicas !== undefined
+      (connection.client.kind === 'cluster' && !isOneSlot(prefix)) || replicas !== undefined
         ? undefined
         : new BatchedRuns(connection, runtime, options.nodeTimeoutMs);
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
