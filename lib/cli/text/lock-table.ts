@@ -45,13 +45,11 @@ function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
     waiting,
     holders,
     instance,
-    isDetached = false,
     once,
   } = lock;
   const isHeld = state === 'held';
   const others = holders > 1 ? ` and ${String(holders - 1)} more` : '';
-  const holder =
-    instance === undefined ? unknownHolder(isHeld, isDetached) : applicationOf(instance);
+  const holder = instance === undefined ? unknownHolder(lock) : applicationOf(instance);
   const where = instance === undefined ? '' : machineOf(instance);
   return [
     printable(key),
@@ -69,7 +67,7 @@ function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
   ];
 }
 
-function unknownHolder(isHeld: boolean, isDetached: boolean): string {
+function unknownHolder({ state, isDetached = false }: LockSummary): string {
   if (isDetached) return 'detached';
-  return isHeld ? 'not known' : '';
+  return state === 'held' ? 'not known' : '';
 }
