@@ -42,7 +42,10 @@ export class ImportChanges {
       missing.length = 0;
     }
     for (const [site, dropped] of this.#dropped) {
-      const added = missing.length === 0 ? '' : this.#statement(site, missing);
+      const added =
+        missing.length === 0
+          ? ''
+          : importText(this.#subject, site.statement, site.specifier, missing);
       missing.length = 0;
       this.#shrink(site, dropped, added);
     }
@@ -70,14 +73,8 @@ export class ImportChanges {
     const subject = this.#subject;
     const [first] = subject.all(subject.ts.isImportDeclaration);
     if (first === undefined) return;
-    const end = subject.textOf(first).endsWith(';') ? ';' : '';
-    const text = `import { ${names.join(', ')} } from ${quoted(subject, first.moduleSpecifier)}${end}`;
+    const text = importText(subject, first, first.moduleSpecifier, names);
     subject.rewrite(first, first.end, first.end, `${subject.eol}${text}`);
-  }
-
-  #statement({ statement, specifier }: ImportSite, names: readonly string[]): string {
-    const end = this.#subject.textOf(statement).endsWith(';') ? ';' : '';
-    return `import { ${names.join(', ')} } from ${quoted(this.#subject, specifier)}${end}`;
   }
 
   #present(): ts.NamedImports | undefined {
@@ -120,9 +117,16 @@ function clauseOf(subject: Subject, bindings: readonly Binding[]): string {
   return [...whole, ...(named.length > 0 ? [`{ ${named.join(', ')} }`] : [])].join(', ');
 }
 
-function quoted(subject: Subject, specifier: ts.Node): string {
+/** In the style of another import: its quotes, and its semicolon. */
+function importText(
+  subject: Subject,
+  statement: ts.Statement,
+  specifier: ts.Node,
+  names: readonly string[],
+): string {
   const quote = subject.textOf(specifier).charAt(0);
-  return `${quote}${HOLDFAST}${quote}`;
+  const end = subject.semicolonOf(statement);
+  return `import { ${names.join(', ')} } from ${quote}${HOLDFAST}${quote}${end}`;
 }
 
 function endOfLine({ source }: Subject, at: number): number {

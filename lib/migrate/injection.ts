@@ -92,7 +92,7 @@ export class Injection {
       // The constructor that it inherits may have parameters.
       if (target.heritageClauses?.some((clause) => subject.textOf(clause).startsWith('extends')))
         return false;
-      const indent = indentOf(subject, target.members[0] ?? target);
+      const indent = subject.indentOf(target.members[0] ?? target);
       const text = `${eol}${indent}constructor(${parameter}) {}${eol}`;
       const property = lastLeadingProperty(subject, target);
       const at = property?.end ?? target.members.pos;
@@ -106,7 +106,7 @@ export class Injection {
       return true;
     }
     const isBelow = subject.source.text.slice(parameters.pos, subject.startOf(last)).includes('\n');
-    const gap = isBelow ? `${eol}${indentOf(subject, last)}` : ' ';
+    const gap = isBelow ? `${eol}${subject.indentOf(last)}` : ' ';
     subject.rewrite(target, last.end, last.end, `,${gap}${parameter}`);
     return true;
   }
@@ -143,10 +143,4 @@ function lastLeadingProperty(
 ): ts.ClassElement | undefined {
   const end = members.findIndex((member) => !ts.isPropertyDeclaration(member));
   return members[(end < 0 ? members.length : end) - 1];
-}
-
-export function indentOf(subject: Subject, node: ts.Node): string {
-  const { text } = subject.source;
-  const start = text.lastIndexOf('\n', subject.startOf(node) - 1) + 1;
-  return /^[\t ]*/.exec(text.slice(start))?.[0] ?? '';
 }

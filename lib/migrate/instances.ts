@@ -5,7 +5,7 @@ import type { Subject } from './subject.js';
 /** Whether a name means the class in question. */
 export type IsClass = (name: ts.Node) => boolean;
 
-/** What means a class of the package: a name that was imported, or one of the module. */
+/** Tells whether a name means a class of a package, by what the file imports of the package. */
 export function classNamed(
   subject: Subject,
   sites: readonly ImportSite[],

@@ -4,7 +4,7 @@ import { loadCompiler } from './compiler.js';
 import { diffOf } from './diff.js';
 import { readSource, sourceFilesAt } from './files.js';
 import { migrateText } from './migrate-text.js';
-import { Project } from './project.js';
+import { Project, type RedlockTarget } from './project.js';
 
 export { NoCompilerError } from './compiler.js';
 
@@ -37,7 +37,7 @@ export interface MigrationRequest {
   /** Where typescript is searched, one after the other. */
   readonly compilerFolders: readonly string[];
   readonly writes: boolean;
-  readonly redlockTo: 'service' | 'drop-in';
+  readonly redlockTo: RedlockTarget;
 }
 
 /**

@@ -1,13 +1,16 @@
-/** What all files together tell. */
+import type ts from 'typescript';
+
+/** What code with redlock becomes: calls of `LockService`, or the same calls with another import. */
+export type RedlockTarget = 'service' | 'drop-in';
+
+/** What all files together tell, and what the user asked for. */
 export class Project {
+  readonly redlockTo: RedlockTarget;
   readonly #texts: readonly string[];
   /** Prefixes of keys for which a file of this run says how to register `LockModule`. */
   readonly #marked = new Set<string>();
 
-  /** What code with redlock is moved to. */
-  readonly redlockTo: 'service' | 'drop-in';
-
-  constructor(texts: readonly string[], redlockTo: 'service' | 'drop-in' = 'service') {
+  constructor(texts: readonly string[], redlockTo: RedlockTarget = 'service') {
     this.#texts = texts;
     this.redlockTo = redlockTo;
   }
@@ -19,7 +22,7 @@ export class Project {
 
   /** Whether it has to be said that `LockModule` needs this prefix: once is enough. */
   takeModuleMark(keyPrefix: string): boolean {
-    // What stays with nestjs-holdfast/redlock has no prefix: a module with another one would not exclude it.
+    // Code with nestjs-holdfast/redlock has no prefix. A module that is registered with one does not exclude it.
     const isShared = keyPrefix === '';
     const isKnown = this.#texts.some(
       (text) => (!isShared && registersModule(text)) || text.includes(prefixText(keyPrefix)),
@@ -29,9 +32,10 @@ export class Project {
     return true;
   }
 
-  /** Whether code names the parameters of this class in their order. */
-  isConstructed(className: string): boolean {
-    const constructed = new RegExp(`\\b(?:new|extends)\\s+${className}\\b`);
+  /** Whether code names the parameters of this class in their order. Without a name, that is not known. */
+  isConstructed({ name }: ts.ClassDeclaration): boolean {
+    if (name === undefined) return true;
+    const constructed = new RegExp(`\\b(?:new|extends)\\s+${name.text}\\b`);
     return this.#texts.some((text) => constructed.test(text));
   }
 }

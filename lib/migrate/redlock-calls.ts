@@ -65,7 +65,7 @@ function planSignal(
   if (!uses.every((use) => isMember(subject, use) || isSignalOption(subject, use)))
     return undefined;
   return {
-    gone: subject.all(ts.isIdentifier).filter((node) => node.parent.parent === parameter),
+    gone: subject.namesWithin(parameter),
     rewrite(place) {
       const start = subject.startOf(parameter);
       const binding = name.text === 'signal' ? '{ signal }' : `{ signal: ${name.text} }`;
@@ -81,7 +81,7 @@ function planSignal(
 const isMember = ({ ts }: Subject, use: ts.Identifier): boolean =>
   ts.isPropertyAccessExpression(use.parent) && use.parent.expression === use;
 
-/** `{ signal }`: what takes it reads what every AbortSignal has. */
+/** `{ signal }`: the function with this option reads only what every AbortSignal has. */
 const isSignalOption = ({ ts }: Subject, { parent }: ts.Identifier): boolean =>
   (ts.isShorthandPropertyAssignment(parent) || ts.isPropertyAssignment(parent)) &&
   parent.name.getText() === 'signal';
@@ -103,13 +103,12 @@ function planAcquire(
   const lock = planLock(subject, name, subject.symbolOf(mention));
   const locking = lockingOf(subject, call, { settings: call.arguments[2], retries });
   if (lock === undefined || locking === undefined) return undefined;
-  const typed = subject.all(ts.isIdentifier).filter((node) => node.parent === type);
   return {
     mentions: [mention, ...lock.mentions],
-    gone: [...typed, ...lock.calls],
+    gone: [...subject.namesWithin(type), ...lock.calls],
     rewrite(service) {
       if (type !== undefined) subject.rewrite(call, name.end, type.end, '');
-      // Redlock does not renew it.
+      // The acquire() of redlock does not renew its lock.
       locking(service, 'acquire', { autoExtend: 'false' });
       lock.rewrite();
     },
@@ -118,7 +117,7 @@ function planAcquire(
 
 type Locking = (service: string, method: string, options: Readonly<Record<string, string>>) => void;
 
-/** Rewrites all of the call up to its options. */
+/** Plans all of a call but the work of `using`; `undefined` where something of it is not certain. */
 function lockingOf(
   subject: Subject,
   call: ServiceCall,
@@ -142,7 +141,7 @@ function lockingOf(
   };
 }
 
-/** Shorter ones are refused. */
+/** LockService refuses a shorter one. */
 const SHORTEST_TTL_MS = 50;
 
 function keyText(subject: Subject, resources: ts.Expression): string | undefined {

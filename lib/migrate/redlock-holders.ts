@@ -1,7 +1,7 @@
 import type ts from 'typescript';
 import { constructorOf, isProvider } from './injection.js';
 import { isInstance, type IsClass } from './instances.js';
-import type { Subject } from './subject.js';
+import { isWithin, type Subject } from './subject.js';
 
 /** A parameter or a field in which a class that Nest makes has its Redlock. */
 export interface Holder {
@@ -10,8 +10,8 @@ export interface Holder {
   readonly name: ts.Identifier;
 }
 
-/** `new Redlock(…)`, by which a class has its own. */
-export interface Making {
+/** The `new Redlock(…)` of a class that creates its own. */
+interface Making {
   readonly made: ts.NewExpression;
   /** `this.redlock = new Redlock(…);` in the constructor, unless the field has it. */
   readonly statement: ts.Statement | undefined;
@@ -51,7 +51,7 @@ export function isPlain(subject: Subject, { declaration }: Holder): boolean {
   );
 }
 
-/** The property is named there, and not declared. */
+/** Where the class uses the property; its declaration is none of these. */
 export function mentionsOf(
   subject: Subject,
   { declaration, name }: Holder,
@@ -62,7 +62,7 @@ export function mentionsOf(
   return subject.mentionsOf(property).filter((mention) => mention !== name);
 }
 
-/** The only place that makes it, with clients that other code has, too. */
+/** The only place that creates it. Its clients are variables or properties: they stay when the Redlock goes. */
 export function makingOf(subject: Subject, holder: Holder, isRedlock: IsClass): Making | undefined {
   const { ts } = subject;
   const { declaration } = holder;
@@ -106,6 +106,3 @@ export function isOnly(
     .filter((node) => node.text === name.text && isWithin(node, target))
     .every((node) => known.has(node) || isWithin(node, declaration));
 }
-
-export const isWithin = (node: ts.Node, outer: ts.Node): boolean =>
-  outer.pos <= node.pos && node.end <= outer.end;

@@ -95,7 +95,7 @@ export function changeImport(subject: Subject, site: ImportSite, plan: ImportPla
   const target = `${quote}${DROP_IN}${quote}`;
   if (plan.kind === 'specifier') subject.rewriteNode(specifier, target, statement);
   if (plan.kind !== 'class') return;
-  const end = subject.textOf(statement).endsWith(';') ? ';' : '';
+  const end = subject.semicolonOf(statement);
   const { local } = plan;
   if (form === 'require') {
     const names = local === 'Redlock' ? local : `Redlock: ${local}`;

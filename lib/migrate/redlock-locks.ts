@@ -1,5 +1,4 @@
 import type ts from 'typescript';
-import { indentOf } from './injection.js';
 import { callOn } from './service-calls.js';
 import type { Subject } from './subject.js';
 
@@ -16,7 +15,7 @@ export interface LockPlan {
 interface LockCall {
   readonly call: ts.CallExpression;
   readonly name: ts.MemberName;
-  /** Redlock, in the second form. */
+  /** Where redlock is named, in the second form. */
   readonly mention: ts.Node | undefined;
 }
 
@@ -37,11 +36,11 @@ export function planLock(
     if (call === undefined || !hasNoResult(subject, call, renewals)) return undefined;
     calls.push(call);
   }
-  const isAll = renewals.every(({ right }) =>
+  const areExtensions = renewals.every(({ right }) =>
     calls.some(({ call, name }) => call.parent === right && !isRelease(name)),
   );
   // A lock that is left to its TTL would delay the shutdown.
-  if (!isAll || !calls.some(({ name }) => isRelease(name))) return undefined;
+  if (!areExtensions || !calls.some(({ name }) => isRelease(name))) return undefined;
   return {
     mentions: calls.flatMap(({ mention }) => mention ?? []),
     calls: calls.map(({ call }) => call),
@@ -89,7 +88,7 @@ function callAbout(
     : undefined;
 }
 
-/** What redlock returns there is another thing than what a lock of ours returns. */
+/** Whether the code ignores the result: redlock and LockService return different ones. */
 function hasNoResult(
   { ts }: Subject,
   { call: { parent }, name }: LockCall,
@@ -112,8 +111,8 @@ function rewriteCall(subject: Subject, { call, name, mention }: LockCall, lock: 
   // The release of redlock rejects when the lock was lost, and ours returns false.
   if (isRelease(name) && ts.isAwaitExpression(call.parent)) {
     const { parent: statement } = call.parent;
-    const end = subject.textOf(statement).endsWith(';') ? ';' : '';
-    const text = `${lock}.assertHeld()${end}${subject.eol}${indentOf(subject, statement)}`;
+    const { eol } = subject;
+    const text = `${lock}.assertHeld()${subject.semicolonOf(statement)}${eol}${subject.indentOf(statement)}`;
     subject.rewrite(call, subject.startOf(statement), subject.startOf(statement), text);
   }
   if (mention === undefined) {

@@ -5,15 +5,13 @@ import {
   holdersIn,
   isOnly,
   isPlain,
-  isWithin,
   makingOf,
   mentionsOf,
   type Holder,
-  type Making,
 } from './redlock-holders.js';
 import { commonRetries, retriesOf } from './redlock-settings.js';
 import type { Migrating } from './source-library.js';
-import type { Subject } from './subject.js';
+import { isWithin, type Subject } from './subject.js';
 
 /** The part of the guide. */
 const LEFT = 'what-the-codemod-leaves';
@@ -32,12 +30,11 @@ export function rewriteToService(
   const errors = errorNames(subject);
   const holders = holdersIn(subject, isRedlock);
   for (const holder of holders) {
-    // Two of one class may have their keys in different Redis.
+    // Two Redlocks of one class may use different Redis servers.
     const isAlone = holders.every((it) => it === holder || it.target !== holder.target);
-    const making = makingOf(subject, holder, isRedlock);
     const nodes =
       isAlone && errors.length === 0
-        ? rewriteHolder(subject, holder, { making, migrating })
+        ? rewriteHolder(subject, holder, { isRedlock, migrating })
         : undefined;
     for (const node of nodes ?? []) gone.add(node);
     // A field that makes it gets the comment of `new Redlock`.
@@ -57,7 +54,7 @@ export function rewriteToService(
   return gone;
 }
 
-/** Where the file knows errors of redlock, which LockService does not throw. */
+/** Where the file names errors of redlock, which LockService does not throw. */
 function errorNames(subject: Subject): readonly ts.Node[] {
   const { ts } = subject;
   return [
@@ -79,35 +76,35 @@ function errorNames(subject: Subject): readonly ts.Node[] {
 function rewriteHolder(
   subject: Subject,
   holder: Holder,
-  { making, migrating }: { readonly making: Making | undefined; readonly migrating: Migrating },
+  { isRedlock, migrating }: { readonly isRedlock: IsClass; readonly migrating: Migrating },
 ): readonly ts.Node[] | undefined {
   const { ts } = subject;
   const { target, declaration } = holder;
   const { injection, project } = migrating;
-  const isParameter = ts.isParameter(declaration);
-  const isConstructed = target.name === undefined || project.isConstructed(target.name.text);
-  if (!isPlain(subject, holder) || isConstructed || isParameter !== (making === undefined))
-    return undefined;
+  const isInjected = ts.isParameter(declaration);
+  const making = makingOf(subject, holder, isRedlock);
+  if (!isPlain(subject, holder) || project.isConstructed(target)) return undefined;
+  if (!isInjected && making === undefined) return undefined;
   const retries =
     making === undefined ? commonRetries(ts, project) : retriesOf(subject, making.made);
   const assignment = making?.statement;
   const mentions = mentionsOf(subject, holder);
   const plans = mentions.flatMap((mention) => planCall(subject, mention, retries) ?? []);
-  const known = new Set(plans.flatMap((plan) => plan.mentions));
-  for (const mention of mentions)
-    if (assignment !== undefined && isWithin(mention, assignment)) known.add(mention);
+  const known = new Set([
+    ...plans.flatMap((plan) => plan.mentions),
+    ...mentions.filter((it) => assignment !== undefined && isWithin(it, assignment)),
+  ]);
   const open = mentions.filter((mention) => !known.has(mention));
   for (const mention of open) subject.mark(mention, 'write this with LockService.', LEFT);
   if (open.length > 0 || plans.length === 0 || !isOnly(subject, holder, known)) return undefined;
-  const service = isParameter ? injection.inPlaceOf(declaration, target) : injection.into(target);
+  const service = isInjected ? injection.inPlaceOf(declaration, target) : injection.into(target);
   if (service === undefined) return undefined;
-  if (!isParameter) subject.remove(declaration);
+  if (!isInjected) subject.remove(declaration);
   if (assignment !== undefined) subject.remove(assignment);
   for (const plan of plans) plan.rewrite(service);
-  const names = subject
-    .all(ts.isIdentifier)
-    .filter((node) =>
-      [declaration, assignment].some((it) => it !== undefined && isWithin(node, it)),
-    );
-  return [...names, ...plans.flatMap((plan) => plan.gone)];
+  return [
+    ...subject.namesWithin(declaration),
+    ...subject.namesWithin(assignment),
+    ...plans.flatMap((plan) => plan.gone),
+  ];
 }

@@ -48,7 +48,7 @@ export function waitOf(
   return waitText(subject, retryCount, retryDelay ?? 0);
 }
 
-/** Of `new Redlock(clients, settings)`. */
+/** The retries of `new Redlock(clients, settings)`. */
 export function retriesOf(subject: Subject, made: ts.NewExpression): Retries {
   const [, settings, scripts] = made.arguments ?? [];
   const own = scripts === undefined ? retriesIn(subject, settings) : undefined;
@@ -57,19 +57,22 @@ export function retriesOf(subject: Subject, made: ts.NewExpression): Retries {
 
 const common = new WeakMap<Project, Retries>();
 
-/** Of every Redlock that can be injected, if all have the same. */
+/** The retries of every Redlock that can be injected, if all have the same. */
 export function commonRetries(ts: Compiler, project: Project): Retries {
   const known = common.get(project);
   if (known !== undefined) return known;
   const all = project.textsNaming(PACKAGES).flatMap((text) => retriesOfFile(ts, text));
   const [first = {}] = all;
-  const areSame = all.every((each) => JSON.stringify(each) === JSON.stringify(first));
+  const areSame = all.every(
+    ({ retryCount, retryDelay }) =>
+      retryCount === first.retryCount && retryDelay === first.retryDelay,
+  );
   const retries = areSame ? first : {};
   common.set(project, retries);
   return retries;
 }
 
-/** Of all that a file makes, except those that a class makes for itself. */
+/** The retries of each Redlock that a file creates, except those that a class creates for itself. */
 function retriesOfFile(compiler: Compiler, text: string): readonly Retries[] {
   const parsed = parse(compiler, '/application/redlock.ts', text);
   if (parsed.kind === 'unparsable') return [{}];
@@ -83,7 +86,7 @@ function retriesOfFile(compiler: Compiler, text: string): readonly Retries[] {
     .all(ts.isNewExpression)
     .filter((each) => isRedlock(each.expression) && !isOwn(each))
     .map((each) => retriesOf(subject, each));
-  // The settings of a class that extends it are anywhere.
+  // A class that extends Redlock may have its settings anywhere.
   const extending = subject
     .all(ts.isExpressionWithTypeArguments)
     .filter(({ expression }) => isRedlock(expression));

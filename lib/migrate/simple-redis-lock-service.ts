@@ -5,7 +5,7 @@ import { timesText } from './simple-redis-lock-times.js';
 import type { Project } from './project.js';
 import { findSection, type LockedSection } from './locked-section.js';
 import { removeParameter } from './parameters.js';
-import type { Subject } from './subject.js';
+import { isWithin, type Subject } from './subject.js';
 
 const HEADING = 'nestjs-simple-redis-lock';
 
@@ -53,7 +53,7 @@ function rewriteClass(
   if (isPrivate !== true || !isOnlyProperty(subject, parameter, property)) return false;
   const mentions = subject.mentionsOf(property).filter((node) => node !== parameter.name);
   if (mentions.length === 0) {
-    if (target.name === undefined || project.isConstructed(target.name.text)) return false;
+    if (project.isConstructed(target)) return false;
     removeParameter(subject, parameter);
     return true;
   }
@@ -68,9 +68,6 @@ function rewriteClass(
   for (const section of sections) rewriteSection(subject, section);
   return true;
 }
-
-const isWithin = (node: ts.Node, outer: ts.Node): boolean =>
-  outer.pos <= node.pos && node.end <= outer.end;
 
 /** Whether the parameter itself is used nowhere, only its property. */
 const isOnlyProperty = (

@@ -52,6 +52,16 @@ export class Subject {
     return node.getStart(this.source);
   }
 
+  /** The white space with which the line of a node begins. */
+  indentOf(node: ts.Node): string {
+    return this.#indentAt(this.#lineStartOf(node));
+  }
+
+  /** The semicolon of a statement, if the code has them. */
+  semicolonOf(statement: ts.Node): string {
+    return this.textOf(statement).endsWith(';') ? ';' : '';
+  }
+
   /** Every node of the file of a kind. */
   all<T extends ts.Node>(is: (node: ts.Node) => node is T): readonly T[] {
     return this.#nodes.filter(is);
@@ -64,6 +74,12 @@ export class Subject {
     if (this.ts.isExportSpecifier(parent))
       return this.#checker.getExportSpecifierLocalTargetSymbol(parent);
     return this.#checker.getSymbolAtLocation(node);
+  }
+
+  /** The identifiers of a part of the file. */
+  namesWithin(outer: ts.Node | undefined): readonly ts.Identifier[] {
+    if (outer === undefined) return [];
+    return this.all(this.ts.isIdentifier).filter((name) => isWithin(name, outer));
   }
 
   /** The identifiers with this meaning, its declaration among them. */
@@ -93,7 +109,7 @@ export class Subject {
     this.rewrite(place, this.startOf(node), node.end, text);
   }
 
-  /** Takes a node away, with the comments and empty lines above it. */
+  /** Removes a node, with the comments and empty lines above it. */
   remove(node: ts.Node): void {
     const { text } = this.source;
     const [comment] = this.ts.getLeadingCommentRanges(text, node.pos) ?? [];
@@ -107,21 +123,28 @@ export class Subject {
     const line = markLine(text, heading);
     const lineStart = this.#lineFor(node);
     const { text: code } = this.source;
-    const indent = /^[\t ]*/.exec(code.slice(lineStart))?.[0] ?? '';
     const id = `${String(lineStart)} ${line}`;
     if (this.#marks.has(id) || marksAbove(code, lineStart).includes(line)) return;
     this.#marks.add(id);
-    this.edits.insert(lineStart, `${indent}${line}${this.eol}`);
+    this.edits.insert(lineStart, `${this.#indentAt(lineStart)}${line}${this.eol}`);
   }
 
   /** Where a line begins above which a comment is one: not within a text. */
   #lineFor(node: ts.Node): number {
-    const { ts, source } = this;
+    const { ts } = this;
     let outer = node;
     for (let at = node; !ts.isSourceFile(at); at = at.parent)
       if (ts.isTemplateExpression(at) || ts.isJsxElement(at) || ts.isJsxFragment(at)) outer = at;
-    const { line } = source.getLineAndCharacterOfPosition(this.startOf(outer));
-    return source.getPositionOfLineAndCharacter(line, 0);
+    return this.#lineStartOf(outer);
+  }
+
+  #lineStartOf(node: ts.Node): number {
+    const { line } = this.source.getLineAndCharacterOfPosition(this.startOf(node));
+    return this.source.getPositionOfLineAndCharacter(line, 0);
+  }
+
+  #indentAt(lineStart: number): string {
+    return /^[\t ]*/.exec(this.source.text.slice(lineStart))?.[0] ?? '';
   }
 
   #refer(node: ts.Identifier): void {
@@ -132,6 +155,10 @@ export class Subject {
     else known.push(node);
   }
 }
+
+/** Whether a node is the other one, or a part of it. */
+export const isWithin = (node: ts.Node, outer: ts.Node): boolean =>
+  outer.pos <= node.pos && node.end <= outer.end;
 
 /** The comments in the lines right above. */
 function marksAbove(code: string, lineStart: number): readonly string[] {
