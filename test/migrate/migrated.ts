@@ -1,0 +1,13 @@
+import ts from 'typescript';
+import { migrateText, type Migrated } from '../../lib/migrate/migrate-text.js';
+import { Project } from '../../lib/migrate/project.js';
+
+/** What becomes of a file, which is the only one of its application if no other is given. */
+export const migrated = (name: string, text: string, project = new Project([text])): Migrated =>
+  migrateText(ts, `/application/${name}`, text, project);
+
+/** The text of the file after it. */
+export const textAfter = (name: string, text: string, project?: Project): string => {
+  const result = migrated(name, text, project);
+  return result.kind === 'changed' ? result.text : text;
+};
