@@ -62,8 +62,8 @@ export class ImportChanges {
       return;
     }
     if (!ts.isImportDeclaration(statement) || statement.importClause === undefined) return;
-    const clause = clauseOf(subject, left);
     const { importClause } = statement;
+    const clause = (isTypeOnly(importClause) ? 'type ' : '') + clauseOf(subject, left);
     subject.rewrite(statement, subject.startOf(importClause), importClause.end, clause);
     if (added !== '') subject.rewrite(statement, statement.end, statement.end, `${eol}${added}`);
   }

@@ -33,7 +33,8 @@ function planUsing(
   const { ts } = subject;
   const call = callOn(subject, mention, /^using$/);
   const routine = call?.arguments.at(-1);
-  if (call === undefined || routine === undefined || call.arguments.length > 4) return undefined;
+  if (call === undefined || routine === undefined) return undefined;
+  if (call.arguments.length < 3 || call.arguments.length > 4) return undefined;
   if (!ts.isArrowFunction(routine) && !ts.isFunctionExpression(routine)) return undefined;
   const settings = call.arguments.length === 4 ? call.arguments[2] : undefined;
   const locking = lockingOf(subject, call, { settings, retries });
@@ -125,6 +126,7 @@ function lockingOf(
 ): Locking | undefined {
   const [resources, duration] = call.arguments;
   if (resources === undefined || duration === undefined) return undefined;
+  if (call.arguments.some((it) => subject.ts.isSpreadElement(it))) return undefined;
   const wait = waitOf(subject, given.settings, given.retries);
   const key = keyText(subject, resources);
   const ttlMs = numberIn(subject, duration);

@@ -1,12 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import ts from 'typescript';
-import { migrateText } from '../../lib/migrate/migrate-text.js';
-import { Project } from '../../lib/migrate/project.js';
+import { textAfter } from './migrated.js';
 
-function after(text: string, name = 'a.ts'): string {
-  const result = migrateText(ts, `/application/${name}`, text, new Project([text]));
-  return result.kind === 'changed' ? result.text : text;
-}
+const after = (text: string): string => textAfter('a.ts', text);
 
 const MUTEX = `
     const mutex = new Mutex(this.redis, 'a', { acquireAttemptsLimit: 1 });
@@ -124,7 +119,8 @@ describe('the import of a Redlock', () => {
   });
 
   it('has calls rewritten of what is a Redlock in each declaration', () => {
-    const text = after(
+    const text = textAfter(
+      'a.js',
       [
         "const Redlock = require('redlock');",
         'var locks = new Redlock([client]);',
@@ -133,10 +129,32 @@ describe('the import of a Redlock', () => {
         'var single = new Redlock([client]);',
         "single.lock('a', 1000);\n",
       ].join('\n'),
-      'a.js',
     );
     expect(text).toContain("locks.lock('a', 1000);");
     expect(text).toContain("single.acquire(['a'], 1000);");
+  });
+});
+
+describe('a Redlock of a provider', () => {
+  const orders = (redlock: string, call: string): string =>
+    `@Injectable()\nclass Orders {\n  constructor(${redlock}) {}\n\n  async pay() {\n    await ${call}\n  }\n}\n`;
+  const REDLOCK = 'private readonly redlock: Redlock';
+
+  it.each([
+    ['the TTL is missing', "using(['a'], async (signal) => signal.throwIfAborted());"],
+    ['arguments are a list', "using(['a'], ...settings, async () => {});"],
+  ])('stays where %s', (_, call) => {
+    const class_ = orders(REDLOCK, `this.redlock.${call}`);
+    const text = after(`import Redlock from 'redlock';\n\nnew Redlock([]);\n\n${class_}`);
+    expect(text.replaceAll(/^ *\/\/ TODO.*\n/gm, '')).toContain(`\n\n${class_}`);
+  });
+
+  it('takes its name out of an import of types', () => {
+    const imports = "import type { Redlock, Settings } from 'redlock';\n";
+    const call = "this.redlock.using(['a'], 1000, { retryCount: 0 }, async () => {});";
+    const text = after(`${imports}\nlet settings: Settings;\n\n${orders(REDLOCK, call)}`);
+    expect(text).toContain("import type { Settings } from 'nestjs-holdfast/redlock';\n");
+    expect(text).toContain("import { LockService } from 'nestjs-holdfast';\n");
   });
 });
 
