@@ -30,6 +30,9 @@ describe('the command line', () => {
     ['60min', 3_600_000],
   ])('takes %s for an interval of %d ms', (text, ms) => {
     expect(intervalIn(text)).toBe(ms);
+  });
+
+  it('takes an interval of 2 s if none is given', () => {
     expect(intervalIn()).toBe(2_000);
   });
 

@@ -102,6 +102,8 @@ describe('doctor at one Redis', () => {
       else expect([name, String(reply)]).toEqual([name, expect.not.stringMatching(/Error/)]);
       for (const key of Object.values(names))
         expect(await server.command('PTTL', key)).toBeLessThanOrEqual(1_000);
+      // It would be a lock that never ends.
+      expect(await server.command('PTTL', names.main)).not.toBe(-1);
     }
     expect(await server.command('KEYS', '*')).toEqual([]);
   });

@@ -15,7 +15,7 @@ export interface Said {
   readonly reason?: string;
 }
 
-/** Nobody may be waiting for it when the application ends. */
+/** Rejected when the application ends, also if nothing waits for a line then. */
 function nextLine(): Deferred<void> {
   const next = deferred();
   next.promise.catch(() => undefined);

@@ -94,6 +94,12 @@ describe('a table', () => {
     ]);
   });
 
+  it('has its titles where it is empty', () => {
+    expect(tableLines([{ title: 'KEY' }, { title: 'FOR' }], [], Infinity, ink)).toEqual([
+      'KEY  FOR',
+    ]);
+  });
+
   it('is never wider than the terminal', () => {
     const cell = fc.string({ unit: 'grapheme', maxLength: 40 }).map(printable);
     const table = fc.array(fc.tuple(cell, cell, cell, cell), { minLength: 1, maxLength: 5 });
@@ -217,13 +223,5 @@ describe('a mistake on the command line', () => {
     expect(suggestion('abcdefg', ['abcdefghij'])).toBe(' Did you mean "abcdefghij"?');
     expect(suggestion('a', [])).toBe('');
     expect(new UsageError('no').name).toBe('UsageError');
-  });
-});
-
-describe('an empty table', () => {
-  it('has its titles', () => {
-    expect(tableLines([{ title: 'KEY' }, { title: 'FOR' }], [], Infinity, ink)).toEqual([
-      'KEY  FOR',
-    ]);
   });
 });
