@@ -308,7 +308,7 @@ describe('the checker of the engine', () => {
     const leads = held.map((event) =>
       event.type === 'ask' ? { ...event, how: 'lead', candidate: 9 } : event,
     );
-    expect(violationsOf(leads)).toEqual([expect.stringMatching(/^lead: p#1 was not told/)]);
+    expect(violationsOf(leads)).toEqual([expect.stringMatching(/^lead: p#1 was not notified/)]);
     const facts = { keys: ['k'], mode: 'exclusive', fencingToken: 10 };
     const detached: HistoryEvent[] = [
       ...held.slice(0, -1),

@@ -136,7 +136,7 @@ function strangeErrors(events: readonly HistoryEvent[]): readonly string[] {
 
 type Ask = CallEvent & { readonly type: 'ask' };
 
-/** Whoever has something already may have lost it; and what comes of detached locks and of plain readers is looked at elsewhere. */
+/** A caller that holds a lock already may have lost it. Other rules check detached locks, and upgrades of plain readers. */
 function mayFailWith(error: string, { how, holds }: Ask): boolean {
   switch (error) {
     case 'LockLostError':

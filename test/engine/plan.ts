@@ -42,7 +42,7 @@ export interface Crew {
   readonly changes?: number;
   /** With this probability it goes to another service of the crew. Default: 0. */
   readonly detaches?: number;
-  /** Each service stands for it. */
+  /** Each service is a candidate for it. */
   readonly lead?: LeadPlan;
   readonly holdMs: Range;
   readonly pauseMs: Range;

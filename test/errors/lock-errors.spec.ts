@@ -343,7 +343,7 @@ describe('the address of the documentation', () => {
     for (const each of sent) expect(JSON.stringify(each)).not.toContain('docs');
   });
 
-  it('is printed with an error that ends the start', () => {
+  it('is printed with an error that prevents the start', () => {
     const error = new LockConfigurationError('It is wrong.');
     expect(pageOf(error)).toEqual([]);
     expect(inspect(error)).toContain(

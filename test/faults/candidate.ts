@@ -17,17 +17,17 @@ export interface LeadPlan {
 /** Candidates wait for as long as it takes. */
 const LEAD_WAIT_MS = 600_000;
 
-/** "Stands for election again": after a term that it ended itself. */
-const STANDS_AGAIN_AFTER_MS = 1_000;
+/** "When this instance is a candidate again", after a term that it ended itself. */
+const CANDIDATE_AGAIN_AFTER_MS = 1_000;
 
 const LONGEST_TERM_MS = 3_000;
 
-/** Work that has been told to end takes up to so long. */
+/** After its signal has aborted, work takes up to so long. */
 const LATE_MS = 30;
 
 class PlannedFailure extends Error {}
 
-/** An instance that stands for a lead, and writes down what becomes of it. Each of its terms is a call of its own. */
+/** A candidate for a leadership. It records what happens to it: each of its terms is a call of its own. */
 export class Candidate {
   readonly #notes: CallNotes;
   readonly #plan: LeadPlan;
@@ -141,6 +141,6 @@ export class Candidate {
   #standAgain({ signal }: Lead): void {
     if (this.#isOver || !signal.aborted) return;
     if (errorName(signal.reason) === 'LockLostError') this.#stand();
-    else this.#again = setTimeout(() => this.#stand(), STANDS_AGAIN_AFTER_MS);
+    else this.#again = setTimeout(() => this.#stand(), CANDIDATE_AGAIN_AFTER_MS);
   }
 }

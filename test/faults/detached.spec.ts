@@ -105,7 +105,7 @@ describe('the rules of detached locks', () => {
     expect(overlaps(grantsOf(partsOf(history), new Set()))).toEqual([]);
   });
 
-  it('find that whoever detached it still believes to hold it', () => {
+  it('find that the caller that detached it still believes to hold it', () => {
     const still = { client: 'p', type: 'held', ask: 1, until: 900, at: 340 } as const;
     expect(violationsOf([...attaches('q', 300), still])).toContainEqual(
       expect.stringMatching(/^overlap: key "k" was held by p/),

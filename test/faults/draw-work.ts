@@ -40,7 +40,7 @@ export function drawWork(
 const SHORT_TTL_MS = 150;
 
 function drawDetach(random: Random, holdMs: number, habits: Habits): Work['detach'] {
-  // Whoever comes too late has kept the keys from all others until then.
+  // If the lock is attached too late, its keys were taken for nothing until its time was over.
   const isLate = random.chance(0.2);
   const ttlMs = isLate ? SHORT_TTL_MS : random.pick(habits.ttlsMs);
   const drawMs = (): number => random.pick(isLate ? [SHORT_TTL_MS + 150] : [0, 5, 50]);

@@ -28,7 +28,7 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       /** Of one that attaches a lock: who has detached it, and how that is numbered. */
       readonly sender?: string;
       readonly part?: number;
-      /** Of one that stands for a lead: who, among those of its process. */
+      /** Of a candidate: its number among the candidates of its process. */
       readonly candidate?: number;
     }
   | {
@@ -92,7 +92,7 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       readonly fencingToken: number;
       readonly forMs: number;
     }
-  /** A leader was told that its term is over. `after` is what its signal aborted with. */
+  /** A leader was notified that its term is over. `after` is what its signal aborted with. */
   | {
       readonly type: 'term-over';
       readonly ask: number;

@@ -9,7 +9,7 @@ interface Term {
   readonly to: number;
   readonly reason?: string;
   readonly after?: string;
-  /** What it is told; default: its own. */
+  /** The term of the notification; default: its own. */
   readonly term?: number;
   readonly result?: string;
 }
@@ -21,7 +21,7 @@ const begins = ({ ask, from }: Term): HistoryEvent[] => [
   { ...who, type: 'granted', ask, keys: ['k'], fencingToken: from, at: from },
 ];
 
-const isTold = (term: Term): HistoryEvent => {
+const isNotified = (term: Term): HistoryEvent => {
   const { ask, to, reason = 'stepped-down', after = 'AbortError' } = term;
   const at = reason === 'failed' ? to + 1 : to - 1;
   return { ...who, type: 'term-over', ask, term: term.term ?? term.from, reason, after, at };
@@ -31,7 +31,7 @@ const ends = ({ ask, to, result = 'true' }: Term): HistoryEvent => ({
   ...{ ...who, type: 'released', ask, result, at: to },
 });
 
-const leads = (term: Term): HistoryEvent[] => [...begins(term), isTold(term), ends(term)];
+const leads = (term: Term): HistoryEvent[] => [...begins(term), isNotified(term), ends(term)];
 
 const violationsOf = (
   events: readonly HistoryEvent[],
@@ -63,19 +63,19 @@ describe('the rules of leaders', () => {
     expect(violationsOf(history)).toEqual([]);
   });
 
-  it('find a leader that was not told of the end, unless it was killed', () => {
+  it('find a leader that was not notified of the end, unless it was killed', () => {
     const untold = [...begins(FIRST), ends(FIRST)];
-    expect(violationsOf(untold)).toEqual(['lead: p#1 was not told that its term is over']);
+    expect(violationsOf(untold)).toEqual(['lead: p#1 was not notified that its term is over']);
     expect(violationsOf(untold, ['p'])).toEqual([]);
     expect(violationsOf(begins(FIRST))).toEqual([]);
   });
 
-  it('find one that was told twice, or of another term', () => {
-    expect(violationsOf([...leads(FIRST), isTold(FIRST)])).toEqual([
-      'lead: p#1 was told 2 times that it is over',
+  it('find one that was notified twice, or of another term', () => {
+    expect(violationsOf([...leads(FIRST), isNotified(FIRST)])).toEqual([
+      'lead: p#1 was notified 2 times that its term is over',
     ]);
     expect(violationsOf(leads({ ...FIRST, term: 9 }))).toEqual([
-      'lead: p#1 led in term 10, and was told that term 9 is over',
+      'lead: p#1 led in term 10, and was notified that term 9 is over',
     ]);
   });
 

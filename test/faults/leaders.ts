@@ -1,4 +1,4 @@
-/** Whether leaders were told what docs/leaders.md says. That there is one at a time, and that terms grow, follows from their grants. */
+/** Checks that leaders are notified as docs/leaders.md says. The rules for grants check that there is one at a time, and that terms grow. */
 import { nameOf } from './grants.js';
 import { type AnyEvent, type CallEvent, callEvents } from './history.js';
 
@@ -24,7 +24,7 @@ const AFTER: Readonly<Record<string, string>> = {
   lost: 'LockLostError',
 };
 
-/** "This instance stands again after 1 s." */
+/** "When this instance is a candidate again": "after 1 s". */
 const STANDS_ASIDE: ReadonlySet<string> = new Set(['stepped-down', 'rotated', 'failed']);
 const STANDS_ASIDE_MS = 1_000;
 
@@ -74,13 +74,17 @@ function wronglyTold(
   if (over === undefined)
     return released === undefined || killed.has(client)
       ? []
-      : [`lead: ${name} was not told that its term is over`];
+      : [`lead: ${name} was not notified that its term is over`];
   const hasFailed = released?.result === 'Error' && released.at <= over.at;
   return [
-    ...(overs.length > 1 ? [`lead: ${name} was told ${overs.length} times that it is over`] : []),
+    ...(overs.length > 1
+      ? [`lead: ${name} was notified ${overs.length} times that its term is over`]
+      : []),
     ...(over.term === fencingToken
       ? []
-      : [`lead: ${name} led in term ${fencingToken}, and was told that term ${over.term} is over`]),
+      : [
+          `lead: ${name} led in term ${fencingToken}, and was notified that term ${over.term} is over`,
+        ]),
     ...(AFTER[over.reason] === over.after
       ? []
       : [`lead: the term of ${name} was over as ${over.reason}, after a ${over.after}`]),

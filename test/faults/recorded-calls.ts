@@ -71,7 +71,7 @@ export class RecordedCalls {
   readonly #notes: CallNotes;
   readonly #send: (parcel: Parcel) => void;
 
-  /** @param send brings a lock that was detached to whoever attaches it */
+  /** @param send passes a detached lock to the process that attaches it */
   constructor(notes: CallNotes, send: (parcel: Parcel) => void = () => undefined) {
     this.#notes = notes;
     this.#send = send;

@@ -77,7 +77,7 @@ describe('RedisLockModule.forRoot', () => {
     expect(await app.get(Orders).pay('1')).toBe('paid 1');
   });
 
-  it('with isGlobal: false ends the start of an app where a module with @WithLock does not import it', async () => {
+  it('with isGlobal: false an app does not start if a module with @WithLock does not import it', async () => {
     class Work {
       @WithLock('key')
       async work(): Promise<void> {}
@@ -222,7 +222,7 @@ describe('RedisLockModule.forRootAsync', () => {
     );
   });
 
-  it('ends the start when the options depend on the request: each request would have a service of its own', async () => {
+  it('does not start if the options depend on the request: each request would have a service of its own', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Tenant {}
 
@@ -271,7 +271,7 @@ describe('RedisLockModule.forRootAsync', () => {
     expect(await app.get(LockService).run('key', () => 'ran')).toBe('ran');
   });
 
-  it('ends the start with the reason when the factory throws, or gives no options', async () => {
+  it('does not start if the factory throws, or returns no options, and rejects with the reason', async () => {
     const throwing = LockModule.forRootAsync({
       useFactory: () => {
         throw new Error('no configuration');

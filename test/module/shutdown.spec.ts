@@ -248,7 +248,7 @@ describe('app.close()', () => {
   });
 });
 
-describe.each(['express', 'fastify'])('an application on %s that is told to stop', (platform) => {
+describe.each(['express', 'fastify'])('an application on %s that receives SIGTERM', (platform) => {
   let program: Program;
   let url: string;
   const agent = new Agent({ keepAlive: true });

@@ -144,7 +144,7 @@ describe('a lock on a method that Nest calls without looking what becomes of it'
     [StreamsController, 'StreamsController.chat: Nest calls a method with @GrpcStreamCall()'],
     [JobListeners, 'JobListeners.onCompleted: Nest calls a method with @OnWorkerEvent()'],
     [QueueListeners, 'QueueListeners.onCompleted: Nest calls a method with @OnQueueEvent()'],
-  ])('ends the start: %p', async (type, problem) => {
+  ])('prevents the start: %p', async (type, problem) => {
     const module = await Test.createTestingModule({
       imports: [LOCKS],
       providers: [type],

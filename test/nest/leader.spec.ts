@@ -105,7 +105,7 @@ describe('@Leader', () => {
     expect(await app.get(LockService).inspect('jobs')).toEqual({ held: false });
   });
 
-  it('on a class that depends on the request ends the start', async () => {
+  it('on a class that depends on the request prevents the start', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class OfRequest {
       constructor(@Inject(REQUEST) readonly request: unknown) {}

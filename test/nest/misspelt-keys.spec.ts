@@ -38,7 +38,7 @@ function controllerOf(
 }
 
 describe('a key that names a parameter which the route does not have', () => {
-  it('ends the start, with the one that was meant', async () => {
+  it('prevents the start, and the error names the one that was meant', async () => {
     await expect(
       startHttpApp({ controllers: [controllerOf('order:<params.idd>')] }),
     ).rejects.toThrow(

@@ -27,7 +27,7 @@ type RunEvent = { readonly at: number } & (
       readonly ask: number;
       readonly forMs: number;
     }
-  /** A candidate stands for election, for the first time or again: what follows is in the call of that number. */
+  /** An instance becomes a candidate, for the first time or again. What follows is in the call of that number. */
   | {
       readonly type: 'stands';
       readonly client: string;
@@ -44,7 +44,7 @@ type RunEvent = { readonly at: number } & (
       readonly lead: number;
       readonly how: 'stepped-down' | 'failed';
     }
-  /** A candidate is told that its term is over. */
+  /** A candidate is notified that its term is over. */
   | {
       readonly type: 'term-closed';
       readonly client: string;

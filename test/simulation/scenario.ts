@@ -45,7 +45,7 @@ export interface Operation {
   readonly places?: number;
   readonly ttlMs: number;
   readonly waitMs: number;
-  /** Of a candidate: how long it stands for the lead, whether it leads or waits. */
+  /** Of a candidate: for how long it is one, whether it leads or waits. */
   readonly holdMs: number;
   readonly autoExtend?: false;
   readonly minHoldMs?: number;

@@ -13,17 +13,17 @@ const EARLY_MS = 10;
 /** What servers that reply later than a majority are waited for. */
 const LATECOMERS_MS = 260;
 
-/** What is told at once comes in the same turn of the event loop. */
+/** A notification at once comes in the same turn of the event loop. */
 const AT_ONCE_MS = 1;
 
 /** "Another one is elected within its `ttl` and 150 ms", of which `quietMs` allows for 50. */
 const REPLACED_WITHIN_MS = 100;
 
-/** "Stands again after 1 s"; of one whose work has failed: "after 1 s, 2 s, … up to 60 s". */
+/** "When this instance is a candidate again": "after 1 s"; if the work failed, "after 1 s, 2 s, … up to 60 s". */
 const asideMs = (failures: number): number =>
   Math.min(1_000 * 2 ** Math.max(0, failures - 1), 60_000);
 
-/** A time for which a candidate stands, and what comes of it. */
+/** A time for which an instance is a candidate, and what happens to it. */
 interface Term {
   readonly name: string;
   readonly client: string;
@@ -133,19 +133,21 @@ function wrongEnds(
   if (over === undefined || cause === undefined)
     return killed.has(client)
       ? []
-      : [`lead: ${name} was not told that its term was over (${cause?.reason ?? 'it never was'})`];
+      : [
+          `lead: ${name} was not notified that its term was over (${cause?.reason ?? 'it never was'})`,
+        ];
   const { reason, error, leads, at } = over;
   const lateMs = at - cause.at;
   return [
     ...(reason === cause.reason
       ? []
       : [
-          `lead: ${name} was told that its term was over, "${reason}", and it was "${cause.reason}"`,
+          `lead: ${name} was notified that its term was over, "${reason}", and it was "${cause.reason}"`,
         ]),
     ...(error === ERRORS[reason] ? [] : [`lead: ${name} ended with ${error} ("${reason}")`]),
     ...(lateMs <= AT_ONCE_MS
       ? []
-      : [`lead: ${name} was told ${lateMs.toFixed(1)} ms late that its term was over`]),
+      : [`lead: ${name} was notified ${lateMs.toFixed(1)} ms late that its term was over`]),
     ...(freeAt !== undefined && (leftAt === undefined || freeAt < leftAt)
       ? [`lead: ${name} was free before its work had ended`]
       : []),

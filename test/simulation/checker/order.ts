@@ -8,7 +8,7 @@ export const TRIPS_TO_THE_LINE = 16;
 /** "Up to 16 of them, or 20 ms of them, go one after the other under one lease before other processes have their turn." */
 const TENURE_MS = 20;
 
-/** A candidate stands again up to so much before it is said to: its timer comes up in a slot. */
+/** A candidate may join the line again up to this much too early, because its timer fires in a slot. */
 const SLOT_MS = 6;
 
 /**

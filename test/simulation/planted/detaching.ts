@@ -31,7 +31,7 @@ export const DETACHING: readonly PlantedBug[] = [
     replace:
       '  if is_late or mode and not holds(main, holders, token) and not holds(main, holders, to) then',
     profile: 'modes',
-    explanation: 'A lock is attached, or detached, whoever has its keys by now.',
+    explanation: 'A lock is attached, or detached, even if another caller has its keys by now.',
     breaks: ONCE,
   },
   {

@@ -32,7 +32,7 @@ export const LEADERS: readonly PlantedBug[] = (
       file: LEADERSHIP,
       find: "if (end === 'stepped-down' || end === 'rotated') await this.#pause(STAND_ASIDE_MS);",
       replace: "if (end === 'stepped-down' || end === 'rotated') return;",
-      explanation: 'A candidate that has stepped down does not stand for election again.',
+      explanation: 'An instance that has stepped down is never a candidate again.',
       breaks:
         '| `stepped-down` | `stepDown()`                                                                       | after 1 s',
     },
@@ -41,7 +41,7 @@ export const LEADERS: readonly PlantedBug[] = (
       file: LEADERSHIP,
       find: 'const STAND_ASIDE_MS = 1_000;',
       replace: 'const STAND_ASIDE_MS = 0;',
-      explanation: 'A leader that has stepped down for others stands again at once.',
+      explanation: 'A leader that has stepped down for others is a candidate again at once.',
       breaks:
         'await leadership.stepDown(); // lets another instance lead; is a candidate again a second later',
     },

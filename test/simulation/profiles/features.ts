@@ -149,7 +149,7 @@ export function featuresOf(
   return { ...features, ...(profile === 'lead' ? longer(features) : rare) };
 }
 
-/** A candidate that has stepped down stands aside for a second, and whoever leads may rotate after one. */
+/** An instance that has stepped down is no candidate for a second, and a leader may rotate after a second. */
 const longer = ({ lengthMs }: Features): Partial<Features> => ({ lengthMs: 500 + 2 * lengthMs });
 
 /** Some worlds are made for what rarely comes about by chance. */

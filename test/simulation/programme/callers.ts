@@ -64,7 +64,7 @@ export class Callers {
       if (this.#stopping.signal.aborted) return;
       const rest = plan.operations.slice(index + 1);
       const { lead } = operation;
-      // Whatever runs in its place stands for the lead, too.
+      // A process that replaces this one is a candidate, too.
       this.#left.set(plan, lead === undefined ? rest : [operation, ...rest]);
       if (lead === undefined) await this.#calls.make(operation);
       else await this.#leading.stand(operation, lead);

@@ -21,7 +21,7 @@ interface Dependencies {
   readonly stopping: AbortSignal;
 }
 
-/** Has candidates stand for the lead of a name, and writes down what comes of it. */
+/** Runs the candidates for the leadership of a name, and records what happens to them. */
 export class Leading {
   readonly #deps: Dependencies;
 
@@ -29,7 +29,7 @@ export class Leading {
     this.#deps = dependencies;
   }
 
-  /** Never rejects. Resolves when the candidate does not stand any more. */
+  /** Never rejects. Resolves when it is no candidate any more. */
   stand(operation: Operation, plan: LeadPlan): Promise<void> {
     return new Candidate(this.#deps, operation, plan).stand();
   }
@@ -42,15 +42,15 @@ interface Term {
   readonly holding: Holding;
 }
 
-/** "Stands again after 1 s": of one that has stepped down, or rotated. */
+/** "When this instance is a candidate again": "after 1 s", if it has stepped down or rotated. */
 const ASIDE_MS = 1_000;
 
-/** "After 1 s, 2 s, … up to 60 s": of one whose work has failed. */
+/** "After 1 s, 2 s, … up to 60 s", if its work has failed. */
 const afterFailureMs = (failures: number): number => Math.min(1_000 * 2 ** (failures - 1), 60_000);
 
 /**
- * One candidate. Each time that it stands for election is a call of its own: it asks when docs/leaders.md says that it stands, waits until it is
- * elected, and holds the lead until its work has ended.
+ * One candidate. Each of its candidacies is a call of its own: it asks at the time that docs/leaders.md names, waits until it is elected, and
+ * is the leader until its work has ended.
  */
 class Candidate {
   readonly #deps: Dependencies;
@@ -114,7 +114,7 @@ class Candidate {
       this.#deps.history.record({ type: 'failed', client: this.#client, ask, error });
   }
 
-  /** It stands for election from now on. */
+  /** It is a candidate from now on. */
   #ask(): number {
     const { history, nextAsk } = this.#deps;
     const { how, keys, mode, waitMs, ttlMs } = this.#operation;
