@@ -170,7 +170,8 @@ export async function guarded(lock: Lock): Promise<void> {
 
 export async function held(lock: Lock): Promise<void> {
   lock.depth satisfies number;
-  const nothing: Same<ReturnType<Lock['stopRenewal']>, void> = nothingOf(lock);
+  const nothing: Same<ReturnType<Lock['stopRenewal']>, void> = true;
+  lock.stopRenewal();
   await lock.extend();
   await lock.extend('5m');
   await lock.extend(5_000);
@@ -188,8 +189,3 @@ export async function held(lock: Lock): Promise<void> {
   // @ts-expect-error Cannot assign to 'depth' because it is a read-only property
   lock.depth = 2;
 }
-
-const nothingOf = (lock: Lock): true => {
-  lock.stopRenewal();
-  return true;
-};
