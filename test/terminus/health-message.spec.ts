@@ -19,7 +19,10 @@ const messageOf = (hasQuorum: boolean, ...nodes: NodeHealth[]): string | undefin
 describe('a server', () => {
   it('grants locks when nothing is against it', () => {
     expect([GRANTING, AWAY, QUARANTINED, REFUSING].map(isGranting)).toEqual([
-      ...[true, false, false, false],
+      true,
+      false,
+      false,
+      false,
     ]);
   });
 });

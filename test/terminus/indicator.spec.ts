@@ -12,7 +12,7 @@ const HEALTHY = { nodes: [NODE, NODE, NODE], hasQuorum: true } as unknown as Sto
 const DEGRADED = { nodes: [NODE, AWAY, NODE], hasQuorum: true } as unknown as StoreHealth;
 const DOWN = { nodes: [AWAY, AWAY, NODE], hasQuorum: false } as unknown as StoreHealth;
 
-/** Of one of the versions of Terminus: what the session was told. */
+/** A session of Terminus with these verbs. It returns the verb that was called, and its facts. */
 const session =
   (...verbs: readonly string[]) =>
   (key: string) =>
@@ -85,6 +85,7 @@ describe('a health indicator', () => {
     [{ instance: 'jobs' }, 'Give "name", the name of the lock service.'],
     [{ service: 'jobs' }, 'LockHealthIndicator.check() has no option "service"'],
     [{ timeout: 0 }, 'Option "timeout" must be a duration'],
+    [{ timeout: 'soon' }, 'Option "timeout" must be a duration'],
     [{ details: 'yes' }, 'Option "details"'],
   ])('refuses %p', async (options, problem) => {
     const { indicator } = stage(TERMINUS_12, HEALTHY, 'jobs');
