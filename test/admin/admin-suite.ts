@@ -232,7 +232,12 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const { admin } = await two();
       const key = newKey();
       expect(await admin.describe(key)).toEqual({
-        ...{ key, state: 'free', holders: [], line: [], silent: [], audit: [] },
+        key,
+        state: 'free',
+        holders: [],
+        line: [],
+        silent: [],
+        audit: [],
       });
       expect(await admin.release(key, STUCK)).toBe(false);
       expect(await admin.forgetOnce(key, STUCK)).toBe(false);

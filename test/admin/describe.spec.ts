@@ -113,7 +113,9 @@ describe('the summary of a key', () => {
     expect(isInUse({ ...FREE, line: [placeOf('a')] })).toBe(true);
     expect(summarized(FREE, knowing())).toStrictEqual({ ...none, waiting: 0 });
     expect(summarized({ ...FREE, once }, knowing())).toStrictEqual({
-      ...{ ...none, waiting: 0, once: 'done' },
+      ...none,
+      waiting: 0,
+      once: 'done',
     });
   });
 });
@@ -166,10 +168,17 @@ describe('the description of a key', () => {
   it('has the fencing token, the limit and the mode', () => {
     const found = { ...heldUnder(tokenOf(ONE, FIRST, ':limit:5')), fencingToken: 9, limit: 5 };
     expect(described(found, knowing())).toMatchObject({
-      ...{ key: 'order:42', state: 'held', mode: 'limit:5', fencingToken: 9, limit: 5 },
+      key: 'order:42',
+      state: 'held',
+      mode: 'limit:5',
+      fencingToken: 9,
+      limit: 5,
     });
     expect(described(FREE, knowing())).toStrictEqual({
-      ...{ key: 'order:42', state: 'free', holders: [], line: [] },
+      key: 'order:42',
+      state: 'free',
+      holders: [],
+      line: [],
     });
   });
 
@@ -183,7 +192,9 @@ describe('the description of a key', () => {
   ])('has what became of work: %j', (once, expected) => {
     const found = { ...FREE, once: { ...once, attempts: 2, remainingMs: 9 } };
     expect(described(found, knowing()).once).toStrictEqual({
-      ...{ ...expected, attempts: 2, keptForMs: 9 },
+      ...expected,
+      attempts: 2,
+      keptForMs: 9,
     });
   });
 

@@ -26,7 +26,9 @@ function adminOver(store: Partial<AdminStore>): LockAdmin {
 }
 
 const heldKey = (key: string): FoundKey => ({
-  ...{ key, line: [], holders: [{ token: 'theirs', remainingMs: 1_000 }] },
+  key,
+  line: [],
+  holders: [{ token: 'theirs', remainingMs: 1_000 }],
 });
 const noteAt = (at: number, keys: readonly string[] = ['a']): string =>
   JSON.stringify({ id: at, at, action: 'release', keys, by: 'ada', reason: 'stuck' });
@@ -107,7 +109,12 @@ describe('LockAdmin', () => {
   it('knows nothing of a key of which the store knows nothing', async () => {
     const nothing = { instances: async () => [], look: async () => [], notes: async () => [] };
     expect(await adminOver(nothing).describe('a')).toStrictEqual({
-      ...{ key: 'a', state: 'free', holders: [], line: [], silent: [], audit: [] },
+      key: 'a',
+      state: 'free',
+      holders: [],
+      line: [],
+      silent: [],
+      audit: [],
     });
   });
 

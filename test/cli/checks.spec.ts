@@ -215,7 +215,9 @@ describe('keys', () => {
 
   it('are not known where the server refuses to list them', async () => {
     const server = {
-      ...{ prefix: 'lock:', runtime: new VirtualRuntime(), ask: async () => FAILED },
+      prefix: 'lock:',
+      runtime: new VirtualRuntime(),
+      ask: async () => FAILED,
     } as unknown as Server;
     expect(await keys.examine(server, NOBODY)).toMatchObject([{ level: 'unknown' }]);
   });

@@ -15,7 +15,7 @@ export interface Said {
   readonly reason?: string;
 }
 
-/** Rejected when the application ends, also if nothing waits for a line then. */
+/** Rejects when the application ends, even if no test waits for a line then. */
 function nextLine(): Deferred<void> {
   const next = deferred();
   next.promise.catch(() => undefined);

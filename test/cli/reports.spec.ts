@@ -46,7 +46,11 @@ const NAME = 'orders 1.4.2 on web-3, pid 4711';
 describe('release', () => {
   type Holder = LockDescription['holders'][number];
   const holder = (facts: Partial<Holder> = {}): Holder => ({
-    ...{ instance: instance(), isForeign: false, isSilent: false, remainingMs: 1_000, ...facts },
+    instance: instance(),
+    isForeign: false,
+    isSilent: false,
+    remainingMs: 1_000,
+    ...facts,
   });
   const silent = holder({ isSilent: true });
   const waiter = (position: number, facts: object = {}) => ({
@@ -90,7 +94,9 @@ describe('release', () => {
   ])('says what follows%s', async (consequence, line) => {
     const { code, stdout, asked } = await released(described({ line }));
     expect({ code, stdout, asked }).toEqual({
-      ...{ code: 0, stdout: `Released a${consequence}\n`, asked: [['a', REASON]] },
+      code: 0,
+      stdout: `Released a${consequence}\n`,
+      asked: [['a', REASON]],
     });
   });
 
@@ -117,7 +123,8 @@ describe('release', () => {
       [described(), false],
     ] as const) {
       expect(await released(lock, {}, wasHeld)).toMatchObject({
-        ...{ code: 1, stdout: 'a is free: it has no holder.\n' },
+        code: 1,
+        stdout: 'a is free: it has no holder.\n',
       });
       const { stdout } = await released(lock, { json: true, yes: true }, wasHeld);
       expect(JSON.parse(stdout)).toEqual({ key: 'a', released: false });
@@ -127,7 +134,9 @@ describe('release', () => {
   it('prints one document with --json', async () => {
     const { stdout, stderr } = await released(described(), { json: true, yes: true });
     expect(JSON.parse(stdout)).toEqual({
-      ...{ key: 'a', released: true, at: new Date(NOW_MS).toISOString() },
+      key: 'a',
+      released: true,
+      at: new Date(NOW_MS).toISOString(),
     });
     expect(stderr).toBe('');
   });
@@ -184,7 +193,9 @@ describe('release-instance', () => {
     const options = { json: true, yes: true };
     const [some, none] = [await freed(['a'], { options }), await freed([], { options })];
     expect([some.code, JSON.parse(some.stdout), some.stderr]).toEqual([
-      ...[0, { id: 'one', released: ['a'] }, ''],
+      0,
+      { id: 'one', released: ['a'] },
+      '',
     ]);
     expect([none.code, JSON.parse(none.stdout)]).toEqual([1, { id: 'one', released: [] }]);
   });
@@ -202,7 +213,11 @@ describe('release-instance', () => {
 
 describe('audit', () => {
   const ENTRY: AuditEntry = {
-    ...{ at: new Date(NOW_MS), action: 'release', keys: ['a', 'b'], by: 'ada', reason: 'stuck' },
+    at: new Date(NOW_MS),
+    action: 'release',
+    keys: ['a', 'b'],
+    by: 'ada',
+    reason: 'stuck',
   };
   const shown = async (entries: readonly AuditEntry[], options: GivenOptions = {}) => {
     const limits: unknown[] = [];
@@ -232,14 +247,18 @@ describe('audit', () => {
 
   it('of nothing says so', async () => {
     expect(await shown([])).toMatchObject({
-      ...{ code: 0, stdout: '', stderr: `${HEAD}No operator has done anything here.\n` },
+      code: 0,
+      stdout: '',
+      stderr: `${HEAD}No operator has done anything here.\n`,
     });
   });
 
   it('prints one document with --json', async () => {
     const { stdout, stderr, limits } = await shown([ENTRY], { json: true });
     expect([JSON.parse(stdout), stderr, limits]).toEqual([
-      ...[[{ ...ENTRY, at: ENTRY.at.toISOString() }], '', [1_000]],
+      [{ ...ENTRY, at: ENTRY.at.toISOString() }],
+      '',
+      [1_000],
     ]);
   });
 });

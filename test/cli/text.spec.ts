@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
+import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
 import { findingLines } from '../../lib/cli/text/findings.js';
 import { inkFor } from '../../lib/cli/text/ink.js';
 import { byUrgency } from '../../lib/cli/text/lock-table.js';
@@ -8,7 +9,6 @@ import { printable, toJson } from '../../lib/cli/text/printable.js';
 import { tableLines, type Column } from '../../lib/cli/text/table.js';
 import { lasting, moment } from '../../lib/cli/text/times.js';
 import { fitted, padded, widthOf } from '../../lib/cli/text/width.js';
-import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
 import { suggestion, UsageError } from '../../lib/cli/usage-error.js';
 
 const ink = inkFor({ env: {}, isTty: false });
@@ -215,7 +215,7 @@ describe('the order of keys', () => {
 });
 
 describe('a mistake on the command line', () => {
-  it('is told with what may have been meant', () => {
+  it('is reported with what may have been meant', () => {
     expect(suggestion('jsn', ['json', 'redis'], '--')).toBe(' Did you mean "--json"?');
     expect(suggestion('ab', ['abcd'])).toBe(' Did you mean "abcd"?');
     expect(suggestion('a', ['abcd'])).toBe('');

@@ -98,6 +98,8 @@ describe('docs/fencing.md', () => {
   });
 });
 
+const [EARLIER, LATER] = [1_764_000_000_000_001, 1_764_000_000_000_002];
+
 /** The databases that there are. */
 const DATABASES: [string, () => Promise<Database>][] = [
   ['PostgreSQL', inPostgres],
@@ -120,8 +122,6 @@ describe.each(DATABASES)('in %s', (_name, open) => {
   });
 
   afterAll(() => database.close());
-
-  const [EARLIER, LATER] = [1_764_000_000_000_001, 1_764_000_000_000_002];
 
   it('an update with a smaller token changes nothing', async () => {
     expect(await database.run(update, 10, EARLIER, 7)).toBe(1);
@@ -233,7 +233,6 @@ describe('in an object store', () => {
     }
   }
 
-  const [EARLIER, LATER] = [1_764_000_000_000_001, 1_764_000_000_000_002];
   let bucket: Bucket;
   let putFenced: (name: string, body: string, fencingToken: number) => Promise<void>;
 
@@ -249,7 +248,7 @@ describe('in an object store', () => {
     expect(bucket.objects.get('report')).toMatchObject({ body: 'second', fence: LATER });
   });
 
-  it('a write between the look and the write is noticed, whoever made it', async () => {
+  it('a write of any other caller between the look and the write is detected', async () => {
     const once = (write: () => void): void => {
       bucket.meanwhile = () => {
         bucket.meanwhile = () => undefined;

@@ -95,7 +95,9 @@ describe('@ApiLockConflict', () => {
     });
     const outages = ['LOCK_STORE_UNAVAILABLE', 'LOCK_SERVICE_CLOSED'];
     const { message } = new LockStoreUnavailableError({
-      ...{ operation: 'acquire', keys: [], nodes: [] },
+      operation: 'acquire',
+      keys: [],
+      nodes: [],
     });
     expect(responses['503']).toEqual({
       description: 'No lock can be taken at the moment.',

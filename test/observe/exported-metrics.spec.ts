@@ -117,7 +117,10 @@ describe('the metrics of OpenTelemetry', () => {
     const of = ({ name, unit, help }: (typeof METRICS)[keyof typeof METRICS]) => {
       const found = metrics.find(({ descriptor }) => descriptor.name === name);
       expect(found?.descriptor).toMatchObject({
-        ...{ name, unit, description: help, valueType: ValueType.DOUBLE },
+        name,
+        unit,
+        description: help,
+        valueType: ValueType.DOUBLE,
       });
       expect(found?.dataPoints).toHaveLength(1);
       return found;
