@@ -7,10 +7,14 @@ export interface Lead {
    * which does not know yet that another one was elected.
    */
   readonly term: number;
-  /** Aborts when the term is over: with a `LockLostError` if the lock was lost, with an `AbortError` if this instance steps down. */
+  /**
+   * Aborts when the term is over: with a `LockLostError` if the lock was lost, with the error that `onElected` threw, or
+   * with an `AbortError` if this instance steps down or stops.
+   */
   readonly signal: AbortSignal;
   /**
-   * Throws a `LockLostError` unless this instance currently leads. Call it right before a step that cannot be undone.
+   * Throws a `LockLostError`, or the reason of `signal`, unless this instance currently leads. Call it right before a
+   * step that cannot be undone.
    */
   assertLeading(): void;
   /** Lets another instance lead. The next leader is elected when the work of this one has ended. */

@@ -129,7 +129,7 @@ const WORKER = {
 /** Options of a `LockingWorker`. */
 export interface LockingWorkerOptions extends Readonly<OptionsOf<typeof WORKER>>, OneSchema {}
 
-const OF_THE_MODULE = 'Where Redis is says LockModule: new LockingWorker(locks, { lockKey, … }).';
+const OF_THE_MODULE = 'LockModule configures Redis: new LockingWorker(locks, { lockKey, … }).';
 
 export const LOCKING_WORKER: Kind<typeof WORKER> = {
   called: 'LockingWorker',
