@@ -8,8 +8,8 @@ export interface Lead {
    */
   readonly term: number;
   /**
-   * Aborts when the term is over: with a `LockLostError` if the lock was lost, with the error that `onElected` threw, or
-   * with an `AbortError` if this instance steps down or stops.
+   * Aborts when the term is over. Its reason is a `LockLostError` if the lock was lost, the error that `onElected`
+   * threw, or an `AbortError` if this instance steps down or stops.
    */
   readonly signal: AbortSignal;
   /**
