@@ -1,18 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ValueType } from '@opentelemetry/api';
-import {
-  AggregationTemporality,
-  DataPointType,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics';
+import { DataPointType } from '@opentelemetry/sdk-metrics';
 import { register as globalRegister, Registry } from 'prom-client';
 import { observeWithOpenTelemetry } from 'nestjs-holdfast/opentelemetry';
 import { registerLockMetrics } from 'nestjs-holdfast/prometheus';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST } from '../../lib/observe/channels.js';
 import { METRICS } from '../../lib/observe/metrics.js';
 import { nameIn } from '../../lib/prometheus/names.js';
+import { metricsInMemory } from './metrics-in-memory.js';
 
 const SUBJECT = { keys: ['order:42'], mode: 'exclusive', template: 'order:<id>' } as const;
 const EVERY_METRIC = Object.values(METRICS);
@@ -96,17 +91,14 @@ describe('the metrics of Prometheus', () => {
 
 describe('the metrics of OpenTelemetry', () => {
   function observe() {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    const meterProvider = new MeterProvider({ readers: [reader] });
+    const { meterProvider, exported } = metricsInMemory();
     const stop = observeWithOpenTelemetry({ meterProvider });
     stops.push(stop, () => meterProvider.shutdown());
-    const exported = async () => {
-      await reader.forceFlush();
-      const [scope] = exporter.getMetrics().at(-1)?.scopeMetrics ?? [];
-      return { scope: scope?.scope, metrics: scope?.metrics ?? [] };
+    const lastExported = async () => {
+      const [only] = await exported();
+      return { scope: only?.scope, metrics: only?.metrics ?? [] };
     };
-    return { exported, stop };
+    return { exported: lastExported, stop };
   }
 
   it('have names, texts, units, buckets and values', async () => {

@@ -3,12 +3,6 @@ import { Controller, Injectable, Logger, Post } from '@nestjs/common';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics';
-import {
   BasicTracerProvider,
   InMemorySpanExporter,
   SimpleSpanProcessor,
@@ -22,6 +16,7 @@ import { METRICS } from '../../lib/observe/metrics.js';
 import { closeHttpApps, startHttpApp } from '../nest/http-app.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
+import { metricsInMemory } from './metrics-in-memory.js';
 
 const gate = { entered: deferred(), open: deferred() };
 
@@ -90,12 +85,7 @@ async function start(keys = false) {
     spanProcessors: [new SimpleSpanProcessor(spanExporter)],
   });
   trace.setGlobalTracerProvider(tracerProvider);
-  const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  const reader = new PeriodicExportingMetricReader({
-    exporter: metricExporter,
-    exportIntervalMillis: 3_600_000,
-  });
-  const meterProvider = new MeterProvider({ readers: [reader] });
+  const { meterProvider, exported } = metricsInMemory();
   const register = new Registry();
   const stopMetrics = registerLockMetrics({ register });
   stops.push(
@@ -110,11 +100,7 @@ async function start(keys = false) {
   );
   const spans = (name: string): readonly ReadableSpan[] =>
     spanExporter.getFinishedSpans().filter((span) => span.name === name);
-  const metrics = async () => {
-    await reader.forceFlush();
-    const [exported] = metricExporter.getMetrics().slice(-1);
-    return exported?.scopeMetrics.flatMap(({ metrics: each }) => each) ?? [];
-  };
+  const metrics = async () => (await exported()).flatMap(({ metrics: each }) => each);
   return { ...http, server, register, spans, metrics, stopMetrics };
 }
 
