@@ -24,7 +24,9 @@ const nothingIsHeld = (): boolean => false;
 type Keys = string | readonly string[];
 
 /** What the store is asked for, and how the lock is handed out. */
-type Request = LockRequest & Pick<ResolvedAcquireOptions, 'minValidityMs'>;
+type Request = LockRequest &
+  Required<Pick<LockRequest, 'since'>> &
+  Pick<ResolvedAcquireOptions, 'minValidityMs'>;
 
 /** What a section is asked for with. */
 interface Asked {
@@ -64,7 +66,9 @@ export class Granting {
     options: ResolvedAcquireOptions,
     { site, origin, isAdjustable }: Pick<ScopeOrigin, 'site' | 'origin' | 'isAdjustable'>,
   ): Promise<HeldLock> {
-    const request = { keys: this.#canonical(given), ...options, site, origin, isAdjustable };
+    const keys = this.#canonical(given);
+    const since = this.#parts.runtime.now();
+    const request = { keys, ...options, since, site, origin, isAdjustable };
     const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
     const { forgotten } = this.#parts;
     // Sections end by themselves: only a lock by hand can be forgotten.
@@ -81,22 +85,21 @@ export class Granting {
   }
 
   #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
-    const { runtime, queue, keeper } = this.#parts;
-    const since = runtime.now();
+    const { queue, keeper } = this.#parts;
     const failed = (error: unknown): Promise<never> =>
-      Promise.reject(this.#failure(error, request, since));
+      Promise.reject(this.#failure(error, request));
     try {
       return queue
         .acquire(request, this.#isHeldAround())
-        .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
+        .then((lease) => this.#handOut(new Handle(lease, keeper), request))
         .catch(failed);
     } catch (error) {
       return failed(error);
     }
   }
 
-  #handOut(lock: HeldLock, request: Request, since: Instant): HeldLock | Promise<HeldLock> {
-    const { observed, minValidityMs } = request;
+  #handOut(lock: HeldLock, request: Request): HeldLock | Promise<HeldLock> {
+    const { observed, minValidityMs, since } = request;
     const handOut = (): HeldLock => {
       if (observed !== undefined) observed.fencingToken = lock.fencingToken;
       const { events } = this.#parts;
@@ -112,9 +115,9 @@ export class Granting {
   }
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
-  #failure(error: unknown, request: Request, since: Instant): Error {
+  #failure(error: unknown, request: Request): Error {
     const { events, present } = this.#parts;
-    const { keys, mode, origin, site } = request;
+    const { keys, mode, origin, site, since } = request;
     const subject = { keys, mode, ...inPlaces(request), ...origin };
     if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
       const { retryAfterMs } = error;
@@ -183,7 +186,8 @@ export class Granting {
       }
     }
     try {
-      const request = { keys, ...resolved, site, origin, observed, isAdjustable };
+      const since = this.#parts.runtime.now();
+      const request = { keys, ...resolved, since, site, origin, observed, isAdjustable };
       const lock = await this.#take(request, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {

@@ -118,7 +118,7 @@ export class LeaseKeeper {
 
   adopt(grant: Grant, options: LeaseOptions): Lease {
     const { scheduler, clockDrift, present } = this.#deps;
-    const now = this.#now();
+    const now = grant.repliedAt ?? this.#now();
     const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
     this.#leases.add(lease);
     if (grant.claimMs === undefined) this.#renewals.add(lease, now);

@@ -70,15 +70,17 @@ export const unusualIn = (replies: unknown): number =>
 
 /** The call for several requests. */
 export function batchCall(calls: readonly ScriptCall[]): ScriptCall {
-  const keys: [number, ...(string | number)[]] = [0];
-  const args: (string | number)[] = [calls.length];
+  const batch: [number, ...(string | number)[]] = [0];
   for (const call of calls) {
     const [keyCount] = call;
-    keys[0] += keyCount;
-    args.push(keyCount, call.length - 1 - keyCount);
-    for (const [index, part] of call.entries())
-      if (index > 0) (index <= keyCount ? keys : args).push(part);
+    batch[0] += keyCount;
+    for (let part = 1; part <= keyCount; part += 1) batch.push(call[part] ?? '');
   }
-  for (const arg of args) keys.push(arg);
-  return keys;
+  batch.push(calls.length);
+  for (const call of calls) {
+    const [keyCount] = call;
+    batch.push(keyCount, call.length - 1 - keyCount);
+    for (let part = keyCount + 1; part < call.length; part += 1) batch.push(call[part] ?? '');
+  }
+  return batch;
 }
