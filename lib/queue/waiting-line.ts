@@ -147,7 +147,8 @@ export class WaitingLine {
     this.#deps.requests.pending.begin();
     const head = this.#head();
     try {
-      if (head !== undefined) this.#serveFirst(this.#ask(head.request));
+      if (head === undefined) this.#end();
+      else this.#serveFirst(this.#ask(head.request));
     } catch (error) {
       this.#failed(error);
     }

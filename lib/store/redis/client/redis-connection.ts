@@ -83,7 +83,7 @@ export class RedisConnection {
   readonly #scheduler: Scheduler;
   /** Why the node has no vote. */
   #aside: Unavailable | undefined;
-  /** How many requests for votes have no answer yet that are waited for. */
+  /** How many requests are waited for: for votes, and for a usable connection. */
   #onTheirWay = 0;
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
@@ -120,7 +120,7 @@ export class RedisConnection {
     this.#aside = why === undefined ? undefined : this.failure('error', why, 'for good');
   }
 
-  /** Whether a script is on its way that was not answered yet. */
+  /** Whether a request is on its way, or will be as soon as the connection is usable. */
   get isBusy(): boolean {
     return this.#onTheirWay > 0;
   }
@@ -185,6 +185,8 @@ export class RedisConnection {
   async #sendWhenUsable(pending: Pending): Promise<Reply> {
     const readiness = this.#readiness;
     const { limit, timeLimitMs, whileDown } = pending;
+    // What is asked for meanwhile can be sent together.
+    this.#onTheirWay += 1;
     const isInTime = await new Promise<boolean>((resolve) => {
       limit.onOver = () => {
         resolve(false);
@@ -193,6 +195,7 @@ export class RedisConnection {
         resolve(true);
       });
     });
+    this.#onTheirWay -= 1;
     if (isInTime && readiness.isUsable) return this.#send(pending);
     limit.cancel();
     if (!isInTime && !readiness.hasFailed) this.#heardNothing(timeLimitMs);
