@@ -4,7 +4,7 @@ import type { ScriptCall } from '../scripts/script.js';
 /** As the methods of ioredis ask for replies. */
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
-/** What stands before an argument of so many bytes. */
+/** What stands before an argument of that many bytes. */
 const headOf = (bytes: number): string => `\r\n$${String(bytes)}\r\n`;
 
 /** For arguments of usual length, made once. */
