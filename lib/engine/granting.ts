@@ -24,9 +24,7 @@ const nothingIsHeld = (): boolean => false;
 type Keys = string | readonly string[];
 
 /** What the store is asked for, and how the lock is handed out. */
-type Request = LockRequest &
-  Required<Pick<LockRequest, 'since'>> &
-  Pick<ResolvedAcquireOptions, 'minValidityMs'>;
+type Request = LockRequest & Pick<ResolvedAcquireOptions, 'minValidityMs'>;
 
 /** What a section is asked for with. */
 interface Asked {
@@ -66,9 +64,7 @@ export class Granting {
     options: ResolvedAcquireOptions,
     { site, origin, isAdjustable }: Pick<ScopeOrigin, 'site' | 'origin' | 'isAdjustable'>,
   ): Promise<HeldLock> {
-    const keys = this.#canonical(given);
-    const since = this.#parts.runtime.now();
-    const request = { keys, ...options, since, site, origin, isAdjustable };
+    const request = { keys: this.#canonical(given), ...options, site, origin, isAdjustable };
     const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
     const { forgotten } = this.#parts;
     // Sections end by themselves: only a lock by hand can be forgotten.
@@ -85,21 +81,22 @@ export class Granting {
   }
 
   #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
-    const { queue, keeper } = this.#parts;
+    const { runtime, queue, keeper } = this.#parts;
+    const since = runtime.now();
     const failed = (error: unknown): Promise<never> =>
-      Promise.reject(this.#failure(error, request));
+      Promise.reject(this.#failure(error, request, since));
     try {
       return queue
         .acquire(request, this.#isHeldAround())
-        .then((lease) => this.#handOut(new Handle(lease, keeper), request))
+        .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
         .catch(failed);
     } catch (error) {
       return failed(error);
     }
   }
 
-  #handOut(lock: HeldLock, request: Request): HeldLock | Promise<HeldLock> {
-    const { observed, minValidityMs, since } = request;
+  #handOut(lock: HeldLock, request: Request, since: Instant): HeldLock | Promise<HeldLock> {
+    const { observed, minValidityMs } = request;
     const handOut = (): HeldLock => {
       if (observed !== undefined) observed.fencingToken = lock.fencingToken;
       const { events } = this.#parts;
@@ -115,9 +112,9 @@ export class Granting {
   }
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
-  #failure(error: unknown, request: Request): Error {
+  #failure(error: unknown, request: Request, since: Instant): Error {
     const { events, present } = this.#parts;
-    const { keys, mode, origin, site, since } = request;
+    const { keys, mode, origin, site } = request;
     const subject = { keys, mode, ...inPlaces(request), ...origin };
     if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
       const { retryAfterMs } = error;
@@ -186,8 +183,7 @@ export class Granting {
       }
     }
     try {
-      const since = this.#parts.runtime.now();
-      const request = { keys, ...resolved, since, site, origin, observed, isAdjustable };
+      const request = { keys, ...resolved, site, origin, observed, isAdjustable };
       const lock = await this.#take(request, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {

@@ -16,8 +16,6 @@ export interface LockRequest extends LeaseOptions {
   /** 0: do not wait. `Infinity`: no limit. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** When the call was made; if not given, when it begins to wait. */
-  readonly since?: Instant;
   readonly mode: HoldMode;
   /** How many of the places of a limit; 1 without a limit. */
   readonly places: number;
@@ -78,7 +76,7 @@ export class Caller implements Linked<Caller> {
     this.request = request;
     this.#deps = dependencies;
     this.#isHeldAround = isHeldAround;
-    this.#since = request.since ?? dependencies.scheduler.runtime.now();
+    this.#since = dependencies.scheduler.runtime.now();
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

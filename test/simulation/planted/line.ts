@@ -90,7 +90,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'abandoned-caller-served',
     file: 'lib/queue/caller.ts',
-    find: '    this.onGone();\n',
+    find: '    this.line?.leftBy(this);\n',
     replace: '',
     profile: 'line',
     explanation:
@@ -100,8 +100,8 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'place-not-left',
     file: 'lib/queue/waiting-line.ts',
-    find: 'if (this.#place !== undefined) await this.#leave();',
-    replace: '',
+    find: '    if (this.#place === undefined) pending.end();\n    else void this.#leave().then(pending.end);\n',
+    replace: '    pending.end();\n',
     profile: 'line',
     explanation:
       'When the last caller of a process has stopped waiting, the place of the process stays in line.',
