@@ -24,6 +24,13 @@ describe('EVALSHA', () => {
     );
   });
 
+  it('is not made with so many arguments that the server would be blocked for seconds', () => {
+    const call = [1, ...Array.from({ length: 65_536 }, () => 'key')] as const;
+    expect(() => new EvalSha(SHA, call)).toThrow(
+      new RangeError('a script has at most 65536 arguments'),
+    );
+  });
+
   it('has its keys where a Cluster looks for them', () => {
     const command = new EvalSha(SHA, [2, 'one', 'two', 'no key', 7]);
     expect(command.getKeys()).toEqual(['one', 'two']);

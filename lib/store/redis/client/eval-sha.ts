@@ -4,6 +4,9 @@ import type { ScriptCall } from '../scripts/script.js';
 /** As the methods of ioredis ask for replies. */
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
+/** A call with more arguments would block the server for seconds. No call of the library has a tenth of them. */
+const MOST_ARGUMENTS = 65_536;
+
 /** What stands before an argument of that many bytes. */
 const headOf = (bytes: number): string => `\r\n$${String(bytes)}\r\n`;
 
@@ -15,7 +18,10 @@ const HEADS = Array.from({ length: 128 }, (_, bytes) => headOf(bytes));
  * the number of bytes of each.
  */
 export class EvalSha extends ioredis.Command {
+  /** @throws RangeError for too many arguments */
   constructor(sha: string, call: ScriptCall) {
+    if (call.length > MOST_ARGUMENTS)
+      throw new RangeError(`a script has at most ${String(MOST_ARGUMENTS)} arguments`);
     super('evalsha', [], AS_TEXT);
     this.args = [sha, ...call];
   }
