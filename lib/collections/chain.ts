@@ -2,8 +2,9 @@
  * What can be an entry of a chain. The fields are the chain's. Each class declares them itself: V8 is slow to initialize
  * the fields of a base class that has several kinds of subclasses.
  */
-export interface Linked<Entry> {
-  chain: unknown;
+export interface Linked<Entry extends Linked<Entry>> {
+  /** The chain that it is in. */
+  chain: Chain<Entry> | undefined;
   before: Entry | undefined;
   after: Entry | undefined;
 }
@@ -52,6 +53,7 @@ export class Chain<Entry extends Linked<Entry>> {
     entry.chain = undefined;
     entry.before = undefined;
     entry.after = undefined;
+    if (this.isEmpty) this.onEmpty();
     return true;
   }
 
@@ -60,5 +62,10 @@ export class Chain<Entry extends Linked<Entry>> {
     const entries: Entry[] = [];
     for (let entry = this.#first; entry !== undefined; entry = entry.after) entries.push(entry);
     return entries;
+  }
+
+  /** Called when the last entry was taken out. */
+  protected onEmpty(): void {
+    // For subclasses.
   }
 }

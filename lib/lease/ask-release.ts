@@ -4,13 +4,37 @@ import { traced } from '../observe/traced.js';
 import type { LockStore, ReleaseOutcome } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 
-/** Asks the store to release a lease, and publishes that on `holdfast:release`. */
+/** A release that is asked for. */
+interface Release {
+  readonly lease: Lease;
+  readonly service: string | undefined;
+  readonly heldMs: number;
+}
+
+/** Asks the store to release a lease, and once more if it does not reply while the lease is valid. */
 export function askForRelease(
   store: LockStore,
   lease: Lease,
   service: string | undefined,
   heldMs: number,
 ): Promise<ReleaseOutcome> {
+  const release = { lease, service, heldMs };
+  return askOnce(store, release).then((outcome) => {
+    // What never left this process was waited for by the store as long as it may.
+    const isToRepeat = outcome.status === 'unavailable' && outcome.sent !== false;
+    return isToRepeat && lease.validForMs > 0 ? askAgain(store, release) : outcome;
+  });
+}
+
+async function askAgain(store: LockStore, release: Release): Promise<ReleaseOutcome> {
+  const outcome = await askOnce(store, release);
+  // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
+  const isOurs = outcome.status === 'not-held' && release.lease.validForMs > 0;
+  return isOurs ? { status: 'released' } : outcome;
+}
+
+/** Asks, and publishes that on `holdfast:release`. */
+function askOnce(store: LockStore, { lease, service, heldMs }: Release): Promise<ReleaseOutcome> {
   const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
   if (!RELEASE.hasSubscribers)
     return store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);

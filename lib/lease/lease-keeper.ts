@@ -118,7 +118,7 @@ export class LeaseKeeper {
 
   adopt(grant: Grant, options: LeaseOptions): Lease {
     const { scheduler, clockDrift, present } = this.#deps;
-    const now = grant.repliedAt ?? this.#now();
+    const now = this.#now();
     const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
     this.#leases.add(lease);
     if (grant.claimMs === undefined) this.#renewals.add(lease, now);
@@ -333,25 +333,13 @@ export class LeaseKeeper {
   }
 
   #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
-    this.#givenBack.add(lease);
-    return mayBeProlonged(lease)
-      ? lease.renewing.then(() => this.#askForRelease(lease, heldMs))
-      : this.#askForRelease(lease, heldMs);
-  }
-
-  #askForRelease(lease: Lease, heldMs: number): Promise<boolean> {
     const { store, events } = this.#deps;
-    const ask = (): Promise<ReleaseOutcome> => askForRelease(store, lease, events.service, heldMs);
-    return ask().then((outcome) => {
-      // What never left this process was waited for by the store as long as it may.
-      const isToRepeat = outcome.status === 'unavailable' && outcome.sent !== false;
-      if (!isToRepeat || lease.validForMs <= 0) return this.#ended(lease, heldMs, outcome);
-      return ask().then((second) => {
-        // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
-        const isOurs = second.status === 'not-held' && lease.validForMs > 0;
-        return this.#ended(lease, heldMs, isOurs ? { status: 'released' } : second);
-      });
-    });
+    this.#givenBack.add(lease);
+    const ask = (): Promise<boolean> =>
+      askForRelease(store, lease, events.service, heldMs).then((outcome) =>
+        this.#ended(lease, heldMs, outcome),
+      );
+    return mayBeProlonged(lease) ? lease.renewing.then(ask) : ask();
   }
 
   /** What the store has replied to a release. */

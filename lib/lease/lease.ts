@@ -4,7 +4,7 @@ import {
   type LockLossReason,
   type LockLostReason,
 } from '../errors.js';
-import type { Linked } from '../collections/chain.js';
+import type { Chain, Linked } from '../collections/chain.js';
 import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
@@ -85,8 +85,8 @@ const DETACHED: LeaseState = { status: 'detached' };
  * ending it is the keeper's work.
  */
 export class Lease implements LeaseReference, Linked<Lease> {
-  /** The chain's. */
-  chain: unknown;
+  /** The keeper's: the leases on their way back to the store. */
+  chain: Chain<Lease> | undefined;
   before: Lease | undefined;
   after: Lease | undefined;
   readonly keys: readonly string[];

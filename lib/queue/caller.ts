@@ -1,4 +1,4 @@
-import type { Linked } from '../collections/chain.js';
+import type { Chain, Linked } from '../collections/chain.js';
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LeaseOptions } from '../lease/grant.js';
@@ -42,24 +42,17 @@ export interface CallerDependencies {
   ) => Error;
 }
 
-/** The line that a caller stands in. */
-interface Line {
-  /** The caller has gone. */
-  readonly leftBy: (caller: Caller) => void;
-}
-
 /** The end of a wait that has none. */
 const NEVER: Task = { cancel: () => undefined };
 
 /** A call that waits for a lock: until it is granted, the wait is over, or its signal aborts. */
 export class Caller implements Linked<Caller> {
-  /** The chain's. */
-  chain: unknown;
+  /** The callers of its line, until it is granted the lock or gives up. */
+  chain: Chain<Caller> | undefined;
   before: Caller | undefined;
   after: Caller | undefined;
   readonly request: LockRequest;
   readonly granted: Promise<Lease>;
-  line: Line | undefined;
   readonly #since: Instant;
   readonly #deps: CallerDependencies;
   readonly #isHeldAround: IsHeldAround;
@@ -142,7 +135,7 @@ export class Caller implements Linked<Caller> {
 
   fail(error: unknown): void {
     this.#forget(this.#now());
-    this.line?.leftBy(this);
+    this.chain?.delete(this);
     this.#reject(error);
   }
 

@@ -104,9 +104,8 @@ export class LockRequests {
     differences.found(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
     const { fencingToken, turns, othersWait } = outcome;
-    const repliedAt = scheduler.runtime.now();
-    const grant: Grant = { keys, token, ttlMs, sentAt, repliedAt, fencingToken, turns, othersWait };
-    const elapsed = elapsedMs(sentAt, repliedAt);
+    const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
+    const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
     if (elapsed < validityMs(ttlMs, clockDrift)) return { status: 'granted', grant };
     keeper.discard(grant, ttlMs);
     return tooLate(elapsed, ttlMs);

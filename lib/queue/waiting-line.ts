@@ -1,4 +1,3 @@
-import { Chain } from '../collections/chain.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
@@ -8,6 +7,7 @@ import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { grantOf } from './begin-with-call.js';
 import type { Caller, LockRequest } from './caller.js';
+import { Callers } from './callers.js';
 import { letFollow } from './followers.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
@@ -47,7 +47,7 @@ export class WaitingLine {
   /** Made when it first stands in the store's line. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
-  readonly #callers = new Chain<Caller>();
+  readonly #callers: Callers;
   readonly #sleep: LineSleep;
   /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
@@ -73,6 +73,7 @@ export class WaitingLine {
     this.keys = keys;
     this.#deps = dependencies;
     this.#sleep = new LineSleep(dependencies.scheduler);
+    this.#callers = new Callers(this.#sleep);
   }
 
   get callers(): readonly Caller[] {
@@ -81,13 +82,7 @@ export class WaitingLine {
 
   join(caller: Caller): void {
     this.#callers.add(caller);
-    caller.line = this;
     if (this.#lastOutcome !== undefined) caller.learn(this.#lastOutcome);
-  }
-
-  leftBy(caller: Caller): void {
-    this.#callers.delete(caller);
-    if (this.#callers.isEmpty) this.#sleep.end();
   }
 
   /** The keys were released, or may have been. Who stands in a line in which the first gets the lock is called by name. */
@@ -133,7 +128,7 @@ export class WaitingLine {
     const { keeper, scheduler, handoff } = this.#deps;
     const caller = this.#head();
     if (caller === undefined || !mayPass(lease, caller.request, { handoff, now })) return false;
-    this.leftBy(caller);
+    this.#callers.delete(caller);
     handOver(lease, caller, { keeper, runtime: scheduler.runtime, now });
     return true;
   }
@@ -145,49 +140,28 @@ export class WaitingLine {
   /** Serves one caller after the other, until all have gone and nothing is left in the store. */
   serve(): void {
     this.#deps.requests.pending.begin();
+    this.#serveNext();
+  }
+
+  #serveNext(): void {
     const head = this.#head();
-    try {
-      if (head === undefined) this.#end();
-      else this.#serveFirst(this.#ask(head.request));
-    } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  #serveFirst(asked: Asked): void {
-    const heed = (outcome: AttemptOutcome): void => {
-      const rest = this.#heed(asked, outcome);
-      // Nearly always the request is granted, and no other caller has come.
-      if (rest !== undefined || !this.#callers.isEmpty || this.#place !== undefined)
-        void this.#serveRest(rest);
-      else this.#end();
-    };
-    asked.reply.then(heed).catch((error: unknown) => {
-      this.#failed(error);
-    });
-  }
-
-  async #serveRest(first: Promise<void> | undefined): Promise<void> {
-    try {
-      await first;
-      for (let head = this.#head(); head !== undefined; head = this.#head()) {
-        if (this.#begunFor !== undefined) await this.#rest(this.#begunFor);
-        else {
-          const asked = this.#ask(head.request);
-          await this.#heed(asked, await asked.reply);
-        }
-      }
-    } catch (error) {
-      this.#failed(error);
+    if (head === undefined) {
+      this.#end();
       return;
     }
-    this.#end();
-  }
-
-  /** No other code asks for them: without this error they would wait until their time is over, even when the keys are free. */
-  #failed(error: unknown): void {
-    for (const caller of this.#callers.all) caller.fail(error);
-    this.#end();
+    const failed = (error: unknown): void => {
+      // No other code asks for them: without this error they would wait until their time is over, even when the keys
+      // are free.
+      for (const caller of this.#callers.all) caller.fail(error);
+      this.#end();
+    };
+    try {
+      this.#serveFirst(head.request).then(() => {
+        this.#serveNext();
+      }, failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 
   #end(): void {
@@ -198,10 +172,16 @@ export class WaitingLine {
     else void this.#leave().then(pending.end);
   }
 
-  /** Our own process holds the key, and wakes those behind the caller that has begun. To ask the store would only be refused. */
-  async #rest(ttlMs: number): Promise<void> {
-    this.#begunFor = undefined;
-    await this.#sleepFor(this.#lookWithin(ttlMs));
+  /** Resolves when it is time to ask the store again. */
+  #serveFirst(request: LockRequest): Promise<void> {
+    const begunFor = this.#begunFor;
+    if (begunFor !== undefined) {
+      // Our own process holds the key, and wakes those behind the caller that has begun. To ask the store would only be refused.
+      this.#begunFor = undefined;
+      return this.#sleepFor(this.#lookWithin(begunFor));
+    }
+    const asked = this.#ask(request);
+    return asked.reply.then((outcome) => this.#heed(asked, outcome));
   }
 
   /** Asks the store once. */
@@ -256,7 +236,7 @@ export class WaitingLine {
       this.#deps.requests.giveBack(request, grant);
       return;
     }
-    this.leftBy(caller);
+    this.#callers.delete(caller);
     // Readers that came before the grant are admitted with it, or keep their place.
     if (request.mode !== 'shared') this.#ticket = undefined;
     const othersWait = this.#hasMetOthers || grant.othersWait;

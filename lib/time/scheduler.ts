@@ -11,21 +11,19 @@ export interface Task {
 
 /** What the scheduler calls. */
 export abstract class DueTask implements Task, Linked<DueTask> {
-  /** The chain's. */
-  chain: unknown;
+  /** The slot in which it is until it comes up or is cancelled. */
+  chain: Chain<DueTask> | undefined;
   before: DueTask | undefined;
   after: DueTask | undefined;
-  /** The scheduler's: where it is, until it comes up or is cancelled. */
-  slot: Slot | undefined;
 
   abstract onDue(): void;
 
   get isPlanned(): boolean {
-    return this.slot !== undefined;
+    return this.chain !== undefined;
   }
 
   cancel(): void {
-    this.slot?.drop(this);
+    this.chain?.delete(this);
   }
 }
 
@@ -43,37 +41,26 @@ class CallbackTask extends DueTask {
 }
 
 /** Tasks that come up together. */
-class Slot {
+class Slot extends Chain<DueTask> {
   readonly number: number;
-  readonly #tasks = new Chain<DueTask>();
-  readonly #onEmpty: (slot: Slot) => void;
+  readonly #drop: (slot: Slot) => void;
 
-  constructor(number: number, onEmpty: (slot: Slot) => void) {
+  constructor(number: number, drop: (slot: Slot) => void) {
+    super();
     this.number = number;
-    this.#onEmpty = onEmpty;
-  }
-
-  add(task: DueTask): void {
-    task.slot = this;
-    this.#tasks.add(task);
-  }
-
-  drop(task: DueTask): void {
-    this.#takeOut(task);
-    if (this.#tasks.isEmpty) this.#onEmpty(this);
+    this.#drop = drop;
   }
 
   /** Without those that another one cancels. */
   run(): void {
-    for (let task = this.#tasks.first; task !== undefined; task = this.#tasks.first) {
-      this.#takeOut(task);
+    for (let task = this.first; task !== undefined; task = this.first) {
+      this.delete(task);
       task.onDue();
     }
   }
 
-  #takeOut(task: DueTask): void {
-    task.slot = undefined;
-    this.#tasks.delete(task);
+  protected override onEmpty(): void {
+    this.#drop(this);
   }
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Chain, type Linked } from '../../lib/collections/chain.js';
 
 class Bead implements Linked<Bead> {
-  chain: unknown;
+  chain: Chain<Bead> | undefined;
   before: Bead | undefined;
   after: Bead | undefined;
 }
@@ -56,5 +56,23 @@ describe('a chain', () => {
     other.add(bead!);
     expect(chain.delete(bead!)).toBe(false);
     expect(other.all).toEqual([bead]);
+  });
+
+  it('tells when its last entry is taken out, and not before', () => {
+    let emptied = 0;
+    class Counting extends Chain<Bead> {
+      protected override onEmpty(): void {
+        emptied += 1;
+      }
+    }
+    const chain = new Counting();
+    const [one, two] = beads(2);
+    chain.add(one!);
+    chain.add(two!);
+    chain.delete(one!);
+    chain.delete(one!);
+    expect(emptied).toBe(0);
+    chain.delete(two!);
+    expect(emptied).toBe(1);
   });
 });

@@ -71,6 +71,21 @@ describe('an upgrade that ends while its request is on its way', () => {
     expect(store.transferred).toMatchObject([TAKEN_BACK]);
   });
 
+  it('waits for its own time, however long ago the lock was acquired', async () => {
+    const { clock, store, lock } = await upgradeable();
+    await clock.advance(5_000);
+    store.onUpgrade = () => heldFor(10_000);
+    let isRefused = false;
+    const upgrading = lock.upgrade({ wait: 1_000 }).catch(() => {
+      isRefused = true;
+    });
+    await clock.advance(990);
+    expect(isRefused).toBe(false);
+    await clock.advance(30);
+    expect(isRefused).toBe(true);
+    await upgrading;
+  });
+
   it('by a shutdown leaves the lock upgradeable, for as long as that lets it finish', async () => {
     const { store, locks, lock } = await upgradeable();
     const answer = deferred<UpgradeOutcome>();

@@ -90,7 +90,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'abandoned-caller-served',
     file: 'lib/queue/caller.ts',
-    find: '    this.line?.leftBy(this);\n',
+    find: '    this.chain?.delete(this);\n',
     replace: '',
     profile: 'line',
     explanation:
