@@ -1,5 +1,5 @@
 import ioredis from './ioredis.cjs';
-import type { ScriptCall } from '../scripts/script.js';
+import { partsOf, type ScriptCall } from '../scripts/script.js';
 
 /** As the methods of ioredis ask for replies. */
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
@@ -23,7 +23,7 @@ export class EvalSha extends ioredis.Command {
     if (call.length > MOST_ARGUMENTS)
       throw new RangeError(`a script has at most ${String(MOST_ARGUMENTS)} arguments`);
     super('evalsha', [], AS_TEXT);
-    this.args = [sha, ...call];
+    this.args = partsOf(sha, call);
   }
 
   override toWritable(): string {

@@ -50,9 +50,7 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
 
   evalsha(sha: string, call: ScriptCall, isAlone: boolean): Promise<unknown> {
     if (!isAlone) this.gather(call.length);
-    const command = new EvalSha(sha, call);
-    void this.client.sendCommand(command);
-    return command.promise;
+    return this.client.sendCommand(new EvalSha(sha, call)) as Promise<unknown>;
   }
 
   command(...[name, ...args]: Command): Promise<unknown> {

@@ -13,6 +13,19 @@ import { tracedRequest } from './traced-request.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
 
+/** A class, because V8 keeps the objects of a literal for too long (see `partsOf`). */
+class Answered {
+  readonly status = 'answered';
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+}
+
+/** A reply that has come. */
+export const answered = (value: unknown): Reply => new Answered(value);
+
 /** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
 const LONGEST_SILENCE_MS = 5_000;
 
@@ -220,32 +233,34 @@ export class RedisConnection {
     }
     if (isVote) this.#onTheirWay += 1;
     return new Promise((resolve) => {
+      let isWaitedFor = true;
       const settle = (reply: Reply): void => {
-        if (isVote && !limit.isOver) this.#onTheirWay -= 1;
+        if (!isWaitedFor) return;
+        isWaitedFor = false;
+        if (isVote) this.#onTheirWay -= 1;
         limit.cancel();
         resolve(reply);
       };
       limit.onOver = () => {
-        if (isVote) this.#onTheirWay -= 1;
         this.#heardNothing(timeLimitMs);
-        resolve(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
+        settle(this.failure('timeout', `no answer within ${String(timeLimitMs)} ms`));
       };
       // Late answers are heard, too.
-      const answered = (value: unknown): void => {
+      const arrived = (value: unknown): void => {
         this.#silentSince = undefined;
         // It may have been set aside while the request was on its way.
-        settle((isVote ? this.#aside : undefined) ?? { status: 'answered', value });
+        settle((isVote ? this.#aside : undefined) ?? answered(value));
       };
       const failed = (error: unknown): void => {
         if (isReply(error)) this.#silentSince = undefined;
         settle(this.failed(request.explained?.(error) ?? error));
       };
-      answer.then(answered, (error: unknown) => {
+      answer.then(arrived, (error: unknown) => {
         try {
           // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
           const again = limit.isOver ? undefined : request.again?.(this, error);
           if (again === undefined) failed(error);
-          else again.then(answered, failed);
+          else again.then(arrived, failed);
         } catch (problem) {
           failed(problem);
         }

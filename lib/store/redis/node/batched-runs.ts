@@ -1,6 +1,6 @@
 import type { Runtime } from '../../../time/runtime.js';
 import { errorOfCall } from '../client/foreign-data.js';
-import type { RedisConnection, Reply } from '../client/redis-connection.js';
+import { answered, type RedisConnection, type Reply } from '../client/redis-connection.js';
 import { batchCall, replyIn, unusualIn } from '../scripts/batch.js';
 import type { Batch } from '../scripts/script.js';
 import type { WriteRequest } from './acknowledged-writes.js';
@@ -102,22 +102,23 @@ export class BatchedRuns {
 
   /** Never rejects. */
   async #together(script: Batch, batch: Waitings): Promise<void> {
-    const [{ request }] = batch;
-    const { timeLimitMs, whileDown } = request;
-    const call = batchCall(batch.map((waiting) => waiting.request.call));
+    const [{ request: first }] = batch;
+    const { timeLimitMs, whileDown } = first;
+    const call = batchCall(batch.map(({ request }) => request.call));
+    // Four arguments, and no object for them: see `partsOf`.
     const reply = await this.#connection.run(script, call, timeLimitMs, whileDown);
     if (reply.status !== 'unavailable')
       this.#most.set(script, unusualIn(reply.value) > MOST_UNUSUAL ? MOST_UNUSUAL : MOST_TOGETHER);
-    for (const [index, waiting] of batch.entries()) {
-      if (reply.status === 'unavailable') waiting.settle(reply);
-      else waiting.settle(this.#answer(replyIn(script, reply.value, index), waiting.request));
+    for (const [index, { request, settle }] of batch.entries()) {
+      if (reply.status === 'unavailable') settle(reply);
+      else settle(this.#answer(replyIn(script, reply.value, index), request));
     }
   }
 
   #answer(value: unknown, { call }: WriteRequest): Reply {
     return value instanceof Error
       ? this.#connection.failed(errorOfCall(value, call))
-      : { status: 'answered', value };
+      : answered(value);
   }
 }
 

@@ -2,19 +2,24 @@ import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { CLOCK, PROPOSAL_BOUND_US } from './script.js';
 
+/** Lua that sets `first`, the fencing token of a grant, from `now`, `highest`, the last one, and a `proposal`, if there is one. */
+export const FIRST_TOKEN = `local first = math.max(now, highest + 1)
+  if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end`;
+
 /**
- * Gives a script `next_token(highest, proposal)`, the fencing token of a grant, and `fence_ms(last, ttl, keep)`, how long its fence is kept.
- * Needs `CLOCK`.
+ * Lua for how many ms a fence is kept that reserves tokens up to `last`. It must outlive the lease by as much as it is
+ * ahead of this server's clock; that of a phase may be far behind it.
  */
+export const FENCE_MS = 'ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000))';
+
+/** Gives a script `next_token(highest, proposal)` and `fence_ms(last, ttl, keep)`. Needs `CLOCK`. */
 export const TOKENS = `
 local function next_token(highest, proposal)
-  local first = math.max(now, highest + 1)
-  if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
+  ${FIRST_TOKEN}
   return first
 end
 
--- The fence must outlive the lease by as much as it is ahead of this server's clock; that of a phase may be far behind it.
-local function fence_ms(last, ttl, keep) return ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000)) end
+local function fence_ms(last, ttl, keep) return ${FENCE_MS} end
 `;
 
 /**

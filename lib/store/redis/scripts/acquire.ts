@@ -1,8 +1,8 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import { MARK, RESERVED_TOKENS } from '../../owner-token.js';
-import { FENCE, LARGEST_FENCE } from './fence.js';
+import { FENCE, IS_FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { ACQUIRE_FREE, TOKENS } from './acquire-free.js';
+import { ACQUIRE_FREE, FENCE_MS, FIRST_TOKEN, TOKENS } from './acquire-free.js';
 import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument, PLACE_LIFE_MS, type LineMode } from './line.js';
@@ -13,7 +13,6 @@ import {
   CLOCK,
   malformed,
   orEmpty,
-  PROPOSAL_BOUND_US,
   script,
   type BatchedScript,
   trimmed,
@@ -125,16 +124,13 @@ const ACQUIRE = `--[[
 if #KEYS == 4 and ARGV[2] ~= '0' and not string.find(ARGV[1], ':', ${String(MARK.length + 1)}, true)
   and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[2])
-  local highest = not stored and 0 or tonumber(stored)
-  local now, proposal = time[1] * 1000000 + time[2], tonumber(ARGV[8]) or 0
-  if highest and highest >= 0 and highest <= ${String(LARGEST_FENCE)} and highest % 1 == 0 then
-    local first = math.max(now, highest + 1)
-    if proposal > first and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = proposal end
+  local now, fence = time[1] * 1000000 + time[2], not stored and 0 or tonumber(stored)
+  if ${IS_FENCE} then
+    local highest, proposal, ttl, keep = fence, tonumber(ARGV[8]), ARGV[2], ARGV[3]
+    ${FIRST_TOKEN}
     local last = first + ARGV[4] - 1
-    -- As fence_ms().
-    local life = ARGV[2] + ARGV[3] + math.max(0, math.ceil((last + 1 - now) / 1000))
-    redis.call('SET', KEYS[2], string.format('%.0f', last), 'PX', string.format('%.0f', life))
-    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+    redis.call('SET', KEYS[2], string.format('%.0f', last), 'PX', string.format('%.0f', ${FENCE_MS}))
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ttl)
     return { 1, now, first, 0 }
   end
 end

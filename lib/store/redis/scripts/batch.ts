@@ -1,4 +1,11 @@
-import { script, type Batch, type Script, type ScriptCall, type UsualReply } from './script.js';
+import {
+  partsOf,
+  script,
+  type Batch,
+  type Script,
+  type ScriptCall,
+  type UsualReply,
+} from './script.js';
 
 /**
  * Makes a script that runs another one for several requests. The client sends one call, and the server begins and
@@ -70,7 +77,7 @@ export const unusualIn = (replies: unknown): number =>
 
 /** The call for several requests. */
 export function batchCall(calls: readonly ScriptCall[]): ScriptCall {
-  const batch: [number, ...(string | number)[]] = [0];
+  const batch = partsOf(0);
   for (const call of calls) {
     const [keyCount] = call;
     batch[0] += keyCount;

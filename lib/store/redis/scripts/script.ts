@@ -53,9 +53,20 @@ export interface LockKeys {
   readonly epoch?: string | undefined;
 }
 
+/**
+ * The parts of a call, as an array to which more can be pushed. It is no literal, because V8 observes how long the
+ * arrays of a literal live. These live until a reply, and V8 would soon create them in a part of the heap that only a
+ * full garbage collection cleans. What `concat` makes is not observed.
+ */
+export const partsOf = <First extends string | number>(
+  first: First,
+  others: readonly (string | number)[] = [],
+): [First, ...(string | number)[]] =>
+  ([first] as (string | number)[]).concat(others) as [First, ...(string | number)[]];
+
 /** Begins a call with the names. Arguments are pushed to it: with a thousand keys nothing is copied twice. */
 export function callOn({ names, epoch }: LockKeys): [number, ...(string | number)[]] {
-  const call: [number, ...(string | number)[]] = [names.length * 4];
+  const call = partsOf(names.length * 4);
   for (const { main, fence, queue, holders } of names) call.push(main, fence, queue, holders);
   if (epoch === undefined) return call;
   call[0] += 1;
