@@ -29,7 +29,7 @@ import { slowNode } from './scenarios/slow-node.mjs';
 import { startUp } from './scenarios/start-up.mjs';
 import { telemetry } from './scenarios/telemetry.mjs';
 import { transfers } from './scenarios/transfers.mjs';
-import { farUncontended, manyCallers, oneCaller } from './scenarios/uncontended.mjs';
+import { farUncontended, manyCallers, oneCaller, threeMasters } from './scenarios/uncontended.mjs';
 import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
 import { machine } from './support/machine.mjs';
 import { sentence } from './support/must.mjs';
@@ -50,6 +50,7 @@ const scenarios = [
   waiterFrozen,
   manyLeases,
   decorator,
+  threeMasters,
   slowNode,
   limited,
   limitedSection,

@@ -41,6 +41,12 @@ export interface ReleaseReply {
   readonly released: number;
 }
 
+/**
+ * Lua for the fence after a release: above `used`, the last token, and never as it is `stored`, because a late renewal
+ * puts back keys whose fence it finds untouched.
+ */
+const ABOVE = 'used + 1 == stored and used + 2 or used + 1';
+
 const RELEASE = `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    as far as there are any, each of them may be '':
@@ -58,9 +64,13 @@ local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
 -- Nearly always the key is ours and has no line: the rest of the script is not needed then.
-if #KEYS == 4 and used and keep == '' and not hold and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+if #KEYS == 4 and used and not hold and wakes ~= 'line' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
-  redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
+  if keep == '' then redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
+  else
+    local stored = tonumber(redis.pcall('GET', KEYS[2]))
+    if stored then redis.pcall('SET', KEYS[2], string.format('%.0f', ${ABOVE}), 'KEEPTTL') end
+  end
   return 1
 end
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
@@ -68,9 +78,8 @@ ${CLOCK}${FENCE}${HOLDERS}${LINE}
 local function bump_fence(fence)
   local stored = tonumber(redis.pcall('GET', fence))
   if not stored then return end
-  local above = (used or stored) + 1
-  if above == stored then above = stored + 1 end
-  redis.pcall('SET', fence, text(above), 'KEEPTTL')
+  local used = used or stored
+  redis.pcall('SET', fence, text(${ABOVE}), 'KEEPTTL')
 end
 
 local function raise_fence(fence)
@@ -146,14 +155,14 @@ return failed or released
 `;
 
 /**
- * For keys that are the caller's and have no line: as above. The fence is lowered to the last token that was used only
- * if the clock has not reached the reserved tokens. Later tokens are larger in both cases.
+ * For keys that are the caller's and have no line: as above. Where no key is put back, the fence is lowered to the last
+ * token that was used only if the clock has not reached the reserved tokens. Later tokens are larger in both cases.
  */
 const RELEASE_OWN = `${CLOCK}
 local mains, queues, asked = {}, {}, {}
 for _, i in ipairs(easy) do
   local key, arg, args = key_at[i], arg_at[i], arg_counts[i]
-  if args >= 3 and ARGV[arg + 3] ~= '' and (args < 4 or ARGV[arg + 4] == '') and (args < 7 or ARGV[arg + 7] == '') then
+  if args >= 3 and ARGV[arg + 3] ~= '' and (args < 6 or ARGV[arg + 6] ~= 'line') and (args < 7 or ARGV[arg + 7] == '') then
     local n = #asked + 1
     mains[n] = KEYS[key + 1]
     queues[n] = KEYS[key + 3]
@@ -170,8 +179,12 @@ if asked[2] then
   end
   if ended[1] then redis.call('DEL', unpack(ended)) end
   for _, i in ipairs(asked) do
-    local used = tonumber(ARGV[arg_at[i] + 3])
-    if replies[i] and used + ${String(RESERVED_TOKENS)} > now then redis.pcall('SET', KEYS[key_at[i] + 2], text(used + 1), 'XX', 'KEEPTTL') end
+    local fence, used = KEYS[key_at[i] + 2], tonumber(ARGV[arg_at[i] + 3])
+    local is_put_back = arg_counts[i] > 3 and ARGV[arg_at[i] + 4] ~= ''
+    if replies[i] and is_put_back then
+      local stored = tonumber(redis.pcall('GET', fence))
+      if stored then redis.pcall('SET', fence, text(${ABOVE}), 'KEEPTTL') end
+    elseif replies[i] and used + ${String(RESERVED_TOKENS)} > now then redis.pcall('SET', fence, text(used + 1), 'XX', 'KEEPTTL') end
   end
 end`;
 
