@@ -98,7 +98,7 @@ export const entrants = [
   ),
 ];
 
-const byId = (id) => entrants.find((one) => one.id === id);
+export const byId = (id) => entrants.find((one) => one.id === id);
 
 export const holdfast = byId('holdfast');
 export const bare = byId('bare');

@@ -6,15 +6,25 @@ import { connect } from '../support/clients.mjs';
 
 /**
  * The two scripts of Holdfast, sent by ioredis, and nothing else of it: what is left is what Redis and ioredis need for them.
+ * Of several servers a majority is waited for.
  *
  * @type {import('./index.mjs').Open}
  */
 export async function open(urls) {
   const { clients, close } = await connect(urls);
-  const [redis] = clients;
   const namesOf = keyNames('scripts:');
-  for (const { lua } of [acquireScript, releaseScript]) await redis.script('LOAD', lua);
-  const run = ({ sha }, call) => redis.evalsha(sha, ...call);
+  for (const { lua } of [acquireScript, releaseScript])
+    await Promise.all(clients.map((redis) => redis.script('LOAD', lua)));
+  const [redis, ...others] = clients;
+  const most = Math.floor(clients.length / 2) + 1;
+  const run = ({ sha }, call) =>
+    others.length === 0
+      ? redis.evalsha(sha, ...call)
+      : majority(
+          most,
+          clients.map((client) => client.evalsha(sha, ...call)),
+        );
+  const several = others.length > 0 && { lineMode: 'quorum', fenceKeepMs: 86_400_000 };
   return {
     async acquire(key, { ttl }) {
       const held = {
@@ -22,6 +32,7 @@ export async function open(urls) {
         token: `holdfast:${randomUUID()}`,
         lineMode: 'standalone',
         member: '',
+        ...several,
       };
       const asked = { ...held, ttlMs: ttl, fenceKeepMs: 86_400_000, turns: 1_024, proposal: 0 };
       const reply = await run(acquireScript, acquireScript.encode(asked));
@@ -33,3 +44,14 @@ export async function open(urls) {
     close,
   };
 }
+
+/** The first reply, as soon as so many are there. */
+const majority = (most, replies) =>
+  new Promise((resolve, reject) => {
+    let count = 0;
+    for (const reply of replies)
+      reply.then((value) => {
+        count += 1;
+        if (count === most) resolve(value);
+      }, reject);
+  });

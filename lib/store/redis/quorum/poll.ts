@@ -29,25 +29,34 @@ export function poll<Node extends Voter, Answer, Outcome>(
 ): Promise<Poll<Answer, Outcome>> {
   const [first] = nodes;
   if (first !== undefined && nodes.length === 1) return askOne(first, ask, outcomeOf);
-  const answers: (Answer | undefined)[] = nodes.map(() => undefined);
-  const silent = nodes.filter(({ isSilent }) => isSilent).length;
-  const waitsForAll = nodes.length - silent < needed;
-  const awaited = new Set(nodes.filter(({ isSilent }) => waitsForAll || !isSilent));
+  const answers = nodes.map((): Answer | undefined => undefined);
+  const isAwaited = awaitedOf(nodes, needed);
+  let isDecided = false;
   return new Promise((decide, fail) => {
     const complete = Promise.all(
-      nodes.map(async (node, index) => {
-        const answer = await ask(node);
-        answers[index] = answer;
-        awaited.delete(node);
-        const outcome = outcomeOf(answers, awaited.size);
-        if (outcome !== undefined) decide({ outcome, answers: [...answers], complete });
-        return answer;
-      }),
+      nodes.map((node, index) =>
+        ask(node).then((answer) => {
+          answers[index] = answer;
+          isAwaited[index] = false;
+          if (isDecided) return answer;
+          const outcome = outcomeOf(answers, isAwaited.filter(Boolean).length);
+          if (outcome === undefined) return answer;
+          isDecided = true;
+          decide({ outcome, answers: [...answers], complete });
+          return answer;
+        }),
+      ),
     );
     // It never rejects, unless `ask` breaks its promise: then the caller has to get the error, and the process must not
     // end.
     complete.catch(fail);
   });
+}
+
+/** Of each node whether it is waited for: silent ones are only if the others are too few. */
+function awaitedOf(nodes: readonly Voter[], needed: number): boolean[] {
+  const isHeard = nodes.map(({ isSilent }) => !isSilent);
+  return isHeard.filter(Boolean).length < needed ? nodes.map(() => true) : isHeard;
 }
 
 /** By far the most frequent case, and nothing to wait for but the one answer. */
