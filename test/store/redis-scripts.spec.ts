@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { LockService, LockStoreUnavailableError } from 'nestjs-holdfast';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { batchCall } from '../../lib/store/redis/scripts/batch.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
@@ -524,6 +525,39 @@ describe('fencing tokens', () => {
         { status: 'lost', reason: 'released-elsewhere' },
       ]);
       expect(await redis.exists('lock:key')).toBe(0);
+    }
+  });
+
+  it('are changed by every release where keys are put back, and not made anew', async () => {
+    const leases = [
+      { key: 'used up but one', used: 8, fence: '9', left: '10' },
+      { key: 'used a part', used: 3, fence: '9', left: '4' },
+      { key: 'used up', used: 9, fence: '9', left: '10' },
+      { key: 'forgotten', used: 3, fence: undefined, left: null },
+    ];
+    const calls = leases.map(({ key, used: lastToken }) =>
+      releaseScript.encode({
+        ...{ names: [namesOf(key)], token: 'mine', lineMode: 'quorum', lastToken },
+        ...{ fenceKeepMs: KEEP_MS, member: '', wakes: undefined, leaves: undefined, holdMs: 0 },
+      }),
+    );
+    const alone = (): Promise<unknown> =>
+      Promise.all(calls.map((call) => run(releaseScript, call)));
+    const together = (): Promise<unknown> => run(releaseScript.batch, batchCall(calls));
+    for (const send of [alone, together]) {
+      for (const { key, fence } of leases) {
+        await redis.set(`lock:${key}`, 'mine');
+        if (fence !== undefined) await redis.set(`{lock:${key}}:fence`, fence, 'PX', KEEP_MS);
+      }
+      const answers = (await send()) as number[];
+      expect(answers.slice(-4)).toEqual([1, 1, 1, 1]);
+      expect(await redis.mget(leases.map(({ key }) => `{lock:${key}}:fence`))).toEqual(
+        leases.map(({ left }) => left),
+      );
+      expect(await redis.exists(leases.map(({ key }) => `lock:${key}`))).toBe(0);
+      for (const { key, fence } of leases)
+        if (fence !== undefined) expect(await redis.pttl(`{lock:${key}}:fence`)).toBeGreaterThan(0);
+      await redis.flushall();
     }
   });
 
