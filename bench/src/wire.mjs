@@ -6,7 +6,7 @@ const [targetPort, delayMs] = process.argv.slice(2).map(Number);
 /** A timer of Node is early or late by up to 1 ms, and earlier where more arrives: who sends many small pieces would wait less. */
 const EXACT_BELOW_MS = 2;
 
-/** So long nothing else is passed on. */
+/** So long nothing else is passed on, requests neither. */
 const LONGEST_PAUSE_MS = 0.1;
 
 const cell = new Int32Array(new SharedArrayBuffer(4));

@@ -4,13 +4,6 @@ import { traced } from '../observe/traced.js';
 import type { LockStore, ReleaseOutcome } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 
-/** A release that is asked for. */
-interface Release {
-  readonly lease: Lease;
-  readonly service: string | undefined;
-  readonly heldMs: number;
-}
-
 /** Asks the store to release a lease, and once more if it does not reply while the lease is valid. */
 export function askForRelease(
   store: LockStore,
@@ -18,23 +11,27 @@ export function askForRelease(
   service: string | undefined,
   heldMs: number,
 ): Promise<ReleaseOutcome> {
-  const release = { lease, service, heldMs };
-  return askOnce(store, release).then((outcome) => {
+  const ask = (): Promise<ReleaseOutcome> => askOnce(store, lease, service, heldMs);
+  return ask().then((outcome) => {
     // What never left this process was waited for by the store as long as it may.
     const isToRepeat = outcome.status === 'unavailable' && outcome.sent !== false;
-    return isToRepeat && lease.validForMs > 0 ? askAgain(store, release) : outcome;
+    return isToRepeat && lease.validForMs > 0
+      ? ask().then((second) => ofRepeated(second, lease))
+      : outcome;
   });
 }
 
-async function askAgain(store: LockStore, release: Release): Promise<ReleaseOutcome> {
-  const outcome = await askOnce(store, release);
-  // No other caller could have removed it while it was valid: the first request did, and only its reply was lost.
-  const isOurs = outcome.status === 'not-held' && release.lease.validForMs > 0;
-  return isOurs ? { status: 'released' } : outcome;
-}
+/** While it was valid, no other caller could have removed it: the first request did, and only its reply was lost. */
+const ofRepeated = (outcome: ReleaseOutcome, { validForMs }: Lease): ReleaseOutcome =>
+  outcome.status === 'not-held' && validForMs > 0 ? { status: 'released' } : outcome;
 
 /** Asks, and publishes that on `holdfast:release`. */
-function askOnce(store: LockStore, { lease, service, heldMs }: Release): Promise<ReleaseOutcome> {
+function askOnce(
+  store: LockStore,
+  lease: Lease,
+  service: string | undefined,
+  heldMs: number,
+): Promise<ReleaseOutcome> {
   const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
   if (!RELEASE.hasSubscribers)
     return store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);

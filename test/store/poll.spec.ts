@@ -91,6 +91,28 @@ describe('poll', () => {
     expect((await decision).outcome).toBe('abc');
   });
 
+  it('fails if a node cannot be asked, and decides nothing from the others', async () => {
+    const nodes = [voter(), voter(), voter()];
+    const decided: string[] = [];
+    const failing = async (): Promise<unknown> =>
+      poll(
+        nodes,
+        2,
+        (node) => {
+          if (node === nodes[2]) throw new Error('cannot be asked');
+          return node.answer.promise;
+        },
+        (answers) => {
+          decided.push(answers.join());
+          return 'decided';
+        },
+      );
+    await expect(failing()).rejects.toThrow('cannot be asked');
+    for (const { answer } of nodes) answer.resolve('yes');
+    await settled();
+    expect(decided).toEqual([]);
+  });
+
   it('waits for the only node, silent or not', async () => {
     const silent = voter(true);
     const { decision, outcome } = ask([silent]);

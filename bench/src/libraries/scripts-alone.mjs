@@ -45,7 +45,7 @@ export async function open(urls) {
   };
 }
 
-/** The first reply, as soon as so many are there. */
+/** A reply, as soon as so many are there. No other caller wants the key, so each of them is a grant. */
 const majority = (most, replies) =>
   new Promise((resolve, reject) => {
     let count = 0;

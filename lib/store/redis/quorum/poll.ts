@@ -31,15 +31,18 @@ export function poll<Node extends Voter, Answer, Outcome>(
   if (first !== undefined && nodes.length === 1) return askOne(first, ask, outcomeOf);
   const answers = nodes.map((): Answer | undefined => undefined);
   const isAwaited = awaitedOf(nodes, needed);
+  let awaited = isAwaited.filter(Boolean).length;
   let isDecided = false;
+  // Before the promise, so that an `ask` that throws makes no other reply decide.
+  const asked = nodes.map((node) => ask(node));
   return new Promise((decide, fail) => {
     const complete = Promise.all(
-      nodes.map((node, index) =>
-        ask(node).then((answer) => {
+      asked.map((answering, index) =>
+        answering.then((answer) => {
           answers[index] = answer;
-          isAwaited[index] = false;
+          if (isAwaited[index] === true) awaited -= 1;
           if (isDecided) return answer;
-          const outcome = outcomeOf(answers, isAwaited.filter(Boolean).length);
+          const outcome = outcomeOf(answers, awaited);
           if (outcome === undefined) return answer;
           isDecided = true;
           decide({ outcome, answers: [...answers], complete });

@@ -99,7 +99,7 @@ function decode(reply: unknown): ExtendReply | Malformed {
  *   lease was released. Of two leases that claim the key, the one with the larger fencing token was granted later. A
  *   lock of other software is left alone: it has no fence.
  * - The caller knows from a majority that the lease stands, and the fence was not touched since the key was found gone.
- *   Every grant and every release touches it.
+ *   Every grant and every release changes a fence that exists.
  *
  * It never puts a key back after the holder's own deadline. Otherwise the key goes to the next in line.
  *

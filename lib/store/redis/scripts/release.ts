@@ -42,8 +42,8 @@ export interface ReleaseReply {
 }
 
 /**
- * Lua for the fence after a release: above `used`, the last token, and never as it is `stored`, because a late renewal
- * puts back keys whose fence it finds untouched.
+ * Lua for the fence after a release, from `used`, the last token, and the `stored` fence: above the first. It is
+ * never the second: a late renewal puts back keys whose fence it finds untouched.
  */
 const ABOVE = 'used + 1 == stored and used + 2 or used + 1';
 
@@ -64,7 +64,7 @@ local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
 -- Nearly always the key is ours and has no line: the rest of the script is not needed then.
-if #KEYS == 4 and used and not hold and wakes ~= 'line' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+if #KEYS == 4 and used and not hold and member == '' and wakes ~= 'line' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
   if keep == '' then redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
   else
@@ -162,7 +162,8 @@ const RELEASE_OWN = `${CLOCK}
 local mains, queues, asked = {}, {}, {}
 for _, i in ipairs(easy) do
   local key, arg, args = key_at[i], arg_at[i], arg_counts[i]
-  if args >= 3 and ARGV[arg + 3] ~= '' and (args < 6 or ARGV[arg + 6] ~= 'line') and (args < 7 or ARGV[arg + 7] == '') then
+  local is_plain = (args < 5 or ARGV[arg + 5] == '') and (args < 6 or ARGV[arg + 6] ~= 'line') and (args < 7 or ARGV[arg + 7] == '')
+  if args >= 3 and ARGV[arg + 3] ~= '' and is_plain then
     local n = #asked + 1
     mains[n] = KEYS[key + 1]
     queues[n] = KEYS[key + 3]
@@ -180,8 +181,8 @@ if asked[2] then
   if ended[1] then redis.call('DEL', unpack(ended)) end
   for _, i in ipairs(asked) do
     local fence, used = KEYS[key_at[i] + 2], tonumber(ARGV[arg_at[i] + 3])
-    local is_put_back = arg_counts[i] > 3 and ARGV[arg_at[i] + 4] ~= ''
-    if replies[i] and is_put_back then
+    local puts_back = arg_counts[i] > 3 and ARGV[arg_at[i] + 4] ~= ''
+    if replies[i] and puts_back then
       local stored = tonumber(redis.pcall('GET', fence))
       if stored then redis.pcall('SET', fence, text(${ABOVE}), 'KEEPTTL') end
     elseif replies[i] and used + ${String(RESERVED_TOKENS)} > now then redis.pcall('SET', fence, text(used + 1), 'XX', 'KEEPTTL') end
