@@ -110,7 +110,6 @@ export type {
   LeaseRenewal,
   LeaseRequest,
   LineCall,
-  LineClaim,
   LinePlace,
   LockStore,
   NodeHealth,

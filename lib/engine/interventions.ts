@@ -46,8 +46,7 @@ function whoWeAre(): string {
 }
 
 /**
- * Ends leases, whichever process holds them. Their holders are notified before the keys are free: a renewal would
- * detect the loss first, and could not name the operator.
+ * Ends leases, whichever process holds them, and notifies their holders, which ask the store whether it is so.
  */
 export class Interventions {
   readonly #store: LockStore;
@@ -60,8 +59,8 @@ export class Interventions {
 
   /** Ends leases by their tokens, so that a later holder of the key keeps it. Rejects for an outage. */
   async release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
-    await this.#tell(found, intervention);
     await this.#end(found);
+    await this.#tell(found, intervention);
   }
 
   /**
@@ -71,9 +70,8 @@ export class Interventions {
   async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
     const found = await this.#holdersOf(key);
     if (found.length === 0) return false;
-    // The names of instances may not be readable. Their leases end anyway.
-    await this.#tell(found, intervention).catch(() => undefined);
     await this.#end(found);
+    await this.#tell(found, intervention);
     return true;
   }
 
@@ -118,7 +116,8 @@ export class Interventions {
     const tokens = found.flatMap(({ holders }) => holders.map(({ token }) => token));
     if (admin === undefined || this.#presence === undefined || tokens.length === 0) return;
     const makers = new Set(tokens.map(makerIn));
-    const instances = await admin.instances();
+    // The names of instances may not be readable. Their holders detect the loss at their next renewal.
+    const instances = await admin.instances().catch(() => []);
     const theirs = instances.filter(({ id }) => makers.has(id));
     await this.#presence.tellReleased(theirs, tokens, intervention);
   }

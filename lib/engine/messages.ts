@@ -51,7 +51,8 @@ export type Message =
     }
   | {
       readonly type: 'released';
-      readonly tokens: readonly string[];
+      /** The tails of the owner tokens. A message is a hint: the store is asked what is still held. */
+      readonly tails: readonly string[];
       readonly intervention: Intervention;
     };
 
@@ -74,12 +75,12 @@ export function parseMessage(text: string): Message | undefined {
 }
 
 function isMessage(message: Readonly<Record<string, unknown>>): boolean {
-  const { type, id, to, from, reply, question, answer, tokens, intervention } = message;
+  const { type, id, to, from, reply, question, answer, tails, intervention } = message;
   if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isQuestion(question);
   if (type === 'answer') return isText(id) && isText(from) && isAnswer(answer);
   return (
     type === 'released' &&
-    isListOf(tokens, isText) &&
+    isListOf(tails, isText) &&
     isObject(intervention) &&
     isText(intervention.by) &&
     isText(intervention.reason)

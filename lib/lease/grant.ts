@@ -9,8 +9,6 @@ export interface Grant extends LeaseReference {
   readonly ttlMs: number;
   /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
   readonly sentAt: Instant;
-  /** It is a claim: `ttlMs` are asked for, and until the first renewal is confirmed these are in force. */
-  readonly claimMs?: number | undefined;
   /** How many fencing tokens from that one on belong to the lease. */
   readonly turns?: number | undefined;
   /** Whether others stood in line for the keys when it was granted. */

@@ -16,7 +16,7 @@ import type {
   ReleaseOutcome,
   WriteCommand,
 } from '../store/lock-store.js';
-import { baseOf } from '../store/owner-token.js';
+import { tailOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
@@ -121,8 +121,7 @@ export class LeaseKeeper {
     const now = this.#now();
     const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
     this.#leases.add(lease);
-    if (grant.claimMs === undefined) this.#renewals.add(lease, now);
-    else void this.#renewals.extend(lease, grant.ttlMs);
+    this.#renewals.add(lease, now);
     return lease;
   }
 
@@ -265,14 +264,15 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
-  /** An operator has ended leases, by their tokens. */
-  endByForce(tokens: readonly string[], intervention: Intervention): void {
-    // Their modes may have changed since the operator looked.
-    const bases = new Set(tokens.map(baseOf));
-    for (const lease of this.#leases.all)
-      if (bases.has(baseOf(lease.token))) this.#lose(lease, 'force-released', intervention);
-    for (const lease of this.#givenBack.all)
-      if (bases.has(baseOf(lease.token))) lease.endedBy = intervention;
+  /** Leases that are held, or on their way back to the store, by the tails of their tokens. */
+  withTails(tails: readonly string[]): readonly Lease[] {
+    const all = [...this.#leases.all, ...this.#givenBack.all];
+    return all.filter(({ token }) => tails.includes(tailOf(token)));
+  }
+
+  /** An operator has ended a lease. */
+  endByForce(lease: Lease, intervention: Intervention): void {
+    this.#lose(lease, 'force-released', intervention);
   }
 
   /** Ends all leases at once, and notifies their holders and the store. */
@@ -427,11 +427,13 @@ export class LeaseKeeper {
     this.assertHeld(lease);
   }
 
-  #lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
+  #lose(lease: Lease, found: LockLossReason, by?: Intervention): void {
+    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
+    const gone = found === 'stolen' || found === 'released-elsewhere';
+    const intervention = by ?? (gone ? lease.endedBy : undefined);
+    const reason = intervention === undefined ? found : 'force-released';
     lease.lose(reason, intervention);
     this.#leases.remove(lease);
-    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
-    const gone = reason === 'stolen' || reason === 'released-elsewhere';
     if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
     this.#reportLoss(lease, reason);
     this.#successors?.wake(lease.keys);

@@ -98,8 +98,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
   readonly #present: LeaseTerms['present'];
   readonly #grantedAtMs: number;
   #ttlMs: number;
-  /** What the validity is counted by: the TTL, or that of a claim until a renewal is confirmed. */
-  #inForceMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
   #token: string;
@@ -124,7 +122,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   isUnsure = false;
   /** It was acquired as one that can be upgraded. */
   readonly isUpgradeable: boolean;
-  /** The keeper's: the operator that ended it on its way back to the store. */
+  /** The keeper's: the operator that is said to have ended it. */
   endedBy: Intervention | undefined;
   /** Its handle, until that is watched for being forgotten. */
   unwatched: object | undefined;
@@ -143,7 +141,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.isUpgradeable = this.mode === 'upgradeable';
     this.#isRenewed = options.autoExtend;
     this.#ttlMs = grant.ttlMs;
-    this.#inForceMs = grant.claimMs ?? grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
     this.renewing = previous?.renewing;
@@ -210,7 +207,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
         token,
         fencingToken: tenure.nextToken ?? this.fencingToken,
         ttlMs: this.#ttlMs,
-        claimMs: this.#inForceMs,
         sentAt: this.#sentAt,
       },
       options,
@@ -240,7 +236,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** Of the TTL that is in force, so much may be relied on. */
   get fullValidityMs(): number {
-    return validityMs(this.#inForceMs, this.#clockDrift);
+    return validityMs(this.#ttlMs, this.#clockDrift);
   }
 
   /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
@@ -338,13 +334,11 @@ export class Lease implements LeaseReference, Linked<Lease> {
     if (validityMs(ttlMs, this.#clockDrift) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
-    this.#inForceMs = ttlMs;
   }
 
   renewed(sentAt: Instant, ttlMs: number): void {
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
-    this.#inForceMs = ttlMs;
     this.#longestTtlMs = ttlMs;
     this.#state = HELD;
   }

@@ -55,7 +55,7 @@ export class Caller implements Linked<Caller> {
   readonly granted: Promise<Lease>;
   readonly #since: Instant;
   readonly #deps: CallerDependencies;
-  readonly #isHeldAround: IsHeldAround;
+  readonly isHeldAround: IsHeldAround;
   /** Set at the first reply of the store. Even a shorter wait lasts until that reply, because it may be a grant. */
   #timeout: Task | undefined;
   readonly #ignoreSignal: (() => void) | undefined;
@@ -68,7 +68,7 @@ export class Caller implements Linked<Caller> {
   constructor(request: LockRequest, dependencies: CallerDependencies, isHeldAround: IsHeldAround) {
     this.request = request;
     this.#deps = dependencies;
-    this.#isHeldAround = isHeldAround;
+    this.isHeldAround = isHeldAround;
     this.#since = dependencies.scheduler.runtime.now();
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -130,7 +130,7 @@ export class Caller implements Linked<Caller> {
     const outcome = this.#lastOutcome;
     if (outcome === undefined) return;
     const { refusal } = this.#deps;
-    this.fail(refusal(this.request, outcome, this.waitedMs, this.#isHeldAround));
+    this.fail(refusal(this.request, outcome, this.waitedMs, this.isHeldAround));
   }
 
   fail(error: unknown): void {

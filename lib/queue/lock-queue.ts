@@ -79,6 +79,8 @@ export class LockQueue implements Successors, ReleaseHandler {
       scheduler,
       clockDrift,
       handoff,
+      isWantedInside: (keys, busy) =>
+        keys.some((key) => this.waitingFor(key).some((caller) => caller.isHeldAround(busy))),
       dissolve: (line) => {
         this.#dissolve(line);
       },
@@ -148,15 +150,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   called(key: string, call: LineCall): void {
     let isKnown = false;
     for (const line of this.#linesFor(key)) isKnown = line.called(call) || isKnown;
-    // Given to callers who have gone meanwhile: it is for the next in line.
-    const isOrphan =
-      !isKnown &&
-      call.inMs === 0 &&
-      this.#requests.isOwn(call.to) &&
-      !this.#deps.keeper.holds(call.to);
-    if (!isOrphan) return;
-    const lease = { keys: [key], token: call.to, ttlMs: 0 };
-    void this.#requests.leave(lease, { id: call.to, ttlMs: 0 });
+    if (!isKnown && call.inMs === 0) this.#requests.passOn(call.to);
   }
 
   lookAll(): void {
@@ -215,6 +209,8 @@ export class LockQueue implements Successors, ReleaseHandler {
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     const caller = new Caller(request, this.#forCallers, isHeldAround);
     const { keys, upgrades } = request;
+    for (const key of keys)
+      for (const other of this.#linesFor(key)) other.giveBackTo(keys, isHeldAround);
     const name = upgrades === undefined ? nameOf(keys, request) : upgradeLineOf(upgrades);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);

@@ -15,6 +15,7 @@ import {
   isOwnToken,
   newMaker,
   newOwnerToken,
+  tailOf,
   upgradeToken,
   type HoldTerms,
 } from '../store/owner-token.js';
@@ -28,10 +29,15 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'claimed' | 'splits'> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits'> & {
   /** A new one, if not given. */
   readonly token?: string;
+  /** The keys in the order in which the store is to take them. Default: that of the request. */
+  readonly asked?: readonly string[] | undefined;
 };
+
+/** So many are remembered: a place that is forgotten costs its claim. */
+const MOST_LEFT_BEHIND = 1_000;
 
 interface Dependencies {
   readonly store: LockStore;
@@ -46,6 +52,7 @@ export class LockRequests {
   readonly #deps: Dependencies;
   /** Marks the tokens of this service, so that it knows which orphans are its own. */
   readonly #maker: string;
+  readonly #leftBehind = new LeftBehind();
   /** Requests that are on their way, and lines. */
   readonly pending = new PendingTasks();
 
@@ -81,12 +88,12 @@ export class LockRequests {
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, claimed, splits } = how;
-    const { keys, ttlMs, upgrades } = request;
+    const { token = this.newToken(request), line, joins, splits, asked: keys = request.keys } = how;
+    const { ttlMs, upgrades } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
     return store
-      .acquire({ keys, token, ttlMs, line, joins, claimed, splits })
+      .acquire({ keys, token, ttlMs, line, joins, splits })
       .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
   }
 
@@ -127,7 +134,41 @@ export class LockRequests {
 
   /** Leaves the store's line. */
   leave(lease: LeaseRequest, place: LinePlace): Promise<void> {
+    this.#leftBehind.remember(lease);
     return this.pending.add(this.#deps.store.leave(lease, place));
+  }
+
+  /** Gives back keys of a call that waits. Resolves with the outage after which they are cleaned up. */
+  async giveUp(lease: LeaseRequest): Promise<Unavailable | undefined> {
+    const { store, keeper } = this.#deps;
+    const outcome = await this.pending.add(store.release(lease));
+    if (outcome.status !== 'unavailable') return undefined;
+    keeper.discard(lease, lease.ttlMs);
+    return outcome;
+  }
+
+  /** The store calls a place that no caller here stands at: what it was given is for the next in line. */
+  passOn(to: string): void {
+    const lease = this.#leftBehind.take(tailOf(to) || to);
+    if (lease === undefined || this.#deps.keeper.holds(lease.token)) return;
+    void this.leave(lease, { id: lease.token, ttlMs: lease.ttlMs });
+  }
+}
+
+/** Places that were left. The store may have called them before, or write them again: a request without a reply may be late. */
+class LeftBehind {
+  readonly #byTail = new Map<string, LeaseRequest>();
+
+  remember(lease: LeaseRequest): void {
+    const [oldest] = this.#byTail.keys();
+    if (oldest !== undefined && this.#byTail.size >= MOST_LEFT_BEHIND) this.#byTail.delete(oldest);
+    this.#byTail.set(tailOf(lease.token), lease);
+  }
+
+  take(tail: string): LeaseRequest | undefined {
+    const lease = this.#byTail.get(tail);
+    this.#byTail.delete(tail);
+    return lease;
   }
 }
 

@@ -2,12 +2,13 @@ import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
-import type { Held, LineCall, LineClaim, LinePlace, Unavailable } from '../store/lock-store.js';
+import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
+import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
-import { grantOf } from './begin-with-call.js';
-import type { Caller, LockRequest } from './caller.js';
+import type { Caller, IsHeldAround, LockRequest } from './caller.js';
 import { Callers } from './callers.js';
+import { EarlierKeys } from './earlier-keys.js';
 import { letFollow } from './followers.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
@@ -23,6 +24,8 @@ export interface LineDependencies {
   readonly scheduler: Scheduler;
   readonly clockDrift: number;
   readonly handoff: Handoff;
+  /** Whether a section of this process holds a busy key, and waits for one of these keys. */
+  readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
   /** Called when the last caller has gone. */
   readonly dissolve: (line: WaitingLine) => void;
 }
@@ -49,6 +52,8 @@ export class WaitingLine {
   readonly #deps: LineDependencies;
   readonly #callers: Callers;
   readonly #sleep: LineSleep;
+  /** For several keys: which of them it holds while it waits. */
+  readonly #earlier: EarlierKeys | undefined;
   /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
   /** Where it stands, if it does. With a ticket it is a line in which the first gets the lock. */
@@ -63,10 +68,6 @@ export class WaitingLine {
   /** Tries in a row that were contended. */
   #contended = 0;
   #lastOutcome: Held | Unavailable | undefined;
-  /** What it was called with, for the look that makes it a lease. */
-  #claimed: number | undefined;
-  /** A caller has begun with a call, under a lease of this many ms. */
-  #begunFor: number | undefined;
 
   constructor(name: string, keys: readonly string[], dependencies: LineDependencies) {
     this.name = name;
@@ -74,6 +75,10 @@ export class WaitingLine {
     this.#deps = dependencies;
     this.#sleep = new LineSleep(dependencies.scheduler);
     this.#callers = new Callers(this.#sleep);
+    const { requests, scheduler, isWantedInside } = dependencies;
+    const now = (): Instant => scheduler.runtime.now();
+    this.#earlier =
+      keys.length === 1 ? undefined : new EarlierKeys({ keys, requests, now, isWantedInside });
   }
 
   get callers(): readonly Caller[] {
@@ -97,30 +102,19 @@ export class WaitingLine {
   }
 
   /** The store calls a waiter. Returns whether it is this line. */
-  called({ to, inMs, claim }: LineCall): boolean {
-    if (to !== this.#id && to !== this.#token) return false;
-    if (claim !== undefined && to === this.#token) {
-      // Else it has the lease already, or is about to be answered.
-      if (this.#standsInOrder() && this.#sleep.isAsleep && this.#begin(claim)) return true;
-      this.#claimed = claim.fencingToken;
-    }
+  called({ to, inMs }: LineCall): boolean {
+    if (![this.#id, this.#token, tailOf(this.#token)].includes(to)) return false;
     // The reply to a pending request may be older than the call.
     if (inMs === 0 || !this.#sleep.isAsleep) this.look();
     else this.#sleep.wake(inMs);
     return true;
   }
 
-  /** The first caller begins with what it is called for, if that is possible. The renewal that goes out with it makes it a lease. */
-  #begin(claim: LineClaim): boolean {
-    const { scheduler, clockDrift } = this.#deps;
-    const request = this.#head()?.request;
-    const called = { token: this.#token, clockDrift, now: scheduler.runtime.now() };
-    const grant = request && grantOf(claim, request, called);
-    if (request === undefined || grant === undefined) return false;
-    this.#begunFor = grant.ttlMs;
-    this.#granted(request, grant);
+  /** A section that holds the key which this line waits for asks for a key that the line holds: it gets that at once. */
+  giveBackTo(keys: readonly string[], isHeldAround: IsHeldAround): void {
+    if (this.#earlier?.blocks(keys, isHeldAround) !== true) return;
+    this.#earlier.yield();
     this.#sleep.wake(0);
-    return true;
   }
 
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
@@ -174,12 +168,6 @@ export class WaitingLine {
 
   /** Resolves when it is time to ask the store again. */
   #serveFirst(request: LockRequest): Promise<void> {
-    const begunFor = this.#begunFor;
-    if (begunFor !== undefined) {
-      // Our own process holds the key, and wakes those behind the caller that has begun. To ask the store would only be refused.
-      this.#begunFor = undefined;
-      return this.#sleepFor(this.#lookWithin(begunFor));
-    }
     const asked = this.#ask(request);
     return asked.reply.then((outcome) => this.#heed(asked, outcome));
   }
@@ -191,12 +179,10 @@ export class WaitingLine {
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
-    const claimed = this.#claimed;
-    this.#claimed = undefined;
     const reply = this.#deps.requests.attempt(request, {
       line: place,
       token: this.#token,
-      claimed,
+      asked: this.#earlier?.asked,
       splits: this.#contended,
     });
     return { request, place, hearing, reply };
@@ -204,8 +190,8 @@ export class WaitingLine {
 
   /** Does what the reply demands. Returns a promise that resolves when it is time to ask again, unless it is time at once. */
   #heed(asked: Asked, outcome: AttemptOutcome): Promise<void> | undefined {
-    const { request, place, hearing } = asked;
-    if (outcome.status === 'held') return this.#held(outcome, place, hearing);
+    const { request, place } = asked;
+    if (outcome.status === 'held') return this.#held(outcome, asked);
     if (outcome.status === 'unavailable') return this.#unavailable(outcome, place);
     if (this.#isForAnother(request)) return undefined;
     const before = request.mode === 'shared' ? this.#callers.all : [];
@@ -228,7 +214,7 @@ export class WaitingLine {
 
   #granted(request: LockRequest, grant: Grant): void {
     this.#failures = 0;
-    this.#place = undefined;
+    this.#forgetPlace();
     const caller = this.#head();
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
     // request fits.
@@ -257,7 +243,7 @@ export class WaitingLine {
     if (isAll) this.#ticket = undefined;
   }
 
-  async #held(outcome: Held, place: LinePlace | undefined, hearing: boolean): Promise<void> {
+  async #held(outcome: Held, { request, place, hearing }: Asked): Promise<void> {
     this.#tell(outcome);
     this.#failures = 0;
     if (outcome.holder !== undefined && !this.#deps.requests.isOwn(outcome.holder))
@@ -269,12 +255,20 @@ export class WaitingLine {
     }
     // Ask again right after the subscription was opened: a release may have been reported before it was.
     if (!hearing && (await this.#deps.releases.open())) return;
+    // Over several masters no line decides, and a request that is repeated has another token: it holds nothing while it waits.
+    if (request.upgrades === undefined && this.#standsInOrder()) {
+      const outage = await this.#earlier?.refused(outcome, request, this.#token);
+      if (outage !== undefined) return this.#unavailable(outage, this.#place);
+    }
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
     // Not woken by releases: the callers that asked at once would do so again.
     if (this.#contended > 0)
       await this.#pauseFor(contendedPauseMs(this.#contended, this.#deps.scheduler.runtime));
-    else if (hearing) await this.#sleepFor(this.#lookWithin(outcome.checkAgainMs));
-    else await this.#sleepFor(Math.min(outcome.checkAgainMs, POLL_MS));
+    else {
+      const { checkAgainMs } = outcome;
+      const withinMs = hearing ? this.#lookWithin(checkAgainMs) : Math.min(checkAgainMs, POLL_MS);
+      await this.#sleepFor(Math.min(withinMs, this.#earlier?.leftMs ?? Infinity));
+    }
   }
 
   async #unavailable(outcome: Unavailable, place: LinePlace | undefined): Promise<void> {
@@ -306,9 +300,15 @@ export class WaitingLine {
 
   async #leave(place = this.#place): Promise<void> {
     if (place === undefined) return;
-    this.#place = undefined;
+    this.#forgetPlace();
     const lease = { keys: this.keys, token: this.#token, ttlMs: place.ttlMs };
     await this.#deps.requests.leave(lease, place);
+  }
+
+  /** The store knows of nothing that this line has there. */
+  #forgetPlace(): void {
+    this.#place = undefined;
+    this.#earlier?.forget();
   }
 
   #tell(outcome: Held | Unavailable): void {

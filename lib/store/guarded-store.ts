@@ -39,7 +39,6 @@ import {
   RELEASE,
   SET_LIMIT,
   textOf,
-  isClaim,
   TRANSFER,
   UPGRADE,
   WRITE,
@@ -175,8 +174,7 @@ export class GuardedStore implements LockStore {
 
   /** A store that others use too outlives the service. It keeps these two then, and not all that the service holds. */
   readonly #tellRelease: ReleaseListener = (key, call) => {
-    const isBelieved = call?.claim === undefined || isClaim(call.claim);
-    this.#listener?.(key, isBelieved ? call : { ...call, claim: undefined });
+    this.#listener?.(key, call);
   };
 
   readonly #tellDeaf = (): void => {

@@ -4,7 +4,7 @@ import type { OnceStore } from './once-store.js';
 
 /** What a lease is called by in the store: its keys and the secret that proves ownership. */
 export interface LeaseReference {
-  /** Sorted, without duplicates, without `keyPrefix`. */
+  /** Without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
   /**
    * Owner token: unguessable, new for every attempt. `holdModeOf` tells whether it holds the keys alone or together
@@ -30,23 +30,18 @@ export interface LinePlace {
   readonly id: string;
   /** TTL of the request that first stood there, in ms. */
   readonly ttlMs: number;
-  /** The place that an earlier request was given. */
+  /** The place that an earlier request was given, at the first key of this one. */
   readonly ticket?: number | undefined;
 }
 
 export interface AcquireRequest extends LeaseRequest {
-  /** Where to stand in line when refused, if at all. Only after `listen` has answered `'listening'`. */
+  /** Where to stand in line when refused, at the busy key. Only after `listen` has answered `'listening'`. */
   readonly line?: LinePlace | undefined;
   /**
    * The fencing token of a phase that this caller may join although others wait: it stood in line with a caller that
    * was admitted.
    */
   readonly joins?: number | undefined;
-  /**
-   * The first fencing token that was reserved with a claim, as in the call (`LineCall.claim`): it belongs to this
-   * lease.
-   */
-  readonly claimed?: number | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;
 }
@@ -78,10 +73,12 @@ export interface Held {
    */
   readonly contended?: true;
   /**
-   * The place in line of this token, in stores that grant the lock to the first in line. Give it when you ask again
-   * with the same token, and afterwards with other tokens.
+   * The place of this token in the line of the key, in stores that grant the lock to the first in line. Give it when
+   * you ask again with the same token, and afterwards with other tokens.
    */
   readonly ticket?: number | undefined;
+  /** For how many ms the key has been held, as far as that is known; for a call of several keys. */
+  readonly heldForMs?: number | undefined;
   /** The limit of other holders of the key, if it differs from the caller's and none was set. */
   readonly otherLimit?: number | undefined;
   /**
@@ -207,29 +204,14 @@ export interface StoreHealth {
   readonly hasQuorum: boolean;
 }
 
-/** What a store reports of a key. */
+/** What a store reports of a key: a hint. A lock is granted, lost or ended only by a reply of the store. */
 export interface LineCall {
-  /** The id or the token of the callers that should ask again; other callers need not. */
+  /** The id of the place whose callers should ask again, or the token that stands there, or its tail (`tailOf`). */
   readonly to: string;
   /**
    * 0: now. Otherwise: if no release was reported until then, because the lock was given to a caller that may be dead.
    */
   readonly inMs: number;
-  /** What was given to it, if the store reports more than that. */
-  readonly claim?: LineClaim | undefined;
-}
-
-/** A key that was given to a caller in line, long enough to make it a lease. */
-export interface LineClaim {
-  readonly fencingToken: number;
-  /** How many fencing tokens from that one on belong to it. */
-  readonly turns: number;
-  readonly ttlMs: number;
-  /**
-   * At most how old it is, in ms. A caller may begin with what is left, and have it renewed at the same time. Missing
-   * if it is unknown: the claim must then first be made a lease, by acquiring with the token that was called.
-   */
-  readonly ageMs?: number | undefined;
 }
 
 /**
@@ -242,7 +224,8 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * A store of leases. Every method settles within its own time limit, and none rejects for a fault of the store. An
  * outage is the outcome `unavailable`, never a refusal (`held`) or a loss (`lost`).
  *
- * A lease is all or nothing over its keys. Requests are idempotent by token. After an acquire or release that was
+ * A lease is all or nothing over its keys. A request that is refused at its first key changes nothing but the line of
+ * that key. Refused at a later one, its token holds none of its keys any more. Requests are idempotent by token. After an acquire or release that was
  * `unavailable`, the caller removes what it may have left behind, by releasing it again. After every other outcome the
  * store does so itself. An acquire whose token already holds the keys is granted, and makes them a lease of its TTL.
  */

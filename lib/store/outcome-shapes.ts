@@ -3,7 +3,6 @@ import type {
   AcquireOutcome,
   ExtendOutcome,
   InspectOutcome,
-  LineClaim,
   ReleaseOutcome,
   SetLimitOutcome,
   TransferOutcome,
@@ -52,6 +51,7 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     ticket = 0,
     holder = '',
     otherLimit = 1,
+    heldForMs = 0,
   }) =>
     isText(key) &&
     isText(holder) &&
@@ -59,12 +59,9 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     isDuration(checkAgainMs) &&
     contended === true &&
     isDuration(ticket) &&
+    isDuration(heldForMs) &&
     isFencingToken(otherLimit),
 };
-
-/** For a key that was given to a caller in line: whether the caller may begin with it. */
-export const isClaim = ({ fencingToken, turns, ttlMs, ageMs = 0 }: LineClaim): boolean =>
-  isFencingToken(fencingToken) && isFencingToken(turns) && isDuration(ttlMs) && isDuration(ageMs);
 
 export const EXTEND: Shapes<ExtendOutcome> = {
   ...UNAVAILABLE,

@@ -63,7 +63,6 @@ const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown>
       proposal: 0,
       maxTtlMs: undefined,
       joins: undefined,
-      claimed: undefined,
     }),
   );
 
@@ -80,7 +79,6 @@ const release = (token: string, ...keys: string[]): Promise<unknown> =>
       fenceKeepMs: KEEP_MS,
       member: '',
       wakes: undefined,
-      leaves: undefined,
       holdMs: 0,
     }),
   );
@@ -253,6 +251,7 @@ describe('a script that is sent twice', () => {
       expect.any(Number),
       'theirs',
       expect.any(String),
+      expect.any(Number),
     ]);
     await acquireAs('mine', ['a'], SECOND);
     await acquireAs('mine', ['a'], FIRST);

@@ -516,7 +516,6 @@ describe('a claim of a key by renewal', () => {
       fenceKeepMs: KEEP_MS,
       member: '',
       wakes: undefined,
-      leaves: undefined,
       holdMs: 0,
     });
     return server.command('EVAL', releaseScript.lua, ...call);

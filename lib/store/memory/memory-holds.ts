@@ -231,6 +231,14 @@ export class MemoryHolds {
     return joins ? Math.min(...left) : Math.max(...left);
   }
 
+  /** Since the last grant of a key; 0 if it is not known. */
+  heldForMs(key: string): number {
+    const { fencingToken } = this.of(key) ?? {};
+    return fencingToken === undefined
+      ? 0
+      : Math.max(0, this.#clock.now().wallMs - fencingToken / 1_000);
+  }
+
   sweep(): void {
     if (!this.#pace.isDue(this.#entries.size)) return;
     for (const key of [...this.#entries.keys()]) this.of(key);

@@ -2,9 +2,9 @@ import { BriefMap } from '../../collections/brief-map.js';
 import type { Clock } from '../../time/clock.js';
 import type { FoundPlace } from '../admin-store.js';
 import type { LeaseReference, LinePlace } from '../lock-store.js';
-import { keepsForMs, LONGEST_CLAIM_MS } from '../overtaking.js';
+import { LONGEST_CLAIM_MS } from '../claim.js';
 
-/** A place in the lines of all its keys. */
+/** A place in the line of a key; one that waits to be upgraded stands in the lines of all its keys. */
 export interface Waiter {
   readonly token: string;
   readonly keys: readonly string[];
@@ -73,11 +73,6 @@ export class MemoryLines {
       if (line.length === 0) this.#lines.delete(key);
       else this.#lines.set(key, line);
     }
-  }
-
-  /** For how many ms keys are still kept for a caller that wants several. */
-  keepsForMs({ ticket }: Waiter): number {
-    return keepsForMs((this.#nowUs() - ticket) / 1_000);
   }
 
   #nowUs(): number {

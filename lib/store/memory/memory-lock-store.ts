@@ -8,6 +8,7 @@ import type {
   LeaseReference,
   LeaseRequest,
   LineCall,
+  LinePlace,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
@@ -20,7 +21,7 @@ import type {
 import type { AdminStore } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
 import { MemoryHolds } from './memory-holds.js';
-import { LONGEST_CLAIM_MS } from '../overtaking.js';
+import { LONGEST_CLAIM_MS } from '../claim.js';
 import { MemoryLines } from './memory-lines.js';
 import { MemoryOnceStore } from './memory-once-store.js';
 import type { OnceStore } from '../once-store.js';
@@ -67,21 +68,22 @@ export class MemoryLockStore implements LockStore {
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const { keys, token, line } = request;
     const otherLimit = this.#holds.otherLimit(request);
-    for (const key of keys) this.#give(key, { token, before: line?.ticket });
-    const key = keys.find((each) => !this.#mayHave(each, request));
+    // The ticket is of the line of the first key.
+    const beforeAt = (key: string): number =>
+      key === keys[0] ? (line?.ticket ?? Infinity) : Infinity;
+    for (const key of keys) this.#give(key, { token, before: beforeAt(key) });
+    const key = keys.find((each) => !this.#mayHave(each, request, beforeAt(each)));
     if (key !== undefined) {
-      const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, line?.ticket);
-      const ticket = line && this.#lines.stand(request, line);
-      // No caller holds one key while it waits for another.
-      for (const each of keys.filter((other) => this.#holds.drop(other, token))) this.#handOn(each);
+      const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, beforeAt(key));
+      const at = { keys: [key], token };
+      const ticket = line && this.#lines.stand(at, key === keys[0] ? line : anew(line));
+      if (key !== keys[0])
+        for (const each of keys) if (this.#holds.drop(each, token)) this.#handOn(each);
       const remainingMs = keptForMs || this.#holds.remaining(key, token);
+      const heldForMs = this.#holds.heldForMs(key);
       return Promise.resolve({
-        status: 'held',
-        key,
-        remainingMs,
-        checkAgainMs: remainingMs,
-        ticket,
-        otherLimit,
+        ...{ status: 'held', key, remainingMs, checkAgainMs: remainingMs },
+        ...{ ticket, otherLimit, heldForMs },
       });
     }
     this.#lines.forget(keys, token);
@@ -101,7 +103,6 @@ export class MemoryLockStore implements LockStore {
     const given = keys.filter((key) =>
       keepMs > 0 ? this.#keep(key, token, keepMs) : this.#holds.drop(key, token),
     );
-    // After all of them are free: the next caller may want several.
     if (keepMs === 0) for (const key of keys) this.#handOn(key);
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
@@ -199,24 +200,22 @@ export class MemoryLockStore implements LockStore {
     this.#holds.put(lease);
   }
 
-  #mayHave(key: string, { token, line, joins }: AcquireRequest): boolean {
+  #mayHave(key: string, { token, joins }: AcquireRequest, before: number): boolean {
     const entry = this.#holds.of(key);
     if (entry?.holds.has(token) === true) return true;
     if (this.#holds.isInTheWay(key, token)) return false;
     return (
       (joins !== undefined && (entry?.fencingToken ?? Infinity) <= joins) ||
-      this.#keptForMs(key, token, line?.ticket) === 0
+      this.#keptForMs(key, token, before) === 0
     );
   }
 
-  /** For how many ms an earlier caller still keeps others from a key that this token could have. */
-  #keptForMs(key: string, mine: string, before = Infinity): number {
-    for (const waiter of this.#lines.of(key)) {
-      if (waiter.token === mine || waiter.ticket >= before) return 0;
-      const ms = waiter.keys.length === 1 ? LONGEST_CLAIM_MS : this.#lines.keepsForMs(waiter);
-      if (ms > 0) return ms;
-    }
-    return 0;
+  /** For how many ms an earlier caller keeps others from joining the holders. */
+  #keptForMs(key: string, mine: string, before: number): number {
+    const [first] = this.#lines.of(key);
+    return first === undefined || first.token === mine || first.ticket >= before
+      ? 0
+      : LONGEST_CLAIM_MS;
   }
 
   #handOn(key: string): void {
@@ -240,14 +239,10 @@ export class MemoryLockStore implements LockStore {
   }
 
   /**
-   * Grants a free key to the first in line that can have all keys that it wants. Callers behind it that may hold it
-   * together with that one get it too. It is all keys or none: callers that pass on keys which they cannot use yet
-   * could go round in a circle. It goes no further than to the caller that asks.
+   * Grants a free key to the first in line. Callers behind it that may hold it together with that one get it too. It
+   * goes no further than to the caller that asks.
    */
-  #give(
-    key: string,
-    asking?: { readonly token: string; readonly before: number | undefined },
-  ): void {
+  #give(key: string, asking?: { readonly token: string; readonly before: number }): void {
     // Callers that are admitted leave the line.
     for (const waiter of [...this.#lines.of(key)]) {
       const { token, ticket, keys, claimMs } = waiter;
@@ -263,23 +258,11 @@ export class MemoryLockStore implements LockStore {
         return;
       }
       if (this.#holds.isInTheWay(key, token)) return;
-      const others = keys.filter((other) => other !== key);
-      if (
-        others.some(
-          (other) =>
-            this.#holds.isInTheWay(other, token) || this.#keptForMs(other, token, ticket) > 0,
-        )
-      ) {
-        if (this.#lines.keepsForMs(waiter) > 0) return;
-        continue;
-      }
       this.#lines.forget(keys, token);
       this.#holds.put({ keys, token, ttlMs: claimMs });
       this.#tell(key, { to: token, inMs: 0 });
-      for (const each of keys) {
-        const [next] = this.#lines.of(each);
-        if (next !== undefined) this.#tell(each, { to: next.token, inMs: claimMs });
-      }
+      const [next] = this.#lines.of(key);
+      if (next !== undefined) this.#tell(key, { to: next.token, inMs: claimMs });
       if (holdModeOf(token) === 'exclusive') return;
     }
   }
@@ -293,3 +276,6 @@ export class MemoryLockStore implements LockStore {
     }
   }
 }
+
+/** It comes to another line. */
+const anew = ({ id, ttlMs }: LinePlace): LinePlace => ({ id, ttlMs });

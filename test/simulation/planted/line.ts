@@ -2,8 +2,7 @@ import type { PlantedBug } from './planted-bug.js';
 
 const EXCLUSION = 'A key has at most one holder at a time';
 const FIFO = 'first come, first served, over all processes';
-const BEGINS =
-  'The process may start work on the claim alone if more than half of the claim surely remains.';
+const EARLIER = 'A call that waits for several keys holds some of them only briefly.';
 const NO_NEED =
   'The line itself can be lost (`FLUSHALL`, eviction, `DEL` of its key in Redis). A caller in that line then waits for at most 5 s although the key is free.';
 
@@ -20,7 +19,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'dead-waiter-not-skipped',
     file: 'lib/store/redis/scripts/places.ts',
-    find: 'asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0',
+    find: 'asked[channel] = reply.err ~= nil or tonumber(reply[2 * i]) > 0',
     replace: 'asked[channel] = true',
     profile: 'line',
     explanation: 'A process that died in line still gets claims.',
@@ -40,7 +39,7 @@ export const LINE: readonly PlantedBug[] = [
     file: 'lib/store/redis/scripts/acquire.ts',
     find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
     replace:
-      "local added = (ARGV[7] or '') ~= '' and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
+      "local added = (ARGV[7] or '') ~= '' and busy == 1 and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
     profile: 'line',
     explanation: 'A caller with a ticket counts as waiting in line, even if the line was lost.',
     breaks: NO_NEED,
@@ -48,7 +47,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-overtaken',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end',
+    find: 'if has_line[i] and in_order then grant_next_at(i, token, before(i)) end',
     replace: '',
     profile: 'line',
     explanation: 'A caller that finds a key free does not give it to the first process in line.',
@@ -68,8 +67,9 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'held-key-claimed',
     file: 'lib/store/redis/scripts/line.ts',
-    find: 'local blocked = token and in_the_way(main, holders, token)',
-    replace: 'local blocked = token and _ == 1 and in_the_way(main, holders, token)',
+    find: 'local blocked = token and not is_far and in_the_way(main, holders, token)',
+    replace:
+      'local blocked = token and not is_far and admitted == 0 and in_the_way(main, holders, token)',
     profile: 'modes',
     explanation:
       'The second process in line gets the key together with the first, even if they may not hold it together.',
@@ -77,15 +77,23 @@ export const LINE: readonly PlantedBug[] = [
       'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
   },
   {
-    name: 'keys-claimed-one-by-one',
-    file: 'lib/store/redis/scripts/line.ts',
-    find: 'names = keys_of(record) or names',
-    replace: 'names = keys_of(record) and names',
+    name: 'earlier-keys-not-given-back',
+    file: 'lib/queue/earlier-keys.ts',
+    find: 'return this.leftMs > 0 ? undefined : this.giveBack(request, token);',
+    replace: 'return undefined;',
     profile: 'line',
     explanation:
-      'A caller of several keys gets each key when it is free, and passes it on. Several of these callers do so in a circle.',
-    breaks:
-      'Several keys are granted all at once or not at all. A caller never holds one of them while it waits for another.',
+      'A caller of several keys holds a free key for as long as it waits for another one.',
+    breaks: EARLIER,
+  },
+  {
+    name: 'later-key-kept',
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: 'for j = 1, i > 1 and last or 0, 4 do',
+    replace: 'for j = 1, 0, 4 do',
+    profile: 'line',
+    explanation: 'A caller that has waited for one key keeps it while it waits for another one.',
+    breaks: EARLIER,
   },
   {
     name: 'abandoned-caller-served',
@@ -126,33 +134,5 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'After the subscriber has reconnected, no caller tries again, so missed wake-ups stay missed.',
     breaks: 'then all waiting callers try again, because a release may have been missed',
-  },
-  {
-    name: 'call-taken-for-fresh',
-    file: 'lib/store/redis/node/claim-clock.ts',
-    find: '    if (ageMs >= 0) return ageMs;',
-    replace: '    if (ageMs >= 0) return 0;',
-    profile: 'line',
-    explanation: 'A caller begins to work with its claim, however late the wake-up arrives.',
-    breaks: BEGINS,
-  },
-  {
-    name: 'claim-counted-as-lease',
-    file: 'lib/lease/lease.ts',
-    find: 'this.#inForceMs = grant.claimMs ?? grant.ttlMs;',
-    replace: 'this.#inForceMs = grant.ttlMs;',
-    profile: 'line',
-    explanation:
-      'A caller that begins with its claim assumes a whole TTL before a renewal is confirmed.',
-    breaks: BEGINS,
-  },
-  {
-    name: 'begun-claim-not-renewed',
-    file: 'lib/lease/lease-keeper.ts',
-    find: 'else void this.#renewals.extend(lease, grant.ttlMs);',
-    replace: 'else this.#renewals.add(lease, now);',
-    profile: 'line',
-    explanation: 'A caller that begins with its claim never renews it into a lease.',
-    breaks: BEGINS,
   },
 ];

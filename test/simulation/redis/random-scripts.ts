@@ -96,7 +96,7 @@ export class RandomScripts {
       names: attempt.names,
       epoch: this.#epoch,
       token: attempt.token,
-      ttlMs: random.chance(0.07) ? 0 : random.pick(TTLS_MS),
+      ttlMs: random.pick(TTLS_MS),
       fenceKeepMs: random.pick(KEEPS_MS),
       turns: this.#turns,
       lineMode: this.attempts.lineMode(),
@@ -105,7 +105,6 @@ export class RandomScripts {
       proposal: random.chance(0.7) ? 0 : nowUs + random.between(-1_000, 1_001_000),
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       joins: random.chance(0.85) ? undefined : random.pick([...others, 5]),
-      claimed: random.chance(0.9) ? undefined : nowUs - random.between(0, 2_000),
     });
     return { attempt, call };
   }
@@ -128,8 +127,7 @@ export class RandomScripts {
       lastToken: random.chance(0.8) ? fencingToken + random.pick([0, 0, 3, 1_023]) : undefined,
       fenceKeepMs: random.chance(0.6) ? undefined : random.pick(KEEPS_MS),
       member: random.chance(0.5) ? '' : this.attempts.rememberedPlace(attempt),
-      wakes: isUsual ? undefined : random.pick(['nobody', 'older', undefined]),
-      leaves: random.chance(0.1) ? 'line' : undefined,
+      wakes: isUsual ? undefined : random.pick(['nobody', undefined]),
       holdMs: random.chance(0.8) ? 0 : random.pick([0.5, 20, 2_000]),
     });
   }

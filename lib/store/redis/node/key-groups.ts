@@ -9,8 +9,6 @@ export interface Group {
   /** 0 where there are none. */
   readonly slot: number;
   readonly names: readonly [KeyNames, ...KeyNames[]];
-  /** Whether these are all keys that were asked for: there are others in other slots if not. */
-  readonly isAll: boolean;
 }
 
 /** Where keys are: under which names, and on a Cluster in which slot. */
@@ -35,7 +33,7 @@ export class KeySlots {
   groups(keys: readonly string[]): readonly Group[] {
     if (!this.#isCluster) {
       const names = keys.map(this.#namesOf) as [KeyNames, ...KeyNames[]]; // no lease is without keys
-      return [{ slot: 0, names, isAll: true }];
+      return [{ slot: 0, names }];
     }
     const groups = new Map<number, [KeyNames, ...KeyNames[]]>();
     for (const key of keys) {
@@ -44,8 +42,7 @@ export class KeySlots {
       if (names === undefined) groups.set(slot, [this.names(key)]);
       else names.push(this.names(key));
     }
-    const isAll = groups.size === 1;
-    return [...groups].map(([slot, names]) => ({ slot, names, isAll }));
+    return [...groups].map(([slot, names]) => ({ slot, names }));
   }
 }
 

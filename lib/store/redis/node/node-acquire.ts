@@ -1,6 +1,5 @@
 import { isOwnerToken, turnsOf } from '../../owner-token.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
-import type { Instant } from '../../../time/clock.js';
 import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
@@ -23,8 +22,6 @@ interface GroupRequest {
   readonly group: Group;
   readonly request: AcquireRequest;
   readonly proposal: number;
-  /** 0: takes nothing, and only stands in line. Default: that of the request. */
-  readonly ttlMs?: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
 }
@@ -33,8 +30,6 @@ interface GroupRequest {
 interface Asked {
   readonly group: Group;
   readonly member: string;
-  /** When it was sent, where that bounds the age of calls. */
-  readonly askedAt: Instant | undefined;
   /** When it was sent, where the server's clock counts. */
   readonly sentAt: number | undefined;
 }
@@ -69,14 +64,14 @@ export class NodeAcquire {
   acquireGroup(asked: GroupRequest): Promise<Vote> {
     const { group, request, proposal } = asked;
     const scripts = this.#scripts;
-    const { options, lineMode, claims, runtime } = scripts.parts;
-    const { ttlMs = request.ttlMs, fenceKeepMs = options.fenceKeepMs } = asked;
+    const { options, lineMode } = scripts.parts;
+    const { fenceKeepMs = options.fenceKeepMs } = asked;
     const member = scripts.member(request, request.line, group);
     const call = acquireScript.encode({
       names: group.names,
       epoch: scripts.guardedBy,
       token: request.token,
-      ttlMs,
+      ttlMs: request.ttlMs,
       fenceKeepMs,
       turns: turnsOf(request.token, options.turns),
       lineMode,
@@ -85,33 +80,29 @@ export class NodeAcquire {
       proposal,
       maxTtlMs: options.restartGuard?.maxTtlMs,
       joins: request.joins,
-      claimed: request.claimed,
     });
-    // Only who stands in line is called.
-    const askedAt = member === '' || claims === undefined ? undefined : runtime.now();
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
     return scripts
       .write(group.slot, { script: acquireScript, call, timeLimitMs })
-      .then((reply) => this.#voteOf(reply, { group, member, askedAt, sentAt }));
+      .then((reply) => this.#voteOf(reply, { group, member, sentAt }));
   }
 
-  #voteOf(reply: AcknowledgedReply, { group, member, askedAt, sentAt }: Asked): Vote {
+  #voteOf(reply: AcknowledgedReply, { group, member, sentAt }: Asked): Vote {
     const scripts = this.#scripts;
-    const { connection, watch, lineMode, prefix, claims } = scripts.parts;
+    const { connection, watch, lineMode, prefix } = scripts.parts;
     scripts.doubtAfter(reply);
     if (reply.status === 'unavailable') return reply;
     const answer = acquireScript.decode(reply.value);
     if (answer.status === 'malformed') return connection.malformed(answer);
     scripts.learn(answer.clockUs, sentAt);
-    if (askedAt !== undefined) claims?.learn(answer.clockUs, askedAt);
     if (answer.status === 'granted') {
       watch.granted();
       const { fencingToken, othersWait, joined, otherLimit } = answer;
       return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined, otherLimit };
     }
     if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
-    const { holder, remainingMs, ticket, otherLimit } = answer;
+    const { holder, remainingMs, ticket, otherLimit, fence, clockUs } = answer;
     const busy = group.names[answer.position - 1];
     if (busy === undefined) return connection.malformed({ reply: reply.value });
     const willBeTold = isOwnerToken(holder) && (ticket !== undefined || member === '');
@@ -124,11 +115,13 @@ export class NodeAcquire {
       // Of several nodes none decides who is next.
       ticket: lineMode === 'quorum' ? undefined : ticket,
       otherLimit,
+      heldForMs: Math.max(0, clockUs - fence) / 1_000,
     };
   }
 
   /**
-   * Keys of several slots: one slot after the other. A refused caller stands in line in all of them, and keeps nothing.
+   * Keys of several slots: one slot after the other. Refused at the first key, nothing has changed. Refused at a later
+   * one, the caller keeps none of the keys.
    */
   async #acquireGroups(
     groups: readonly Group[],
@@ -136,23 +129,15 @@ export class NodeAcquire {
     proposal: number,
   ): Promise<Vote> {
     const granted: { readonly group: Group; readonly vote: Granted }[] = [];
+    // The ticket is of the line of the first key.
+    const { line } = request;
+    const later = { ...request, line: line && { ...line, ticket: undefined } };
     for (const group of groups) {
-      const vote = await this.#askGroup({ group, request, proposal });
+      const isFirst = granted.length === 0;
+      const vote = await this.#askGroup({ group, request: isFirst ? request : later, proposal });
       if (vote.status !== 'granted') {
-        const others = groups.filter((other) => other !== group);
-        const stands = await this.#standAt(others, request, vote);
-        const undone = await Promise.all(
-          // Where it stands in line, they stay kept for it: the next caller there is not called before it.
-          granted.map((other) =>
-            this.#release.releaseGroup(other.group, request, {
-              lastToken: other.vote.fencingToken,
-              ...(stands && { wakes: 'older' }),
-            }),
-          ),
-        );
-        // Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal.
-        const failure = undone.find((undoing) => undoing.status === 'unavailable') ?? vote;
-        return undone.length > 0 ? afterGrant(failure) : failure;
+        if (isFirst && vote.status === 'refused' && vote.key === request.keys[0]) return vote;
+        return afterGrant((await this.#giveBack(groups, request, granted)) ?? vote);
       }
       granted.push({ group, vote });
     }
@@ -165,39 +150,26 @@ export class NodeAcquire {
     );
     const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) {
-      void this.#leaveLines(groups, request);
       const othersWait = granted.some(({ vote }) => vote.othersWait);
       return { status: 'granted', fencingToken, othersWait };
     }
-    await Promise.all(granted.map(({ group }) => this.#release.releaseGroup(group, request)));
+    await this.#giveBack(groups, request, granted);
     return afterGrant(failure);
   }
 
-  /** No script sees all keys, so each has to be kept for the earliest caller. Resolves with whether they are. */
-  async #standAt(groups: readonly Group[], request: AcquireRequest, vote: Vote): Promise<boolean> {
-    const { line } = request;
-    const { inbox } = this.#scripts.parts;
-    if (line === undefined || vote.status !== 'refused' || vote.ticket === undefined) return false;
-    const standing = { ...request, line: { ...line, ticket: vote.ticket } };
-    await Promise.all(
-      groups.map(async (group) => {
-        if (inbox.channelAt(group.slot) === undefined)
-          await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
-        await this.acquireGroup({ group, request: standing, proposal: 0, ttlMs: 0 });
+  /** Also what it held before. Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal. */
+  async #giveBack(
+    groups: readonly Group[],
+    request: AcquireRequest,
+    granted: readonly { readonly group: Group; readonly vote: Granted }[],
+  ): Promise<Unavailable | undefined> {
+    const released = await Promise.all(
+      groups.map((group) => {
+        const vote = granted.find((other) => other.group === group)?.vote;
+        return this.#release.releaseGroup(group, request, { lastToken: vote?.fencingToken });
       }),
     );
-    return true;
-  }
-
-  /** It has them all: nothing has to be kept for it any more. Never rejects. */
-  async #leaveLines(groups: readonly Group[], request: AcquireRequest): Promise<void> {
-    const { line } = request;
-    if (line?.ticket === undefined) return;
-    await Promise.all(
-      groups.map((group) =>
-        this.#release.releaseGroup(group, request, { leaves: line, only: 'line' }),
-      ),
-    );
+    return released.find((outcome) => outcome.status === 'unavailable');
   }
 
   /** Stands in line only where it is sure to be called. */

@@ -23,12 +23,9 @@ export interface RedisNodeOptions {
 export interface ReleaseManner {
   /**
    * Which callers in line are notified. Default: all that the release may concern. `'nobody'`: the callers that this
-   * vote refused have a reason of their own to try again. `'older'`: only earlier callers, because this caller stays in
-   * line.
+   * vote refused have a reason of their own to try again.
    */
-  readonly wakes?: 'nobody' | 'older';
-  /** No key is released, and only the line is left. */
-  readonly only?: 'line';
+  readonly wakes?: 'nobody';
   /** The last fencing token that was used under it. */
   readonly lastToken?: number | undefined;
   /** The line that it leaves at the same time. */

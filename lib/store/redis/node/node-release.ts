@@ -24,7 +24,7 @@ export class NodeRelease {
   releaseGroup(
     group: Group,
     lease: LeaseReference,
-    { wakes, only, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
+    { wakes, lastToken, leaves, keepMs = 0, whileDown }: ReleaseManner = {},
   ): Promise<ReleaseOutcome> {
     const scripts = this.#scripts;
     const { connection, options, lineMode } = scripts.parts;
@@ -37,7 +37,6 @@ export class NodeRelease {
       fenceKeepMs: scripts.putsBack ? options.fenceKeepMs : undefined,
       member: scripts.member(lease, leaves, group),
       wakes,
-      leaves: only,
       holdMs: keepMs,
     });
     const timeLimitMs = options.nodeTimeoutMs;

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
-import { LONGEST_CLAIM_MS } from '../../overtaking.js';
+import { LONGEST_CLAIM_MS } from '../../claim.js';
 import { isUpgradeToken } from '../../owner-token.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
@@ -12,7 +12,6 @@ import {
   type WriteRequest,
 } from './acknowledged-writes.js';
 import { BatchedRuns } from './batched-runs.js';
-import type { ClaimClock } from './claim-clock.js';
 import type { Group, KeySlots } from './key-groups.js';
 import { epochName, isOneSlot } from '../scripts/key-names.js';
 import type { NodeClock } from './node-clock.js';
@@ -29,7 +28,6 @@ interface NodeParts {
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
   readonly clock: NodeClock;
-  readonly claims: ClaimClock | undefined;
   readonly scheduler: Scheduler;
   readonly runtime: Runtime;
   /** Told what was answered with an error, too late, or could not be done in full. */
@@ -117,11 +115,8 @@ export class NodeScripts {
     const channel = this.parts.inbox.channelAt(group.slot);
     if (channel === undefined) return '';
     if (this.parts.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
-    // It asks for all of its keys whichever it is called for, and is never given one that it did not ask for.
-    if (isUpgradeToken(token)) return `${token} 0 ${channel}`;
-    const claimMs = group.isAll ? Math.min(line.ttlMs, LONGEST_CLAIM_MS) : 0;
-    const place = `${token} ${String(claimMs)} ${channel}`;
-    const [{ queue }, second] = group.names;
-    return group.isAll && second === undefined ? place : `${place}\n${queue}`;
+    // One that waits to be upgraded holds its keys, and is given no claim.
+    const claimMs = isUpgradeToken(token) ? 0 : Math.min(line.ttlMs, LONGEST_CLAIM_MS);
+    return `${token} ${String(claimMs)} ${channel}`;
   }
 }

@@ -48,7 +48,7 @@ export class NodeTrial {
     while (!serves(slots.slot(key))) key = nextKey();
     const slot = slots.slot(key);
     const names = slots.names(key);
-    const group: Group = { slot, names: [names], isAll: true };
+    const group: Group = { slot, names: [names] };
     const { nodeTimeoutMs: ttlMs } = options;
     const request = { keys: [key], token: newOwnerToken(runtime), ttlMs };
     const { acquire, release } = this.#verbs;

@@ -20,7 +20,6 @@ import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
-import { ClaimClock } from './claim-clock.js';
 import { KeySlots } from './key-groups.js';
 import { lineCallOf } from './line-call.js';
 import { NodeAdmin } from './node-admin.js';
@@ -67,8 +66,6 @@ export class RedisNode {
   readonly #connection: RedisConnection;
   readonly #inbox: RedisInbox;
   readonly #clock: NodeClock;
-  /** The age of calls: `undefined` where a claim has to be confirmed before a caller begins with it. */
-  readonly #claims: ClaimClock | undefined;
   readonly #watch: NodeWatch;
   readonly #scripts: NodeScripts;
   readonly #acquire: NodeAcquire;
@@ -89,12 +86,10 @@ export class RedisNode {
       // Of several, no server may have two votes, not even for the moment until it is found out.
       readsRun: !isOnly,
       onLost: () => {
-        this.#claims?.forget();
         this.#watch.lost();
       },
       onThere: (run) => {
         this.#run = run;
-        this.#claims?.forget();
         onLook();
         this.#inbox.check();
         this.#watch.connected();
@@ -118,12 +113,9 @@ export class RedisNode {
     const prefix = source.keyPrefix + options.keyPrefix;
     const slots = new KeySlots(prefix, isCluster ? 'cluster' : 'single');
     const clock = new NodeClock(runtime);
-    const claims = isBegunWithCalls(lineMode, options)
-      ? new ClaimClock(runtime, options.clockDrift)
-      : undefined;
     const scripts = new NodeScripts({
       ...{ options, prefix, lineMode, connection, slots, inbox, watch },
-      ...{ clock, claims, scheduler, runtime },
+      ...{ clock, scheduler, runtime },
       onFailure: (failed) => {
         this.#looks.doubtAfter(failed);
       },
@@ -132,7 +124,6 @@ export class RedisNode {
     this.#watch = watch;
     this.#inbox = inbox;
     this.#clock = clock;
-    this.#claims = claims;
     this.#scripts = scripts;
     this.#release = new NodeRelease(scripts);
     this.#acquire = new NodeAcquire(scripts, this.#release);
@@ -269,7 +260,7 @@ export class RedisNode {
       if (message === undefined) onCall();
       else if (message.startsWith('{')) this.onMessage?.(message);
       else {
-        const heard = lineCallOf(message, this.#claims);
+        const heard = lineCallOf(message);
         if (heard?.name.startsWith(prefix)) onCall(heard.name.slice(prefix.length), heard.call);
       }
     }, onDeaf);
@@ -287,15 +278,6 @@ export class RedisNode {
     this.#connection.close();
   }
 }
-
-/**
- * A claim counts only when replicas have it, or the guard lets it, where that is asked for: both are found out by confirming it. The masters
- * of a Cluster have clocks of their own.
- */
-const isBegunWithCalls = (
-  lineMode: LineMode,
-  { replicas, restartGuard }: RedisNodeOptions,
-): boolean => lineMode === 'standalone' && replicas === undefined && restartGuard === undefined;
 
 const lineModeOf = ({ isCluster }: RedisSource, node: 'only' | 'one of several'): LineMode => {
   if (node === 'one of several') return 'quorum';

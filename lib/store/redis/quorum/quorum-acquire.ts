@@ -57,7 +57,7 @@ export class QuorumAcquire {
       if (vote.status === 'granted') return this.#granted(request, vote);
       const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
       if (outcome?.status === 'held' && vote.status === 'refused')
-        return { ...outcome, otherLimit: vote.otherLimit };
+        return { ...outcome, otherLimit: vote.otherLimit, heldForMs: vote.heldForMs };
       return outcome ?? unavailable([vote], this.#nodes);
     });
   }

@@ -36,7 +36,7 @@ end
 local names, fences, asked = {}, {}, {}
 for _, i in ipairs(easy) do
   local key, arg = key_at[i], arg_at[i]
-  if ARGV[arg + 2] ~= '0' and not string.find(ARGV[arg + 1], ':', ${String(MARK.length + 1)}, true) then
+  if not string.find(ARGV[arg + 1], ':', ${String(MARK.length + 1)}, true) then
     local n = #names
     names[n + 1] = KEYS[key + 1]
     names[n + 2] = KEYS[key + 3]

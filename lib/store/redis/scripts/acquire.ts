@@ -1,11 +1,11 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
-import { MARK, RESERVED_TOKENS } from '../../owner-token.js';
+import { MARK } from '../../owner-token.js';
 import { FENCE, IS_FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { ACQUIRE_FREE, FENCE_MS, FIRST_TOKEN, TOKENS } from './acquire-free.js';
 import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
-import { LINE, lineArgument, PLACE_LIFE_MS, type LineMode } from './line.js';
+import { LINE, lineArgument, type LineMode } from './line.js';
 import { MOST_ASKED } from './places.js';
 import { QUARANTINE } from './quarantine.js';
 import {
@@ -24,16 +24,15 @@ import {
 /** What one script is asked for. */
 export interface AcquireCall extends LockKeys {
   readonly token: string;
-  /** 0: takes nothing, and only stands in line. */
   readonly ttlMs: number;
   /** For so long a fence outlives its lease. */
   readonly fenceKeepMs: number;
   /** How many fencing tokens to reserve. */
   readonly turns: number;
   readonly lineMode: LineMode;
-  /** The place to stand in line at; '' for none. */
+  /** The place to stand in line at, at the busy key; '' for none. */
   readonly member: string;
-  /** The ticket that it had before. */
+  /** The ticket that it had before, at the first key. */
   readonly ticket: number | undefined;
   /** A fencing token proposed by the client, so that several servers agree; 0 for none. */
   readonly proposal: number;
@@ -41,8 +40,6 @@ export interface AcquireCall extends LockKeys {
   readonly maxTtlMs: number | undefined;
   /** The fencing token of a phase that the caller may join, even while other callers wait. */
   readonly joins: number | undefined;
-  /** The first fencing token that was reserved when the caller was given the key in line. */
-  readonly claimed: number | undefined;
 }
 
 export type AcquireReply =
@@ -63,8 +60,10 @@ export type AcquireReply =
       readonly position: number;
       /** `Infinity`: no TTL. */
       readonly remainingMs: number;
-      /** '' for a key that is free and kept, for that long, for a caller before us. */
+      /** '' for a key that is kept, for that long, for a caller before us. */
       readonly holder: string;
+      /** Its fence: when it was granted last, by the server's clock in us, or a little later. */
+      readonly fence: number;
       /** When it stands in line. */
       readonly ticket: number | undefined;
       readonly otherLimit: number | undefined;
@@ -75,7 +74,7 @@ const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
 function decode(reply: unknown): AcquireReply | Malformed {
   if (!Array.isArray(reply)) return malformed(reply);
-  const [result, clockUs, first, second, third, fourth, fifth] = reply as unknown[];
+  const [result, clockUs, first, second, third, fourth, fifth, sixth] = reply as unknown[];
   if (!isCount(clockUs) || !isCount(first)) return malformed(reply);
   if (result === GRANTED)
     return {
@@ -95,33 +94,33 @@ function decode(reply: unknown): AcquireReply | Malformed {
     remainingMs: second < 0 ? Infinity : second,
     holder: third,
     ticket: ticketOf(fourth),
-    otherLimit: isCount(fifth) ? fifth : undefined,
+    fence: isCount(fifth) ? fifth : 0,
+    otherLimit: isCount(sixth) ? sixth : undefined,
   };
 }
 
 const ACQUIRE = `--[[
   KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last
   ARGV    1 token
-          2 ttl in ms; 0 takes nothing, and only stands in line
+          2 ttl in ms
           3 ms for which a fence outlives its lease
           4 number of fencing tokens to reserve
           as far as there are any, each of them may be '':
           5 how the line is decided: 'cluster', 'quorum', else standalone
-          6 place to stand in line at
-          7 ticket it had before
+          6 place to stand in line at, at the busy key
+          7 ticket it had before, at the first key
           8 fencing token proposed by the client
           9 longest TTL in ms of the restart guard
          10 fencing token of a phase that the caller may join, even while other callers wait
-         11 first fencing token that was reserved when the caller was given the key in line
   Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined a phase and has its fencing token,
            limit of other holders, if it differs}
-          {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is free and kept, for that long,
-           for an earlier caller, ticket when standing in line or '', limit of other holders}
+          {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is kept, for that long,
+           for an earlier caller, ticket when standing in line or '', its fence, limit of other holders}
           {-1, clock, us of quarantine}
 ]]
 -- Nearly always the key is free and has no line: the rest of the script is not needed then. No function is made for it, which takes as long
 -- as a command.
-if #KEYS == 4 and ARGV[2] ~= '0' and not string.find(ARGV[1], ':', ${String(MARK.length + 1)}, true)
+if #KEYS == 4 and not string.find(ARGV[1], ':', ${String(MARK.length + 1)}, true)
   and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[2])
   local now, fence = time[1] * 1000000 + time[2], not stored and 0 or tonumber(stored)
@@ -137,7 +136,7 @@ end
 ${CLOCK}${FENCE}${TOKENS}
 local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
 local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
-local joins, claimed = tonumber(ARGV[10]), tonumber(ARGV[11])
+local joins = tonumber(ARGV[10])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- Callers that join holders of a key get the fencing token of the first one.
@@ -148,32 +147,19 @@ local function raise_fence(fence, last, least)
 end
 ${QUARANTINE}${HOLDERS}${LINE}
 local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
-local record = record_of(member)
 
--- Enters the line of every key, with one ticket. Over several masters it enters only that of the busy key, where no ticket counts.
+-- Enters the line of the busy key. Over several masters no ticket counts. At another key than the first it comes anew.
 local function enqueue(busy, pttl)
   if member == '' then return '' end
-  local from, to = in_order and 1 or busy, in_order and last or busy
-  if ticket == '' then
-    ticket = now
-    for i = from, to, 4 do
-      local top = redis.pcall('ZREVRANGE', KEYS[i + 2], 0, 0, 'WITHSCORES')
-      ticket = math.max(ticket, (tonumber(top[2]) or 0) + 1)
-    end
-    ticket = text(ticket)
+  local queue = KEYS[busy + 2]
+  if busy > 1 or ticket == '' then
+    local top = redis.pcall('ZREVRANGE', queue, 0, 0, 'WITHSCORES')
+    ticket = text(math.max(now, (tonumber(top[2]) or 0) + 1))
   end
-  if record and redis.pcall('PEXPIRE', record, ${String(PLACE_LIFE_MS)}) ~= 1 then
-    local names = {}
-    for i = from, to, 4 do names[#names + 1] = table.concat({ KEYS[i], KEYS[i + 2], KEYS[i + 3] }, '\\n') end
-    redis.pcall('SET', record, table.concat(names, '\\n'), 'PX', ${String(PLACE_LIFE_MS)})
-  end
-  for i = from, to, 4 do
-    local queue = KEYS[i + 2]
-    -- NX: a caller that tries again keeps its place. The line outlives the lock: otherwise a holder that dies would end it.
-    local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
-    if type(added) ~= 'number' then return '' end
-    redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
-  end
+  -- NX: a caller that tries again keeps its place. The line outlives the lock: otherwise a holder that dies would end it.
+  local added = redis.pcall('ZADD', queue, 'NX', ticket, member)
+  if type(added) ~= 'number' then return '' end
+  redis.pcall('PEXPIRE', queue, math.max(math.max(pttl, 0) + keep, redis.pcall('PTTL', queue)))
   return ticket
 end
 
@@ -190,11 +176,12 @@ local function must_queue(queue, holders)
   return false
 end
 
--- A caller that missed its claim comes back with its old ticket: it is still before all later callers.
-local before = tonumber(ticket)
+-- A caller that missed its claim comes back with its old ticket: it is still before all later callers. At other keys it is the last.
+local function before(i) return i == 1 and tonumber(ticket) or math.huge end
 
 -- The holder that blocks a key, and for how many ms; '' while the key is kept for earlier callers.
-local function holder_of(main, queue, holders, has_line)
+local function holder_of(i, has_line)
+  local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
   if holds(main, holders, token) then return nil end
   local holder = in_the_way(main, holders, token)
   if holder then return holder, left(main, holders, token) end
@@ -204,45 +191,37 @@ local function holder_of(main, queue, holders, has_line)
   if not in_order then
     if must_queue(queue, holders) then return together or '', left(main, holders, token) end
   else
-    local ms = kept_for(queue, token, before, counts)
+    local ms = kept_for(queue, token, before(i))
     if ms then return together or '', together and left(main, holders, token) or ms end
   end
   return nil
 end
 
--- Earlier callers are granted what they can have at every key, before any key is checked for this caller. A waiter of several keys that is
--- granted them at the second key may take the last place at the first.
+local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], mine, counts, before) end
+
+-- Earlier callers are granted what they can have at every key, before any key is checked for this caller.
 local has_line = {}
 for i = 1, last, 4 do
-  has_line[i] = ttl > 0 and redis.call('EXISTS', KEYS[i + 2]) == 1
-  if has_line[i] and in_order then grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], token, counts, before or math.huge) end
+  has_line[i] = redis.call('EXISTS', KEYS[i + 2]) == 1
+  if has_line[i] and in_order then grant_next_at(i, token, before(i)) end
 end
 
 local highest, others, joined = 0, 0, mode and math.huge or nil
-local stays = record and select(2, place_of(member)) == '0'
 for i = 1, last, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local holder, pttl = '', 0
-  if ttl > 0 then holder, pttl = holder_of(main, queue, holders, has_line[i]) end
+  local holder, pttl = holder_of(i, has_line[i])
   if holder then
     local place = enqueue(i, pttl)
-    local handed_on = {}
-    for j = 1, last, 4 do
-      handed_on[j] = j ~= i and ttl > 0 and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order
+    -- Refused at its first key, it keeps what it holds. Refused at a later one, it keeps none of these keys.
+    for j = 1, i > 1 and last or 0, 4 do
+      if j ~= i and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order then grant_next_at(j, token) end
     end
-    -- Some keys are free now that were taken when the script checked which callers can have all of their keys.
-    barred = {}
-    for j = 1, last, 4 do
-      if handed_on[j] then grant_next(KEYS[j], KEYS[j + 1], KEYS[j + 2], KEYS[j + 3], '', counts) end
-    end
-    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, other_limits[token] }
+    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, fence_at(fence) or 0, other_limits[token] }
   end
   if has_line[i] then
-    -- In several slots it stays in line until it has the keys of all slots.
-    if member ~= '' and not stays then redis.pcall('ZREM', queue, member) end
+    if member ~= '' then redis.pcall('ZREM', queue, member) end
     local waiting = redis.pcall('ZCARD', queue)
     if type(waiting) == 'number' then others = others + waiting end
-    if stays and redis.pcall('ZSCORE', queue, member) then others = others - 1 end
   end
   local stored, damaged = fence_at(fence)
   if damaged then return damaged end
@@ -256,8 +235,6 @@ local quarantined = max_ttl and quarantine(KEYS[#KEYS], max_ttl) or 0
 if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
--- Tokens that are reserved already are not reserved again: they would run ahead of the clock. While the key is ours, the fence is unchanged.
-if claimed and last == 4 and highest == claimed + ${String(RESERVED_TOKENS - 1)} and redis.call('GET', KEYS[1]) == token then first = claimed end
 for i = 1, last, 4 do
   raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
@@ -265,10 +242,9 @@ for i = 1, last, 4 do
   local main, holders = KEYS[i], KEYS[i + 3]
   add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)
 end
-if record and not stays then redis.pcall('DEL', record) end
 -- The callers behind this one may be able to hold the keys together with it.
 if mode and others > 0 and in_order then
-  for i = 1, last, 4 do grant_next(KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', counts) end
+  for i = 1, last, 4 do grant_next_at(i, '') end
 end
 return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0, other_limits[token] }
 `;
@@ -278,9 +254,8 @@ return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and
  * a script that fails in the middle keeps what it wrote. Without a line, the first write is the one that Redis refuses
  * when its memory is full.
  *
- * A key that holds the token already is the caller's: a claim that it was given in line, or a request that was sent
- * twice. When the script refuses, it passes on the keys that the caller was given: no caller holds one key while it
- * waits for another.
+ * A key that holds the token already is the caller's: a claim that it was given in line, a key that it was granted
+ * before, or a request that was sent twice. When the script refuses at a later key than the first, it passes those on.
  */
 export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & BatchedScript = {
   encode(call) {
@@ -296,7 +271,6 @@ export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & Batched
       call.proposal === 0 ? '' : call.proposal,
       orEmpty(call.maxTtlMs),
       orEmpty(call.joins),
-      orEmpty(call.claimed),
     );
     return trimmed(encoded);
   },

@@ -184,7 +184,7 @@ local function renew(i)
         if is_sooner then notify_all(main, queue) end
       elseif redis.pcall('EXISTS', queue) == 1 then
         -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
-        pcall(grant_next, main, fence_key, queue, holders, '', line == '')
+        pcall(grant_next, main, queue, holders, '', line == '')
         if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       end
     end
@@ -200,7 +200,7 @@ local function renew(i)
     add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }
   elseif may_join and line ~= 'quorum' then
-    pcall(grant_next, main, fence_key, queue, holders, '', line == '')
+    pcall(grant_next, main, queue, holders, '', line == '')
   end
   return answer
 end

@@ -1,9 +1,7 @@
 import { MARK } from '../../owner-token.js';
 
-/**
- * How many places one script passes over at most, in order to find one that is alive: it blocks the server meanwhile.
- */
-export const MOST_PASSED = 1_000;
+/** How many places a script reads at once. */
+export const MOST_PLACES = 500;
 
 /**
  * How many callers are notified to ask later, in case those before them do not use their claims: this many processes
@@ -11,7 +9,7 @@ export const MOST_PASSED = 1_000;
  */
 const MOST_WARNED = 3;
 
-/** To find those, it asks for at most this many whether they are alive. */
+/** To find those, it looks at this many places first, and at `MOST_PLACES` if all of their processes have died. */
 export const MOST_ASKED = 10;
 
 /**
@@ -27,15 +25,17 @@ const MOST_HEARD = 100;
 const TURN_MS = 10;
 
 /**
- * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. A place for
- * several keys stands in the line of each of them, with one ticket, and continues with `\n<queue of its first key>`.
- * Under that name and the token stands the list of its keys (`main, queue, holders` of each). The list expires when its
- * callers no longer ask. Of keys in several slots the claim is `0`. Over several masters a place is
- * `<id of the line in its process> 0 <channel>`, at one key.
+ * The line at a key: a sorted set of places, by ticket. A place is `<token> <ms of a claim> <channel>`. Over several
+ * masters it is `<id of the line in its process> 0 <channel>`. A caller of several keys stands in one line at a time.
  *
  * Gives a script
  *
- * `record_of(member)`: the name of the list of its keys, or nil. `dequeue(queue, member)`: takes it out of the line.
+ * `dequeue(queue, member)`: takes a place out of the line.
+ *
+ * `look_up(list, counts)`: finds out at once which processes of a list of places are alive, for `is_there`.
+ *
+ * `notify(channel, to, ms, main)`: a message is `<to> <ms> <main>`, and a hint: it names the tail of a token, never an
+ * owner token, and nothing is granted, lost or ended because of it.
  *
  * `notify_next(main, queue, holders, ms, step, counts, seen)`: notifies the first in line, of different processes, to
  * ask in `ms`, each by `step` later than the one before. Without `ms`, they ask when the holders of the key are done,
@@ -52,19 +52,39 @@ const TURN_MS = 10;
 export const PLACES = `
 local function is_sharded(channel) return string.find(channel, '{', 1, true) end
 
+local function place_of(member) return string.match(member, '^(%S+) (%d+) (.+)$') end
+
 local asked = {}
-local function is_there(channel, counts)
-  local sharded = is_sharded(channel)
-  if not counts and not sharded then return true end
-  if asked[channel] == nil then
-    local reply = redis.pcall('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-    asked[channel] = reply.err ~= nil or tonumber(reply[2]) > 0
+local function subscribers(command, channels)
+  if not channels[1] then return end
+  local reply = redis.pcall('PUBSUB', command, unpack(channels))
+  for i, channel in ipairs(channels) do asked[channel] = reply.err ~= nil or tonumber(reply[2 * i]) > 0 end
+end
+
+local function look_up(list, counts)
+  local plain, sharded = {}, {}
+  for _, each in ipairs(list) do
+    -- Tickets between the places are none.
+    local _, _, channel = place_of(each)
+    if channel and asked[channel] == nil then
+      local kind = is_sharded(channel) and sharded or plain
+      asked[channel] = true
+      if counts or kind == sharded then kind[#kind + 1] = channel end
+    end
   end
+  subscribers('NUMSUB', plain)
+  subscribers('SHARDNUMSUB', sharded)
+end
+
+local function is_there(channel, counts)
+  if asked[channel] == nil then look_up({ '- 0 ' .. channel }, counts) end
   return asked[channel]
 end
 
-local function notify(channel, message)
-  redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, message)
+local function notify(channel, to, ms, main)
+  -- As tailOf does.
+  local tail = string.sub(string.match(to, '^${MARK}([^:*~]*)') or to, -8)
+  redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, table.concat({ tail, ms, main }, ' '))
 end
 
 local function members(queue, count)
@@ -72,66 +92,62 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
-local function place_of(member)
-  local token, claim, channel, first = string.match(member, '^(%S+) (%d+) ([^\\n]+)\\n?(.*)$')
-  return token, claim, channel, first and first ~= '' and first .. ':' .. token or nil
-end
-
-local function record_of(member) return select(4, place_of(member)) end
-
--- Returns whether there was a place to leave. A process that was called for a place that it has forgotten knows only the token.
+-- Returns whether there was a place to leave. A request that was carried out late may have another channel.
 local function dequeue(queue, member)
   if redis.pcall('ZREM', queue, member) == 1 then return true end
   local token = place_of(member)
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    if place_of(other) == token then
-      local record = record_of(other)
-      if record then redis.pcall('DEL', record) end
-      return redis.pcall('ZREM', queue, other) == 1
-    end
+    if place_of(other) == token then return redis.pcall('ZREM', queue, other) == 1 end
   end
   return false
 end
 
--- main, queue, holders of each key; nil when its caller no longer asks.
-local function keys_of(record)
-  local list, names = redis.pcall('GET', record), {}
-  if type(list) ~= 'string' then return nil end
-  for name in string.gmatch(list, '[^\\n]+') do names[#names + 1] = name end
-  return names
+local function remove(queue, list)
+  if list[1] then redis.pcall('ZREM', queue, unpack(list)) end
 end
 
 local function notify_next(main, queue, holders, ms, step, counts, seen)
   local warned = 0
-  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    local token, _, channel = place_of(other)
-    if token and not seen[channel] and is_there(channel, counts) then
-      seen[channel] = true
-      local in_ms = ms and ms + warned * step or math.max(0, left(main, holders, token))
-      notify(channel, token .. ' ' .. text(in_ms) .. ' ' .. main)
-      warned = warned + 1
-      if warned == ${String(MOST_WARNED)} then break end
+  for _, most in ipairs({ ${String(MOST_ASKED)}, ${String(MOST_PLACES)} }) do
+    local list = members(queue, most)
+    look_up(list, counts)
+    for _, other in ipairs(list) do
+      local token, _, channel = place_of(other)
+      if token and not seen[channel] and is_there(channel, counts) then
+        seen[channel] = true
+        notify(channel, token, ms and ms + warned * step or math.max(0, left(main, holders, token)), main)
+        warned = warned + 1
+        if warned == ${String(MOST_WARNED)} then return end
+      end
     end
+    if warned > 0 or #list < most then return end
   end
 end
 
 local function notify_all(main, queue)
-  local heard, count, in_ms, previous = {}, 0, 0, nil
-  for _, member in ipairs(members(queue, ${String(MOST_PASSED)})) do
-    if count == ${String(MOST_HEARD)} then break end
-    local id, _, channel = place_of(member)
-    local mode = id and mode_of('${MARK}' .. id)
-    if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
-    -- An error (forbidden) does not show which processes are subscribed.
-    if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
-      redis.pcall('ZREM', queue, member)
-    else
-      previous = mode or 'exclusive'
-      if not heard[channel] then
-        heard[channel] = true
-        count = count + 1
+  local heard, count, in_ms, previous, from = {}, 0, 0, nil, 0
+  while count < ${String(MOST_HEARD)} do
+    local list, dead = redis.pcall('ZRANGE', queue, from, from + ${String(MOST_PLACES - 1)}), {}
+    if list.err then return end
+    for _, member in ipairs(list) do
+      if count == ${String(MOST_HEARD)} then break end
+      local id, _, channel = place_of(member)
+      local mode = id and mode_of('${MARK}' .. id)
+      if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
+      -- An error (forbidden) does not show which processes are subscribed.
+      if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
+        dead[#dead + 1] = member
+      else
+        previous = mode or 'exclusive'
+        from = from + 1
+        if not heard[channel] then
+          heard[channel] = true
+          count = count + 1
+        end
       end
     end
+    remove(queue, dead)
+    if #list < ${String(MOST_PLACES)} then return end
   end
 end
 `;

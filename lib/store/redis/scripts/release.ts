@@ -28,9 +28,7 @@ export interface ReleaseCall extends LockKeys {
   /** The place in line to leave; '' for none. */
   readonly member: string;
   /** Which callers in line are notified. Default: all that the release may concern. */
-  readonly wakes: 'nobody' | 'older' | undefined;
-  /** `'line'`: leaves the line and releases no key. */
-  readonly leaves: 'line' | undefined;
+  readonly wakes: 'nobody' | undefined;
   /** For how many ms keys stay taken with their token, instead of being free at once. */
   readonly holdMs: number;
 }
@@ -55,7 +53,7 @@ const RELEASE = `--[[
           3 last fencing token that was used
           4 ms for which a fence outlives its lease ('' = a missing fence is not written)
           5 place in line to leave
-          6 which callers are woken: 'nobody', 'older' or '' for all in line that it concerns; 'line' only leaves the line
+          6 which callers are woken: 'nobody', or '' for all in line that it concerns
           7 ms for which keys stay taken with their token, instead of being free at once
   Reply   number of keys that were released
 ]]
@@ -64,7 +62,7 @@ local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
 -- Nearly always the key is ours and has no line: the rest of the script is not needed then.
-if #KEYS == 4 and used and not hold and member == '' and wakes ~= 'line' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
+if #KEYS == 4 and used and not hold and member == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
   redis.call('DEL', KEYS[1])
   if keep == '' then redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
   else
@@ -103,16 +101,13 @@ local function keep_held(main, fence, holders)
   if type(life) == 'number' and life > 0 then redis.pcall('PEXPIRE', fence, text(life + hold)) end
 end
 
-local record = record_of(member)
-if record then redis.pcall('DEL', record) end
-
 local released = 0
 local function give_back(i)
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: a value of another type is no lock, and no error.
   local holder = redis.pcall('GET', main)
   local left_line = member ~= '' and dequeue(queue, member)
-  if wakes ~= 'line' and type(holder) ~= 'table' then
+  if type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
     if token == '' then taken = remove_all_holders(main, holders)
     elseif not hold then taken = remove_holder(main, holders, token)
@@ -147,9 +142,8 @@ for i = 1, #KEYS, 4 do
   -- Before Redis 7 a text.
   if not ok then failed = type(problem) == 'table' and problem or redis.error_reply(problem) end
 end
--- After all of them are free: the next caller may want several.
 if line ~= 'quorum' then
-  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], wakes == 'older' and token or '', line == '') end
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == '') end
 end
 return failed or released
 `;
@@ -162,7 +156,7 @@ const RELEASE_OWN = `${CLOCK}
 local mains, queues, asked = {}, {}, {}
 for _, i in ipairs(easy) do
   local key, arg, args = key_at[i], arg_at[i], arg_counts[i]
-  local is_plain = (args < 5 or ARGV[arg + 5] == '') and (args < 6 or ARGV[arg + 6] ~= 'line') and (args < 7 or ARGV[arg + 7] == '')
+  local is_plain = (args < 5 or ARGV[arg + 5] == '') and (args < 7 or ARGV[arg + 7] == '')
   if args >= 3 and ARGV[arg + 3] ~= '' and is_plain then
     local n = #asked + 1
     mains[n] = KEYS[key + 1]
@@ -192,9 +186,7 @@ end`;
 /**
  * Releases keys and passes them to the next in line. The lease must be ours, or any lease with an empty token.
  *
- * With `'nobody'`, no caller is woken: votes over several masters were not enough. With `'older'`, only callers before
- * this one are: it stays in the lines of keys in several slots, and the keys are kept for it. With `'line'` the script
- * releases no key and only leaves the line.
+ * With `'nobody'`, no caller is woken: votes over several masters were not enough.
  *
  * The fence is set above the last token that was used. So a late renewal that would put the key back finds the fence
  * touched. A fence that the server forgot is written again:
@@ -211,7 +203,7 @@ export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> & Batched
       orEmpty(call.lastToken),
       orEmpty(call.fenceKeepMs),
       call.member,
-      call.leaves ?? call.wakes ?? '',
+      call.wakes ?? '',
       call.holdMs > 0 ? Math.ceil(call.holdMs) : '',
     );
     return trimmed(encoded);

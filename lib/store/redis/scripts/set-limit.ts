@@ -33,7 +33,7 @@ export const setLimitScript: ScriptWithCodec<SetLimitCall, SetLimitReply> = {
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
 local name = limit_name(KEYS[4])
 if ARGV[1] == '' then redis.call('DEL', name) else redis.call('SET', name, ARGV[1], 'PX', ${String(LIMIT_LIFE_MS)}) end
-pcall(grant_next, KEYS[1], KEYS[2], KEYS[3], KEYS[4], '', ARGV[2] == '')
+pcall(grant_next, KEYS[1], KEYS[3], KEYS[4], '', ARGV[2] == '')
 return 1
 `,
     'set-limit',

@@ -79,7 +79,7 @@ for i = 1, #KEYS, 4 do
   local is_late = is_older(token, redis.pcall('GET', main))
   if is_late or not holds(main, holders, token) and not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
-    if is_free and line ~= 'quorum' then pcall(grant_next, main, KEYS[i + 1], queue, holders, '', line == '') end
+    if is_free and line ~= 'quorum' then pcall(grant_next, main, queue, holders, '', line == '') end
     -- One of those that hold the key together may be a caller that attaches the lease at this moment.
     if is_free and line == 'quorum' and mode then is_free = redis.pcall('ZCOUNT', holders, '(' .. text(now), '+inf') == 0 end
     return { is_free and 0 or -1, text(stored) }
@@ -103,7 +103,7 @@ for i = 1, #KEYS, 4 do
   end
 end
 if changes and line ~= 'quorum' then
-  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], '', line == '') end
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == '') end
 end
 return { 1 }
 `,

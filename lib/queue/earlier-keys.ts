@@ -1,0 +1,122 @@
+import type { Held, Unavailable } from '../store/lock-store.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
+import type { LockRequest } from './caller.js';
+import type { LockRequests } from './requests.js';
+
+/** At most how long a waiting call holds some of its keys, in ms: twice as long with each round, up to the longest. */
+const FIRST_LIMIT_MS = 100;
+const LONGEST_LIMIT_MS = 1_000;
+
+/** A caller that freezes or dies meanwhile costs that time and this one, in ms. */
+const SPARE_MS = 1_000;
+
+interface Dependencies {
+  /** All keys of the call, in the order that is the same in every process. */
+  readonly keys: readonly string[];
+  readonly requests: LockRequests;
+  readonly now: () => Instant;
+  /** Whether a section of this process holds the busy key, and waits for one of these keys. */
+  readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
+}
+
+/**
+ * A call for several keys waits for one of them at a time. The call holds the keys before the busy one, but only
+ * briefly; not at all if the busy key has been held for longer. Then the call gives them back, and waits for the busy
+ * key alone. It never waits for an earlier key while it holds a later one.
+ *
+ * One order for all callers excludes circles among them (Havender 1968). The limit ends circles with sections that hold
+ * a later key and ask for an earlier one. It also keeps free keys from waiting for a busy one.
+ */
+export class EarlierKeys {
+  readonly #deps: Dependencies;
+  /** The key in whose line the call stands. */
+  #at: string | undefined;
+  #held: readonly string[] = [];
+  #heldSince: Instant | undefined;
+  #limitMs = FIRST_LIMIT_MS;
+  #yields = false;
+
+  constructor(dependencies: Dependencies) {
+    this.#deps = dependencies;
+  }
+
+  /** The keys as the store is to be asked for them. Refused at the first one, a request changes nothing. */
+  get asked(): readonly string[] {
+    const { keys } = this.#deps;
+    const at = this.#at;
+    return at === undefined ? keys : [at, ...keys.filter((key) => key !== at)];
+  }
+
+  /** For how many ms yet the call may hold keys while it waits; `Infinity` if it holds none. */
+  get leftMs(): number {
+    if (this.#heldSince === undefined || this.#held.length === 0) return Infinity;
+    if (this.#yields) return 0;
+    return Math.max(0, this.#limitMs - elapsedMs(this.#heldSince, this.#deps.now()));
+  }
+
+  /** Whether it holds one of these keys while it waits for one that they are asked for inside of. */
+  blocks(keys: readonly string[], isHeldAround: (key: string) => boolean): boolean {
+    return (
+      this.#at !== undefined &&
+      this.#held.some((key) => keys.includes(key)) &&
+      isHeldAround(this.#at)
+    );
+  }
+
+  /** What it holds is given back at its next look, which is to be at once. */
+  yield(): void {
+    this.#yields = true;
+  }
+
+  /** The store holds nothing for it any more, or has granted all keys. */
+  forget(): void {
+    this.#at = undefined;
+    this.#held = [];
+    this.#heldSince = undefined;
+    this.#limitMs = FIRST_LIMIT_MS;
+    this.#yields = false;
+  }
+
+  /** It was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
+  async refused(
+    { key, heldForMs = 0 }: Held,
+    request: LockRequest,
+    token: string,
+  ): Promise<Unavailable | undefined> {
+    if (key === this.#at) return this.leftMs > 0 ? undefined : this.giveBack(request, token);
+    // The store has taken the others back. One that waited for that key alone begins again.
+    if (this.#at !== undefined && this.#held.length === 0) {
+      this.#limitMs = Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS);
+      this.#heldSince = undefined;
+    }
+    this.#at = key;
+    this.#held = [];
+    const { keys, requests, now, isWantedInside } = this.#deps;
+    const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
+    const since = this.#heldSince ?? now();
+    this.#heldSince = undefined;
+    if (earlier.length === 0 || heldForMs > this.#limitMs || this.#yields) return undefined;
+    if (elapsedMs(since, now()) >= this.#limitMs || isWantedInside(earlier, key)) return undefined;
+    const brief = {
+      ...request,
+      keys: earlier,
+      ttlMs: Math.min(request.ttlMs, this.#limitMs + SPARE_MS),
+    };
+    const outcome = await requests.attempt(brief, { token });
+    if (outcome.status === 'unavailable') return outcome;
+    if (outcome.status === 'held') return undefined;
+    this.#held = earlier;
+    this.#heldSince = since;
+    return undefined;
+  }
+
+  /** It waits for the busy key alone. */
+  async giveBack({ ttlMs }: LockRequest, token: string): Promise<Unavailable | undefined> {
+    if (this.#held.length === 0) return undefined;
+    const lease = { keys: this.#held, token, ttlMs };
+    this.#held = [];
+    this.#heldSince = undefined;
+    this.#yields = false;
+    return this.#deps.requests.giveUp(lease);
+  }
+}
