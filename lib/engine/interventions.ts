@@ -46,7 +46,8 @@ function whoWeAre(): string {
 }
 
 /**
- * Ends leases, whichever process holds them, and notifies their holders, which ask the store whether it is so.
+ * Ends leases, whichever process holds them. Their holders are notified before the keys are free: a renewal would
+ * detect the loss first, and could not name the operator.
  */
 export class Interventions {
   readonly #store: LockStore;
@@ -59,8 +60,8 @@ export class Interventions {
 
   /** Ends leases by their tokens, so that a later holder of the key keeps it. Rejects for an outage. */
   async release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
-    await this.#end(found);
     await this.#tell(found, intervention);
+    await this.#end(found);
   }
 
   /**
@@ -70,8 +71,9 @@ export class Interventions {
   async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
     const found = await this.#holdersOf(key);
     if (found.length === 0) return false;
+    // The names of instances may not be readable. Their leases end anyway.
+    await this.#tell(found, intervention).catch(() => undefined);
     await this.#end(found);
-    await this.#tell(found, intervention);
     return true;
   }
 
@@ -116,8 +118,7 @@ export class Interventions {
     const tokens = found.flatMap(({ holders }) => holders.map(({ token }) => token));
     if (admin === undefined || this.#presence === undefined || tokens.length === 0) return;
     const makers = new Set(tokens.map(makerIn));
-    // The names of instances may not be readable. Their holders detect the loss at their next renewal.
-    const instances = await admin.instances().catch(() => []);
+    const instances = await admin.instances();
     const theirs = instances.filter(({ id }) => makers.has(id));
     await this.#presence.tellReleased(theirs, tokens, intervention);
   }

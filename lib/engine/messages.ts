@@ -51,8 +51,7 @@ export type Message =
     }
   | {
       readonly type: 'released';
-      /** The tails of the owner tokens. A message is a hint: the store is asked what is still held. */
-      readonly tails: readonly string[];
+      readonly tokens: readonly string[];
       readonly intervention: Intervention;
     };
 
@@ -75,12 +74,12 @@ export function parseMessage(text: string): Message | undefined {
 }
 
 function isMessage(message: Readonly<Record<string, unknown>>): boolean {
-  const { type, id, to, from, reply, question, answer, tails, intervention } = message;
+  const { type, id, to, from, reply, question, answer, tokens, intervention } = message;
   if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isQuestion(question);
   if (type === 'answer') return isText(id) && isText(from) && isAnswer(answer);
   return (
     type === 'released' &&
-    isListOf(tails, isText) &&
+    isListOf(tokens, isText) &&
     isObject(intervention) &&
     isText(intervention.by) &&
     isText(intervention.reason)

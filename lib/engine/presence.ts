@@ -6,7 +6,7 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { AdminStore, FoundInstance, RecordedHold } from '../store/admin-store.js';
-import { baseOf, tailOf } from '../store/owner-token.js';
+import { tailOf } from '../store/owner-token.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
@@ -161,31 +161,11 @@ export class Presence {
     tokens: readonly string[],
     intervention: Intervention,
   ): Promise<void> {
-    const tails = tokens.map(tailOf);
-    await Promise.all([
-      this.#released(tails, intervention),
-      ...instances.map(async ({ id, address }) => {
-        if (id !== this.id && address !== undefined)
-          await this.#tell(address, { type: 'released', tails, intervention });
-      }),
-    ]);
-  }
-
-  /** Leases of this service are said to have been ended by an operator: those that the store does not know any more were. */
-  async #released(tails: readonly string[], intervention: Intervention): Promise<void> {
-    const { keeper, store } = this.#deps;
-    const leases = keeper.withTails(tails);
-    // A renewal or a release may find out before.
-    for (const lease of leases) lease.endedBy = intervention;
+    this.#deps.keeper.endByForce(tokens, intervention);
     await Promise.all(
-      leases.map(async (lease) => {
-        const found = await store.look(lease.keys).catch(() => undefined);
-        if (found === undefined || lease.isOver) return;
-        const isHeld = found.every(({ holders }) =>
-          holders.some(({ token }) => baseOf(token) === baseOf(lease.token)),
-        );
-        if (isHeld) lease.endedBy = undefined;
-        else keeper.endByForce(lease, intervention);
+      instances.map(async ({ id, address }) => {
+        if (id !== this.id && address !== undefined)
+          await this.#tell(address, { type: 'released', tokens, intervention });
       }),
     );
   }
@@ -240,7 +220,8 @@ export class Presence {
 
   #hear(message: Message): void {
     if (message.type === 'answer') this.#asked.get(message.id)?.(message.from, message.answer);
-    else if (message.type === 'released') void this.#released(message.tails, message.intervention);
+    else if (message.type === 'released')
+      this.#deps.keeper.endByForce(message.tokens, message.intervention);
     else if (message.to === this.id) {
       const { id, reply, question } = message;
       const answer = this.#answer(question);

@@ -16,7 +16,7 @@ import type {
   ReleaseOutcome,
   WriteCommand,
 } from '../store/lock-store.js';
-import { tailOf } from '../store/owner-token.js';
+import { baseOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
@@ -85,7 +85,7 @@ export class LeaseKeeper {
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
     const { store, scheduler, events } = dependencies;
-    this.#leases = new LeaseRegistry(scheduler.runtime);
+    this.#leases = new LeaseRegistry();
     this.#renewals = new Renewals({
       store,
       scheduler,
@@ -140,11 +140,6 @@ export class LeaseKeeper {
   /** Publishes, for traces, that a caller has the lock from now on. */
   begun(lease: Lease): void {
     if (HOLD.hasSubscribers) beginHold(lease, this.#deps.events.service);
-  }
-
-  /** Whether this token is a lease of this service, or was one whose keys stay taken. */
-  holds(token: string): boolean {
-    return this.#leases.has(token);
   }
 
   /** The lease of this service that a key is held under, if it is. */
@@ -245,10 +240,11 @@ export class LeaseKeeper {
    * left or `ttlMs` have passed.
    *
    * @param keepMs for how many ms from now the keys are to stay taken
+   * @param lastToken the last fencing token that was used, if it is known
    */
-  discard(lease: LeaseReference, ttlMs: number, keepMs = 0): void {
+  discard(lease: LeaseReference, ttlMs: number, keepMs = 0, lastToken?: number): void {
     const { keys, token } = lease;
-    this.#cleanUp.add({ keys, token, ttlMs }, keepMs);
+    this.#cleanUp.add({ keys, token, ttlMs, lastToken }, keepMs);
   }
 
   /** Resolves when no lease is held and no release is on its way. */
@@ -264,15 +260,14 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
-  /** Leases that are held, or on their way back to the store, by the tails of their tokens. */
-  withTails(tails: readonly string[]): readonly Lease[] {
-    const all = [...this.#leases.all, ...this.#givenBack.all];
-    return all.filter(({ token }) => tails.includes(tailOf(token)));
-  }
-
-  /** An operator has ended a lease. */
-  endByForce(lease: Lease, intervention: Intervention): void {
-    this.#lose(lease, 'force-released', intervention);
+  /** An operator has ended leases, by their tokens. */
+  endByForce(tokens: readonly string[], intervention: Intervention): void {
+    // Their modes may have changed since the operator looked.
+    const bases = new Set(tokens.map(baseOf));
+    for (const lease of this.#leases.all)
+      if (bases.has(baseOf(lease.token))) this.#lose(lease, 'force-released', intervention);
+    for (const lease of this.#givenBack.all)
+      if (bases.has(baseOf(lease.token))) lease.endedBy = intervention;
   }
 
   /** Ends all leases at once, and notifies their holders and the store. */
@@ -427,13 +422,11 @@ export class LeaseKeeper {
     this.assertHeld(lease);
   }
 
-  #lose(lease: Lease, found: LockLossReason, by?: Intervention): void {
-    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
-    const gone = found === 'stolen' || found === 'released-elsewhere';
-    const intervention = by ?? (gone ? lease.endedBy : undefined);
-    const reason = intervention === undefined ? found : 'force-released';
+  #lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
     lease.lose(reason, intervention);
     this.#leases.remove(lease);
+    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
+    const gone = reason === 'stolen' || reason === 'released-elsewhere';
     if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
     this.#reportLoss(lease, reason);
     this.#successors?.wake(lease.keys);

@@ -122,7 +122,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   isUnsure = false;
   /** It was acquired as one that can be upgraded. */
   readonly isUpgradeable: boolean;
-  /** The keeper's: the operator that is said to have ended it. */
+  /** The keeper's: the operator that ended it on its way back to the store. */
   endedBy: Intervention | undefined;
   /** Its handle, until that is watched for being forgotten. */
   unwatched: object | undefined;

@@ -1,4 +1,5 @@
 import type { Held, Unavailable } from '../store/lock-store.js';
+import type { Grant } from '../lease/grant.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LockRequest } from './caller.js';
 import type { LockRequests } from './requests.js';
@@ -31,7 +32,8 @@ export class EarlierKeys {
   readonly #deps: Dependencies;
   /** The key in whose line the call stands. */
   #at: string | undefined;
-  #held: readonly string[] = [];
+  /** The keys before that one, while the call holds them. */
+  #held: Grant | undefined;
   #heldSince: Instant | undefined;
   #limitMs = FIRST_LIMIT_MS;
   #yields = false;
@@ -49,7 +51,7 @@ export class EarlierKeys {
 
   /** For how many ms yet the call may hold keys while it waits; `Infinity` if it holds none. */
   get leftMs(): number {
-    if (this.#heldSince === undefined || this.#held.length === 0) return Infinity;
+    if (this.#heldSince === undefined || this.#held === undefined) return Infinity;
     if (this.#yields) return 0;
     return Math.max(0, this.#limitMs - elapsedMs(this.#heldSince, this.#deps.now()));
   }
@@ -58,7 +60,7 @@ export class EarlierKeys {
   blocks(keys: readonly string[], isHeldAround: (key: string) => boolean): boolean {
     return (
       this.#at !== undefined &&
-      this.#held.some((key) => keys.includes(key)) &&
+      this.#held?.keys.some((key) => keys.includes(key)) === true &&
       isHeldAround(this.#at)
     );
   }
@@ -71,7 +73,7 @@ export class EarlierKeys {
   /** The store holds nothing for it any more, or has granted all keys. */
   forget(): void {
     this.#at = undefined;
-    this.#held = [];
+    this.#held = undefined;
     this.#heldSince = undefined;
     this.#limitMs = FIRST_LIMIT_MS;
     this.#yields = false;
@@ -83,40 +85,36 @@ export class EarlierKeys {
     request: LockRequest,
     token: string,
   ): Promise<Unavailable | undefined> {
-    if (key === this.#at) return this.leftMs > 0 ? undefined : this.giveBack(request, token);
+    if (key === this.#at) return this.leftMs > 0 ? undefined : this.#giveBack();
     // The store has taken the others back. One that waited for that key alone begins again.
-    if (this.#at !== undefined && this.#held.length === 0) {
+    if (this.#at !== undefined && this.#held === undefined) {
       this.#limitMs = Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS);
       this.#heldSince = undefined;
     }
     this.#at = key;
-    this.#held = [];
+    this.#held = undefined;
     const { keys, requests, now, isWantedInside } = this.#deps;
     const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
     const since = this.#heldSince ?? now();
     this.#heldSince = undefined;
     if (earlier.length === 0 || heldForMs > this.#limitMs || this.#yields) return undefined;
     if (elapsedMs(since, now()) >= this.#limitMs || isWantedInside(earlier, key)) return undefined;
-    const brief = {
-      ...request,
-      keys: earlier,
-      ttlMs: Math.min(request.ttlMs, this.#limitMs + SPARE_MS),
-    };
-    const outcome = await requests.attempt(brief, { token });
+    const ttlMs = Math.min(request.ttlMs, this.#limitMs + SPARE_MS);
+    const briefly = { ...request, keys: earlier };
+    const outcome = await requests.attempt(briefly, { token, ttlMs, isBrief: true });
     if (outcome.status === 'unavailable') return outcome;
     if (outcome.status === 'held') return undefined;
-    this.#held = earlier;
+    this.#held = outcome.grant;
     this.#heldSince = since;
     return undefined;
   }
 
-  /** It waits for the busy key alone. */
-  async giveBack({ ttlMs }: LockRequest, token: string): Promise<Unavailable | undefined> {
-    if (this.#held.length === 0) return undefined;
-    const lease = { keys: this.#held, token, ttlMs };
-    this.#held = [];
+  /** It waits for the busy key alone from here on. */
+  async #giveBack(): Promise<Unavailable | undefined> {
+    const held = this.#held;
+    this.#held = undefined;
     this.#heldSince = undefined;
     this.#yields = false;
-    return this.#deps.requests.giveUp(lease);
+    return held && this.#deps.requests.giveUp(held);
   }
 }

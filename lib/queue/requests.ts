@@ -29,11 +29,13 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits'> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'isBrief'> & {
   /** A new one, if not given. */
   readonly token?: string;
   /** The keys in the order in which the store is to take them. Default: that of the request. */
   readonly asked?: readonly string[] | undefined;
+  /** Default: that of the request. */
+  readonly ttlMs?: number;
 };
 
 /** So many are remembered: a place that is forgotten costs its claim. */
@@ -88,22 +90,23 @@ export class LockRequests {
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, splits, asked: keys = request.keys } = how;
-    const { ttlMs, upgrades } = request;
+    const { token = this.newToken(request), line, joins, splits, isBrief } = how;
+    const { asked: keys = request.keys, ttlMs = request.ttlMs } = how;
+    const { upgrades } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
     return store
-      .acquire({ keys, token, ttlMs, line, joins, splits })
-      .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
+      .acquire({ keys, token, ttlMs, line, joins, splits, isBrief })
+      .then((outcome) => this.#judged(request, { token, ttlMs, sentAt }, outcome));
   }
 
   #judged(
     request: LockRequest,
-    { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
+    { token, ttlMs, sentAt }: Pick<Grant, 'token' | 'ttlMs' | 'sentAt'>,
     outcome: AcquireOutcome,
   ): AttemptOutcome {
     const { keeper, scheduler, clockDrift, differences } = this.#deps;
-    const { keys, ttlMs } = request;
+    const { keys } = request;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
       return outcome;
@@ -114,7 +117,7 @@ export class LockRequests {
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
     const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
     if (elapsed < validityMs(ttlMs, clockDrift)) return { status: 'granted', grant };
-    keeper.discard(grant, ttlMs);
+    keeper.discard(grant, ttlMs, 0, fencingToken);
     return tooLate(elapsed, ttlMs);
   }
 
@@ -129,7 +132,8 @@ export class LockRequests {
 
   /** What the store gave is not wanted any more; an upgrade is taken back by its own caller. */
   giveBack({ upgrades }: LockRequest, grant: Grant): void {
-    if (upgrades === undefined) this.#deps.keeper.discard(grant, grant.ttlMs);
+    if (upgrades !== undefined) return;
+    this.#deps.keeper.discard(grant, grant.ttlMs, 0, grant.fencingToken);
   }
 
   /** Leaves the store's line. */
@@ -139,18 +143,19 @@ export class LockRequests {
   }
 
   /** Gives back keys of a call that waits. Resolves with the outage after which they are cleaned up. */
-  async giveUp(lease: LeaseRequest): Promise<Unavailable | undefined> {
+  async giveUp(grant: Grant): Promise<Unavailable | undefined> {
     const { store, keeper } = this.#deps;
-    const outcome = await this.pending.add(store.release(lease));
+    const { keys, token, ttlMs, fencingToken } = grant;
+    const outcome = await this.pending.add(store.release({ keys, token, ttlMs }, fencingToken));
     if (outcome.status !== 'unavailable') return undefined;
-    keeper.discard(lease, lease.ttlMs);
+    keeper.discard(grant, ttlMs, 0, fencingToken);
     return outcome;
   }
 
   /** The store calls a place that no caller here stands at: what it was given is for the next in line. */
   passOn(to: string): void {
     const lease = this.#leftBehind.take(tailOf(to) || to);
-    if (lease === undefined || this.#deps.keeper.holds(lease.token)) return;
+    if (lease === undefined) return;
     void this.leave(lease, { id: lease.token, ttlMs: lease.ttlMs });
   }
 }

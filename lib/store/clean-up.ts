@@ -24,6 +24,8 @@ const CROWD = 1_000;
 /** What may be left in the store: a lease, and with it the place of a caller who has left the line. */
 export interface LeftOver extends LeaseRequest {
   readonly leaves?: LinePlace | undefined;
+  /** The last fencing token that was used under it, if it is known. Without it, all that were reserved count as used. */
+  readonly lastToken?: number | undefined;
 }
 
 interface Dependencies {
@@ -113,7 +115,7 @@ export class CleanUp {
     const { lease } = entry;
     entry.asking = true;
     const { status } = await this.#asking.add(
-      this.#deps.store.release(lease, undefined, this.#keepMsOf(entry)),
+      this.#deps.store.release(lease, lease.lastToken, this.#keepMsOf(entry)),
     );
     entry.asking = false;
     if (status === 'released') this.#deps.onRemoved(lease.keys);

@@ -42,6 +42,8 @@ export interface AcquireRequest extends LeaseRequest {
    * was admitted.
    */
   readonly joins?: number | undefined;
+  /** No turns are taken under it: it is made a lease of its caller by another request, or given back. */
+  readonly isBrief?: boolean | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;
 }

@@ -18,7 +18,7 @@ const MESSAGES: readonly Message[] = [
       hot: [{ key: 'order:42', waitedMs: 1, waits: 1, refusals: 0 }],
     },
   },
-  { type: 'released', tails: ['holdfast:a'], intervention: { by: 'ada', reason: 'stuck' } },
+  { type: 'released', tokens: ['holdfast:a'], intervention: { by: 'ada', reason: 'stuck' } },
 ];
 
 /** Every object in it, with one property less or another value in its place. */

@@ -79,7 +79,6 @@ const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KE
         proposal: 0,
         maxTtlMs: undefined,
         joins: undefined,
-        claimed: undefined,
       },
     }),
   ) as Promise<number[]>;

@@ -94,7 +94,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
           ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, turns: 1 },
           ...{ lineMode: 'standalone', member: waits ? memberOf(wish) : '' },
           ...{ ticket: this.#tickets.get(id), proposal: 0, maxTtlMs: undefined },
-          ...{ joins: undefined, claimed: undefined },
+          joins: undefined,
         }),
       ),
     );

@@ -37,25 +37,6 @@ async function open(options: Partial<LockModuleOptions>): Promise<LockService> {
 const places = async (key: string): Promise<number> =>
   Number(await server.command('ZCARD', `{lock:${key}}:queue`));
 
-describe.each(Object.keys(STORES))('keys kept for a caller of several keys (%s)', (store) => {
-  it('HF-6 a holder gets a second key that is kept for a caller who waits for the first', async () => {
-    const options = STORES[store]!();
-    const [holding, waiting] = [await open(options), await open(options)];
-    const order: string[] = [];
-    const held = await holding.acquire('nested:a');
-    const both = waiting.run(['nested:a', 'nested:b'], () => order.push('both'));
-    await eventually(async () => {
-      const second = await holding.tryAcquire('nested:b');
-      await second?.release();
-      return second === null;
-    });
-    await holding.run('nested:b', { wait: '30s' }, () => order.push('second'));
-    await held.release();
-    await both;
-    expect(order).toEqual(['second', 'both']);
-  }, 45_000);
-});
-
 describe.each(['memory', 'one Redis'])('callers of several keys in line (%s)', (store) => {
   it('HF-6 a release of two keys serves the older caller of both before a younger one of the first', async () => {
     const options = STORES[store]!();

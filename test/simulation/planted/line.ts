@@ -79,7 +79,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'earlier-keys-not-given-back',
     file: 'lib/queue/earlier-keys.ts',
-    find: 'return this.leftMs > 0 ? undefined : this.giveBack(request, token);',
+    find: 'return this.leftMs > 0 ? undefined : this.#giveBack();',
     replace: 'return undefined;',
     profile: 'line',
     explanation:

@@ -80,7 +80,7 @@ export class RandomAttempts {
     const name = `maker.${this.#attempts.length}`;
     const token = random.chance(0.95) ? MARK + name + random.pick(MODES) : `foreign-${name}`;
     const attempt: Attempt = {
-      ...{ token, names, member: this.#memberOf(token, names) },
+      ...{ token, names, member: this.#memberOf(token) },
       ...{ ticket: undefined, fencingToken: undefined, goneFence: undefined },
     };
     this.#attempts.push(attempt);
@@ -105,13 +105,10 @@ export class RandomAttempts {
       : this.#random.pick(['standalone', 'cluster', 'quorum']);
   }
 
-  #memberOf(token: string, names: Names): string {
+  #memberOf(token: string): string {
     const random = this.#random;
     const channel = random.pick(this.channels);
     if (this.#lineMode === 'quorum') return `${token.replace(MARK, '')} 0 ${channel}`;
-    const isSplit = random.chance(0.15);
-    const claimMs = isSplit ? 0 : random.pick([20, 300, 1_000]);
-    const place = `${token} ${claimMs} ${channel}`;
-    return names.length === 1 && !isSplit ? place : `${place}\n${names[0].queue}`;
+    return `${token} ${random.pick([0, 20, 300, 1_000])} ${channel}`;
   }
 }

@@ -73,7 +73,7 @@ export class NodeAcquire {
       token: request.token,
       ttlMs: request.ttlMs,
       fenceKeepMs,
-      turns: turnsOf(request.token, options.turns),
+      turns: request.isBrief === true ? 1 : turnsOf(request.token, options.turns),
       lineMode,
       member,
       ticket: request.line?.ticket,
@@ -136,8 +136,11 @@ export class NodeAcquire {
       const isFirst = granted.length === 0;
       const vote = await this.#askGroup({ group, request: isFirst ? request : later, proposal });
       if (vote.status !== 'granted') {
-        if (isFirst && vote.status === 'refused' && vote.key === request.keys[0]) return vote;
-        return afterGrant((await this.#giveBack(groups, request, granted)) ?? vote);
+        const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
+        if (isFirst && isUnchanged) return vote;
+        // After an outage the caller removes whatever it may have.
+        const had = vote.status === 'refused' ? groups : granted.map(({ group: each }) => each);
+        return afterGrant((await this.#giveBack(had, request, granted)) ?? vote);
       }
       granted.push({ group, vote });
     }
