@@ -17,3 +17,7 @@ export const failuresOf =
     nodes: [{ node: source.name, kind, message: source.redact(message) }],
     transient: howLong === 'for a moment',
   });
+
+/** The server has refused the request. Of a combined call, one of the requests may be the reason. */
+export const isRefused = ({ transient, sent }: Unavailable): boolean =>
+  !transient && sent !== false;

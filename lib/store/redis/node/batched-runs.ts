@@ -1,4 +1,5 @@
 import type { Runtime } from '../../../time/runtime.js';
+import { isRefused } from '../client/failure.js';
 import { errorOfCall } from '../client/foreign-data.js';
 import { answered, type RedisConnection, type Reply } from '../client/redis-connection.js';
 import { batchCall, replyIn, unusualIn } from '../scripts/batch.js';
@@ -110,7 +111,10 @@ export class BatchedRuns {
     if (reply.status !== 'unavailable')
       this.#most.set(script, unusualIn(reply.value) > MOST_UNUSUAL ? MOST_UNUSUAL : MOST_TOGETHER);
     for (const [index, { request, settle }] of batch.entries()) {
-      if (reply.status === 'unavailable') settle(reply);
+      // One of them may be the reason: it has a key that the Redis user may not use, for instance.
+      if (reply.status === 'unavailable' && isRefused(reply))
+        void this.#alone(request).then(settle);
+      else if (reply.status === 'unavailable') settle(reply);
       else settle(this.#answer(replyIn(script, reply.value, index), request));
     }
   }

@@ -1,3 +1,4 @@
+import { isRefused } from '../client/failure.js';
 import { withForeignKeys } from '../client/foreign-data.js';
 import { extendScript, type KeyRenewal } from '../scripts/extend.js';
 import { batches } from './key-groups.js';
@@ -65,6 +66,11 @@ async function extendBatch(
   const timeLimitMs = scripts.timeLimitMs(Math.max(...renewals.map(({ ttlMs }) => ttlMs)));
   const request = { script: extendScript, call, timeLimitMs, whileDown: 'waits' } as const;
   const reply = await scripts.write(slot, request);
+  if (reply.status === 'unavailable' && isRefused(reply) && renewals.length > 1) {
+    // One renewal may be the reason: it names a key that the Redis user may not use any more, for instance.
+    const alone = await Promise.all(renewals.map((each) => extendBatch(scripts, slot, [each])));
+    return (index) => alone[index]?.(0) ?? reply;
+  }
   scripts.doubtAfter(reply);
   if (reply.status === 'unavailable') return () => reply;
   const answer = extendScript.decode(reply.value);

@@ -211,7 +211,8 @@ export class RedisNode {
   }
 
   /**
-   * Also what a request on its way may yet take: it can be overtaken, between two slots, or when the server did not know the script.
+   * Also what a request on its way may yet take. It can be overtaken between two slots, or when the server did not know the script, or
+   * refused the requests that were sent together.
    */
   release(lease: LeaseReference, how: ReleaseManner = {}): Promise<ReleaseOutcome> {
     const acquiring = this.#acquiring.get(lease.token);
