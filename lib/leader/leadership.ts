@@ -10,7 +10,7 @@ import type { Lead, LeadEnd, LeadEnded } from './lead.js';
 const AFTER_FAILURE: BackOff = { firstMs: 1_000, longestMs: 60_000 };
 
 /**
- * The back-off while the lock cannot be asked for: the store refuses it, for instance because its memory is full. A
+ * The back-off while the lock cannot be asked for: the store refuses it, for instance because a right is missing. A
  * waiting caller tries again at least this often too.
  */
 const AFTER_REFUSAL: BackOff = { firstMs: 1_000, longestMs: 5_000 };

@@ -2,7 +2,7 @@ import ioredis from './ioredis.cjs';
 
 /** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
 const PASSING =
-  /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY)\b/;
+  /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY|MISCONF|OOM)\b/;
 
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

@@ -1,5 +1,6 @@
 import { isRefused } from '../client/failure.js';
 import { withForeignKeys } from '../client/foreign-data.js';
+import { replyError } from '../client/reply-errors.js';
 import { extendScript, type KeyRenewal } from '../scripts/extend.js';
 import { batches } from './key-groups.js';
 import { renewalVote, type KeyAnswer, type RenewalVote, type Restoration } from './node-answers.js';
@@ -82,7 +83,7 @@ async function extendBatch(
     if (key.status === 'malformed') return connection.malformed(key);
     if (key.status === 'failed') {
       const names = Object.values(renewals[index]?.names ?? {}) as string[];
-      return connection.failure('error', withForeignKeys(key.message, names), 'for good');
+      return connection.failed(replyError(withForeignKeys(key.message, names)));
     }
     return key.status === 'extended' ? (reply.shortfall ?? key) : key;
   };

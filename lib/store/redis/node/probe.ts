@@ -140,7 +140,7 @@ function remedyFor(message: string, keyPatterns: readonly string[]): string {
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
   if (/unknown command/i.test(message))
     return 'Holdfast needs the commands EVAL and EVALSHA there.';
-  if (isOutOfMemory(message))
+  if (/\bOOM\b/.test(message))
     return 'Free memory there, or raise "maxmemory". A Redis of their own keeps locks from being refused for the data of others.';
   if (/\bMISCONF\b/.test(message))
     return 'Redis cannot save its data: look at its log and at its disk.';
@@ -176,16 +176,13 @@ async function lookAtGuard(
   const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
   if (typeof left === 'number') return left;
   const message = left.nodes[0]?.message ?? 'no answer';
-  if (left.transient || isOutOfMemory(message))
+  if (left.transient)
     return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
   throw new LockConfigurationError(
     `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
       'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
   );
 }
-
-/** Redis' own error code; before Redis 7 a script's comes inside a text. */
-const isOutOfMemory = (message: string): boolean => /\bOOM\b/.test(message);
 
 /** The rest of a server's quarantine, in ms, or why it is unknown. */
 export async function quarantinedForMs(
