@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -15,6 +18,7 @@ import {
 } from 'nestjs-holdfast';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 import * as prettier from 'prettier';
+import { VALID } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeApps, startApp } from '../module/start-app.js';
@@ -39,6 +43,7 @@ interface Mistake {
 let redis: RedisServer;
 let guarded: RedisServer;
 let nobodysPort: number;
+let untrusted: Server;
 const services: LockService[] = [];
 
 function service(options: LockModuleOptions = { store: 'memory' }): LockService {
@@ -245,6 +250,13 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
         }).tryAcquire('order:42'),
     },
     {
+      mistake: 'a TLS certificate of an authority that Node does not know',
+      make: () =>
+        service({
+          redis: `rediss://127.0.0.1:${(untrusted.address() as AddressInfo).port}`,
+        }).tryAcquire('order:42'),
+    },
+    {
       mistake: 'a password is missing',
       make: () => service({ redis: guarded.url }).tryAcquire('order:42'),
     },
@@ -421,6 +433,9 @@ describe('docs/errors.md', () => {
     nobodysPort = await freePort();
     redis = await RedisServer.start();
     guarded = await RedisServer.start({ config: { requirepass: 'secret' } });
+    untrusted = createServer(VALID).on('tlsClientError', () => undefined);
+    untrusted.listen(0, '127.0.0.1');
+    await once(untrusted, 'listening');
   });
   afterEach(async () => {
     await Promise.all(services.splice(0).map((locks) => locks.shutdown(0)));
@@ -430,6 +445,7 @@ describe('docs/errors.md', () => {
   afterAll(async () => {
     await redis.stop();
     await guarded.stop();
+    await once(untrusted.close(), 'close');
   });
 
   it('says of each mistake what is printed', async () => {

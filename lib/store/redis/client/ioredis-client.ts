@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../time/runtime.js';
 import type { ScriptCall } from '../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
+import { ClusterProblems, connectProblem } from './connect-problem.js';
 import { EvalSha } from './eval-sha.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
@@ -31,7 +32,7 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     client.on('connect', onConnect);
     client.on('ready', onReady);
     client.on('error', (error: Error) => {
-      if (!isOfSelect(error)) onError(error.message);
+      if (!isOfSelect(error)) onError(this.problemOf(error));
     });
     client.on('close', onClose);
     client.on('end', onEnd);
@@ -65,6 +66,11 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
 
   disconnect(): void {
     this.client.disconnect();
+  }
+
+  /** What went wrong with a connection, and what to do about it where that is known. */
+  protected problemOf(error: Error): string {
+    return connectProblem(error);
   }
 
   /** Before anything is sent, with the number of its arguments. */
@@ -138,9 +144,11 @@ export class IoredisSingle extends IoredisClient<Redis> implements RedisClient {
 export class IoredisCluster extends IoredisClient<Cluster> implements RedisClient {
   readonly kind = 'cluster';
   readonly #runtime: Runtime;
+  readonly #problems: ClusterProblems;
 
   constructor(client: Cluster, events: ClientEvents, runtime: Runtime) {
     super(client, events);
+    this.#problems = new ClusterProblems(client);
     this.#runtime = runtime;
     client.on('refresh', events.onSlots);
   }
@@ -176,6 +184,10 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
 
   hintAt(): string {
     return '';
+  }
+
+  protected override problemOf(error: Error): string {
+    return this.#problems.problemOf(error);
   }
 
   /** Each of its nodes has a connection, which ioredis makes when it is first needed. */

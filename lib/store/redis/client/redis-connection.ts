@@ -8,7 +8,15 @@ import { failuresOf, type Fail } from './failure.js';
 import { errorOfCall } from './foreign-data.js';
 import { Readiness, type ConnectionEvents, type WhileDown } from './readiness.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
-import { CLOSED, isBroken, isPassing, isReply, messageOf } from './reply-errors.js';
+import {
+  CLOSED,
+  isBroken,
+  isElsewhere,
+  isPassing,
+  isReply,
+  messageOf,
+  NODE_OF_A_CLUSTER,
+} from './reply-errors.js';
 import { tracedRequest } from './traced-request.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
@@ -271,6 +279,8 @@ export class RedisConnection {
   /** What an error means. */
   failed(error: unknown): Unavailable {
     const message = messageOf(error);
+    if (isReply(error) && this.client.kind === 'single' && isElsewhere(message))
+      return this.failure('error', `${message} (it ${NODE_OF_A_CLUSTER})`, 'for good');
     if (isReply(error))
       return this.failure('error', message, isPassing(error) ? 'for a moment' : 'for good');
     return this.failure('connection', isBroken(error) ? CLOSED : message);

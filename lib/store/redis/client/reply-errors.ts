@@ -24,6 +24,13 @@ export const isReply = (error: unknown): error is Error =>
 export const isPassing = (error: unknown): boolean =>
   isReply(error) && PASSING.test(messageOf(error));
 
+/** What a server is that a single connection leads to, and that answers so. */
+export const NODE_OF_A_CLUSTER =
+  'is a node of a Cluster. Give a Cluster client: "redis: new Cluster([…])"';
+
+/** The key, or one of several, lies at another node of a Cluster. */
+export const isElsewhere = (message: string): boolean => /^(MOVED|ASK|CROSSSLOT)\b/.test(message);
+
 /** The server refused, and will until an operator changes a setting. */
 export const isRefusal = (error: unknown): error is Error => isReply(error) && !isPassing(error);
 

@@ -12,6 +12,8 @@ const CLOSED = /ECONNRESET|EPIPE|Protocol error|RESP type 21/;
  * space, or is empty.
  */
 export function tlsHint({ options, stream }: Redis, problem: string): string {
+  // The other side speaks TLS, and one of the two does not accept the certificate of the other one.
+  if (problem.includes('certificate')) return '';
   if (options.tls !== undefined) {
     const isShakingHands = stream instanceof TLSSocket && isPending(stream);
     return isShakingHands || NO_TLS.test(problem)

@@ -3,7 +3,12 @@ import type { Scheduler } from '../../../time/scheduler.js';
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import { mastersOf, type KnownMaster } from './cluster-masters.js';
-import { quarantinedForMs, replicationProblem, type RestartGuard } from './probe.js';
+import {
+  clusterProblem,
+  quarantinedForMs,
+  replicationProblem,
+  type RestartGuard,
+} from './probe.js';
 import type { RedisClient } from '../client/redis-client.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 
@@ -16,6 +21,8 @@ interface Subject {
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
+  /** As `clusterProblem` takes it. */
+  readonly hasManySlots: boolean;
   /**
    * Does what a grant does. Returns why that failed.
    *
@@ -103,12 +110,17 @@ async function healthOf(
   if (reply.status === 'unavailable') {
     return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
   }
-  const [quarantine, replication] = await Promise.all([
+  const [quarantine, replication, server] = await Promise.all([
     quarantineOf(connection, subject),
     connection.look(timeLimitMs, () => command('info', 'replication')),
+    connection.look(timeLimitMs, () => command('info', 'server')),
   ]);
   const isTwin = twin && `is the same server as ${twin}`;
-  const known = isTwin ?? quarantine.problem ?? replicationProblem(replication, replicas);
+  const known =
+    isTwin ??
+    quarantine.problem ??
+    replicationProblem(replication, replicas) ??
+    (await clusterProblem(connection, server, subject));
   return {
     node,
     reachable: true,

@@ -1,5 +1,5 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
-import { keyPatterns } from '../scripts/key-names.js';
+import { isOneSlot, keyPatterns } from '../scripts/key-names.js';
 import { mastersOf } from './cluster-masters.js';
 import { healthWithin, nodeHealth, type HealthLook } from './node-health.js';
 import type { NodeScripts } from './node-scripts.js';
@@ -49,6 +49,7 @@ export class NodeLooks {
     const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
     return probe(connection, {
       ...{ name: this.#name, epoch, timeLimitMs, restartGuard, replicas },
+      hasManySlots: this.#hasManySlots,
       key: this.#trial.main,
       keyPatterns: keyPatterns(prefix),
       clock: runtime,
@@ -118,12 +119,18 @@ export class NodeLooks {
     return failures.find((failed) => failed !== undefined);
   }
 
+  get #hasManySlots(): boolean {
+    const { connection, prefix } = this.#scripts.parts;
+    return connection.client.kind === 'single' && !isOneSlot(prefix);
+  }
+
   #lookAtHealth(): readonly HealthLook[] {
     const { epoch, parts } = this.#scripts;
     const { connection, options, runtime: clock } = parts;
     const { nodeTimeoutMs: timeLimitMs, restartGuard, replicas } = options;
     const looks = nodeHealth(connection, {
       ...{ name: this.#name, epoch, twin: this.#twin, clock, timeLimitMs, restartGuard, replicas },
+      hasManySlots: this.#hasManySlots,
       tryGranting: (serves) => this.#tryGranting(serves),
     });
     void Promise.all(looks.map(({ health }) => health)).then(() => {

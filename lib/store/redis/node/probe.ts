@@ -4,7 +4,7 @@ import type { Unavailable } from '../../lock-store.js';
 import type { ReplicaOptions } from './acknowledged-writes.js';
 import type { NodeClock } from './node-clock.js';
 import type { RedisConnection, Reply } from '../client/redis-connection.js';
-import { isLoginRefusal } from '../client/reply-errors.js';
+import { isLoginRefusal, NODE_OF_A_CLUSTER } from '../client/reply-errors.js';
 import { quarantineScript } from '../scripts/quarantine.js';
 
 /** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
@@ -30,6 +30,8 @@ interface Subject {
   readonly timeLimitMs: number;
   readonly restartGuard: RestartGuard | undefined;
   readonly replicas: ReplicaOptions | undefined;
+  /** As `clusterProblem` takes it. */
+  readonly hasManySlots: boolean;
   /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
   readonly isStart: boolean;
   /** Told with every look that gets so far whether the server may evict locks: in words, or `undefined` if not. */
@@ -92,6 +94,8 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
   const problem = replication && replicationProblem(replication, replicas);
   if (problem !== undefined)
     return { kind: 'refuses', problem: `cannot grant locks: it ${problem}` };
+  const misplaced = server && (await clusterProblem(connection, server, subject));
+  if (misplaced !== undefined) return { kind: 'refuses', problem: misplaced };
   const quarantine =
     restartGuard === undefined ? 0 : await lookAtGuard(connection, subject, restartGuard);
   if (typeof quarantine !== 'number') return quarantine;
@@ -214,6 +218,21 @@ export function replicationProblem(
   if (replicas === undefined || connected === undefined || Number(connected) >= replicas.ack)
     return undefined;
   return `has ${connected} of the ${String(replicas.ack)} replicas that "replicas" asks for`;
+}
+
+/** What a connection to one node of a Cluster with several masters cannot do. Redis may forbid to ask. */
+export async function clusterProblem(
+  connection: RedisConnection,
+  server: Reply,
+  { hasManySlots, timeLimitMs }: Pick<Subject, 'hasManySlots' | 'timeLimitMs'>,
+): Promise<string | undefined> {
+  if (!hasManySlots || field(server, 'redis_mode') !== 'cluster') return undefined;
+  const cluster = await connection.look(timeLimitMs, ({ client }) =>
+    client.command('cluster', 'info'),
+  );
+  return Number(field(cluster, 'cluster_size')) > 1
+    ? `grants only the locks of its own slots: it ${NODE_OF_A_CLUSTER}`
+    : undefined;
 }
 
 /** Of an INFO, which may be forbidden. */

@@ -1,0 +1,76 @@
+import type { Cluster, Redis } from 'ioredis';
+
+/** An error of a connection. */
+type ConnectError = Error & {
+  /** Of Node or OpenSSL. */
+  readonly code?: string;
+  /** Of a Cluster of which no node can be asked: what the last of them said. */
+  readonly lastNodeError?: ConnectError | null;
+};
+
+const WRONG_HOST = /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/;
+
+/** What to do about errors with these codes. */
+const REMEDIES: readonly (readonly [code: RegExp, remedy: string])[] = [
+  [
+    /^(UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_UNTRUSTED)$/,
+    'the TLS certificate is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS, or give "tls: { ca }" in option "redis"',
+  ],
+  [
+    /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
+    'renew the TLS certificate of the server, or set the clock of this machine',
+  ],
+  [
+    WRONG_HOST,
+    'connect to a host name of the TLS certificate, or give one as "tls: { servername }" in option "redis"',
+  ],
+  [
+    /^ERR_SSL_\w*CERTIFICATE_REQUIRED$/,
+    'the server asks for a TLS certificate of the client: give "tls: { cert, key }" in option "redis"',
+  ],
+];
+
+/** ioredis connects to the addresses that host names of a Cluster resolve to. */
+const HOST_OF_A_CLUSTER =
+  'give the Cluster client "dnsLookup: (address, callback) => callback(null, address)" to connect to the host names of the TLS certificate, ' +
+  'or "tls: { servername }" in its "redisOptions"';
+
+/** What went wrong with a connection, and what to do about it where that is known. */
+export function connectProblem({ message, code = '' }: ConnectError): string {
+  const [, remedy] = REMEDIES.find(([of]) => of.test(code)) ?? [];
+  return message.trim() + (remedy === undefined ? '' : ` (${remedy})`);
+}
+
+/** The same of a Cluster: ioredis asks its nodes for their slots over connections whose errors it drops. */
+export class ClusterProblems {
+  #last: ConnectError | undefined;
+
+  /** @param cluster not connected yet */
+  constructor(cluster: Cluster) {
+    cluster.on('+node', (node: Redis) => {
+      const duplicate = node.duplicate.bind(node);
+      node.duplicate = (options) => {
+        const copy = duplicate(options);
+        copy.on('error', (error: ConnectError) => {
+          this.#last = error;
+        });
+        return copy;
+      };
+    });
+    cluster.on('ready', () => {
+      this.#last = undefined;
+    });
+  }
+
+  problemOf({ message, lastNodeError }: ConnectError): string {
+    if (!lastNodeError) return message;
+    const cause =
+      lastNodeError.message === 'Connection is closed.'
+        ? (this.#last ?? lastNodeError)
+        : lastNodeError;
+    const problem = WRONG_HOST.test(cause.code ?? '')
+      ? `${cause.message.trim()} (${HOST_OF_A_CLUSTER})`
+      : connectProblem(cause);
+    return `${message} ${problem}`;
+  }
+}
