@@ -6,9 +6,9 @@ import {
   isDetachedToken,
   isOwnerToken,
   isUpgradeToken,
+  leaseIdOf,
   makerIn,
   placesOf,
-  tailOf,
 } from '../store/owner-token.js';
 import type {
   CallOrigin,
@@ -115,10 +115,13 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
 function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowledge): HolderInfo {
   const { token, remainingMs } = holder;
   const maker = makerOf(holder, instances);
-  const hold = answers.get(maker?.id ?? '')?.holds?.find(isOf(token));
+  const leaseId = leaseIdOf(token);
+  const isIt = (held: { readonly leaseId: string }): boolean => held.leaseId === leaseId;
+  const hold = answers.get(maker?.id ?? '')?.holds?.find(isIt);
   // What a frozen or dead one said of it before.
-  const recorded = hold ?? maker?.holds?.find(isOf(token));
+  const recorded = hold ?? maker?.holds?.find(isIt);
   return {
+    leaseId,
     ...known({
       instance: instanceOf(maker, wallMs),
       since: dateOf(hold === undefined ? sinceOf(holder) : wallMs - hold.heldMs),
@@ -133,11 +136,6 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     isSilent: maker !== undefined && !answers.has(maker.id),
   };
 }
-
-const isOf =
-  (token: string) =>
-  ({ tail }: { readonly tail: string }): boolean =>
-    tail === tailOf(token);
 
 /** A process may have several places at a key, for callers that want different things: what it says of them stands at the first. */
 function waitersIn(

@@ -1,15 +1,22 @@
 import {
   checkedIntervention,
+  type Ending,
   type InterventionRequest,
   type Interventions,
+  type Target,
 } from '../engine/interventions.js';
-import { LockConfigurationError, type Intervention } from '../errors.js';
+import {
+  LockConfigurationError,
+  LockError,
+  LockStoreUnavailableError,
+  type Intervention,
+} from '../errors.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import type { Presence } from '../engine/presence.js';
 import { checkKey } from '../key/index.js';
 import { hottest } from '../queue/contention.js';
-import type { AdminStore, FoundKey } from '../store/admin-store.js';
-import { makerIn } from '../store/owner-token.js';
+import type { AdminStore, FoundHolder, FoundKey } from '../store/admin-store.js';
+import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import {
   type Knowledge,
   concernedBy,
@@ -24,9 +31,14 @@ import type {
   AuditEntry,
   HotKeys,
   InstanceInfo,
+  InterventionOutcome,
   ListOptions,
   LockDescription,
   LockSummary,
+  SeenHolder,
+  SeenInstance,
+  SeenLock,
+  SeenOnce,
 } from './lock-admin.types.js';
 
 /** How many keys one look reads. */
@@ -38,6 +50,10 @@ const MOST_NOTES = 1_000;
 
 /** A description searches this many of the last interventions for those of its key: a page asks every second. */
 const LATEST_NOTES = 200;
+
+type Done = Extract<InterventionOutcome<never>, { readonly status: 'done' }>;
+
+const NOTHING = { status: 'nothing' } as const;
 
 const NO_ANSWERS: Knowledge['answers'] = new Map();
 
@@ -126,42 +142,61 @@ export class LockAdmin {
   }
 
   /**
-   * Ends the locks that hold a key now. A later holder keeps the key. Resolves with whether there was a holder.
+   * Ends the locks of the holders that the operator saw: `lock` is what `describe` returned. Later holders of the key
+   * keep it. If none of the seen ones has the key any more and another one does, nothing is done (`'refused'`).
    *
    * A holder of Holdfast is notified at once: its signal aborts with `LockLostError`, reason `'force-released'`. A
    * holder that is frozen or cut off detects the loss at its next renewal.
    *
-   * The key is free afterwards, even if the call rejects because the audit log could not be written.
+   * @throws LockStoreUnavailableError when the store does not confirm the release. The key may be free or held then
    */
-  async release(key: string, request: InterventionRequest): Promise<boolean> {
+  async release(
+    lock: SeenLock,
+    request: InterventionRequest,
+  ): Promise<InterventionOutcome<LockDescription>> {
     const intervention = checkedIntervention(request);
+    const { key, holders } = checkedSeen(lock);
     const found = await this.#look(key);
-    if (found.holders.length === 0) return false;
-    await this.#shown(this.#interventions.release([found], intervention));
-    await this.#note('release', [key], intervention);
-    return true;
-  }
-
-  /** Ends all locks of an instance, for a machine that is dead. Resolves with the keys. */
-  async releaseInstance(id: string, request: InterventionRequest): Promise<readonly string[]> {
-    const intervention = checkedIntervention(request);
-    const held = await this.#shown(this.#heldBy(id));
-    const keys = held.map(({ key }) => key).sort();
-    if (keys.length === 0) return [];
-    await this.#shown(this.#interventions.release(held, intervention));
-    await this.#note('release-instance', keys, intervention);
-    return keys;
+    const seen = new Map(holders.map((each) => [each.leaseId, each]));
+    const targets = targetsIn(found, ({ token }) => seen.get(leaseIdOf(token)));
+    const done = await this.#end('release', targets, intervention);
+    if (done !== undefined) return done;
+    const now = await this.describe(key);
+    return now.holders.length === 0 ? NOTHING : { status: 'refused', now };
   }
 
   /**
-   * Deletes the record of work that is to be done once, so that it is done again. Resolves with whether there was one.
+   * Ends all locks of an instance, for a machine that is dead: `instance` is what `instances` returned. If it was silent
+   * then and reports again, nothing is done (`'refused'`).
+   *
+   * @throws LockStoreUnavailableError when the store does not confirm the release of any key
    */
-  async forgetOnce(key: string, request: InterventionRequest): Promise<boolean> {
+  async releaseInstance(
+    { id, isSilent = false }: SeenInstance,
+    request: InterventionRequest,
+  ): Promise<InterventionOutcome<InstanceInfo>> {
     const intervention = checkedIntervention(request);
-    this.#checkKey(key);
-    const wasThere = await this.#shown(this.#store.forgetOnce(key));
-    if (wasThere) await this.#note('forget-once', [key], intervention);
-    return wasThere;
+    const now = isSilent ? (await this.instances()).find((each) => each.id === id) : undefined;
+    if (now?.isSilent === false) return { status: 'refused', now };
+    const targets = await this.#shown(this.#heldBy(id));
+    return (await this.#end('release-instance', targets, intervention)) ?? NOTHING;
+  }
+
+  /**
+   * Deletes the record of work that is to be done once, so that it is done again: `lock` is what `describe` returned. If
+   * the work has another state or number of attempts by now, nothing is done (`'refused'`).
+   */
+  async forgetOnce(
+    { key, once: seen }: SeenOnce,
+    request: InterventionRequest,
+  ): Promise<InterventionOutcome<LockDescription>> {
+    const intervention = checkedIntervention(request);
+    const { once } = await this.#look(key);
+    if (once === undefined) return NOTHING;
+    if (seen?.state !== once.state || seen.attempts !== once.attempts)
+      return { status: 'refused', now: await this.describe(key) };
+    if (!(await this.#shown(this.#store.forgetOnce(key)))) return NOTHING;
+    return this.#noted('forget-once', [key], intervention);
   }
 
   /** Lists the interventions of operators, the newest first. The last 1,000 entries are kept. */
@@ -180,13 +215,32 @@ export class LockAdmin {
     }
   }
 
-  async #heldBy(id: string): Promise<readonly FoundKey[]> {
-    const held: FoundKey[] = [];
-    for await (const found of this.#found('')) {
-      const holders = found.holders.filter(({ token }) => makerIn(token) === id);
-      if (holders.length > 0) held.push({ ...found, holders });
+  async #heldBy(id: string): Promise<readonly Target[]> {
+    const held: Target[] = [];
+    for await (const found of this.#found(''))
+      held.push(...targetsIn(found, ({ token }) => (makerIn(token) === id ? {} : undefined)));
+    return held.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** Ends leases and records that; `undefined` if none of them was held any more. */
+  async #end(
+    action: AuditEntry['action'],
+    targets: readonly Target[],
+    intervention: Intervention,
+  ): Promise<Done | undefined> {
+    const endings = await this.#interventions.end(targets, intervention);
+    const keysThat = (status: Ending['status']): readonly string[] => [
+      ...new Set(targets.flatMap(({ key }, i) => (endings[i]?.status === status ? [key] : []))),
+    ];
+    const [keys, unconfirmed] = [keysThat('ended'), keysThat('unavailable')];
+    if (keys.length > 0) {
+      const done = await this.#noted(action, keys, intervention);
+      return unconfirmed.length > 0 ? { ...done, unconfirmed } : done;
     }
-    return held;
+    if (unconfirmed.length === 0) return undefined;
+    const nodes = endings.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
+    const facts = { operation: 'release', keys: unconfirmed, nodes } as const;
+    throw this.#engine.administered.present(new LockStoreUnavailableError(facts));
   }
 
   #checkKey(key: string): void {
@@ -199,15 +253,21 @@ export class LockAdmin {
     return found ?? { key, holders: [], line: [] };
   }
 
-  async #note(
+  /** It is done: an audit log that cannot be written changes nothing of that. */
+  async #noted(
     action: AuditEntry['action'],
     keys: readonly string[],
     { by, reason }: Intervention,
-  ): Promise<void> {
+  ): Promise<Done> {
     const { runtime } = this.#engine;
     const at = new Date(runtime.now().wallMs);
-    const note = noteOf({ at, action, keys, by, reason }, runtime.uuid());
-    await this.#shown(this.#store.note(note));
+    try {
+      await this.#store.note(noteOf({ at, action, keys, by, reason }, runtime.uuid()));
+      return { status: 'done', keys };
+    } catch (error) {
+      const notRecorded = error instanceof LockError ? error.detail : String(error);
+      return { status: 'done', keys, notRecorded };
+    }
   }
 
   async #audited(count: number): Promise<readonly AuditEntry[]> {
@@ -225,4 +285,24 @@ export class LockAdmin {
       throw this.#engine.administered.present(error);
     }
   }
+}
+
+/** The leases of a key that are to end. */
+const targetsIn = (
+  { key, holders, fencingToken: lastToken }: FoundKey,
+  seenAs: (holder: FoundHolder) => Partial<SeenHolder> | undefined,
+): readonly Target[] =>
+  holders.flatMap((holder) => {
+    const seen = seenAs(holder);
+    return seen === undefined ? [] : [{ key, holder, lastToken, fencingToken: seen.fencingToken }];
+  });
+
+/** @throws LockConfigurationError for a key without its holders, which JavaScript lets through */
+function checkedSeen(lock: SeenLock): SeenLock {
+  if (typeof (lock as Partial<SeenLock>).key === 'string' && Array.isArray(lock.holders))
+    return lock;
+  throw new LockConfigurationError(
+    'A forced release needs the holders that you saw, so that it ends no later one. ' +
+      "Write release(await admin.describe('order:42'), { reason: 'stuck since 3 am' }).",
+  );
 }

@@ -35,6 +35,11 @@ export interface CallOrigin {
 
 export interface HolderInfo extends CallOrigin {
   /**
+   * Names the lease, as long as it lasts: every other lease of the key has another one. It is not the owner token, and
+   * gives no access to the lock.
+   */
+  readonly leaseId: string;
+  /**
    * The instance that holds it; missing for a lock that other software made, and for an instance whose record is gone.
    */
   readonly instance?: InstanceInfo;
@@ -50,6 +55,7 @@ export interface HolderInfo extends CallOrigin {
   readonly since?: Date;
   /** Milliseconds until the lease ends if it is not renewed; `Infinity` without TTL. */
   readonly remainingMs: number;
+  /** As the instance reports it; missing if it did not reply. */
   readonly fencingToken?: number;
   /**
    * Whether the instance was asked and did not reply within 250 ms. The origin of the lock is then from its last
@@ -123,6 +129,55 @@ export interface LockDescription {
   /** The interventions of operators on this key, the newest first. */
   readonly audit: readonly AuditEntry[];
 }
+
+/** A holder that an operator saw. */
+export interface SeenHolder {
+  readonly leaseId: string;
+  /**
+   * Callers of one process may pass a lease on, each with its own fencing token. With this property, only the caller
+   * with this token loses the lock, if its process replies within 250 ms.
+   */
+  readonly fencingToken?: number | undefined;
+}
+
+/** A key with its holders, as an operator saw them: what `describe` returned. */
+export interface SeenLock {
+  readonly key: string;
+  readonly holders: readonly SeenHolder[];
+}
+
+/** An instance as an operator saw it: what `instances` returned. */
+export interface SeenInstance {
+  readonly id: string;
+  /** If it was silent and reports again, its locks are not ended. Default: `false`. */
+  readonly isSilent?: boolean;
+}
+
+/** Work of `runOnce` as an operator saw it: what `describe` returned. */
+export interface SeenOnce {
+  readonly key: string;
+  readonly once?: Pick<OnceInfo, 'state' | 'attempts'>;
+}
+
+/** What became of an intervention. */
+export type InterventionOutcome<Now> =
+  | {
+      readonly status: 'done';
+      /** What it was done to, in alphabetical order. */
+      readonly keys: readonly string[];
+      /** Keys whose release the store did not confirm. They may still be held; missing if there are none. */
+      readonly unconfirmed?: readonly string[];
+      /** Why the audit log could not be written; missing if it has the intervention. */
+      readonly notRecorded?: string;
+    }
+  /** There was nothing to do: the key is free, the instance holds nothing, or there is no such work. */
+  | { readonly status: 'nothing' }
+  /** Nothing was done: what the operator saw has changed. */
+  | {
+      readonly status: 'refused';
+      /** How it is now. */
+      readonly now: Now;
+    };
 
 /** An intervention of an operator. The last 1,000 are kept. */
 export interface AuditEntry {

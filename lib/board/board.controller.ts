@@ -18,7 +18,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { ReplaySubject } from 'rxjs';
 import { LockAdmin } from '../admin/lock-admin.js';
-import type { InterventionRequest } from '../admin/index.js';
+import type { InterventionOutcome, InterventionRequest } from '../admin/index.js';
 import { systemRuntime } from '../time/runtime.js';
 import { BoardData, contentOf } from './board-data.js';
 import { LOCK_BOARD_OPTIONS, type LockBoardOptions } from './board-options.js';
@@ -28,6 +28,9 @@ import { LiveLooks } from './live.js';
 import { pageFile, PAGE_VERSION } from './page-assets.js';
 import { PAGE_HEADERS, pageHtml } from './page-html.js';
 import {
+  instanceIn,
+  lockIn,
+  onceIn,
   operatorOf,
   OwnPageGuard,
   queryText,
@@ -109,9 +112,8 @@ abstract class BoardController implements OnModuleDestroy {
     @Req() request: BoardRequest,
     @Res() response: unknown,
   ): Promise<void> {
-    const key = textOf(body, 'key');
-    const done = await this.#admin.release(key, await this.#whyOf(body, request));
-    this.#sendDone(response, done ? [key] : []);
+    const why = await this.#whyOf(body, request);
+    this.#sendOutcome(response, await this.#admin.release(lockIn(body), why));
   }
 
   @Post('api/release-instance')
@@ -122,9 +124,8 @@ abstract class BoardController implements OnModuleDestroy {
     @Req() request: BoardRequest,
     @Res() response: unknown,
   ): Promise<void> {
-    const id = textOf(body, 'id');
-    const keys = await this.#admin.releaseInstance(id, await this.#whyOf(body, request));
-    this.#sendDone(response, keys);
+    const why = await this.#whyOf(body, request);
+    this.#sendOutcome(response, await this.#admin.releaseInstance(instanceIn(body), why));
   }
 
   @Post('api/forget-once')
@@ -135,27 +136,35 @@ abstract class BoardController implements OnModuleDestroy {
     @Req() request: BoardRequest,
     @Res() response: unknown,
   ): Promise<void> {
-    const key = textOf(body, 'key');
-    const done = await this.#admin.forgetOnce(key, await this.#whyOf(body, request));
-    this.#sendDone(response, done ? [key] : []);
+    const why = await this.#whyOf(body, request);
+    this.#sendOutcome(response, await this.#admin.forgetOnce(onceIn(body), why));
   }
 
   async #whyOf(body: unknown, request: BoardRequest): Promise<InterventionRequest> {
     return { reason: textOf(body, 'reason'), by: await operatorOf(request, this.#options) };
   }
 
-  #sendDone(response: unknown, keys: readonly string[]): void {
+  #sendOutcome(response: unknown, outcome: InterventionOutcome<unknown>): void {
     this.#data.forget();
-    this.#send(response, JSON.stringify({ keys }), {
-      'Content-Type': 'application/json; charset=utf-8',
-    });
+    const headers = { 'Content-Type': 'application/json; charset=utf-8' };
+    this.#send(
+      response,
+      JSON.stringify(outcome),
+      headers,
+      outcome.status === 'refused' ? 409 : 200,
+    );
   }
 
-  #send(response: unknown, body: string, headers: Readonly<Record<string, string>>): void {
+  #send(
+    response: unknown,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    status = 200,
+  ): void {
     const { httpAdapter } = this.#host;
     for (const [name, value] of Object.entries({ ...PAGE_HEADERS, ...headers }))
       httpAdapter.setHeader(response, name, value);
-    httpAdapter.reply(response, body, 200);
+    httpAdapter.reply(response, body, status);
   }
 }
 

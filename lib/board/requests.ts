@@ -4,6 +4,7 @@ import {
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
+import type { SeenHolder, SeenInstance, SeenLock, SeenOnce } from '../admin/lock-admin.types.js';
 import type { LockBoardOptions } from './board-options.js';
 
 /** What Express and Fastify have in common. */
@@ -57,6 +58,41 @@ export function textOf(body: unknown, name: keyof typeof LONGEST): string {
   if (text.trim() === '' || text.length > LONGEST[name])
     throw new BadRequestException(`"${name}" is a text of 1 to ${LONGEST[name]} characters.`);
   return name === 'reason' ? text.trim() : text;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** The key, and the holders that the operator saw. */
+export function lockIn(body: unknown): SeenLock {
+  const key = textOf(body, 'key');
+  const { holders } = body as { readonly holders?: unknown };
+  if (Array.isArray(holders) && holders.every(isSeenHolder)) return { key, holders };
+  throw new BadRequestException('"holders" are the holders that the page showed.');
+}
+
+const isSeenHolder = (holder: unknown): holder is SeenHolder =>
+  isObject(holder) &&
+  isText(holder.leaseId) &&
+  (holder.fencingToken === undefined || Number.isSafeInteger(holder.fencingToken));
+
+/** The instance, and whether it was silent when the operator saw it. */
+export function instanceIn(body: unknown): SeenInstance {
+  const id = textOf(body, 'id');
+  const { isSilent } = body as { readonly isSilent?: unknown };
+  if (typeof isSilent === 'boolean') return { id, isSilent };
+  throw new BadRequestException('"isSilent" is what the page showed of the instance.');
+}
+
+/** The key, and what the operator saw of its work. */
+export function onceIn(body: unknown): SeenOnce {
+  const key = textOf(body, 'key');
+  const { once } = body as { readonly once?: unknown };
+  if (isObject(once) && isText(once.state) && Number.isSafeInteger(once.attempts))
+    return { key, once: once as NonNullable<SeenOnce['once']> };
+  throw new BadRequestException('"once" is what the page showed of the work.');
 }
 
 /** The prefix of the query. */

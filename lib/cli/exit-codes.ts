@@ -14,6 +14,10 @@ export const EXIT = {
   unconfirmed: 5,
   /** `migrate`: some files could not be read, and were left alone. */
   incomplete: 6,
+  /** Done, but the audit log could not be written. */
+  notRecorded: 7,
+  /** Nothing was changed: another holder has the key by now, or what was seen has changed otherwise. */
+  refused: 8,
   /** A fault of this program. */
   internal: 70,
 } as const;

@@ -32,7 +32,7 @@ export function helpText(): string {
     `Usage: ${PROGRAM} <command> [options]\n\n${groups.join('\n')}\n` +
     `Options of every command\n${aligned([...OF_REDIS, ...COMMON].map(optionRow))}\n\n` +
     `The options of one command: ${PROGRAM} <command> --help\n` +
-    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone\n`
+    `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone, 7 done but not in the audit log, 8 refused: another holder has the key by now\n`
   );
 }
 

@@ -29,6 +29,11 @@ export const OPTIONS = {
     value: 'TEXT',
     help: 'Why: the holder is notified, the audit keeps it',
   },
+  holder: {
+    type: 'string',
+    value: 'ID',
+    help: 'The holder that "show" names; another one keeps the key',
+  },
   by: { type: 'string', value: 'NAME', help: 'Who you are. Default: user@host' },
   'dry-run': { type: 'boolean', help: 'Print the changes as a diff, and write nothing' },
   'drop-in': { type: 'boolean', help: 'Keep the calls of redlock: change its import only' },
@@ -68,6 +73,7 @@ export interface GivenOptions {
   readonly limit?: string;
   readonly interval?: string;
   readonly reason?: string;
+  readonly holder?: string;
   readonly by?: string;
   readonly 'dry-run'?: boolean;
   readonly 'drop-in'?: boolean;

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LeaderInfo } from '../leader/lead.js';
-import { makerIn, tailOf } from '../store/owner-token.js';
+import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import type { Parts } from './compose.js';
 
 /**
@@ -30,7 +30,7 @@ export async function findLeader(
   });
   const own = id === presence.id ? presence.answerAbout(key) : undefined;
   const answer = own ?? (id === undefined ? undefined : answers.get(id));
-  const hold = answer?.holds?.find(({ tail }) => tail === tailOf(token));
+  const hold = answer?.holds?.find(({ leaseId }) => leaseId === leaseIdOf(token));
   return {
     isSelf: id === presence.id,
     ...(id !== undefined && { id }),

@@ -1,8 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import { LockConfigurationError, LockStoreUnavailableError, type Intervention } from '../errors.js';
-import type { FoundKey } from '../store/admin-store.js';
-import type { LockStore } from '../store/lock-store.js';
-import { makerIn } from '../store/owner-token.js';
+import type { LeaseEnding } from '../lease/lease-keeper.js';
+import type { FoundHolder, FoundKey } from '../store/admin-store.js';
+import type { LockStore, Unavailable } from '../store/lock-store.js';
+import { digestOf, leaseIdOf, makerIn } from '../store/owner-token.js';
 import type { Presence } from './presence.js';
 
 /**
@@ -45,6 +46,22 @@ function whoWeAre(): string {
   }
 }
 
+/** A lease on a key that an operator ends. */
+export interface Target {
+  readonly key: string;
+  readonly holder: FoundHolder;
+  /** The fencing token that the operator saw; missing if it was unknown. */
+  readonly fencingToken?: number | undefined;
+  /** The last fencing token of the key. */
+  readonly lastToken?: number | undefined;
+}
+
+/** `'not-held'`: it ended by itself, or another caller of its process has it by now. */
+export type Ending = { readonly status: 'ended' } | { readonly status: 'not-held' } | Unavailable;
+
+const ENDED = { status: 'ended' } as const;
+const NOT_HELD = { status: 'not-held' } as const;
+
 /**
  * Ends leases, whichever process holds them. Their holders are notified before the keys are free: a renewal would
  * detect the loss first, and could not name the operator.
@@ -58,68 +75,82 @@ export class Interventions {
     this.#presence = presence;
   }
 
-  /** Ends leases by their tokens, so that a later holder of the key keeps it. Rejects for an outage. */
-  async release(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
-    await this.#tell(found, intervention);
-    await this.#end(found);
+  /**
+   * Ends these leases and no others: a later holder of the key keeps it. Returns what became of each. Never rejects for
+   * an outage.
+   */
+  async end(targets: readonly Target[], intervention: Intervention): Promise<readonly Ending[]> {
+    const told = await this.#tell(targets, intervention);
+    const endedTokens = new Set(
+      targets.flatMap(({ holder }, index) => (told[index] === 'ended' ? [holder.token] : [])),
+    );
+    const endings: Ending[] = [];
+    for (const [index, target] of targets.entries()) {
+      const isTold = endedTokens.has(target.holder.token);
+      const isKept = told[index] === 'passed-on';
+      endings.push(isKept ? NOT_HELD : await this.#endInStore(target, isTold));
+    }
+    return endings;
   }
 
   /**
-   * Ends the leases that hold a key now. Returns whether there are any. A later holder keeps the key: a notified holder
-   * passes it to the next in line at once. A holder that cannot be notified detects the loss at its next renewal.
+   * Ends the leases that hold a key now. Returns whether there were any; `undefined` if the holders cannot be found
+   * out.
+   *
+   * @throws LockStoreUnavailableError when the store does not reply
    */
-  async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
-    const found = await this.#holdersOf(key);
-    if (found.length === 0) return false;
-    // The names of instances may not be readable. Their leases end anyway.
-    await this.#tell(found, intervention).catch(() => undefined);
-    await this.#end(found);
-    return true;
+  async endHoldersOf(key: string, intervention: Intervention): Promise<boolean | undefined> {
+    const found = await this.#lookAt(key);
+    if (found === undefined) return undefined;
+    const { holders, strays = [], fencingToken: lastToken } = found;
+    const targets = [...holders, ...strays].map((holder) => ({ key, holder, lastToken }));
+    for (const ending of await this.end(targets, intervention))
+      if (ending.status === 'unavailable')
+        throw new LockStoreUnavailableError({
+          ...{ operation: 'release', keys: [key], nodes: ending.nodes },
+        });
+    return targets.length > 0;
   }
 
-  async #holdersOf(key: string): Promise<readonly FoundKey[]> {
-    try {
-      const found = (await this.#store.admin?.look([key])) ?? [];
-      return found.filter(({ holders }) => holders.length > 0);
-    } catch {
-      // An outage, or a missing right: the release that follows reports it if it matters.
-      return [];
-    }
+  /** @param isTold its holder has ended it, and may have released it before this process does */
+  async #endInStore({ key, holder, lastToken }: Target, isTold: boolean): Promise<Ending> {
+    const ttlMs = Math.min(holder.remainingMs, LONGEST_MS);
+    const lease = { keys: [key], token: holder.token, ttlMs };
+    const outcome = await this.#store.release(lease, lastToken);
+    if (outcome.status === 'released') return ENDED;
+    const found = await this.#lookAt(key);
+    const id = leaseIdOf(holder.token);
+    const now = found?.holders.find(({ token }) => leaseIdOf(token) === id);
+    // A change of its mode has changed its token.
+    if (now !== undefined && now.token !== holder.token)
+      return this.#endInStore({ key, holder: now, lastToken }, isTold);
+    if (outcome.status === 'not-held') return isTold ? ENDED : NOT_HELD;
+    // Over several masters, the notified holder may have released some of them itself: no majority replies `released`.
+    return found !== undefined && now === undefined ? ENDED : outcome;
   }
 
-  async #end(found: readonly FoundKey[]): Promise<void> {
-    for (const { key, holders, fencingToken } of found) {
-      for (const { token, remainingMs } of holders) {
-        const ttlMs = Math.min(remainingMs, LONGEST_MS);
-        const outcome = await this.#store.release({ keys: [key], token, ttlMs }, fencingToken);
-        if (outcome.status === 'unavailable' && (await this.#mayHold(key, token)))
-          throw new LockStoreUnavailableError({
-            ...{ operation: 'release', keys: [key], nodes: outcome.nodes },
-          });
-      }
-    }
-  }
-
-  /**
-   * Over several masters a release fails if a master is away and the notified holder has released some of the others
-   * itself. Then no majority replies `released`, although the key is free.
-   */
-  async #mayHold(key: string, token: string): Promise<boolean> {
+  /** `undefined` where the store cannot be looked into, or does not reply. */
+  async #lookAt(key: string): Promise<FoundKey | undefined> {
     try {
       const [found] = (await this.#store.admin?.look([key])) ?? [];
-      return found?.holders.some((holder) => holder.token === token) ?? false;
+      return found;
     } catch {
-      return true;
+      return undefined;
     }
   }
 
-  async #tell(found: readonly FoundKey[], intervention: Intervention): Promise<void> {
-    const { admin } = this.#store;
-    const tokens = found.flatMap(({ holders }) => holders.map(({ token }) => token));
-    if (admin === undefined || this.#presence === undefined || tokens.length === 0) return;
-    const makers = new Set(tokens.map(makerIn));
-    const instances = await admin.instances();
+  async #tell(
+    targets: readonly Target[],
+    intervention: Intervention,
+  ): Promise<readonly LeaseEnding[]> {
+    if (this.#presence === undefined || targets.length === 0) return [];
+    const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
+    // The names of instances may not be readable. Their leases end anyway.
+    const instances = (await this.#store.admin?.instances().catch(() => [])) ?? [];
+    const leases = targets.map(({ key, holder, fencingToken }) => ({
+      ...{ key, digest: digestOf(holder.token), fencingToken },
+    }));
     const theirs = instances.filter(({ id }) => makers.has(id));
-    await this.#presence.tellReleased(theirs, tokens, intervention);
+    return this.#presence.end(theirs, leases, intervention);
   }
 }

@@ -357,11 +357,12 @@ export class LockEngine {
   }
 
   /**
-   * Ends the locks of a key, whichever caller holds them. Resolves with `true` when there was one. For operators: the
+   * Ends the locks that hold a key at the moment of the call. Resolves with `true` when there was one. The
    * holder loses the lock while it works, and is notified at once (`LockLostError`, reason `'force-released'`). A
    * holder that cannot be notified detects the loss at its next renewal.
    *
-   * `LockAdmin` shows which caller holds a key, and keeps an audit log.
+   * For operators, use `LockAdmin`: it shows which caller holds a key, ends only the holder that was seen, and keeps an
+   * audit log.
    *
    * @throws LockStoreUnavailableError when the store does not reply
    * @example
@@ -375,9 +376,9 @@ export class LockEngine {
   ): Promise<boolean> {
     const intervention = checkedIntervention(request);
     const name = this.checked(() => checkKey(key));
-    const ended = this.#parts.interventions.endHoldersOf(name, intervention);
-    if (await this.#presented(ended)) return true;
-    // Remaining cases: votes on a minority of masters, or a key that could not be inspected.
+    const ended = await this.#presented(this.#parts.interventions.endHoldersOf(name, intervention));
+    if (ended !== undefined) return ended;
+    // The store cannot be looked into.
     const outcome = await this.#parts.store.forceRelease(name);
     if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
     return outcome.status === 'released';

@@ -1,8 +1,16 @@
 import type { Intervention } from '../errors.js';
+import type { EndedLease, LeaseEnding } from '../lease/lease-keeper.js';
 import type { Contended } from '../queue/contention.js';
 
-/** A question that one service asks another. */
-export type Question = { readonly about: 'key'; readonly key: string } | { readonly about: 'hot' };
+/** A question that one service asks another, or what it asks it to do. */
+export type Question =
+  | { readonly about: 'key'; readonly key: string }
+  | { readonly about: 'hot' }
+  | {
+      readonly about: 'end';
+      readonly leases: readonly EndedLease[];
+      readonly intervention: Intervention;
+    };
 
 /** Where a call comes from, as far as its own process knows. */
 export interface CallFacts {
@@ -14,8 +22,7 @@ export interface CallFacts {
 
 /** What a service reports of one lock that it holds. */
 export interface HoldFacts extends CallFacts {
-  /** The tail of its owner token: enough to distinguish it from others. */
-  readonly tail: string;
+  readonly leaseId: string;
   readonly heldMs: number;
   readonly fencingToken: number;
 }
@@ -30,6 +37,8 @@ export interface Answer {
   readonly holds?: readonly HoldFacts[];
   readonly waits?: readonly WaitFacts[];
   readonly hot?: readonly Contended[];
+  /** What became of the leases that were to end, in their order. */
+  readonly endings?: readonly LeaseEnding[];
 }
 
 /** The messages between services. All are JSON objects; other messages are ignored. */
@@ -48,11 +57,6 @@ export type Message =
       readonly id: string;
       readonly from: string;
       readonly answer: Answer;
-    }
-  | {
-      readonly type: 'released';
-      readonly tokens: readonly string[];
-      readonly intervention: Intervention;
     };
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -74,30 +78,38 @@ export function parseMessage(text: string): Message | undefined {
 }
 
 function isMessage(message: Readonly<Record<string, unknown>>): boolean {
-  const { type, id, to, from, reply, question, answer, tokens, intervention } = message;
+  const { type, id, to, from, reply, question, answer } = message;
   if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isQuestion(question);
-  if (type === 'answer') return isText(id) && isText(from) && isAnswer(answer);
-  return (
-    type === 'released' &&
-    isListOf(tokens, isText) &&
-    isObject(intervention) &&
-    isText(intervention.by) &&
-    isText(intervention.reason)
-  );
+  return type === 'answer' && isText(id) && isText(from) && isAnswer(answer);
 }
 
-const isQuestion = (question: unknown): boolean =>
-  isObject(question) &&
-  (question.about === 'hot' || (question.about === 'key' && isText(question.key)));
+function isQuestion(question: unknown): boolean {
+  if (!isObject(question)) return false;
+  const { about, key, leases, intervention } = question;
+  if (about === 'end') return isListOf(leases, isEndedLease) && isIntervention(intervention);
+  return about === 'hot' || (about === 'key' && isText(key));
+}
+
+const isEndedLease = (lease: unknown): boolean =>
+  isObject(lease) &&
+  isText(lease.key) &&
+  isText(lease.digest) &&
+  isMissingOr(lease.fencingToken, isNumber);
+
+const isIntervention = (intervention: unknown): boolean =>
+  isObject(intervention) && isText(intervention.by) && isText(intervention.reason);
+
+const ENDINGS: readonly unknown[] = ['ended', 'passed-on', 'unknown'] satisfies LeaseEnding[];
 
 const isAnswer = (answer: unknown): boolean =>
   isObject(answer) &&
   isMissingOr(answer.holds, (each) => isListOf(each, isHold)) &&
   isMissingOr(answer.waits, (each) => isListOf(each, isWait)) &&
-  isMissingOr(answer.hot, (each) => isListOf(each, isContended));
+  isMissingOr(answer.hot, (each) => isListOf(each, isContended)) &&
+  isMissingOr(answer.endings, (each) => isListOf(each, (ending) => ENDINGS.includes(ending)));
 
 const isHold = (hold: unknown): boolean =>
-  isCall(hold) && isText(hold.tail) && isNumber(hold.heldMs) && isNumber(hold.fencingToken);
+  isCall(hold) && isText(hold.leaseId) && isNumber(hold.heldMs) && isNumber(hold.fencingToken);
 
 const isWait = (wait: unknown): boolean =>
   isCall(wait) && isNumber(wait.waitedMs) && isListOf(wait.keys, isText);

@@ -2,11 +2,11 @@ import { LockStoreUnavailableError, type Intervention } from '../errors.js';
 import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
 import type { LeaseOptions } from '../lease/grant.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import type { EndedLease, LeaseEnding, LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { AdminStore, FoundInstance, RecordedHold } from '../store/admin-store.js';
-import { tailOf } from '../store/owner-token.js';
+import { leaseIdOf } from '../store/owner-token.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
@@ -33,6 +33,8 @@ const ANSWER_MS = 250;
 const MOST_CALLERS = 100;
 
 const MOST_HOT = 50;
+
+const MOST_ANSWERED = 100;
 
 /**
  * A record names at most this many of the locks that the instance holds. A lock that is held for long may be held by a
@@ -68,6 +70,8 @@ export class Presence {
   readonly #startedAtMs: number;
   /** By the id of the question. */
   readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
+  /** The ids of the questions that were answered last. */
+  readonly #answered = new Set<string>();
   #cancelNext: CancelTimer | undefined;
   #isStarted = false;
   /** A shutdown may come before the store has answered for the first time. */
@@ -128,9 +132,20 @@ export class Presence {
     if (mine) answers.set(this.id, this.#answer(question));
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
     if (others.length > 0) await this.#listen();
+    if (others.length === 0) return answers;
     const reply = store.address();
-    if (others.length === 0 || reply === undefined) return answers;
     const id = scheduler.runtime.uuid();
+    const send = (): Promise<unknown> =>
+      Promise.all(
+        others.map(({ id: to, address = '' }) =>
+          this.#tell(address, { type: 'ask', id, to, reply: reply ?? '', question }),
+        ),
+      );
+    // Replies cannot be received, but a lease may have to end.
+    if (reply === undefined) {
+      await send();
+      return answers;
+    }
     const waited = new Promise<void>((resolve) => {
       const timeout = scheduler.schedule(ANSWER_MS, resolve);
       this.#asked.set(id, (from, answer) => {
@@ -140,11 +155,7 @@ export class Presence {
         resolve();
       });
     });
-    await Promise.all(
-      others.map(({ id: to, address = '' }) =>
-        this.#tell(address, { type: 'ask', id, to, reply, question }),
-      ),
-    );
+    await send();
     await waited;
     this.#asked.delete(id);
     return answers;
@@ -155,19 +166,24 @@ export class Presence {
     return this.#answer({ about: 'key', key });
   }
 
-  /** Notifies instances that locks of theirs were ended. */
-  async tellReleased(
+  /**
+   * Ends leases of this service and of other instances, and waits at most 250 ms for their replies. The result is in
+   * the order of the leases; `'unknown'` for a lease whose holder did not reply.
+   */
+  async end(
     instances: readonly FoundInstance[],
-    tokens: readonly string[],
+    leases: readonly EndedLease[],
     intervention: Intervention,
-  ): Promise<void> {
-    this.#deps.keeper.endByForce(tokens, intervention);
-    await Promise.all(
-      instances.map(async ({ id, address }) => {
-        if (id !== this.id && address !== undefined)
-          await this.#tell(address, { type: 'released', tokens, intervention });
-      }),
-    );
+  ): Promise<readonly LeaseEnding[]> {
+    // This service may keep no record of itself.
+    const own = this.#deps.keeper.endByForce(leases, intervention);
+    const others = instances.filter(({ id }) => id !== this.id);
+    const answers = await this.ask(others, { about: 'end', leases, intervention });
+    const all = [own, ...[...answers.values()].map(({ endings = [] }) => endings)];
+    return leases.map((_, index) => {
+      const known = all.flatMap((endings) => endings[index] ?? []);
+      return known.find((ending) => ending !== 'unknown') ?? 'unknown';
+    });
   }
 
   #report(machine: Machine): void {
@@ -220,13 +236,21 @@ export class Presence {
 
   #hear(message: Message): void {
     if (message.type === 'answer') this.#asked.get(message.id)?.(message.from, message.answer);
-    else if (message.type === 'released')
-      this.#deps.keeper.endByForce(message.tokens, message.intervention);
     else if (message.to === this.id) {
       const { id, reply, question } = message;
+      // Each of several masters delivers it, and a lease ends once.
+      if (this.#isKnown(id)) return;
       const answer = this.#answer(question);
       void this.#tell(reply, { type: 'answer', id, from: this.id, answer });
     }
+  }
+
+  #isKnown(id: string): boolean {
+    if (this.#answered.has(id)) return true;
+    this.#answered.add(id);
+    const [oldest = ''] = this.#answered;
+    if (this.#answered.size > MOST_ANSWERED) this.#answered.delete(oldest);
+    return false;
   }
 
   async #tell(address: string, message: Message): Promise<void> {
@@ -237,6 +261,8 @@ export class Presence {
   #answer(question: Question): Answer {
     const { keeper, queue, scheduler } = this.#deps;
     if (question.about === 'hot') return { hot: queue.contention.hottest(MOST_HOT) };
+    if (question.about === 'end')
+      return { endings: keeper.endByForce(question.leases, question.intervention) };
     const { key } = question;
     const now = scheduler.runtime.now();
     const holds = keeper.held
@@ -273,7 +299,7 @@ function whyUnseen(error: unknown): readonly [string, string] | undefined {
 
 const holdOf = ({ options, token }: Lease): RecordedHold => ({
   ...callFacts(options),
-  tail: tailOf(token),
+  leaseId: leaseIdOf(token),
 });
 
 const callFacts = ({ origin, site }: LeaseOptions): CallFacts => ({

@@ -16,7 +16,7 @@ import type {
   ReleaseOutcome,
   WriteCommand,
 } from '../store/lock-store.js';
-import { baseOf } from '../store/owner-token.js';
+import { digestOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
@@ -58,6 +58,18 @@ interface Dependencies {
   /** Called with releases that the store did not confirm, so that each of them is reported. */
   readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
 }
+
+/** A lease that an operator ends. */
+export interface EndedLease {
+  readonly key: string;
+  /** Of its owner token (`digestOf`): only a client that may read the key in Redis can know it. */
+  readonly digest: string;
+  /** The fencing token that the operator saw; missing if it was unknown. */
+  readonly fencingToken?: number | undefined;
+}
+
+/** `'passed-on'`: another caller of this process has the lease by now, with another fencing token. It keeps the lease. */
+export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
 
 /** For how long, and until when, an upgrade waits. */
 interface UpgradeWait {
@@ -260,14 +272,9 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
-  /** An operator has ended leases, by their tokens. */
-  endByForce(tokens: readonly string[], intervention: Intervention): void {
-    // Their modes may have changed since the operator looked.
-    const bases = new Set(tokens.map(baseOf));
-    for (const lease of this.#leases.all)
-      if (bases.has(baseOf(lease.token))) this.#lose(lease, 'force-released', intervention);
-    for (const lease of this.#givenBack.all)
-      if (bases.has(baseOf(lease.token))) lease.endedBy = intervention;
+  /** An operator ends leases. Returns what has become of them, in their order. */
+  endByForce(ends: readonly EndedLease[], intervention: Intervention): readonly LeaseEnding[] {
+    return ends.map((end) => this.#endByForce(end, intervention));
   }
 
   /** Ends all leases at once, and notifies their holders and the store. */
@@ -289,6 +296,17 @@ export class LeaseKeeper {
   /** Sends nothing any more. */
   close(): void {
     this.#cleanUp.close();
+  }
+
+  #endByForce({ key, digest, fencingToken }: EndedLease, intervention: Intervention): LeaseEnding {
+    const isMeant = ({ keys, token }: Lease): boolean =>
+      keys.includes(key) && digestOf(token) === digest;
+    for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
+    const lease = this.#leases.all.find(isMeant);
+    if (lease === undefined) return 'unknown';
+    if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
+    this.#lose(lease, 'force-released', intervention);
+    return 'ended';
   }
 
   #release(lease: Lease): Promise<boolean> {

@@ -1,7 +1,6 @@
 /** What an instance records of one lock that it holds, in case it cannot be asked later. */
 export interface RecordedHold {
-  /** The tail of the owner token: enough to distinguish it from others. */
-  readonly tail: string;
+  readonly leaseId: string;
   readonly method?: string | undefined;
   readonly template?: string | undefined;
   readonly place?: string | undefined;
@@ -60,6 +59,8 @@ export interface FoundOnce {
 export interface FoundKey {
   readonly key: string;
   readonly holders: readonly FoundHolder[];
+  /** Tokens that only a minority of several masters has: of a caller that died, or whose request is on its way. */
+  readonly strays?: readonly FoundHolder[] | undefined;
   /** The last fencing token that was reserved. */
   readonly fencingToken?: number | undefined;
   /** The first 100. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Runtime } from '../time/runtime.js';
 
 /** Distinguishes our own holders from those of other libraries, which wake no waiter when they release. */
@@ -126,6 +127,12 @@ export const isOwnerToken = (value: string): boolean => value.startsWith(MARK);
 export const makerIn = (token: string): string | undefined =>
   /^holdfast:([\w-]+)\./.exec(token)?.[1];
 
-/** What is disclosed of a token: enough to distinguish it from others, and nothing that could be used. */
-export const tailOf = (token: string): string =>
-  /^holdfast:([^:*~]*)/.exec(token)?.[1]?.slice(-8) ?? '';
+/**
+ * Proves that its sender knows the owner token, without disclosing the token. It stays the same when the mode of the
+ * lease changes.
+ */
+export const digestOf = (token: string): string =>
+  createHash('sha256').update(baseOf(token)).digest('hex');
+
+/** Names a lease to operators. It is too short to prove anything. */
+export const leaseIdOf = (token: string): string => digestOf(token).slice(0, 12);

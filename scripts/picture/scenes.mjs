@@ -54,7 +54,9 @@ async function loss(a, _b, admin) {
   await holder.see(1, 'acquired');
   const operator = scene.command('releases parcel:42 (LockAdmin)');
   const reason = 'the shipment is cancelled';
-  if (!(await admin.release('parcel:42', { reason, by: 'picture' }))) throw new Error('not held');
+  const seen = await admin.describe('parcel:42');
+  const { status } = await admin.release(seen, { reason, by: 'picture' });
+  if (status !== 'done') throw new Error('not held');
   operator.done(3);
   await holder.see(3, 'lost');
   await holder.answer(3);

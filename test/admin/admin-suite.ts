@@ -63,6 +63,10 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         return found.find(({ id, isListening }) => !known.includes(id) && isListening) ?? null;
       });
 
+    /** Ends the holders that the key has now. */
+    const released = async (admin: LockAdmin, key: string) =>
+      admin.release(await admin.describe(key), STUCK);
+
     const newKey = (): string => `order:${String((keysMade += 1))}`;
 
     const listed = async (admin: LockAdmin, prefix: string): Promise<readonly LockSummary[]> => {
@@ -239,9 +243,9 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         silent: [],
         audit: [],
       });
-      expect(await admin.release(key, STUCK)).toBe(false);
-      expect(await admin.forgetOnce(key, STUCK)).toBe(false);
-      expect(await admin.releaseInstance('nobody', STUCK)).toEqual([]);
+      expect(await released(admin, key)).toEqual({ status: 'nothing' });
+      expect(await admin.forgetOnce({ key }, STUCK)).toEqual({ status: 'nothing' });
+      expect(await admin.releaseInstance({ id: 'nobody' }, STUCK)).toEqual({ status: 'nothing' });
       expect(await admin.audit()).not.toContainEqual(expect.objectContaining({ keys: [key] }));
     });
 
@@ -283,7 +287,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       });
       const next = other.acquire(key, { wait: TTL_MS });
       await eventually(async () => (await admin.describe(key)).line.length === 1);
-      expect(await admin.release(key, STUCK)).toBe(true);
+      expect(await released(admin, key)).toEqual({ status: 'done', keys: [key] });
       const error = await aborted;
       expect(error).toBeInstanceOf(LockLostError);
       expect(error).toMatchObject({ reason: 'force-released', intervention: STUCK });
@@ -303,6 +307,83 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(Math.abs(entry!.at.getTime() - Date.now())).toBeLessThan(30_000);
       expect((await admin.audit(1))[0]).toEqual(entry);
       await after.release();
+    });
+
+    it('ends the holder that was seen, and no later one: the second of two operators is refused', async () => {
+      const { one, other, admin, idOfOther } = await two();
+      const key = newKey();
+      const lock = await one.acquire(key);
+      const colleague = new LockAdmin(one);
+      const seen = await colleague.describe(key);
+      expect(seen.holders).toMatchObject([{ fencingToken: lock.fencingToken }]);
+      const next = other.acquire(key, { wait: TTL_MS });
+      await eventually(async () => (await admin.describe(key)).line.length === 1);
+      expect(await colleague.release(seen, STUCK)).toMatchObject({ status: 'done' });
+      const successor = await next;
+      expect(await admin.release(seen, STUCK)).toMatchObject({
+        status: 'refused',
+        now: {
+          holders: [{ instance: { id: idOfOther }, fencingToken: successor.fencingToken }],
+        },
+      });
+      // Nor does the end of the first one confuse it.
+      expect(await admin.release({ key, holders: [] }, STUCK)).toMatchObject({ status: 'refused' });
+      await successor.extend();
+      expect(await admin.audit(2)).not.toMatchObject([{ keys: [key] }, { keys: [key] }]);
+      expect(await successor.release()).toBe(true);
+      expect(await admin.release(seen, STUCK)).toEqual({ status: 'nothing' });
+    });
+
+    it('ends no later caller of the same process, which has the lease with another fencing token', async () => {
+      const { one } = await two();
+      const admin = new LockAdmin(one);
+      const key = newKey();
+      const lock = await one.acquire(key);
+      const seen = await admin.describe(key);
+      const next = one.acquire(key, { wait: TTL_MS });
+      await eventually(async () => (await admin.describe(key)).line.length === 1);
+      await lock.release();
+      const successor = await next;
+      expect(await admin.release(seen, STUCK)).toMatchObject({
+        status: 'refused',
+        now: { holders: [{ fencingToken: successor.fencingToken }] },
+      });
+      await successor.extend();
+      await successor.release();
+    });
+
+    it('ends those who were seen of the holders of a shared key, and leaves the others', async () => {
+      const { one, other, admin } = await two();
+      const key = newKey();
+      const reader = await one.acquire(key, { mode: 'shared' });
+      const seen = await admin.describe(key);
+      const later = await other.acquire(key, { mode: 'shared' });
+      expect(await admin.release(seen, STUCK)).toEqual({ status: 'done', keys: [key] });
+      await eventually(() => !reader.isHeld);
+      await later.extend();
+      expect((await admin.describe(key)).holders).toHaveLength(1);
+      expect(await later.release()).toBe(true);
+    });
+
+    it('leaves the locks of an instance that was seen as silent and reports again', async () => {
+      const { one, admin, idOfOne } = await two();
+      const lock = await one.acquire(newKey());
+      const seen = { id: idOfOne, isSilent: true };
+      expect(await admin.releaseInstance(seen, STUCK)).toMatchObject({
+        status: 'refused',
+        now: { id: idOfOne, isSilent: false },
+      });
+      await lock.extend();
+      await lock.release();
+    });
+
+    it('refuses a key without its holders, which JavaScript lets through', async () => {
+      const { admin } = await two();
+      const key = newKey();
+      for (const lock of [key, { key }, { holders: [] }])
+        await expect(admin.release(lock as never, STUCK)).rejects.toThrow(
+          "Write release(await admin.describe('order:42'), { reason: 'stuck since 3 am' }).",
+        );
     });
 
     it('lets LockService.forceRelease notify the holder at once, too', async () => {
@@ -335,7 +416,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       });
       const failure = work.catch((error: unknown) => error);
       await started.promise;
-      await admin.release(key, STUCK);
+      await released(admin, key);
       expect(await failure).toMatchObject({ reason: 'force-released', intervention: STUCK });
     });
 
@@ -346,13 +427,16 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         await one.acquire(shared, { mode: 'shared' }),
         await other.acquire(shared, { mode: 'shared' }),
       ];
-      expect(await admin.release(shared, STUCK)).toBe(true);
+      expect(await released(admin, shared)).toEqual({ status: 'done', keys: [shared] });
       await eventually(() => locks.every(({ isHeld }) => !isHeld));
       expect((await admin.describe(shared)).state).toBe('free');
 
       const kept = await other.acquire(own);
       const lost = [await one.acquire([pair, `${pair}:b`]), await one.acquire(`${pair}:c`)];
-      expect(await admin.releaseInstance(idOfOne, STUCK)).toEqual([pair, `${pair}:b`, `${pair}:c`]);
+      expect(await admin.releaseInstance({ id: idOfOne }, STUCK)).toEqual({
+        status: 'done',
+        keys: [pair, `${pair}:b`, `${pair}:c`],
+      });
       await eventually(() => lost.every(({ isHeld }) => !isHeld));
       expect(kept.isHeld).toBe(true);
       const [entry] = await admin.audit(1);
@@ -377,7 +461,11 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(once).toMatchObject({ state: 'done', attempts: 2 });
       expect(once).not.toHaveProperty('error');
       expect(once!.keptForMs).toBeGreaterThan(0);
-      expect(await admin.forgetOnce(key, STUCK)).toBe(true);
+      const seen = await admin.describe(key);
+      expect(
+        await admin.forgetOnce({ key, once: { state: 'failed', attempts: 1 } }, STUCK),
+      ).toMatchObject({ status: 'refused', now: { once: { state: 'done', attempts: 2 } } });
+      expect(await admin.forgetOnce(seen, STUCK)).toEqual({ status: 'done', keys: [key] });
       expect(await admin.describe(key)).not.toHaveProperty('once');
       const again = await one.runOnce(key, { attempts: 2 }, () => 8);
       expect(again).toMatchObject({ outcome: 'completed', value: 8 });
@@ -415,7 +503,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const { holders } = await admin.describe(key);
       expect(holders).toMatchObject([{ isForeign: false, isSilent: false }]);
       expect(holders[0]).not.toHaveProperty('instance');
-      expect(await new LockAdmin(one).release(key, STUCK)).toBe(true);
+      expect(await released(new LockAdmin(one), key)).toMatchObject({ status: 'done' });
       // It learns of it by its renewal.
       await lock.extend().catch(() => undefined);
       expect(lock.isHeld).toBe(false);
@@ -432,9 +520,9 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const lock = await one.acquire(key);
       const given = request as { reason: string };
       for (const refused of [
-        admin.release(key, given),
-        admin.releaseInstance('id', given),
-        admin.forgetOnce(key, given),
+        admin.release({ key, holders: [] }, given),
+        admin.releaseInstance({ id: 'id' }, given),
+        admin.forgetOnce({ key }, given),
       ])
         await expect(refused).rejects.toThrow(LockConfigurationError);
       expect(lock.isHeld).toBe(true);
@@ -443,7 +531,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
 
     it('refuses keys that no lock can have', async () => {
       const { admin } = await two();
-      for (const refused of [admin.describe(''), admin.release('', STUCK)])
+      for (const refused of [admin.describe(''), admin.release({ key: '', holders: [] }, STUCK)])
         await expect(refused).rejects.toThrow(LockKeyError);
     });
   });

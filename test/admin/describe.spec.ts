@@ -11,6 +11,7 @@ import {
 } from '../../lib/admin/describe.js';
 import type { Answer } from '../../lib/engine/messages.js';
 import type { FoundInstance, FoundKey } from '../../lib/store/admin-store.js';
+import { leaseIdOf } from '../../lib/store/owner-token.js';
 
 const WALL_MS = Date.UTC(2030, 0, 1);
 const at = (ms: number): Date => new Date(WALL_MS + ms);
@@ -28,10 +29,11 @@ const infoAbout = ({ id }: FoundInstance, facts: object = {}) => ({
   ...{ startedAt: at(-60_000), seenAt: at(-1_000), ...facts },
 });
 
-/** The token of an instance: `tail` are its last eight characters. */
-const tokenOf = ({ id }: FoundInstance, tail: string, end = ''): string =>
-  `holdfast:${id}.00000000-${tail}${end}`;
+/** A token of an instance. */
+const tokenOf = ({ id }: FoundInstance, name: string, end = ''): string =>
+  `holdfast:${id}.00000000-${name}${end}`;
 const [FIRST, SECOND] = ['aaaaaaaa', 'bbbbbbbb'];
+const OTHER_LEASE = leaseIdOf(tokenOf(ONE, SECOND));
 
 const knowing = (...answers: readonly (readonly [FoundInstance, Answer])[]): Knowledge => ({
   instances: INSTANCES,
@@ -125,10 +127,12 @@ describe('the holder of a key', () => {
   const facts = { method: 'Orders.pay', template: 'order:<id>', place: 'orders.ts:7' };
 
   it('is described by what it answers itself, of that lock', () => {
-    const other = { ...facts, tail: SECOND, heldMs: 1, fencingToken: 1 };
-    const answer = { holds: [other, { ...facts, tail: FIRST, heldMs: 3_000, fencingToken: 7 }] };
+    const leaseId = leaseIdOf(tokenOf(ONE, FIRST));
+    const other = { ...facts, leaseId: OTHER_LEASE, heldMs: 1, fencingToken: 1 };
+    const answer = { holds: [other, { ...facts, leaseId, heldMs: 3_000, fencingToken: 7 }] };
     expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), knowing([ONE, answer]))).toStrictEqual([
       {
+        leaseId,
         ...{ instance: infoAbout(ONE), since: at(-3_000), fencingToken: 7, isForeign: false },
         ...{ remainingMs: 1_000, ...facts, isSilent: false },
       },
@@ -136,10 +140,13 @@ describe('the holder of a key', () => {
   });
 
   it('that is silent is described by what it has recorded', () => {
-    const recorded = { ...ONE, holds: [{ tail: SECOND }, { tail: FIRST, method: 'Orders.pay' }] };
+    const leaseId = leaseIdOf(tokenOf(ONE, FIRST));
+    const holds = [{ leaseId: OTHER_LEASE }, { leaseId, method: 'Orders.pay' }];
+    const recorded = { ...ONE, holds };
     const knowledge = { ...knowing(), instances: [recorded] };
     expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), knowledge)).toStrictEqual([
       {
+        leaseId,
         ...{ instance: infoAbout(ONE), since: at(-5_000), isForeign: false, remainingMs: 1_000 },
         ...{ method: 'Orders.pay', isSilent: true },
       },
@@ -156,10 +163,11 @@ describe('the holder of a key', () => {
       tokenOf(ONE, FIRST, '*3:limit:5'),
     );
     const rest = { isForeign: false, since: at(-5_000) };
+    const [foreign, detached, limited] = found.holders.map(({ token }) => leaseIdOf(token));
     expect(holderIn(found, { ...knowing(), instances: [] })).toStrictEqual([
-      { isForeign: true, remainingMs: 1_000, isSilent: false },
-      { ...rest, isDetached: true, remainingMs: 2_000, isSilent: false },
-      { ...rest, places: 3, remainingMs: 3_000, isSilent: false },
+      { leaseId: foreign, isForeign: true, remainingMs: 1_000, isSilent: false },
+      { leaseId: detached, ...rest, isDetached: true, remainingMs: 2_000, isSilent: false },
+      { leaseId: limited, ...rest, places: 3, remainingMs: 3_000, isSilent: false },
     ]);
   });
 });

@@ -86,7 +86,9 @@ describe.each([
     const place = expect.stringContaining('holder-process');
     expect(holders).toMatchObject([{ instance, place, isSilent: true, isForeign: false }]);
     expect(holders[0]!.since!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
-    expect(await admin.release(key, STUCK)).toBe(true);
+    expect(await admin.release(await admin.describe(key), STUCK)).toMatchObject({
+      status: 'done',
+    });
     await Promise.all(waits.map(async (wait) => (await wait).release()));
     process.kill(child.pid, 'SIGCONT');
     expect(JSON.parse(await child.output)).toEqual({
@@ -101,7 +103,7 @@ describe.each([
     const { child, admin, waits } = await staged(key);
     const id = (await holder(admin, key))!.instance!.id;
     await child.kill();
-    expect(await admin.releaseInstance(id, STUCK)).toEqual([key]);
+    expect(await admin.releaseInstance({ id }, STUCK)).toEqual({ status: 'done', keys: [key] });
     await Promise.all(waits.map(async (wait) => (await wait).release()));
     expect(await admin.audit(1)).toMatchObject([
       { action: 'release-instance', keys: [key], ...STUCK },

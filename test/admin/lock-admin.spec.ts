@@ -14,7 +14,9 @@ const PRESENTED = new Error('presented');
 /** An admin over a store that answers what the test says. */
 function adminOver(store: Partial<AdminStore>): LockAdmin {
   const presence = { ask: async () => new Map() };
-  const interventions = { release: async () => undefined };
+  const interventions = {
+    end: async (targets: readonly unknown[]) => targets.map(() => ({ status: 'ended' })),
+  };
   return new LockAdmin({
     administered: {
       ...{ store: { admin: store }, presence, interventions },
@@ -148,7 +150,8 @@ describe('LockAdmin', () => {
         some.map((key) => (key === 'c' ? heldKey(key) : { ...heldKey(key), holders: [ofIt] })),
       note: async (note) => void noted.push(note),
     });
-    expect(await admin.releaseInstance('one', { reason: 'stuck' })).toEqual(['a', 'b']);
+    const outcome = await admin.releaseInstance({ id: 'one' }, { reason: 'stuck' });
+    expect(outcome).toEqual({ status: 'done', keys: ['a', 'b'] });
     expect(noted.map((note) => (JSON.parse(note) as { keys: unknown }).keys)).toEqual([['a', 'b']]);
   });
 
@@ -159,7 +162,8 @@ describe('LockAdmin', () => {
       look: async () => [heldKey('a')],
       note: async (note) => void noted.push(note),
     });
-    expect(await admin.releaseInstance('nobody', { reason: 'stuck' })).toEqual([]);
+    const outcome = await admin.releaseInstance({ id: 'nobody' }, { reason: 'stuck' });
+    expect(outcome).toEqual({ status: 'nothing' });
     expect(noted).toEqual([]);
   });
 });

@@ -7,9 +7,16 @@ import { fromPage, startBoard } from './board-app.js';
 afterEach(closeHttpApps);
 
 const RELEASE = '/locks/api/release';
-const BODY = { key: 'order:42', reason: 'stuck since 3 am' };
+const WHY = { reason: 'stuck since 3 am' };
 
 const adminOf = (app: INestApplication): LockAdmin => app.get(LockAdmin, { strict: false });
+
+/** What the page sends: the key, and the holders that it shows. */
+async function bodyOf(app: INestApplication) {
+  const { key, holders } = await adminOf(app).describe('order:42');
+  const seen = holders.map(({ leaseId, fencingToken }) => ({ leaseId, fencingToken }));
+  return { key, holders: seen, ...WHY };
+}
 
 describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
   it('release a key: the holder is told by whom and why, and the audit log keeps it', async () => {
@@ -19,8 +26,9 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     });
     const lock = await locks.acquire('order:42');
     const next = locks.acquire('order:42', { wait: '10s' });
-    const answer = await post(RELEASE, BODY, { headers: fromPage(url) });
-    expect(answer).toMatchObject({ status: 200, body: { keys: ['order:42'] } });
+    const body = await bodyOf(app);
+    const answer = await post(RELEASE, body, { headers: fromPage(url) });
+    expect(answer).toMatchObject({ status: 200, body: { status: 'done', keys: ['order:42'] } });
     expect(lock.signal.reason).toMatchObject({
       code: 'LOCK_LOST',
       reason: 'force-released',
@@ -30,18 +38,34 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     expect(await adminOf(app).audit()).toMatchObject([
       { action: 'release', keys: ['order:42'], by: 'mia@example.com', reason: 'stuck since 3 am' },
     ]);
-    expect((await post(RELEASE, BODY, { headers: fromPage(url) })).body).toEqual({ keys: [] });
+    expect((await post(RELEASE, body, { headers: fromPage(url) })).body).toEqual({
+      status: 'nothing',
+    });
+  });
+
+  it('end the holder that the page showed, and not the one that has the key by now', async () => {
+    const { app, post, locks, url } = await startBoard({ adapter });
+    await locks.acquire('order:42');
+    const seen = await bodyOf(app);
+    const next = locks.acquire('order:42', { wait: '10s' });
+    expect((await post(RELEASE, seen, { headers: fromPage(url) })).status).toBe(200);
+    const lock = await next;
+    expect(await post(RELEASE, seen, { headers: fromPage(url) })).toMatchObject({
+      status: 409,
+      body: { status: 'refused', now: { holders: [{ fencingToken: lock.fencingToken }] } },
+    });
+    expect(lock.isHeld).toBe(true);
   });
 
   it('release the locks of an instance', async () => {
     const { app, post, locks, url } = await startBoard({ adapter });
     const held = [await locks.acquire('a'), await locks.acquire('b')];
     const [instance] = await adminOf(app).instances();
-    const body = { id: instance?.id, reason: 'its machine burnt' };
+    const body = { id: instance?.id, isSilent: false, reason: 'its machine burnt' };
     const { body: answer } = await post('/locks/api/release-instance', body, {
       headers: fromPage(url),
     });
-    expect(answer).toEqual({ keys: ['a', 'b'] });
+    expect(answer).toEqual({ status: 'done', keys: ['a', 'b'] });
     for (const { signal } of held) expect(signal.aborted).toBe(true);
     expect(await adminOf(app).audit()).toMatchObject([{ by: 'board' }]);
   });
@@ -51,16 +75,23 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     let runs = 0;
     const work = () => locks.runOnce('report:1', async () => ++runs);
     await work();
-    const body = { key: 'report:1', reason: 'it was wrong' };
+    const once = { state: 'done', attempts: 1 };
+    const body = { key: 'report:1', once, reason: 'it was wrong' };
     const { body: answer } = await post('/locks/api/forget-once', body, { headers: fromPage(url) });
-    expect(answer).toEqual({ keys: ['report:1'] });
+    expect(answer).toEqual({ status: 'done', keys: ['report:1'] });
     await work();
     expect(runs).toBe(2);
+    const stale = { ...body, once: { state: 'failed', attempts: 1 } };
+    expect(await post('/locks/api/forget-once', stale, { headers: fromPage(url) })).toMatchObject({
+      status: 409,
+      body: { now: { once } },
+    });
   });
 
   it('are for the page itself only', async () => {
-    const { get, post, locks, url } = await startBoard({ adapter });
+    const { app, get, post, locks, url } = await startBoard({ adapter });
     const lock = await locks.acquire('order:42');
+    const body = await bodyOf(app);
     const own = fromPage(url);
     const { 'x-holdfast-board': _, ...withoutHeader } = own;
     const { origin: __, ...withoutOrigin } = own;
@@ -78,33 +109,48 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
       { ...withoutHeader, 'content-type': 'text/plain' },
     ];
     for (const headers of forgeries) {
-      const { status } = await post(RELEASE, BODY, { headers });
+      const { status } = await post(RELEASE, body, { headers });
       expect([headers, status]).toEqual([headers, 403]);
     }
-    const query = new URLSearchParams(BODY).toString();
+    const query = new URLSearchParams({ key: body.key, ...WHY }).toString();
     expect((await get(`${RELEASE}?${query}`, { headers: own })).status).toBe(404);
     expect(lock.signal.aborted).toBe(false);
     const behindProxy = { ...own, origin: 'https://example.com', 'sec-fetch-site': 'same-origin' };
-    expect((await post(RELEASE, BODY, { headers: behindProxy })).status).toBe(200);
+    expect((await post(RELEASE, body, { headers: behindProxy })).status).toBe(200);
   });
 
-  it('need a reason, and a key', async () => {
-    const { post, locks, url } = await startBoard({ adapter });
+  it('need a reason, a key, and what the operator saw', async () => {
+    const { app, post, locks, url } = await startBoard({ adapter });
     const lock = await locks.acquire('order:42');
-    const refused = [
+    const whole = await bodyOf(app);
+    const { key, holders } = whole;
+    const release: readonly unknown[] = [
       {},
-      { key: 'order:42' },
-      { key: 'order:42', reason: ' ' },
-      { key: 'order:42', reason: 42 },
-      { key: 'order:42', reason: 'x'.repeat(501) },
-      { key: ['order:42'], reason: 'stuck' },
-      { key: 'x'.repeat(1_025), reason: 'stuck' },
-      { reason: 'stuck' },
+      { key, holders },
+      { ...whole, reason: ' ' },
+      { ...whole, reason: 42 },
+      { ...whole, reason: 'x'.repeat(501) },
+      { ...whole, key: ['order:42'] },
+      { ...whole, key: 'x'.repeat(1_025) },
+      { holders, reason: 'stuck' },
+      { key, reason: 'stuck' },
+      { ...whole, holders: {} },
+      { ...whole, holders: [null] },
+      { ...whole, holders: [{ fencingToken: 7 }] },
+      { ...whole, holders: [{ leaseId: 'a', fencingToken: '7' }] },
       [],
     ];
-    for (const body of refused) {
-      const { status } = await post(RELEASE, body, { headers: fromPage(url) });
-      expect([body, status]).toEqual([body, 400]);
+    const refused: readonly (readonly [string, unknown])[] = [
+      ...release.map((body) => ['release', body] as const),
+      ['release-instance', { id: 'a', ...WHY }],
+      ['release-instance', { id: 'a', isSilent: 'yes', ...WHY }],
+      ['forget-once', { key, ...WHY }],
+      ['forget-once', { key, once: { state: 'done' }, ...WHY }],
+      ['forget-once', { key, once: { state: 1, attempts: 1 }, ...WHY }],
+    ];
+    for (const [path, body] of refused) {
+      const { status } = await post(`/locks/api/${path}`, body, { headers: fromPage(url) });
+      expect([path, body, status]).toEqual([path, body, 400]);
     }
     expect(lock.signal.aborted).toBe(false);
   });

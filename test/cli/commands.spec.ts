@@ -135,9 +135,8 @@ describe('show', () => {
     expect((await run(on('show', 'order:1'))).stdout).toMatch(/ {4}in .*commands\.spec\.ts:\d+/);
     const { code, stdout } = await run(on('show', 'order:2'));
     expect(code).toBe(0);
-    expect(stdout).toContain(
-      '  other software, which Holdfast knows nothing of\n    the lock never ends by itself\n',
-    );
+    expect(stdout).toContain('  other software, which Holdfast knows nothing of\n');
+    expect(stdout).toContain('\n    the lock never ends by itself\n');
     expect((await json('show', 'order:2')).holders[0].remainingMs).toBeNull();
   });
 
@@ -149,6 +148,12 @@ describe('show', () => {
     await eventually(async () => (await run(on('show', 'b'))).stdout.includes('for all of a, b'));
   });
 });
+
+/** As `show` prints it. */
+async function holderOf(key: string): Promise<string> {
+  const { stdout } = await run(on('show', key));
+  return / {4}holder (\S+)\n/.exec(stdout)?.[1] ?? '';
+}
 
 describe('release', () => {
   const because = ['--reason', 'stuck'];
@@ -174,7 +179,8 @@ describe('release', () => {
       reason: 'force-released',
       detail: expect.stringContaining('ada'),
     });
-    expect(await run(on('release', 'order:1', ...because, '--yes'))).toMatchObject({
+    const gone = ['--yes', '--holder', '3f2a9c1d0e4b'];
+    expect(await run(on('release', 'order:1', ...because, ...gone))).toMatchObject({
       code: 1,
       stdout: 'order:1 is free: it has no holder.\n',
     });
@@ -189,15 +195,42 @@ describe('release', () => {
     const { code, stderr } = await run(on('release', 'order:1', ...because));
     expect(code).toBe(5);
     expect(stderr).toContain('Give --yes to act without a question');
+    expect(await run(on('release', 'order:1', ...because, '-y'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"release" with --yes needs --holder'),
+    });
     expect(lock.isHeld).toBe(true);
-    expect(await run(on('release', 'order:1', ...because, '-y', '--json'))).toMatchObject({
+    const named = ['-y', '--holder', await holderOf('order:1')];
+    expect(await run(on('release', 'order:1', ...because, ...named, '--json'))).toMatchObject({
       code: 0,
       stderr: '',
     });
-    expect(await json('release', 'order:1', ...because, '-y')).toEqual({
+    expect(await json('release', 'order:1', ...because, ...named)).toEqual({
       key: 'order:1',
       released: false,
     });
+  });
+
+  it('leaves the key to a later holder than the one that it showed, or that was named', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('order:1');
+    const named = ['--yes', '--holder', await holderOf('order:1')];
+    let next = lock;
+    const terminal = Object.assign(new FakeTerminal(), {
+      canAsk: true,
+      // A colleague is faster.
+      ask: async () => {
+        await lock.release();
+        next = await locks.acquire('order:1');
+        return 'y';
+      },
+    });
+    expect(await runIn(terminal, ...on('release', 'order:1', ...because))).toBe(8);
+    expect(terminal.stderr).toContain('Nothing was changed: another holder has order:1 now.');
+    expect(terminal.stderr).toContain(`    holder ${await holderOf('order:1')}\n`);
+    expect(await run(on('release', 'order:1', ...because, ...named))).toMatchObject({ code: 8 });
+    await next.extend();
+    expect(await json('audit')).toEqual([]);
   });
 
   it('frees everything of one instance', async () => {

@@ -130,7 +130,10 @@ describe.each([
     expect((await run(['instances', ...at.args, '--json'])).stdout).toContain(
       `"pid":${waiter.pid}`,
     );
-    const released = await run(['release', 'order:7', '--reason', 'a test', '--yes', ...at.args]);
+    const [, holder = ''] = / {4}holder (\S+)\n/.exec(shown.stdout) ?? [];
+    const released = await run([
+      ...['release', 'order:7', '--holder', holder, '--reason', 'a test', '--yes', ...at.args],
+    ]);
     expect(released).toMatchObject({
       code: 0,
       stderr: expect.not.stringContaining('error'),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockAdmin } from '../../lib/admin/lock-admin.js';
+import { Interventions } from '../../lib/engine/interventions.js';
 import type { LockEngine } from '../../lib/engine/lock-engine.js';
 import { Locks } from '../support/locks.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -20,12 +21,14 @@ afterAll(async () => {
 
 /** A holder that was told releases the lease at one master before the operator's release comes there. */
 function withHolderFirst(master: RedisServer): LockEngine {
-  const { store, ...parts } = locks.administered;
+  const { store, presence, ...parts } = locks.administered;
   const release: typeof store.release = async (...args) => {
     await master.command('DEL', 'lock:order:42');
     return store.release(...args);
   };
-  const administered = { ...parts, store: { admin: store.admin, release } };
+  const racing = { ...store, admin: store.admin, release } as typeof store;
+  const interventions = new Interventions(racing, undefined);
+  const administered = { ...parts, presence, interventions, store: racing };
   const { runtime } = locks;
   return {
     administered,
@@ -39,7 +42,8 @@ describe('a release by force over three masters, one of them dead', () => {
     await servers[2]!.kill();
     await locks.acquire('order:42', { ttl: '60s', autoExtend: false });
     const admin = new LockAdmin(withHolderFirst(servers[1]!));
-    expect(await admin.release('order:42', { reason: 'stuck' })).toBe(true);
+    const seen = await admin.describe('order:42');
+    expect(await admin.release(seen, { reason: 'stuck' })).toMatchObject({ status: 'done' });
     expect(await locks.inspect('order:42')).toEqual({ held: false });
     expect(await admin.audit()).toMatchObject([{ keys: ['order:42'], reason: 'stuck' }]);
   });

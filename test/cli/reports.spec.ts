@@ -4,6 +4,7 @@ import type {
   AuditEntry,
   HotKeys,
   InstanceInfo,
+  InterventionOutcome,
   LockDescription,
 } from '../../lib/admin/lock-admin.types.js';
 import type { Context, RedisCommand } from '../../lib/cli/command.js';
@@ -46,6 +47,7 @@ const NAME = 'orders 1.4.2 on web-3, pid 4711';
 describe('release', () => {
   type Holder = LockDescription['holders'][number];
   const holder = (facts: Partial<Holder> = {}): Holder => ({
+    leaseId: '3f2a9c1d0e4b',
     instance: instance(),
     isForeign: false,
     isSilent: false,
@@ -62,13 +64,19 @@ describe('release', () => {
     ...{ key: 'a', state: 'held', mode: 'exclusive', holders: [holder()], line: [] },
     ...{ silent: [], audit: [], ...facts },
   });
-  const released = async (lock: LockDescription, options: GivenOptions = {}, wasHeld = true) => {
+  const DONE = { status: 'done', keys: ['a'] } as const;
+  const NAMED = { json: true, yes: true, holder: '3f2a9c1d0e4b' };
+  const released = async (
+    lock: LockDescription,
+    options: GivenOptions = {},
+    outcome: InterventionOutcome<LockDescription> = DONE,
+  ) => {
     const asked: unknown[] = [];
     const admin = {
       describe: async () => lock,
       release: async (...args: unknown[]) => {
         asked.push(args);
-        return wasHeld;
+        return outcome;
       },
     };
     const settings = { options: { ...REASON, ...options }, word: 'a', answers: ['y'] };
@@ -92,11 +100,12 @@ describe('release', () => {
       [waiter(1, { isSilent: true })],
     ],
   ])('says what follows%s', async (consequence, line) => {
-    const { code, stdout, asked } = await released(described({ line }));
+    const lock = described({ line });
+    const { code, stdout, asked } = await released(lock);
     expect({ code, stdout, asked }).toEqual({
       code: 0,
       stdout: `Released a${consequence}\n`,
-      asked: [['a', REASON]],
+      asked: [[lock, REASON]],
     });
   });
 
@@ -118,27 +127,55 @@ describe('release', () => {
   });
 
   it('says so where there was no holder, or none any more', async () => {
-    for (const [lock, wasHeld] of [
-      [described({ holders: [] }), true],
-      [described(), false],
+    for (const [lock, outcome] of [
+      [described({ holders: [] }), DONE],
+      [described(), { status: 'nothing' }],
     ] as const) {
-      expect(await released(lock, {}, wasHeld)).toMatchObject({
+      expect(await released(lock, {}, outcome)).toMatchObject({
         code: 1,
         stdout: 'a is free: it has no holder.\n',
       });
-      const { stdout } = await released(lock, { json: true, yes: true }, wasHeld);
+      const { stdout } = await released(lock, NAMED, outcome);
       expect(JSON.parse(stdout)).toEqual({ key: 'a', released: false });
     }
   });
 
   it('prints one document with --json', async () => {
-    const { stdout, stderr } = await released(described(), { json: true, yes: true });
+    const { stdout, stderr } = await released(described(), NAMED);
     expect(JSON.parse(stdout)).toEqual({
       key: 'a',
       released: true,
       at: new Date(NOW_MS).toISOString(),
     });
     expect(stderr).toBe('');
+  });
+
+  it('acts on the holder that is named, and asks for its name where nobody is asked', async () => {
+    const byName = async (name: string) => released(described(), { ...NAMED, holder: name });
+    const [first, second] = ['3f2a9c1d0e4b', 'ffffffffffff'];
+    expect((await byName(`${first}:17, ${second}`)).asked).toEqual([
+      [{ key: 'a', holders: [{ leaseId: first, fencingToken: 17 }, { leaseId: second }] }, REASON],
+    ]);
+    for (const wrong of ['a', '3f2a9c1d0e4b:x', 'holdfast:3f2a9c1d0e4b', ''])
+      await expect(byName(wrong)).rejects.toThrow('Option --holder must be what');
+    await expect(released(described(), { yes: true })).rejects.toThrow(
+      '"release" with --yes needs --holder',
+    );
+  });
+
+  it('shows who has the key when another holder does', async () => {
+    const now = described({ holders: [holder({ instance: instance({ host: 'web-9' }) })] });
+    const refused = { status: 'refused', now } as const;
+    const shown = await released(described(), {}, refused);
+    expect(shown).toMatchObject({ code: 8, stdout: '' });
+    expect(shown.stderr).toMatch(
+      /Nothing was changed: another holder has a now\.\na {2}held, exclusive\n\nHeld by\n.* on web-9, /,
+    );
+    const { code, stdout } = await released(described(), NAMED, refused);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      8,
+      { key: 'a', released: false, now: { holders: [{ instance: { host: 'web-9' } }] } },
+    ]);
   });
 });
 
@@ -157,7 +194,7 @@ describe('release-instance', () => {
       instances: async () => found,
       releaseInstance: async (...args: unknown[]) => {
         asked.push(args);
-        return keys;
+        return keys.length === 0 ? { status: 'nothing' } : { status: 'done', keys };
       },
     };
     const given = { options: { ...REASON, ...options }, word: 'one', answers: ['y'], canAsk };
@@ -172,13 +209,14 @@ describe('release-instance', () => {
       questions: [
         `${NAME}. It reported 5 s ago, so it is alive: its work has to stop at its signals.\nRelease everything that it holds? [y/N] `,
       ],
-      asked: [['one', REASON]],
+      asked: [[instance(), REASON]],
     });
     const silent = await freed(['a'], { found: [instance({ isSilent: true })] });
     expect(silent.questions[0]).toBe(
       `${NAME}. It was last seen 5 s ago.\nRelease everything that it holds? [y/N] `,
     );
     expect(silent.stdout).toBe('Released 1 key:\n  a\n');
+    expect(silent.asked).toEqual([[instance({ isSilent: true }), REASON]]);
     const nobody = await freed(['a'], { found: [] });
     expect(nobody.questions[0]).toBe(
       'No instance one has a record here; "nestjs-holdfast instances" lists them.\nRelease what it may hold? [y/N] ',

@@ -67,13 +67,18 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
       `"ps -o stat=,lstart=,args= -p ${frozen.pid}" begins with T for a stopped process`,
     );
     expect(shown.stdout).toContain(`If it lives, "kill -9 ${frozen.pid}"`);
-    expect(shown.stdout).toContain("Then: nestjs-holdfast release order:42 --reason '…'");
+    const [, holder = ''] =
+      /Then: nestjs-holdfast release order:42 --holder (\S+) --reason '…'/.exec(shown.stdout) ?? [];
+    expect(holder).toMatch(/^[0-9a-f]{12}$/);
     expect(shown.stdout).toContain('Waiting: 5 callers in 2 processes');
     expect(shown.stdout.match(/OrdersService\.pay \(order:<id>\), for /g)).toHaveLength(5);
     for (const { pid } of waiters) expect(shown.stdout).toContain(`pid ${pid}`);
 
     const released = await program(
-      ['release', 'order:42', '--reason', 'stuck since 3 am', '--by', 'ada', '--yes', '--json'],
+      [
+        ...['release', 'order:42', '--holder', holder, '--reason', 'stuck since 3 am'],
+        ...['--by', 'ada', '--yes', '--json'],
+      ],
       { REDIS_URL },
     );
     expect(released).toMatchObject({ code: 0, stderr: '' });
@@ -117,9 +122,14 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
         const { stdout } = await run(['show', `order:${id}`, '--json', '--redis', REDIS_URL]);
         return (JSON.parse(stdout) as { line: unknown[] }).line.length === 2;
       });
+      const seen = await run(['show', `order:${id}`, '--json', '--redis', REDIS_URL]);
+      const { holders } = JSON.parse(seen.stdout) as { holders: { leaseId: string }[] };
       for (const waiter of waiters.slice(0, count)) waiter.freeze();
       const released = await program(
-        ['release', `order:${id}`, '--reason', 'stuck', '--by', 'ada', '--yes'],
+        [
+          ...['release', `order:${id}`, '--holder', holders[0]!.leaseId],
+          ...['--reason', 'stuck', '--by', 'ada', '--yes'],
+        ],
         { REDIS_URL },
       );
       expect(released.stdout).toBe(`Released order:${id}. ${consequence.replace('KEY', id)}\n`);

@@ -13,12 +13,20 @@ const MESSAGES: readonly Message[] = [
     id: '1',
     from: 'b',
     answer: {
-      holds: [{ ...CALL, tail: 'abcdefgh', heldMs: 3.5, fencingToken: 7 }],
+      holds: [{ ...CALL, leaseId: 'abcdefgh', heldMs: 3.5, fencingToken: 7 }],
       waits: [{ waitedMs: 2, keys: ['order:42'] }],
       hot: [{ key: 'order:42', waitedMs: 1, waits: 1, refusals: 0 }],
     },
   },
-  { type: 'released', tokens: ['holdfast:a'], intervention: { by: 'ada', reason: 'stuck' } },
+  {
+    ...{ type: 'ask', id: '1', to: 'a', reply: '[]' },
+    question: {
+      about: 'end',
+      leases: [{ key: 'order:42', digest: '0a', fencingToken: 7 }],
+      intervention: { by: 'ada', reason: 'stuck' },
+    },
+  },
+  { type: 'answer', id: '1', from: 'b', answer: { endings: ['ended', 'passed-on', 'unknown'] } },
 ];
 
 /** Every object in it, with one property less or another value in its place. */

@@ -54,10 +54,12 @@ describe('the rights that the documentation lists', () => {
     expect(listed.sort()).toEqual(['a', 'b', 'c']);
     expect((await admin.describe('a')).holders).toMatchObject([{ isSilent: false }]);
     expect((await admin.hot()).silent).toEqual([]);
-    expect(await admin.release('a', WHY)).toBe(true);
+    expect(await admin.release(await admin.describe('a'), WHY)).toMatchObject({ status: 'done' });
     const [instance] = await admin.instances();
-    expect(await admin.releaseInstance(instance?.id ?? '', WHY)).toEqual(['b']);
-    expect(await admin.forgetOnce('c', WHY)).toBe(true);
+    expect(await admin.releaseInstance(instance!, WHY)).toEqual({ status: 'done', keys: ['b'] });
+    expect(await admin.forgetOnce(await admin.describe('c'), WHY)).toMatchObject({
+      status: 'done',
+    });
     expect((await admin.audit()).map(({ action }) => action)).toEqual([
       'forget-once',
       'release-instance',

@@ -1,3 +1,13 @@
+import type { Instance, Lock } from './answers.js';
+import { whoOf } from './parts.js';
+
+/** What the application answers. */
+interface Done {
+  readonly keys: readonly string[];
+  readonly unconfirmed?: readonly string[];
+  readonly notRecorded?: string;
+}
+
 /** What an operator is about to do. */
 export interface Deed {
   readonly path: 'release' | 'release-instance' | 'forget-once';
@@ -7,54 +17,89 @@ export interface Deed {
   readonly verb: string;
   /** What is said when it is done, of the keys that it reached. */
   readonly done: (keys: readonly string[]) => string;
-  readonly body: Readonly<Record<string, string>>;
+  /** What is said when there was nothing to do. */
+  readonly nothing: string;
+  /** What is said when the operator saw something else than there is now. */
+  readonly refused: (now: unknown) => string;
+  /** What the operator saw is part of it. */
+  readonly body: object;
 }
 
 /** Starts a deed: a dialog asks why. */
 export type Ask = (deed: Deed) => void;
 
-export const releaseOf = (key: string, effect: string): Deed => ({
+export const releaseOf = ({ key, holders }: Lock, effect: string): Deed => ({
   path: 'release',
   title: `Release ${key}?`,
   effect,
   verb: 'Release',
-  done: (keys) => (keys.length > 0 ? `Released ${key}.` : `${key} was free already.`),
-  body: { key },
+  done: () => `Released ${key}.`,
+  nothing: `${key} was free already.`,
+  refused: (now) => `Another holder has ${key} now: ${holdersOf(now as Lock)}.`,
+  body: { key, holders: holders.map(({ leaseId, fencingToken }) => ({ leaseId, fencingToken })) },
 });
 
-export const forgetOf = (key: string): Deed => ({
+const holdersOf = ({ holders }: Lock): string =>
+  holders
+    .map(({ instance, fencingToken }) => {
+      const who = instance === undefined ? 'not known' : whoOf(instance);
+      return fencingToken === undefined ? who : `${who}, fencing token ${fencingToken}`;
+    })
+    .join('; ');
+
+export const forgetOf = ({ key, once }: Lock): Deed => ({
   path: 'forget-once',
   title: `Forget that ${key} was done?`,
   effect: 'The next caller does the work again.',
   verb: 'Forget',
-  done: (keys) => (keys.length > 0 ? `Forgot ${key}.` : `Nothing was known of ${key}.`),
-  body: { key },
+  done: () => `Forgot ${key}.`,
+  nothing: `Nothing was known of ${key}.`,
+  refused: (now) => {
+    const { once: work } = now as Lock;
+    return `Its state has changed: ${work?.state ?? 'not known'}, attempts: ${work?.attempts ?? 0}.`;
+  },
+  body: { key, once: once && { state: once.state, attempts: once.attempts } },
 });
 
-export const releaseAllOf = (id: string, who: string): Deed => ({
+export const releaseAllOf = (instance: Instance): Deed => ({
   path: 'release-instance',
-  title: `Release all locks of ${who}?`,
+  title: `Release all locks of ${whoOf(instance)}?`,
   effect:
     'For a process that is dead. If it still runs, its work continues beside that of the next holders until it is notified.',
   verb: 'Release all',
-  done: (keys) => (keys.length === 0 ? 'It held nothing.' : `Released ${keys.join(', ')}.`),
-  body: { id },
+  done: (keys) => `Released ${keys.join(', ')}.`,
+  nothing: 'It held nothing.',
+  refused: () => `${whoOf(instance)} reports again.`,
+  body: { id: instance.id, isSilent: instance.isSilent },
 });
 
 /** Resolves with what to say; rejects with what went wrong. */
-export async function perform({ path, body, done }: Deed, reason: string): Promise<string> {
-  const response = await fetch(`api/${path}`, {
+export async function perform(deed: Deed, reason: string): Promise<string> {
+  const response = await fetch(`api/${deed.path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-holdfast-board': '1' },
-    body: JSON.stringify({ ...body, reason }),
+    body: JSON.stringify({ ...deed.body, reason }),
   }).catch(() => {
-    throw new Error('The application cannot be reached.');
+    throw new Error('The application did not answer. It is not known whether it was done.');
   });
-  const answer = (await response.json().catch(() => ({}))) as {
-    readonly keys?: readonly string[];
+  const answer = (await response.json().catch(() => ({}))) as Partial<Done> & {
+    readonly status?: unknown;
+    readonly now?: unknown;
     readonly message?: unknown;
   };
-  if (response.ok) return done(answer.keys ?? []);
+  if (response.ok && answer.status === 'nothing') return deed.nothing;
+  if (response.ok) return saidOf(deed, answer);
+  if (answer.status === 'refused') throw new Error(`Not done. ${deed.refused(answer.now)}`);
   const why = typeof answer.message === 'string' ? `: ${answer.message}` : '.';
-  throw new Error(`Not done. The application answered ${response.status}${why}`);
+  // Redis may have carried out a request without a reply.
+  const known = response.status < 500 ? 'Not done.' : 'It is not known whether it was done.';
+  throw new Error(`${known} The application answered ${response.status}${why}`);
+}
+
+function saidOf({ done }: Deed, { keys = [], unconfirmed, notRecorded }: Partial<Done>): string {
+  const missing =
+    unconfirmed === undefined ? '' : ` Redis did not confirm: ${unconfirmed.join(', ')}.`;
+  const unwritten =
+    notRecorded === undefined ? '' : ` The audit log could not be written: ${notRecorded}`;
+  return done(keys) + missing + unwritten;
 }

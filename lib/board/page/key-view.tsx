@@ -26,7 +26,7 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
           {name}
         </h2>
         {lock?.state === 'held' && (
-          <button class="danger" onClick={() => ask(releaseOf(name, effectOf(lock)))}>
+          <button class="danger" onClick={() => ask(releaseOf(lock, effectOf(lock)))}>
             Release…
           </button>
         )}
@@ -47,7 +47,7 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
             <Holders {...lock} at={answer?.at ?? ''} />
             <Line {...lock} />
           </div>
-          {lock.once && <Once {...lock.once} onForget={() => ask(forgetOf(name))} />}
+          {lock.once && <Once {...lock.once} onForget={() => ask(forgetOf(lock))} />}
           <History seen={seen} audit={lock.audit} />
         </>
       )}

@@ -61,7 +61,7 @@ function InstanceItem({ of, isMute, ask }: InstanceProps) {
         {(of.isSilent || isMute) && (
           <button
             aria-label={`Release all locks of ${whoOf(of)}`}
-            onClick={() => ask(releaseAllOf(of.id, whoOf(of)))}
+            onClick={() => ask(releaseAllOf(of))}
           >
             Release all…
           </button>

@@ -1,6 +1,8 @@
+import type { LockDescription } from '../../admin/lock-admin.types.js';
 import type { Context, RedisCommand } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { codeOf, factsOf } from '../outcome.js';
 import { printable, toJson } from '../text/printable.js';
 import { counted } from '../text/who.js';
 
@@ -15,20 +17,36 @@ export const forget: RedisCommand = {
     const request = interventionOf(context, 'forget');
     if (!mayAct(context, 'forget')) return EXIT.unconfirmed;
     const { admin, word: key, options, terminal, ink, target } = context;
-    const { once } = await admin().describe(key);
+    const lock = await admin().describe(key);
+    const { once } = lock;
     if (once === undefined) return nothingKnown(context);
     if (options.json !== true) terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
     const question = `The work of ${printable(key)} is ${once.state} after ${counted(once.attempts, 'attempt')}. Forget that, so that it is done again?`;
     if (!(await confirmed(context, question))) return EXIT.unconfirmed;
-    if (!(await admin().forgetOnce(key, request))) return nothingKnown(context);
-    if (options.json === true) terminal.write(`${toJson({ key, forgotten: true })}\n`);
+    const outcome = await admin().forgetOnce(lock, request);
+    if (outcome.status === 'nothing') return nothingKnown(context);
+    if (outcome.status === 'refused') return hasChanged(context, outcome.now);
+    if (options.json === true)
+      terminal.write(`${toJson({ key, forgotten: true, ...factsOf(outcome) })}\n`);
     else
       terminal.write(
         `${ink.green('Forgotten')} ${printable(key)}. The next caller does the work.\n`,
       );
-    return EXIT.ok;
+    return codeOf(context, outcome);
   },
 };
+
+function hasChanged(context: Context, now: LockDescription): ExitCode {
+  const { word: key, options, terminal, ink } = context;
+  if (options.json === true) terminal.write(`${toJson({ key, forgotten: false, now })}\n`);
+  else {
+    const { state = 'unknown', attempts = 0 } = now.once ?? {};
+    terminal.note(
+      `${ink.red('Nothing was changed')}: the work of ${printable(key)} is ${state} after ${counted(attempts, 'attempt')} by now.\n`,
+    );
+  }
+  return EXIT.refused;
+}
 
 function nothingKnown({ word: key, options, terminal }: Context): ExitCode {
   if (options.json === true) terminal.write(`${toJson({ key, forgotten: false })}\n`);

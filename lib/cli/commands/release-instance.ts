@@ -1,7 +1,8 @@
 import type { InstanceInfo } from '../../admin/lock-admin.types.js';
-import type { RedisCommand } from '../command.js';
+import type { Context, RedisCommand } from '../command.js';
 import { confirmed, interventionOf, mayAct } from '../confirm.js';
-import { EXIT } from '../exit-codes.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { codeOf, factsOf } from '../outcome.js';
 import { printable, toJson } from '../text/printable.js';
 import { lasting } from '../text/times.js';
 import { counted, nameOf } from '../text/who.js';
@@ -21,16 +22,25 @@ export const releaseInstance: RedisCommand = {
     const instance = (await admin().instances()).find((each) => each.id === id);
     const nowMs = runtime.now().wallMs;
     if (!(await confirmed(context, questionOf(id, instance, nowMs)))) return EXIT.unconfirmed;
-    const keys = await admin().releaseInstance(id, request);
-    if (options.json === true) terminal.write(`${toJson({ id, released: keys })}\n`);
+    const outcome = await admin().releaseInstance(instance ?? { id }, request);
+    if (outcome.status === 'refused') return reportsAgain(context, outcome.now);
+    const keys = outcome.status === 'done' ? outcome.keys : [];
+    const facts = outcome.status === 'done' ? factsOf(outcome) : {};
+    if (options.json === true) terminal.write(`${toJson({ id, released: keys, ...facts })}\n`);
     else if (keys.length === 0) terminal.write(`${printable(id)} holds nothing.\n`);
     else {
       const names = keys.map((key) => `  ${printable(key)}\n`).join('');
       terminal.write(`${ink.green('Released')} ${counted(keys.length, 'key')}:\n${names}`);
     }
-    return keys.length === 0 ? EXIT.nothing : EXIT.ok;
+    return outcome.status === 'done' ? codeOf(context, outcome) : EXIT.nothing;
   },
 };
+
+function reportsAgain({ word: id, options, terminal, ink }: Context, now: InstanceInfo): ExitCode {
+  if (options.json === true) terminal.write(`${toJson({ id, released: [], now })}\n`);
+  else terminal.note(`${ink.red('Nothing was changed')}: ${nameOf(now)} reports again.\n`);
+  return EXIT.refused;
+}
 
 function questionOf(id: string, instance: InstanceInfo | undefined, nowMs: number): string {
   if (instance === undefined)

@@ -65,13 +65,18 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
   ];
 }
 
+/** What `--holder` takes. */
+const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
+  fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
+
 /** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
-function nextStep({ instance, isSilent }: HolderInfo, key: string): readonly string[] {
+function nextStep(info: HolderInfo, key: string): readonly string[] {
+  const { instance, isSilent } = info;
   if (!isSilent || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];
   return [
     `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
-    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: nestjs-holdfast release ${printable(key)} --reason '…'`,
+    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: nestjs-holdfast release ${printable(key)} --holder ${seenText(info)} --reason '…'`,
   ];
 }
 
@@ -84,7 +89,10 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
   const { instance, since, remainingMs, isSilent, isDetached, isUpgradeable, places = 1 } = info;
-  const lines = [`  ${instance === undefined ? unknown(info) : nameOf(instance)}`];
+  const lines = [
+    `  ${instance === undefined ? unknown(info) : nameOf(instance)}`,
+    `    holder ${seenText(info)}`,
+  ];
   if (since !== undefined)
     lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
   if (isUpgradeable) lines.push('    may be upgraded');

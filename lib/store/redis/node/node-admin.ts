@@ -271,4 +271,4 @@ function recordIn(
 
 /** Every client that may write to the store can write any value. */
 const isHold = (hold: unknown): boolean =>
-  typeof hold === 'object' && hold !== null && typeof (hold as RecordedHold).tail === 'string';
+  typeof hold === 'object' && hold !== null && typeof (hold as RecordedHold).leaseId === 'string';

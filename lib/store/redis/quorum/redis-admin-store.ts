@@ -150,12 +150,17 @@ export class RedisAdminStore implements AdminStore {
     const places = new Map<string, FoundPlace>();
     for (const place of found.flatMap(({ line }) => line))
       if (!places.has(place.token)) places.set(place.token, place);
+    const merged = [...votes.values()].map((same) => ({
+      isHolder: same.length >= this.#quorum,
+      holder: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0],
+    }));
+    const tokens = (held: boolean): readonly FoundHolder[] =>
+      merged.flatMap(({ isHolder, holder }) => (isHolder === held && holder ? [holder] : []));
     const fencingToken = Math.max(...found.map((each) => each.fencingToken ?? 0));
     return {
       key: first.key,
-      holders: [...votes.values()]
-        .filter(({ length }) => length >= this.#quorum)
-        .flatMap((same) => same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0] ?? []),
+      holders: tokens(true),
+      strays: tokens(false),
       fencingToken: fencingToken > 0 ? fencingToken : undefined,
       line: [...places.values()],
       once: found
