@@ -39,7 +39,7 @@ async function service(
   opened.push(locks);
   await locks.open();
   await eventually(async () =>
-    (await json('instances')).some(({ host }: { host: string }) => host === machine.host),
+    (await json('instances')).some((each: any) => each.host === machine.host && each.isListening),
   );
   return locks;
 }
@@ -230,6 +230,42 @@ describe('release', () => {
     expect(terminal.stderr).toContain(`    holder ${await holderOf('order:1')}\n`);
     expect(await run(on('release', 'order:1', ...because, ...named))).toMatchObject({ code: 8 });
     await next.extend();
+    expect(await json('audit')).toEqual([]);
+  });
+
+  it('says that it was done and not recorded, where the memory of Redis is full', async () => {
+    const locks = await service();
+    const full = () => server.command('CONFIG', 'SET', 'maxmemory', '1');
+    const answered = () => ({ canAsk: true, answers: ['y'] });
+    try {
+      const lock = await locks.acquire(['order:1', 'order:2']);
+      await full();
+      const released = await run(on('release', 'order:1', ...because), answered());
+      expect(lock.signal.reason).toMatchObject({ reason: 'force-released' });
+      expect(released).toMatchObject({
+        code: 7,
+        stdout: 'Released order:1. No caller waits for it.\n',
+        stderr: expect.stringMatching(
+          /It was done, and the audit log could not be written: .*OOM command not allowed/,
+        ),
+      });
+      await server.command('CONFIG', 'SET', 'maxmemory', '0');
+      await locks.runOnce('report', { keepDone: '1h' }, () => 1);
+      await locks.acquire('order:3');
+      const [{ id }] = await json('instances');
+      await full();
+      const all = on('release-instance', id, ...because, '--yes');
+      expect(await run([...all, '--json'])).toMatchObject({
+        code: 7,
+        stdout: expect.stringMatching(/"released":\["order:3"\],"notRecorded":".*OOM/),
+      });
+      expect(await run(on('forget', 'report', ...because), answered())).toMatchObject({
+        code: 7,
+      });
+    } finally {
+      await server.command('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    expect(await json('list')).toEqual([]);
     expect(await json('audit')).toEqual([]);
   });
 
