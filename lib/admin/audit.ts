@@ -11,7 +11,7 @@ export function auditEntryIn(note: string): AuditEntry | undefined {
   try {
     const { at, action, keys, by, reason } = JSON.parse(note) as Record<string, unknown>;
     const isEntry =
-      Number.isFinite(at) && ACTIONS.includes(action) && isTexts(keys) && isTexts([by, reason]);
+      isTime(at) && ACTIONS.includes(action) && isTexts(keys) && isTexts([by, reason]);
     if (!isEntry) return undefined;
     const known = { action, keys, by, reason } as Omit<AuditEntry, 'at'>;
     return { at: new Date(at as number), ...known };
@@ -19,6 +19,9 @@ export function auditEntryIn(note: string): AuditEntry | undefined {
     return undefined;
   }
 }
+
+/** What a `Date` can have. */
+const isTime = (value: unknown): boolean => typeof value === 'number' && Math.abs(value) <= 8.64e15;
 
 const isTexts = (value: unknown): boolean =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');

@@ -64,7 +64,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
     }),
     ...(isDetachedToken(first.token) && { isDetached: true }),
     remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
-    ...(holdModeOf(first.token).startsWith('limit') && { inUse: inUse(holders) }),
+    ...(readMode(first.token).startsWith('limit') && { inUse: inUse(holders) }),
   };
   return {
     key,
@@ -198,10 +198,18 @@ const severalOf = (token: string): { readonly places?: number } => {
 const inUse = (holders: readonly FoundHolder[]): number =>
   holders.reduce((sum, { token }) => sum + placesOf(token), 0);
 
+const MODE = /^(exclusive|shared|upgradeable|limit:[1-9]\d{0,15})$/;
+
+/** Other software may hold a key with a token that looks like ours. */
+function readMode(token: string): LockMode {
+  const mode = holdModeOf(token);
+  return MODE.test(mode) ? mode : 'exclusive';
+}
+
 /** Of those who hold a key together, one may be upgradeable, which keeps out others of its kind. */
 function modeOf(holders: readonly FoundHolder[], first: FoundHolder): LockMode {
   const isUpgradeable = holders.some(({ token }) => holdModeOf(token) === 'upgradeable');
-  return isUpgradeable ? 'upgradeable' : holdModeOf(first.token);
+  return isUpgradeable ? 'upgradeable' : readMode(first.token);
 }
 
 /**

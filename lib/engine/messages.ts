@@ -63,6 +63,9 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
+/** Far less than what a `Date` can have. */
+const isMs = (value: unknown): boolean => isNumber(value) && Math.abs(value) <= 4e15;
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
@@ -109,10 +112,10 @@ const isAnswer = (answer: unknown): boolean =>
   isMissingOr(answer.endings, (each) => isListOf(each, (ending) => ENDINGS.includes(ending)));
 
 const isHold = (hold: unknown): boolean =>
-  isCall(hold) && isText(hold.leaseId) && isNumber(hold.heldMs) && isNumber(hold.fencingToken);
+  isCall(hold) && isText(hold.leaseId) && isMs(hold.heldMs) && isNumber(hold.fencingToken);
 
 const isWait = (wait: unknown): boolean =>
-  isCall(wait) && isNumber(wait.waitedMs) && isListOf(wait.keys, isText);
+  isCall(wait) && isMs(wait.waitedMs) && isListOf(wait.keys, isText);
 
 const isContended = (counts: unknown): boolean =>
   isObject(counts) &&

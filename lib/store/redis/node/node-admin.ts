@@ -1,14 +1,9 @@
 import type { Unavailable } from '../../lock-store.js';
-import type {
-  FoundHolder,
-  FoundInstance,
-  FoundKey,
-  InstanceRecord,
-  RecordedHold,
-} from '../../admin-store.js';
+import type { FoundHolder, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
 import { MARK, THE_UPGRADEABLE } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
+import { countIn, instanceIn, momentIn, onceIn } from './admin-replies.js';
 import type { NodeScripts } from './node-scripts.js';
 
 /** What was found, or why nothing was. */
@@ -60,7 +55,8 @@ export class NodeAdmin {
     const { index, record } = this.#names;
     const ids = await this.#ask([['zrevrange', index, 0, MOST_INSTANCES - 1]]);
     if (ids.status === 'unavailable') return ids;
-    const commands = textsIn(ids.value[0]).flatMap((id): Command[] => [
+    const texts = textsIn(ids.value[0]);
+    const commands = texts.flatMap((id): Command[] => [
       ['get', record(id)],
       ['pttl', record(id)],
     ]);
@@ -68,10 +64,9 @@ export class NodeAdmin {
     if (found.status === 'unavailable') return found;
     const instances: FoundInstance[] = [];
     for (let i = 0; i < found.value.length; i += 2) {
-      const { lifeMs, ...known } = recordIn(found.value[i]) ?? {};
-      const leftMs = numberIn(found.value[i + 1]);
-      if (known.id === undefined || lifeMs === undefined || leftMs < 0) continue;
-      instances.push({ ...(known as InstanceRecord), seenMsAgo: Math.max(0, lifeMs - leftMs) });
+      const [id = '', leftMs] = [texts[i / 2], numberIn(found.value[i + 1])];
+      const instance = instanceIn(id, valueOf(found.value[i]), leftMs);
+      if (instance !== undefined) instances.push(instance);
     }
     return { status: 'answered', value: instances };
   }
@@ -160,11 +155,10 @@ export class NodeAdmin {
     ]);
     if (reply.status === 'unavailable') return reply;
     const [holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit] = reply.value;
-    const fencingToken = Number(valueOf(token) ?? NaN);
-    const sinceMs = fencingToken > 0 ? fencingToken / 1_000 : undefined;
+    const fencingToken = countIn(valueOf(token));
+    const sinceMs = momentIn(fencingToken);
     const alone = valueOf(holder);
     const together = typeof alone !== 'string' || alone.startsWith(`${MARK}:`);
-    const [state, attempt, text] = textsIn(marks);
     return {
       status: 'answered',
       value: {
@@ -172,12 +166,10 @@ export class NodeAdmin {
         holders: together
           ? holdersIn(pairsIn(tokens), numberIn(togetherMs))
           : [{ token: alone, remainingMs: endless(numberIn(leftMs)), sinceMs }],
-        fencingToken: fencingToken > 0 ? fencingToken : undefined,
+        fencingToken,
         line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
-        once: state
-          ? { state, attempts: Number(attempt), text, remainingMs: numberIn(markedMs) }
-          : undefined,
-        limit: Number(valueOf(limit)) || undefined,
+        once: onceIn(textsIn(marks), numberIn(markedMs)),
+        limit: countIn(valueOf(limit)),
       },
     };
   }
@@ -252,23 +244,5 @@ function placeIn(member: string, ticket: number): FoundKey['line'] {
   const [, token, channel] = /^(\S+) \d+ ([^\n]+)/.exec(member) ?? [];
   if (token === undefined || channel === undefined) return [];
   // One that waits to be upgraded stands before all who have a ticket.
-  return [{ token, channel, ...(ticket > 0 && { sinceMs: ticket / 1_000 }) }];
+  return [{ token, channel, sinceMs: momentIn(ticket) }];
 }
-
-function recordIn(
-  result: CommandResult | undefined,
-): Partial<InstanceRecord & { readonly lifeMs: number }> | undefined {
-  try {
-    const record = JSON.parse(String(valueOf(result))) as Partial<
-      InstanceRecord & { lifeMs: number }
-    >;
-    const { holds } = record;
-    return Array.isArray(holds) && holds.every(isHold) ? record : { ...record, holds: undefined };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Every client that may write to the store can write any value. */
-const isHold = (hold: unknown): boolean =>
-  typeof hold === 'object' && hold !== null && typeof (hold as RecordedHold).leaseId === 'string';
