@@ -16,6 +16,12 @@ export interface LockBoardOptions {
    * Default: `false`.
    */
   readonly unguarded?: boolean;
+  /**
+   * The host names under which browsers open the page, without scheme and port: `['ops.example.com']`. A request for
+   * another host gets 403. A page of an attacker whose name leads to this application (DNS rebinding) is one. Default:
+   * any host with `guards`; with `unguarded`, `localhost` and IP addresses.
+   */
+  readonly hosts?: readonly string[];
   /** The `name` of the lock service that the page shows. Default: the service without a name. */
   readonly name?: string | symbol;
   /** The title of the page. Default: `Locks`. */
@@ -35,12 +41,22 @@ export const LOCK_BOARD_OPTIONS = Symbol('nestjs-holdfast:board-options');
 /** A path of one or several segments without parameters. */
 const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*\/?$/;
 
-/** @throws LockConfigurationError for a page without guards, unless `unguarded` is true, and for a path that is none */
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])$/i;
+
+/**
+ * @throws LockConfigurationError for a page without guards, unless `unguarded` is true, and for a path or a host that is
+ *   none
+ */
 export function checkBoardOptions({
   path = 'locks',
   guards = [],
   unguarded = false,
+  hosts,
 }: LockBoardOptions): void {
+  if (hosts !== undefined && (hosts.length === 0 || !hosts.every((host) => HOST.test(host))))
+    throw new LockConfigurationError(
+      "LockBoardModule: `hosts` are host names without scheme and port, such as hosts: ['ops.example.com'].",
+    );
   if (!PATH.test(path))
     throw new LockConfigurationError(
       `LockBoardModule: the path "${path}" is no place for a page; give segments of letters and digits, such as path: 'ops/locks'.`,

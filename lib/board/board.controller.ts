@@ -28,6 +28,7 @@ import { LiveLooks } from './live.js';
 import { pageFile, PAGE_VERSION } from './page-assets.js';
 import { PAGE_HEADERS, pageHtml } from './page-html.js';
 import {
+  HostGuard,
   instanceIn,
   lockIn,
   onceIn,
@@ -168,10 +169,11 @@ abstract class BoardController implements OnModuleDestroy {
   }
 }
 
-/** The controller at this path, behind these guards. */
-export function boardControllerOf({ path = 'locks', guards = [] }: LockBoardOptions): Type {
+/** The controller at this path, behind these guards, which answers for these hosts. */
+export function boardControllerOf(options: LockBoardOptions): Type {
+  const { path = 'locks', guards = [] } = options;
   @Controller({ path, version: VERSION_NEUTRAL })
-  @UseGuards(...guards)
+  @UseGuards(new HostGuard(options), ...guards)
   class LockBoardController extends BoardController {
     /** The page at its path with a slash at the end, once `serveSlash` has made a route of it. */
     slash(@Req() request: BoardRequest, @Res() response: unknown): void {

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   BadRequestException,
   ForbiddenException,
@@ -20,6 +21,38 @@ const LONGEST_OPERATOR = 200;
 
 const headersOf = (context: ExecutionContext): BoardRequest['headers'] =>
   context.switchToHttp().getRequest<BoardRequest>().headers;
+
+/**
+ * Refuses a request for a host that is not the page's. With DNS rebinding, a name of an attacker leads to this
+ * application, and its page is then of the same origin.
+ */
+export class HostGuard implements CanActivate {
+  readonly #isOurs: (host: string) => boolean;
+
+  constructor({ hosts, unguarded = false }: LockBoardOptions) {
+    const names = hosts?.map((host) => host.toLowerCase());
+    if (names !== undefined) this.#isOurs = (host) => names.includes(host);
+    else this.#isOurs = unguarded ? isOwnMachine : () => true;
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    const host = hostIn(headersOf(context)) ?? '';
+    const { hostname = '' } = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : {};
+    if (this.#isOurs(hostname)) return true;
+    throw new ForbiddenException(
+      'The page does not answer under this host name. Name it in the option "hosts" of LockBoardModule.',
+    );
+  }
+}
+
+/** An address needs no DNS, so it cannot be rebound. */
+const isOwnMachine = (host: string): boolean =>
+  /^(.+\.)?localhost$/.test(host) || isIP(host.replace(/^\[|\]$/g, '')) !== 0;
+
+const hostIn = (headers: BoardRequest['headers']): string | undefined => {
+  const host = headers.host ?? headers[':authority'];
+  return typeof host === 'string' ? host : undefined;
+};
 
 /** Refuses other sites that the CORS settings of the application would let read what is held. */
 export class OwnPageGuard implements CanActivate {
@@ -46,8 +79,8 @@ function isSameOrigin(headers: BoardRequest['headers']): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin } = headers;
-  const host = headers.host ?? headers[':authority'];
-  if (typeof origin !== 'string' || typeof host !== 'string') return false;
+  const host = hostIn(headers);
+  if (typeof origin !== 'string' || host === undefined) return false;
   return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
 }
 

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type CanActivate } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
@@ -17,7 +18,7 @@ const READS = [
   '/locks/api/stream?key=order:42',
 ];
 const ACTIONS = ['release', 'release-instance', 'forget-once'].map((name) => `/locks/api/${name}`);
-const BODY = { key: 'order:42', id: 'x', reason: 'stuck' };
+const BODY = { key: 'order:42', holders: [], id: 'x', reason: 'stuck' };
 
 /** What a guard needs, in a module of its own. */
 @Injectable()
@@ -36,6 +37,19 @@ class RolesGuard implements CanActivate {
 }
 
 const ofTheApplication = { parts: { providers: [{ provide: APP_GUARD, useClass: AdminGuard }] } };
+
+/** With any Host header, which `fetch` does not send. */
+function statusOf(url: string, headers: Record<string, string>, body?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const sent = request(url, { headers, method }, (response) => {
+      response.resume().once('end', () => {
+        resolve(response.statusCode ?? 0);
+      });
+    });
+    sent.once('error', reject).end(body);
+  });
+}
 
 describe.each(ADAPTERS)('on %s', (adapter) => {
   describe.each([
@@ -66,6 +80,36 @@ describe.each(ADAPTERS)('on %s', (adapter) => {
     });
   });
 
+  it.each<[LockBoardOptions, string, number]>([
+    [{ unguarded: true }, 'evil.example', 403],
+    [{ unguarded: true }, 'localhost.evil.example:3000', 403],
+    [{ unguarded: true }, '127.0.0.1.evil.example', 403],
+    [{ unguarded: true }, 'localhost:3000', 200],
+    [{ unguarded: true }, 'Orders.LOCALHOST', 200],
+    [{ unguarded: true }, '10.1.2.3:3000', 200],
+    [{ unguarded: true }, '[::1]:3000', 200],
+    [{ unguarded: true, hosts: ['ops.internal'] }, 'ops.internal:3000', 200],
+    [{ unguarded: true, hosts: ['ops.internal'] }, 'localhost:3000', 403],
+    [{ guards: [new AdminGuard()] }, 'ops.example.com', 200],
+    [{ guards: [new AdminGuard()], hosts: ['ops.example.com'] }, 'OPS.example.com', 200],
+    [{ guards: [new AdminGuard()], hosts: ['ops.example.com'] }, 'evil.example', 403],
+  ])('with %j, a request for %s gets %d, whatever it asks for', async (board, host, expected) => {
+    const { url, locks } = await startBoard({ adapter, board });
+    const lock = await locks.acquire('order:42');
+    for (const path of READS.filter((each) => !each.includes('stream')))
+      expect([path, await statusOf(`${url}${path}`, { host, role: 'admin' })]).toEqual([
+        path,
+        expected,
+      ]);
+    // The page of the attacker is of the same origin as its requests.
+    const headers = { ...fromPage(`http://${host}`), host, role: 'admin' };
+    const body = JSON.stringify(BODY);
+    expect(await statusOf(`${url}/locks/api/release`, headers, body)).toBe(
+      expected === 403 ? 403 : 409,
+    );
+    expect(lock.signal.aborted).toBe(false);
+  });
+
   it('everybody may where the options say so', async () => {
     const { url } = await startBoard({ adapter, board: { unguarded: true } });
     const client = new EventClient();
@@ -80,6 +124,9 @@ describe('LockBoardModule.forRoot', () => {
     [{ guards: [] }, 'unguarded: true'],
     [{ guards: [], unguarded: false }, 'unguarded: true'],
     [{ guards: [AdminGuard], unguarded: true }, 'exclude each other'],
+    [{ hosts: ['ops.example.com'] }, 'unguarded: true'],
+    [{ hosts: ['https://ops.example.com'], guards: [AdminGuard] }, 'hosts'],
+    [{ hosts: [], guards: [AdminGuard] }, 'hosts'],
     [{ path: '', unguarded: true }, 'path'],
     [{ path: '/', unguarded: true }, 'path'],
     [{ path: ':tenant/locks', unguarded: true }, 'path'],
