@@ -38,6 +38,7 @@ export class LockHandlerRunner {
     // Applied twice, once by the application: the outer runner has opened the frame.
     if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
     const transport = transportOf(context);
+    transport.keepMessages(context);
     return new Observable((subscriber) => {
       const frame = new HandlerFrame(locked, this.serviceOf(locked), {
         request: this.requestOf(context),

@@ -3,6 +3,7 @@ import { throwError } from 'rxjs';
 import type { LockError } from '../../errors.js';
 import { clientGone } from './client-gone.js';
 import { rpcException } from './faults.js';
+import { keepMessages } from './grpc-messages.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
 
@@ -58,6 +59,8 @@ export const grpcTransport: Transport = {
   failureOf: (error, host) => rpcException(error, statusOf(error, host)),
 
   respond: (error, host) => throwError(() => statusOf(error, host)),
+
+  keepMessages,
 
   // Cancelled by the client, or its deadline is over.
   watchClient: (context, gone) => {

@@ -72,6 +72,8 @@ export const httpTransport: Transport = {
     return overOf(raw, (request.raw ?? request).socket);
   },
 
+  keepMessages: () => undefined,
+
   watchClient: (context, gone) => {
     const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
     const raw = response.raw ?? response;

@@ -10,6 +10,7 @@ export const otherTransport: Transport = {
     throw error;
   },
   responseEnd: () => undefined,
+  keepMessages: () => undefined,
   watchClient: () => () => undefined,
   // Streams may never end by themselves: the lock would be held indefinitely.
   endsUnsubscribed: () => true,

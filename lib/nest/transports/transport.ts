@@ -33,6 +33,9 @@ export interface Transport {
    */
   responseEnd(context: ExecutionContext, answer: HandlerAnswer): Promise<void> | undefined;
 
+  /** Keeps what the client streams until the handler's method subscribes to it: the call may wait for its lock before. */
+  keepMessages(context: ExecutionContext): void;
+
   /**
    * Calls `gone` when the client of a call goes away before its response is finished, also if it has done so already: Nest does not tell
    * handlers that return promises.

@@ -19,6 +19,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { LockModule, LockNotAcquiredError, LockService, WithLock } from 'nestjs-holdfast';
 import { firstValueFrom } from 'rxjs';
 import { Gate } from '../../nest/gate.js';
+import { RedisServer } from '../../support/redis-server.js';
 
 class Pay extends Command<string> {
   constructor(readonly id: string) {
@@ -74,13 +75,15 @@ class HastyHandler implements IEventHandler<Paid> {
 }
 
 describe('handlers of CQRS', () => {
+  let redis: RedisServer;
   let app: INestApplicationContext;
 
   beforeAll(async () => {
+    redis = await RedisServer.start();
     const module = await Test.createTestingModule({
       imports: [
         CqrsModule.forRoot({ rethrowUnhandled: false }),
-        LockModule.forRoot({ store: 'memory' }),
+        LockModule.forRoot({ redis: redis.url }),
       ],
       providers: [PayHandler, TotalHandler, PaidHandler, HastyHandler],
     }).compile();
@@ -90,7 +93,10 @@ describe('handlers of CQRS', () => {
   beforeEach(() => {
     gate = new Gate();
   });
-  afterAll(() => app.close());
+  afterAll(async () => {
+    await app.close();
+    await redis.stop();
+  });
 
   it('refuse a command while another one has its key, and run it afterwards', async () => {
     const first = app.get(CommandBus).execute(new Pay('7'));

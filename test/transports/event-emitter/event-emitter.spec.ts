@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type INestApplicationContext } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Test } from '@nestjs/testing';
-import { expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { LockModule, LockService, WithLock } from 'nestjs-holdfast';
+import { RedisServer } from '../../support/redis-server.js';
 
 @Injectable()
 class Listeners {
@@ -21,9 +22,20 @@ class Listeners {
   }
 }
 
+let redis: RedisServer;
+let app: INestApplicationContext;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+});
+afterAll(async () => {
+  await app.close();
+  await redis.stop();
+});
+
 it('a listener that is refused is in the log of Nest, and the others hear the event', async () => {
   const module = await Test.createTestingModule({
-    imports: [EventEmitterModule.forRoot(), LockModule.forRoot({ store: 'memory' })],
+    imports: [EventEmitterModule.forRoot(), LockModule.forRoot({ redis: redis.url })],
     providers: [Listeners],
   }).compile();
   const errors: unknown[] = [];
@@ -32,7 +44,7 @@ it('a listener that is refused is in the log of Nest, and the others hear the ev
     warn: () => undefined,
     error: (message: unknown) => errors.push(message),
   });
-  const app = await module.init();
+  app = await module.init();
   const lock = await app.get(LockService).acquire('order:7');
   const refused = new Promise((resolve) => app.get(LockService).on('refused', resolve));
   const emitted = app.get(EventEmitter2).emitAsync('paid', '7');
@@ -41,5 +53,4 @@ it('a listener that is refused is in the log of Nest, and the others hear the ev
   await emitted;
   expect(app.get(Listeners).heard).toEqual(['patient 7']);
   expect(errors).toEqual(['Somebody else is working on this right now. Try again later.']);
-  await app.close();
 });

@@ -24,8 +24,7 @@ import {
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
-import { LockTestingModule } from 'nestjs-holdfast/testing';
-import { notes, serve, untilLost } from '../support/serve.js';
+import { lockModule, notes, serve, untilLost } from '../support/serve.js';
 
 @Injectable()
 class Refusing implements CanActivate {
@@ -153,8 +152,7 @@ const isApollo = driver === 'apollo';
 
 @Module({
   imports: [
-    LockTestingModule.forRoot({
-      shutdownTimeout: '100ms',
+    lockModule({
       errors: { body: (_error, body) => ({ ...body, help: 'ask again' }) },
     }),
     isApollo

@@ -141,7 +141,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
 
     it.each([
       ['is refused', () => app.ask('hold', 'feed:5'), 'LOCK_NOT_ACQUIRED'],
-      ['meets an outage', () => app.ask('fail'), 'LOCK_STORE_UNAVAILABLE'],
+      ['meets an outage', async () => app.fail(), 'LOCK_STORE_UNAVAILABLE'],
     ])('that %s is answered, and others of its connection go on', async (_what, begin, code) => {
       const other = subscribe('6');
       await other.first;
@@ -152,7 +152,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
         { next: answer.resolve, error: answer.resolve, complete: () => undefined },
       );
       const [error] = (await answer.promise) as [GraphqlError];
-      await app.ask('recover');
+      app.recover();
       await app.ask('release', 'feed:5');
       expect(error.extensions).toMatchObject({
         code,
@@ -171,7 +171,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
         { next: began.resolve, error: ended.resolve, complete: () => undefined },
       );
       await began.promise;
-      await app.ask('lose', `feed:${SECRET}`);
+      await app.lose(`feed:${SECRET}`);
       const errors = (await ended.promise) as [GraphqlError];
       expectLoss(errors[0]);
       expect(JSON.stringify(errors)).not.toContain(SECRET);

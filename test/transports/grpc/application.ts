@@ -1,10 +1,15 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Metadata } from '@grpc/grpc-js';
 import {
   Controller,
   Injectable,
   Module,
   UseGuards,
+  UseInterceptors,
+  type CallHandler,
   type CanActivate,
   type ExecutionContext,
+  type NestInterceptor,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
@@ -14,9 +19,8 @@ import {
   type MicroserviceOptions,
 } from '@nestjs/microservices';
 import { LockService, LockStoreUnavailableError, WithLock } from 'nestjs-holdfast';
-import { LockTestingModule } from 'nestjs-holdfast/testing';
-import { lastValueFrom, map, mergeMap, Observable } from 'rxjs';
-import { notes, serve, untilLost } from '../support/serve.js';
+import { lastValueFrom, map, mergeMap, Observable, retry, timer, toArray } from 'rxjs';
+import { lockModule, notes, serve, untilLost } from '../support/serve.js';
 
 interface Order {
   readonly id: string;
@@ -33,6 +37,20 @@ class Noting implements CanActivate {
     return true;
   }
 }
+
+@Injectable()
+class Retrying implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const delay = (): Observable<unknown> => {
+      notes.push('refused stream');
+      return timer(20);
+    };
+    return next.handle().pipe(retry({ delay }));
+  }
+}
+
+const ofTenant = (_orders: unknown, metadata: Metadata): string =>
+  `tenant:${String(metadata.get('tenant')[0])}`;
 
 @Controller()
 class OrdersController {
@@ -98,6 +116,43 @@ class OrdersController {
     return orders.pipe(map(({ id }) => ({ text: id })));
   }
 
+  @GrpcStreamMethod('Orders', 'Echo')
+  @WithLock(ofTenant, { returns: 'observable', wait: '20s' })
+  echo(orders: Observable<Order>, _metadata: Metadata): Observable<Answer> {
+    return orders.pipe(map(({ id }) => ({ text: id })));
+  }
+
+  @WithLock(ofTenant, { returns: 'observable', wait: '20s' })
+  @GrpcStreamMethod('Orders', 'EchoInside')
+  echoInside(orders: Observable<Order>, _metadata: Metadata): Observable<Answer> {
+    return orders.pipe(map(({ id }) => ({ text: id })));
+  }
+
+  @GrpcStreamMethod('Orders', 'EchoRetried')
+  @UseInterceptors(Retrying)
+  @WithLock(ofTenant, { returns: 'observable' })
+  echoRetried(orders: Observable<Order>, _metadata: Metadata): Observable<Answer> {
+    return orders.pipe(map(({ id }) => ({ text: id })));
+  }
+
+  /** Its key needs no argument, so that its lock is taken before the pipes. */
+  @GrpcStreamMethod('Orders', 'Gather')
+  @WithLock('gather', { returns: 'observable', wait: '20s' })
+  gather(orders: Observable<Order>): Observable<Answer> {
+    return orders.pipe(
+      toArray(),
+      map((all) => ({ text: all.map(({ id }) => id).join() })),
+    );
+  }
+
+  @GrpcStreamMethod('Orders', 'Add')
+  @WithLock(ofTenant, { wait: '20s' })
+  async add(orders: Observable<Order>, _metadata: Metadata): Promise<Answer> {
+    await setImmediate();
+    const all = await lastValueFrom(orders.pipe(toArray()));
+    return { text: all.map(({ id }) => id).join() };
+  }
+
   @GrpcStreamMethod('Orders', 'Chat')
   chat(orders: Observable<Order>): Observable<Answer> {
     return orders.pipe(
@@ -108,7 +163,7 @@ class OrdersController {
 }
 
 @Module({
-  imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
+  imports: [lockModule()],
   controllers: [OrdersController],
 })
 class AppModule {}

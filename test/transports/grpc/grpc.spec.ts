@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import {
   credentials,
   loadPackageDefinition,
+  Metadata,
   status,
   type ClientDuplexStream,
   type ClientReadableStream,
@@ -39,6 +40,11 @@ interface OrdersClient {
   watch(order: Order): ClientReadableStream<Answer>;
   collect(callback: Callback): ClientWritableStream<Order>;
   chat(): ClientDuplexStream<Order, Answer>;
+  echo(metadata: Metadata): ClientDuplexStream<Order, Answer>;
+  echoInside(metadata: Metadata): ClientDuplexStream<Order, Answer>;
+  echoRetried(metadata: Metadata): ClientDuplexStream<Order, Answer>;
+  gather(metadata: Metadata, callback: Callback): ClientWritableStream<Order>;
+  add(metadata: Metadata, callback: Callback): ClientWritableStream<Order>;
   close(): void;
 }
 
@@ -143,6 +149,69 @@ describe('gRPC', () => {
     const { error } = await app.losing(`order:${SECRET}`, () => ask('work', SECRET).outcome);
     expectLoss(error);
     expectLoss(await app.losing(`order:${SECRET}`, () => failureOf(client.watch(orderOf(SECRET)))));
+  });
+
+  const tenant = (name: string): Metadata => {
+    const metadata = new Metadata();
+    metadata.set('tenant', name);
+    return metadata;
+  };
+
+  const send = (stream: ClientWritableStream<Order>, ids: readonly string[]): void => {
+    for (const id of ids) stream.write(orderOf(id));
+    stream.end();
+  };
+
+  describe.each(['echo', 'echoInside', 'echoRetried'] as const)(
+    'a stream of both: %s',
+    (method) => {
+      const echoed = async (name: string, ids: readonly string[]): Promise<readonly string[]> => {
+        const stream = client[method](tenant(name));
+        send(stream, ids);
+        const texts: string[] = [];
+        for await (const { text } of stream as AsyncIterable<Answer>) texts.push(text);
+        return texts;
+      };
+
+      it('gets every message of its client', async () => {
+        expect(await echoed('free', ['1', '2', '3'])).toEqual(['1', '2', '3']);
+      });
+
+      it('gets those that its client sent and ended before the grant', async () => {
+        await app.ask('hold', 'tenant:busy');
+        const before = (await notes('stream')).length;
+        const answered = echoed('busy', ['1', '2', '3']);
+        if (method === 'echoRetried')
+          await eventually(async () => (await notes('stream')).length > before);
+        else await ask('pay', 'another').outcome;
+        await app.ask('release', 'tenant:busy');
+        expect(await answered).toEqual(['1', '2', '3']);
+      });
+    },
+  );
+
+  describe.each(['gather', 'add'] as const)('a stream of the client: %s', (method) => {
+    const gathered = (name: string, ids: readonly string[]): Promise<string | undefined> =>
+      new Promise((resolve, reject) => {
+        const stream = client[method](tenant(name), (error, answer) => {
+          if (error === null) resolve(answer?.text);
+          else reject(error);
+        });
+        send(stream, ids);
+      });
+
+    it('gets every message of its client', async () => {
+      expect(await gathered('free', ['1', '2', '3'])).toBe('1,2,3');
+    });
+
+    it('gets those that its client sent and ended before the grant', async () => {
+      const key = method === 'gather' ? 'gather' : 'tenant:busy';
+      await app.ask('hold', key);
+      const answered = gathered('busy', ['1', '2', '3']);
+      await ask('pay', 'another').outcome;
+      await app.ask('release', key);
+      expect(await answered).toBe('1,2,3');
+    });
   });
 
   it('a stream of both that is cancelled in line leaves it', async () => {

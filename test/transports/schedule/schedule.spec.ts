@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type INestApplicationContext } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { LockModule, LockService, WithLock } from 'nestjs-holdfast';
 import { deferred } from '../../support/eventually.js';
+import { RedisServer } from '../../support/redis-server.js';
 
 const SOON_MS = 20;
 
@@ -37,9 +38,20 @@ class Jobs {
   }
 }
 
+let redis: RedisServer;
+let app: INestApplicationContext;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+});
+afterAll(async () => {
+  await app.close();
+  await redis.stop();
+});
+
 it('jobs that are refused are in the log of Nest, and run once they get their lock', async () => {
   const module = await Test.createTestingModule({
-    imports: [ScheduleModule.forRoot(), LockModule.forRoot({ store: 'memory' })],
+    imports: [ScheduleModule.forRoot(), LockModule.forRoot({ redis: redis.url })],
     providers: [Jobs],
   }).compile();
   const refused = { cron: deferred(), interval: deferred() };
@@ -54,12 +66,11 @@ it('jobs that are refused are in the log of Nest, and run once they get their lo
   const held = [];
   for (const key of ['cron', 'interval', 'timeout'])
     held.push(await locks.acquire(key, { ttl: '1m' }));
-  const app = await module.init();
+  app = await module.init();
   await Promise.all([refused.cron.promise, refused.interval.promise]);
   const { ran, allRan } = app.get(Jobs);
   expect(ran).toEqual([]);
   for (const lock of held) await lock.release();
   await allRan.promise;
   expect(ran.filter((name) => name === 'timeout')).toEqual(['timeout']);
-  await app.close();
 });

@@ -2,10 +2,10 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { compiledFile } from '../../support/compiled.js';
 import { eventually } from '../../support/eventually.js';
+import { RedisServer } from '../../support/redis-server.js';
 
 /** What a test may ask of an application in another process (`serve.ts`). */
-export type Order =
-  'hold' | 'release' | 'is-held' | 'lose' | 'fail' | 'recover' | 'notes' | 'close';
+export type Order = 'hold' | 'release' | 'is-held' | 'notes' | 'close';
 
 interface Started {
   readonly url: string;
@@ -20,22 +20,30 @@ interface Reply {
 /** For the hook that starts one: it reads a thousand files, possibly on a busy machine. */
 export const START_LIMIT_MS = 120_000;
 
-/** A Nest application in a process of its own: drivers load what jest cannot. */
+/** A Nest application in a process of its own, with a Redis of its own: drivers load what jest cannot. */
 export class ChildApplication {
   readonly url: string;
   readonly #process: ChildProcess;
+  readonly #redis: RedisServer;
   readonly #printed: string[];
   #asked = 0;
 
-  private constructor(child: ChildProcess, printed: string[], { url }: Started) {
+  private constructor(
+    child: ChildProcess,
+    redis: RedisServer,
+    printed: string[],
+    { url }: Started,
+  ) {
     this.#process = child;
+    this.#redis = redis;
     this.#printed = printed;
     this.url = url;
   }
 
   static async start(script: URL, args: readonly string[] = []): Promise<ChildApplication> {
+    const redis = await RedisServer.start();
     const child = fork(compiledFile(script), args, {
-      env: { ...process.env, NODE_OPTIONS: '' },
+      env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: redis.url },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const printed: string[] = [];
@@ -46,7 +54,7 @@ export class ChildApplication {
     });
     const [started] = (await Promise.race([once(child, 'message'), ended])) as [Started];
     ended.catch(() => undefined);
-    return new ChildApplication(child, printed, started);
+    return new ChildApplication(child, redis, printed, started);
   }
 
   /** All that it has printed. */
@@ -70,20 +78,36 @@ export class ChildApplication {
     return value;
   }
 
-  /** While the store does not answer. */
+  /** Redis replies to nothing until `recover()`. */
+  fail(): void {
+    this.#redis.freeze();
+  }
+
+  recover(): void {
+    this.#redis.thaw();
+  }
+
+  /** While the store does not reply. */
   async duringOutage<T>(work: () => Promise<T>): Promise<T> {
-    await this.ask('fail');
+    this.fail();
     const result = await work();
-    await this.ask('recover');
+    this.recover();
     return result;
   }
 
-  /** Loses the lock of a key when the call holds it, which ends it (`untilLost`). */
+  /** Somebody else takes a held key. The next renewal finds that out. */
+  async lose(key: string): Promise<void> {
+    await this.#redis.command('SET', `lock:${key}`, 'somebody else');
+  }
+
+  /** Loses the lock of a key when the call holds it, which ends it (`untilLost`). The other owner is done when the call is. */
   async losing<T>(key: string, call: () => Promise<T>): Promise<T> {
     const called = call();
     await eventually(() => this.ask('is-held', key) as Promise<boolean>);
-    await this.ask('lose', key);
-    return called;
+    await this.lose(key);
+    const result = await called;
+    await this.#redis.command('DEL', `lock:${key}`);
+    return result;
   }
 
   /** Resolves when the process has ended by itself. */
@@ -91,5 +115,6 @@ export class ChildApplication {
     const ended = once(this.#process, 'exit');
     await this.ask('close');
     await ended;
+    await this.#redis.stop();
   }
 }

@@ -1,6 +1,5 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import { LockService, type Lock } from 'nestjs-holdfast';
-import { TestLocks } from 'nestjs-holdfast/testing';
+import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
+import { LockModule, LockService, type Lock, type LockModuleOptions } from 'nestjs-holdfast';
 import type { Order } from './child-application.js';
 
 interface Asked {
@@ -11,6 +10,12 @@ interface Asked {
 
 /** What the application's own code has noted, for the test. */
 export const notes: string[] = [];
+
+/** Locks in the Redis of the test. A renewal, which is when a loss is found, comes every second. */
+export function lockModule(options: LockModuleOptions = {}): DynamicModule {
+  const { REDIS_URL: redis = '' } = process.env;
+  return LockModule.forRoot({ redis, ttl: '3s', shutdownTimeout: '100ms', ...options });
+}
 
 /** Work that goes on until its lock is lost. */
 export async function untilLost(locks: LockService): Promise<void> {
@@ -26,19 +31,11 @@ export async function untilLost(locks: LockService): Promise<void> {
 /** Tells the test that started this process where the application listens, and does what it asks. */
 export function serve(app: INestApplicationContext, url: string): void {
   const locks = app.get(LockService);
-  const testLocks = app.get(TestLocks);
   const held = new Map<string, Lock>();
   const orders: Record<Order, (key: string) => unknown> = {
     hold: async (key) => void held.set(key, await locks.acquire(key, { ttl: '20s' })),
     release: (key) => held.get(key)?.release(),
     'is-held': async (key) => (await locks.inspect(key)).held,
-    // Somebody else has it, and is done with it at once.
-    lose: async (key) => {
-      await testLocks.lose(key);
-      await testLocks.free(key);
-    },
-    fail: () => testLocks.fail(),
-    recover: () => testLocks.recover(),
     notes: () => notes,
     close: () => app.close(),
   };

@@ -28,9 +28,8 @@ import {
   LockService,
   WithLock,
 } from 'nestjs-holdfast';
-import { LockTestingModule } from 'nestjs-holdfast/testing';
 import { retry, timer, type Observable } from 'rxjs';
-import { notes, serve, untilLost } from '../support/serve.js';
+import { lockModule, notes, serve, untilLost } from '../support/serve.js';
 
 @Injectable()
 class Locking implements CanActivate {
@@ -166,7 +165,7 @@ class ApologizingGateway {
 }
 
 @Module({
-  imports: [LockTestingModule.forRoot({ shutdownTimeout: '100ms' })],
+  imports: [lockModule()],
   providers: [OrdersGateway, RetryingGateway, PlainGateway, ApologizingGateway],
 })
 class AppModule {}
