@@ -1,7 +1,6 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import {
   APP_FILTER,
-  APP_INTERCEPTOR,
   ApplicationConfig,
   DiscoveryModule,
   DiscoveryService,
@@ -107,6 +106,8 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
           config: ApplicationConfig,
           modules: ModulesContainer,
         ) => {
+          // Nest adds those of the application later, so this one is around them: it sees with what a call fails in the end.
+          config.addGlobalInterceptor(new LockErrorInterceptor());
           if (!(service instanceof LockService)) return null;
           await refuseLazy(service, modules);
           return new LockLifecycle(service, token, discovery, config);
@@ -119,7 +120,6 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
         inject: [ModuleRef],
       },
       LockHandlerRunner,
-      { provide: APP_INTERCEPTOR, useClass: LockErrorInterceptor },
       { provide: APP_FILTER, useClass: LockErrorFilter },
     ],
     exports: [token, LockHandlerRunner],

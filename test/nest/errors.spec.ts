@@ -15,12 +15,13 @@ import {
   type ExceptionFilter,
   type INestApplication,
   type MiddlewareConsumer,
+  type NestInterceptor,
   type NestMiddleware,
   type NestModule,
   type PipeTransform,
   type Provider,
 } from '@nestjs/common';
-import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
+import { APP_FILTER, APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   FencedError,
@@ -33,8 +34,10 @@ import {
   LockStoreUnavailableError,
   setRetryAfter,
   WithLock,
+  type Lock,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { retry } from 'rxjs';
 import { ADAPTERS, closeHttpApps, CONFLICT, startHttpApp, type HttpApp } from './http-app.js';
 
 const keys = ['secret:42'];
@@ -136,6 +139,12 @@ class Handlers {
   @Post('pay/:id')
   pay(@Param('id') id: string): Promise<string> {
     return this.orders.pay(id);
+  }
+
+  @Post('locked/:id')
+  @WithLock('secret:<id>')
+  async locked(@Param('id') id: string): Promise<string> {
+    return id;
   }
 
   @Get('lose')
@@ -303,6 +312,34 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
     await locks.forceRelease('secret:1');
     expect((await get('/lose')).body.code).toBe('LOCK_LOST');
   });
+
+  it.each([
+    ['locked', 'APP_INTERCEPTOR'],
+    ['locked', 'useGlobalInterceptors'],
+    ['pay', 'APP_INTERCEPTOR'],
+    ['pay', 'useGlobalInterceptors'],
+  ])(
+    'leaves no Retry-After on the answer of an interceptor that tried again (%s, %s)',
+    async (path, where) => {
+      const held: Lock[] = [];
+      const retrying: NestInterceptor = {
+        intercept: (_context, next) =>
+          next.handle().pipe(retry({ count: 1, delay: async () => held.pop()?.release() })),
+      };
+      const { post, locks } = await start(
+        where === 'APP_INTERCEPTOR'
+          ? { providers: [{ provide: APP_INTERCEPTOR, useValue: retrying }] }
+          : { configure: (app) => void app.useGlobalInterceptors(retrying) },
+      );
+      held.push(await locks.acquire('secret:1'));
+      expect(await post(`/${path}/1`)).toMatchObject({ status: 201, retryAfter: null });
+      await locks.acquire('secret:1');
+      expect(await post(`/${path}/1`)).toMatchObject({
+        status: 409,
+        retryAfter: aboutSeconds(30),
+      });
+    },
+  );
 
   it('leaves other errors alone', async () => {
     const { get } = await start();

@@ -5,6 +5,7 @@ import {
   EventPattern,
   GrpcStreamCall,
   Payload,
+  ServerKafka,
   Transport,
   type ClientProxy,
 } from '@nestjs/microservices';
@@ -96,6 +97,40 @@ describe('the log of an event', () => {
     await lock.release();
     expect(lines).toHaveLength(2);
   });
+});
+
+/** Without a broker: the test hands it the messages. */
+class KafkaWithoutBroker extends ServerKafka {
+  override async listen(listening: () => void): Promise<void> {
+    await Promise.resolve();
+    listening();
+  }
+
+  override async close(): Promise<void> {}
+}
+
+it('an event of Kafka that is refused its lock is not committed', async () => {
+  const module = await Test.createTestingModule({
+    imports: [LOCKS],
+    controllers: [OrdersController],
+  }).compile();
+  const strategy = new KafkaWithoutBroker({});
+  const app = module.createNestMicroservice({ strategy });
+  app.useLogger(false);
+  await app.listen();
+  const topic = JSON.stringify({ order: 'paid' });
+  /** What the client calls for each message: it commits the offset if this resolves. */
+  const each = (): Promise<unknown> =>
+    strategy.handleMessage({
+      topic,
+      partition: 0,
+      message: { key: null, value: Buffer.from('{"id":7}'), headers: {} },
+    } as never);
+  const lock = await app.get(LockService).acquire('order:7');
+  await expect(each()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+  await lock.release();
+  await each();
+  await app.close();
 });
 
 describe('a lock on a method that Nest calls without looking what becomes of it', () => {

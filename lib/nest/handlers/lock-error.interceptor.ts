@@ -18,7 +18,7 @@ const seen = new WeakSet<ExecutionContext>();
  * Gives lock errors of handlers, pipes and services the form of their transport, and sets `Retry-After` under any
  * filter.
  *
- * `LockModule` provides it for the whole application. For hybrid applications without `inheritAppConfig`, it also puts
+ * `LockModule` puts it around all interceptors of the application: one of them may try again, or answer itself. For hybrid applications without `inheritAppConfig`, it also puts
  * it on controllers of microservices. On gateways of Nest 11, where Nest applies nothing global, use
  * `@UseInterceptors(LockErrorInterceptor)`.
  */
@@ -32,11 +32,17 @@ export class LockErrorInterceptor implements NestInterceptor {
       .pipe(
         catchError((error: unknown) =>
           error instanceof LockError
-            ? defer(async () => transportOf(context).failureOf(error, context)).pipe(
+            ? defer(async () => answerOf(error, context)).pipe(
                 mergeMap((answer) => throwError(() => answer)),
               )
             : throwError(() => error),
         ),
       );
   }
+}
+
+function answerOf(error: LockError, context: ExecutionContext): LockError | Promise<Error> {
+  const transport = transportOf(context);
+  transport.announce(error, context);
+  return transport.failureOf(error, context);
 }

@@ -48,10 +48,7 @@ export const httpTransport: Transport = {
 
   announce: setRetryAfter,
 
-  failureOf: (error, host) => {
-    setRetryAfter(error, host);
-    return error;
-  },
+  failureOf: (error) => error,
 
   respond: (error, host, adapterHost) => {
     // A testing module gets its adapter after its providers.
