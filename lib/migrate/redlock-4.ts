@@ -82,7 +82,11 @@ function rewriteUnlock(
 }
 
 /** Whether it is what `await redlock.lock(…)` returned, or the parameter of its `then`. */
-function isGranted(subject: Subject, expression: ts.Expression, isRedlock: IsClass): boolean {
+export function isGranted(
+  subject: Subject,
+  expression: ts.Expression,
+  isRedlock: IsClass,
+): boolean {
   const { ts } = subject;
   const [declaration] = subject.symbolOf(expression)?.declarations ?? [];
   if (declaration === undefined) return false;

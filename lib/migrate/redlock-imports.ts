@@ -7,8 +7,11 @@ export const HEADING = 'redlock-5';
 
 export const DROP_IN = 'nestjs-holdfast/redlock';
 
+/** The fork, whose locks are in database 0 unless a setting names another one. */
+export const FORK = '@sesamecare-oss/redlock';
+
 /** Packages with this API that are not ours. */
-export const OTHERS: readonly string[] = ['redlock', '@sesamecare-oss/redlock'];
+export const OTHERS: readonly string[] = ['redlock', FORK];
 
 export const PACKAGES: readonly string[] = [...OTHERS, DROP_IN];
 

@@ -4,17 +4,20 @@ import { classNamed, isInstance, type IsClass } from './instances.js';
 import { markModule } from './module-mark.js';
 import {
   changeImport,
+  FORK,
   HEADING,
   isClassName,
   OTHERS,
   PACKAGES,
   planImport,
 } from './redlock-imports.js';
-import { rewriteOldCalls } from './redlock-4.js';
+import { hasSpecial } from './lock-keys.js';
+import { isGranted, rewriteOldCalls } from './redlock-4.js';
 import { rewriteToService } from './redlock-service.js';
 import { DEFAULTS, waitOf } from './redlock-settings.js';
 import type { SourceLibrary } from './source-library.js';
 import type { Subject } from './subject.js';
+import { optionsIn } from './values.js';
 
 /**
  * `redlock` 4 and 5 and its fork. Classes of Nest get `LockService` where that is certain. Elsewhere the import becomes
@@ -33,6 +36,7 @@ export const redlock: SourceLibrary = {
     // One file has one Redlock: a lock of the other one does not fit it.
     if (kept.length > 0) return;
     const isNamed = classNamed(subject, sites, isClassName);
+    markBraces(subject, isNamed);
     const gone = rewriteToService(subject, isNamed, migrating);
     for (const { site, plan } of plans) {
       const unused = site.bindings.filter((binding) => {
@@ -46,7 +50,14 @@ export const redlock: SourceLibrary = {
     const isRedlock: IsClass = (name) => !gone.has(name) && isNamed(name);
     const isLock = classNamed(subject, sites, (name) => name === 'Lock');
     rewriteOldCalls(subject, isRedlock, isLock, gone);
+    const isFork = classNamed(
+      subject,
+      sites.filter(({ from }) => from === FORK),
+      isClassName,
+    );
+    markDatabases(subject, (name) => isRedlock(name) && isFork(name));
     markDifferences(subject, isRedlock);
+    markFields(subject, isRedlock, isLock);
     const [first] = sites;
     if (gone.size > 0 && first !== undefined) markModule(subject, first.statement, '', project);
   },
@@ -66,6 +77,56 @@ function markDifferences(subject: Subject, isRedlock: IsClass): void {
     );
   }
   for (const call of subject.all(ts.isCallExpression)) markCall(subject, call, isRedlock);
+}
+
+/** No class with such a call gets LockService. */
+function markBraces(subject: Subject, isRedlock: IsClass): void {
+  const { ts } = subject;
+  for (const call of subject.all(ts.isCallExpression)) {
+    const { expression, arguments: given } = call;
+    const [resources] = given;
+    if (
+      resources !== undefined &&
+      ts.isPropertyAccessExpression(expression) &&
+      /^(acquire|using|lock)$/.test(expression.name.text) &&
+      isInstance(subject, expression.expression, isRedlock) &&
+      hasSpecial(subject, resources)
+    )
+      subject.mark(
+        call,
+        'names with a brace, "<" or ">" are refused. A hash tag belongs into keyPrefix of LockModule: new Redlock(locks).',
+        HEADING,
+      );
+  }
+}
+
+/** Where it is not seen that a database is named. */
+function markDatabases(subject: Subject, isFork: IsClass): void {
+  const { ts } = subject;
+  for (const node of subject.all(ts.isNewExpression)) {
+    if (!isFork(node.expression)) continue;
+    const settings = optionsIn(subject, node.arguments?.[1]);
+    if (settings?.has('db') !== true)
+      subject.mark(
+        node,
+        'the locks were in database 0 unless the setting db named another one. If a client uses another database, set db: 0.',
+        HEADING,
+      );
+  }
+}
+
+/** What is read of a lock, and is something else now. */
+function markFields(subject: Subject, isRedlock: IsClass, isLock: IsClass): void {
+  const { ts } = subject;
+  for (const node of subject.all(ts.isPropertyAccessExpression)) {
+    const { expression, name } = node;
+    const isOfLock = (): boolean =>
+      isInstance(subject, expression, isLock) || isGranted(subject, expression, isRedlock);
+    if (name.text === 'value' && isOfLock())
+      subject.mark(node, 'value is the fencing token, and not what Redis keeps.', HEADING);
+    if (name.text === 'votesAgainst' || (name.text === 'attempts' && isOfLock()))
+      subject.mark(node, 'there is one attempt, with the result of all clients.', HEADING);
+  }
 }
 
 function markCall(subject: Subject, call: ts.CallExpression, isRedlock: IsClass): void {

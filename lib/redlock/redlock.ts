@@ -1,6 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { LockEngine } from '../engine/lock-engine.js';
-import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
+import {
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockStoreUnavailableError,
+} from '../errors.js';
 import type { Lock } from '../lease/lock.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
 import { systemRuntime } from '../time/runtime.js';
@@ -11,8 +16,9 @@ import {
   statsOf,
   type ExecutionResult,
 } from './errors.js';
+import { inDatabase } from './database.js';
 import { RedlockLock } from './redlock-lock.js';
-import { settingsFrom, waitFrom, type Settings } from './settings.js';
+import { LONGEST_MS, settingsFrom, waitFrom, type Settings } from './settings.js';
 
 /** As node-redlock has it: the error is also in `error`. */
 export type RedlockAbortSignal = AbortSignal & { error?: Error };
@@ -47,6 +53,7 @@ export class Redlock extends EventEmitter {
    * @param source clients of ioredis, of which only the addresses are used, or a `LockService`, whose keys and
    *   connections are used. With clients, keys are as those of node-redlock, so that old and new processes exclude each
    *   other
+   * @throws Error for a `db` that the source cannot use
    */
   constructor(source: Iterable<RedisLocation> | LockEngine, settings: Partial<Settings> = {}) {
     super();
@@ -55,7 +62,12 @@ export class Redlock extends EventEmitter {
     this.on('error', () => undefined);
     this.settings = settingsFrom(settings);
     this.#isOwn = !(source instanceof LockEngine);
+    const { db } = this.settings;
     if (source instanceof LockEngine) {
+      if (db !== undefined)
+        throw new Error(
+          'The setting db has no effect with a LockService: set the database in LockModule.',
+        );
       this.clients = new Set();
       this.#engine = source;
       return;
@@ -66,7 +78,7 @@ export class Redlock extends EventEmitter {
     const { driftFactor: clockDrift } = this.settings;
     this.#engine = new LockEngine(
       {
-        redis: [...this.clients],
+        redis: Array.from(this.clients, (client) => inDatabase(client, db)),
         keyPrefix: '',
         clockDrift,
         instance: false,
@@ -135,7 +147,7 @@ export class Redlock extends EventEmitter {
     const startMs = this.#nowMs;
     if (existing.expiration < startMs)
       throw new ExecutionError('Cannot extend an already-expired lock.', []);
-    await this.#attempt(() => existing.held.extend(duration));
+    await this.#attempt(() => existing.held.extend(leaseOf(duration)));
     existing.expiration = 0;
     const expiration = this.#expiration(startMs, duration, settings);
     return new RedlockLock(this, existing.held, statsOf(this.clients, undefined), expiration);
@@ -190,13 +202,14 @@ export class Redlock extends EventEmitter {
 
   async #acquire(
     resources: string[],
-    ttl: number,
+    duration: number,
     how: { readonly settings: Partial<Settings>; readonly autoExtend: boolean },
   ): Promise<Lock> {
     const wait = waitFrom(settingsFrom(how.settings, this.settings));
     this.#opened ??= this.#isOwn ? this.#engine.open() : Promise.resolve();
     await this.#opened;
     const { autoExtend } = how;
+    const ttl = leaseOf(duration);
     return this.#attempt(() => this.#engine.acquire(resources, { ttl, wait, autoExtend }));
   }
 
@@ -208,6 +221,11 @@ export class Redlock extends EventEmitter {
       if (error instanceof LockNotAcquiredError || error instanceof LockLostError)
         throw this.#refusal(new ResourceLockedError(error.message, { cause: error }));
       if (error instanceof LockStoreUnavailableError) throw this.#refusal(error);
+      if (error instanceof LockKeyError)
+        throw new Error(
+          `${error.detail} For a hash tag such as {orders}, set keyPrefix: '{orders}' in LockModule, and pass its LockService to new Redlock.`,
+          { cause: error },
+        );
       throw error;
     }
   }
@@ -222,3 +240,6 @@ function refuseFraction(duration: number): void {
   if (Math.floor(duration) !== duration)
     throw new Error('Duration must be an integer value in milliseconds.');
 }
+
+/** A longer lease would be refused. */
+const leaseOf = (duration: number): number => Math.min(duration, LONGEST_MS);

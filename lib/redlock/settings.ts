@@ -10,7 +10,12 @@ export interface Settings {
   readonly retryJitter: number;
   /** In ms, default 500. It is only checked, as in node-redlock: a lease is renewed at a third of its duration. */
   readonly automaticExtensionThreshold: number;
+  /** The database of the locks, as in `@sesamecare-oss/redlock`. Default: the database of each client. */
+  readonly db?: number;
 }
+
+/** The longest lease and the longest wait of Holdfast: 100 years. */
+export const LONGEST_MS = 100 * 365.25 * 86_400_000;
 
 const DEFAULTS: Settings = {
   driftFactor: 0.01,
@@ -27,5 +32,7 @@ export function settingsFrom(given: Partial<Settings>, defaults: Settings = DEFA
 }
 
 /** How long the retries of node-redlock take. The jitter is positive or negative, so it does not count. */
-export const waitFrom = ({ retryCount, retryDelay }: Settings): number =>
-  retryCount === -1 ? Infinity : Math.max(0, retryCount * retryDelay);
+export function waitFrom({ retryCount, retryDelay }: Settings): number {
+  const waitMs = retryCount === -1 ? Infinity : Math.max(0, retryCount * retryDelay);
+  return waitMs > LONGEST_MS ? Infinity : waitMs;
+}

@@ -9,7 +9,7 @@ import {
   jest,
 } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import {
   LockKeyError,
   LockLostError,
@@ -167,6 +167,14 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
     await next.release();
   });
 
+  it('takes a lease that is longer than any, and as many retries', async () => {
+    const redlock = redlockOf({ retryCount: Number.MAX_SAFE_INTEGER });
+    const lock = await redlock.acquire(['a'], 1e15);
+    const longer = await lock.extend(1e15);
+    expect(longer.expiration).toBeGreaterThan(9e14);
+    await longer.release();
+  });
+
   it('extends a lock into a new one, and refuses to extend the old one', async () => {
     const redlock = redlockOf();
     const lock = await redlock.acquire(['a'], 1_000);
@@ -301,10 +309,35 @@ describe('nestjs-holdfast/redlock', () => {
     await (await locks.acquire('b')).release();
   });
 
-  it('refuses names with hash tags, which Holdfast does not need', async () => {
+  it('refuses names with hash tags, and says where a tag belongs', async () => {
     const { locks } = createTestLocks();
-    const acquiring = new ours.Redlock(locks).acquire(['{tag}:a'], DURATION_MS);
-    await expect(acquiring).rejects.toBeInstanceOf(LockKeyError);
+    const acquiring = new ours.Redlock(locks).acquire(['{orders}a'], DURATION_MS);
+    await expect(acquiring).rejects.toMatchObject({
+      message: expect.stringMatching(/"\{orders\}a" contains a brace\. .*keyPrefix: '\{orders\}'/),
+      cause: expect.any(LockKeyError),
+    });
+  });
+
+  it('locks in the database that the setting db names, as @sesamecare-oss/redlock does', async () => {
+    const used = client();
+    await used.select(5);
+    const redlock = new ours.Redlock([used], { db: 0 });
+    opened.push(redlock);
+    const lock = await redlock.acquire(['a'], DURATION_MS);
+    expect(await server.command('EXISTS', 'a')).toBe(1);
+    expect(await used.exists('a')).toBe(0);
+    await lock.release();
+  });
+
+  it('refuses a setting db that it cannot use', () => {
+    const { locks } = createTestLocks();
+    const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
+    const db = 3;
+    expect(() => new ours.Redlock(locks, { db })).toThrow('no effect with a LockService');
+    expect(() => new ours.Redlock([cluster], { db })).toThrow('A Cluster has database 0 only');
+    cluster.disconnect();
+    expect(() => new ours.Redlock([server.url], { db })).toThrow('needs clients of ioredis');
+    expect(() => new ours.Redlock([client()], { db: -1 })).toThrow('the number of a database');
   });
 
   it('rejects with an ExecutionError while the store cannot be reached', async () => {
