@@ -6,6 +6,7 @@ import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
+import { isDevelopment, storeWarning } from './environment.js';
 import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
@@ -19,6 +20,7 @@ import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { Interventions } from './interventions.js';
+import { OutlivedWork } from './outlived-work.js';
 import { Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
 
@@ -42,12 +44,16 @@ export interface Parts extends Surroundings {
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
-  /** Of locks that are lost or cannot be released: in an outage they are many. */
-  readonly warnings: LimitedWarnings;
+  /** Each of one kind. In an outage, they can come by the thousand. */
+  readonly warnings: readonly LimitedWarnings[];
   readonly forgotten: ForgottenLocks;
   /** The presence that operators see and use; none with a custom store without `admin`. */
   readonly presence: Presence | undefined;
   readonly interventions: Interventions;
+  /** Only in development. */
+  readonly outlivedWork: OutlivedWork | undefined;
+  /** What is wrong with where the locks are kept, although they are granted. */
+  readonly storeWarning: string | undefined;
   /** Applies the `errors` option to an error of the library. Any other error is returned as it is. */
   readonly present: <E>(error: E) => E;
 }
@@ -70,11 +76,20 @@ export function compose(
   const present = errorPresenter(options.errors, log);
   const events = new LockEventHub(log, name);
   const scheduler = new Scheduler(runtime);
-  const warnings = new LimitedWarnings({
-    warn,
-    now: () => runtime.now().monotonicMs,
-    later: (ms, callback) => scheduler.schedule(ms, callback),
-  });
+  const warnings: LimitedWarnings[] = [];
+  /** For warnings of one kind. */
+  const limited = (): ((message: string) => void) => {
+    const kind = new LimitedWarnings({
+      warn,
+      now: () => runtime.now().monotonicMs,
+      later: (ms, callback) => scheduler.schedule(ms, callback),
+    });
+    warnings.push(kind);
+    return (message) => {
+      kind.warn(message);
+    };
+  };
+  const warnOfLoss = limited();
   const store = createStore(options, runtime, warn);
   const keeper = new LeaseKeeper({
     store,
@@ -89,7 +104,7 @@ export function compose(
     noUpgrades: noUpgradesIn(options.location),
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
-      warnings.warn(detail);
+      warnOfLoss(detail);
     },
   });
   const forgotten = new ForgottenLocks({
@@ -100,10 +115,10 @@ export function compose(
   const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
-    warnings.warn(new LockLostError(event).detail);
+    warnOfLoss(new LockLostError(event).detail);
   });
   events.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
-    warnings.warn(
+    warnOfLoss(
       `${quoteKeys(keys)} is asked for with limit ${String(limit)}, and is held by others with limit ${String(otherLimit)}. Each call goes by its ` +
         'own limit. State the same one everywhere, or set one for all: locks.limiter(key, { limit }).setLimit(n).',
     );
@@ -134,6 +149,8 @@ export function compose(
     },
     presence,
     interventions: new Interventions(store, presence),
+    outlivedWork: isDevelopment() ? new OutlivedWork(limited()) : undefined,
+    storeWarning: storeWarning(options),
   };
 }
 
@@ -147,5 +164,4 @@ const defined = <T extends object>(facts: T | undefined): Partial<T> =>
  * In development a forgotten lock is a mistake to report. In production the lock may be meant to last. In tests it
  * often stands for the lock of another process.
  */
-const usualForgottenLocks = (): ForgottenLocksMode =>
-  ['production', 'test'].includes(process.env.NODE_ENV ?? '') ? 'keep' : 'release';
+const usualForgottenLocks = (): ForgottenLocksMode => (isDevelopment() ? 'release' : 'keep');

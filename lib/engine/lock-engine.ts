@@ -25,6 +25,7 @@ import {
   NO_WAIT,
   resolveAcquireOptions,
   type AcquireOptions,
+  type ResolvedAcquireOptions,
   type RunOptions,
   type TryAcquireOptions,
   type TryRunOptions,
@@ -115,7 +116,7 @@ export class LockEngine {
     options?: AcquireOptions,
   ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
-    return await this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
+    return await this.#acquire(keys, resolved, { site: this.sites.here(1) });
   }
 
   /**
@@ -135,7 +136,7 @@ export class LockEngine {
     const given = optionsOf('tryAcquire', options);
     const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
-      return await this.#granting.acquire(keys, resolved, { site: this.sites.here(1) });
+      return await this.#acquire(keys, resolved, { site: this.sites.here(1) });
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -398,7 +399,7 @@ export class LockEngine {
     const { store, queue } = this.#parts;
     return queue.isClosed
       ? Promise.resolve(unhealthy('the lock service is closed'))
-      : store.health();
+      : store.health().then(this.#withWarning);
   }
 
   /** @internal As `health`. A server that has not replied within this many ms counts as not reachable. */
@@ -416,7 +417,7 @@ export class LockEngine {
       }, ms);
     });
     try {
-      return await Promise.race([store.health(ms), timeIsUp]);
+      return this.#withWarning(await Promise.race([store.health(ms), timeIsUp]));
     } finally {
       cancel();
     }
@@ -431,6 +432,7 @@ export class LockEngine {
    * ```
    */
   current(): Lock | undefined {
+    this.#parts.outlivedWork?.asksForCurrent(() => this.sites.here(3));
     const [section] = Section.current()?.enclosing(this) ?? [];
     return section?.lock;
   }
@@ -493,7 +495,9 @@ export class LockEngine {
    * ```
    */
   async open(): Promise<void> {
-    await this.#parts.store.open();
+    const { log, store, storeWarning } = this.#parts;
+    if (storeWarning !== undefined) log.warn(storeWarning);
+    await store.open();
     this.#parts.presence?.start();
   }
 
@@ -558,7 +562,9 @@ export class LockEngine {
     origin: ScopeOrigin = {},
   ): Promise<Scope> {
     const parent = origin.parent ?? Section.current();
-    return this.#granting.open(keys, options, { ...origin, parent });
+    const opening = this.#granting.open(keys, options, { ...origin, parent });
+    this.#parts.outlivedWork?.asksFor(keys, origin.site);
+    return opening;
   }
 
   /** @internal `lead` for callers that state where they call it from. */
@@ -573,7 +579,17 @@ export class LockEngine {
     from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
   ): Promise<DetachableLock> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
-    return this.#granting.acquire(keys, resolved, from);
+    return this.#acquire(keys, resolved, from);
+  }
+
+  #acquire(
+    keys: string | readonly string[],
+    options: ResolvedAcquireOptions,
+    from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
+  ): Promise<DetachableLock> {
+    const taking = this.#granting.acquire(keys, options, from);
+    this.#parts.outlivedWork?.asksFor(keys, from.site);
+    return taking;
   }
 
   /**
@@ -606,6 +622,11 @@ export class LockEngine {
     );
   };
 
+  readonly #withWarning = (health: StoreHealth): StoreHealth => {
+    const { storeWarning: warning } = this.#parts;
+    return warning === undefined ? health : { ...health, warning };
+  };
+
   /** Applies the `errors` option to the error of a rejection. */
   async #presented<T>(answer: Promise<T>): Promise<T> {
     try {
@@ -624,7 +645,9 @@ export class LockEngine {
     const { log, scheduler, store } = this.#parts;
     return this.#leaders.stand({
       ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
-      open: (signal) => this.openScope(key, options, { ...from, signal }),
+      // A leader may well outlive the section that it is made in.
+      open: (signal) =>
+        this.#granting.open(key, options, { ...from, signal, parent: Section.current() }),
       othersWait: async () => {
         const { admin } = store;
         if (admin === undefined) return true;

@@ -44,7 +44,7 @@ export class Shutdown {
     );
     keeper.close();
     forgotten.close();
-    warnings.flush();
+    for (const kind of warnings) kind.flush();
     scheduler.clear();
     await store.close();
   }

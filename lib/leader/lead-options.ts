@@ -18,7 +18,7 @@ export const LEAD = {
    *
    * @defaultValue never
    */
-  rotateEvery: optional(duration(1_000)),
+  rotateEvery: optional(duration({ atLeastMs: 1_000 })),
 };
 
 const CALLBACKS = {

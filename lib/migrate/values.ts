@@ -43,6 +43,9 @@ export function numberIn({ ts }: Subject, expression: ts.Expression): number | u
 /** One number of a calculation: written in the code, or the default of the other library. */
 export type Factor = ts.Expression | number;
 
+/** LockService refuses a shorter wait, except 0. */
+const SHORTEST_WAIT_MS = 50;
+
 /** How long the retries of another library last: their number by the pause between them. */
 export function waitText(subject: Subject, count: Factor, pause: Factor): string {
   const [known, knownPause] = [count, pause].map((it) =>
@@ -51,9 +54,11 @@ export function waitText(subject: Subject, count: Factor, pause: Factor): string
   if (known === -1) return "'forever'";
   if (known === 0) return '0';
   if (known !== undefined && knownPause !== undefined)
-    return `${String(known * knownPause)} /* ${String(known)} × ${String(knownPause)} ms */`;
+    return `${String(waitMs(known * knownPause))} /* ${String(known)} × ${String(knownPause)} ms */`;
   return `${factorText(subject, count)} * ${factorText(subject, pause)}`;
 }
+
+const waitMs = (ms: number): number => (ms === 0 ? 0 : Math.max(SHORTEST_WAIT_MS, ms));
 
 function factorText(subject: Subject, factor: Factor): string {
   if (typeof factor === 'number') return String(factor);

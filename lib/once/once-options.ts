@@ -17,7 +17,7 @@ import {
 } from '../options/unknown-option.js';
 
 const attempts = withDefault(count(), 3);
-const keepDone = withDefault(wholeDuration(1), '1h');
+const keepDone = withDefault(wholeDuration({ atLeastMs: 1_000 }), '1h');
 
 /** Options of the work, besides its lock. */
 export const ONCE = {
@@ -28,8 +28,8 @@ export const ONCE = {
    */
   attempts,
   /**
-   * How long Redis keeps the record that the work is done or exhausted. After that time, a call does the work again, so
-   * choose a time after which no such call comes.
+   * How long Redis keeps the record that the work is done or exhausted. At least 1 s. After that time, a call does the
+   * work again, so choose a time after which no such call comes.
    *
    * @defaultValue 1 h
    */
@@ -119,7 +119,7 @@ const WORKER = {
    */
   maxAttempts: attempts,
   /**
-   * How long Redis keeps the record that the work is done or exhausted.
+   * How long Redis keeps the record that the work is done or exhausted. At least 1 s.
    *
    * @defaultValue 1 h
    */

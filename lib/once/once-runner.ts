@@ -175,6 +175,7 @@ export class OnceRunner {
     this.#report(lock, { phase: 'began', attempt });
 
     let value: T;
+    section.endsWithWork = true;
     try {
       value = await section.inside(() => work(context));
     } catch (error) {

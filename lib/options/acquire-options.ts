@@ -1,7 +1,17 @@
 import type { HoldingOptions } from './holding-options.js';
 import { LockConfigurationError } from '../errors.js';
 import type { HoldMode } from '../store/owner-token.js';
-import { abortSignal, count, duration, flag, oneOf, ttl, wait, wholeDuration } from './checks.js';
+import {
+  abortSignal,
+  count,
+  duration,
+  durationOrZero,
+  flag,
+  oneOf,
+  ttl,
+  wait,
+  wholeDurationOrZero,
+} from './checks.js';
 import { ttlWithin, type ResolvedOptions } from './resolve-options.js';
 import {
   optional,
@@ -35,7 +45,7 @@ export const LEASE = {
    *
    * @defaultValue no limit
    */
-  maxHold: optional(duration(1)),
+  maxHold: optional(duration()),
 };
 
 /** Options of how other callers see a lock. */
@@ -65,7 +75,7 @@ export const HOLD = {
    *
    * @defaultValue 0
    */
-  minHold: withDefault(wholeDuration(), 0),
+  minHold: withDefault(wholeDurationOrZero, 0),
   /**
    * When the keys become free. `'when-done'`: as soon as the lock is released. `'on-expiry'`: one `ttl` after the
    * release, even if the work failed. The work then runs at most once in that time.
@@ -79,7 +89,7 @@ export const HOLD = {
    *
    * @defaultValue 0
    */
-  minValidity: withDefault(duration(), 0),
+  minValidity: withDefault(durationOrZero, 0),
 };
 
 /** Options of a call that a limit counts. */

@@ -1,17 +1,30 @@
 import { LockConfigurationError } from '../errors.js';
 import { describe } from '../errors/describe.js';
-import { toMs, type Duration } from './duration.js';
+import { toMs, type Bounds, type Duration } from './duration.js';
 import { resolve, type Check, type OptionsOf, type Resolved, type Schema } from './schema.js';
 import { refuseUnknown } from './unknown-option.js';
 
 export const wrong = (name: string, value: unknown, expected: string): LockConfigurationError =>
   new LockConfigurationError(`Option "${name}" must be ${expected}, received ${describe(value)}.`);
 
+/**
+ * Below this, a network's own delays use up most of a lease, and a number of seconds was probably given. An option that
+ * limits one request, or one turn, accepts less.
+ */
+const SHORTEST_MS = 50;
+
+/** What a caller waits or holds. */
+const LONG_ENOUGH: Bounds = { atLeastMs: SHORTEST_MS };
+export const LONG_ENOUGH_OR_ZERO: Bounds = { atLeastMs: SHORTEST_MS, orZero: true };
+
 /** A duration. */
-export const duration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+export const duration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> => ({
   unit: 'Ms',
-  resolve: (value, name) => toMs(value, name, atLeastMs),
+  resolve: (value, name) => toMs(value, name, bounds),
 });
+
+/** A duration, or 0. */
+export const durationOrZero = duration(LONG_ENOUGH_OR_ZERO);
 
 /** How long to wait: a duration, or `'forever'` for no limit. */
 export type Wait = Duration | 'forever';
@@ -25,31 +38,31 @@ export const wait: Check<Wait, number, 'Ms'> = {
 
 function waitMs(value: unknown, name: string): number {
   if (typeof value !== 'string' || !/^(for[- ]?ever|infinit[ey])$/i.test(value))
-    return toMs(value, name);
+    return durationOrZero.resolve(value, name);
   throw new LockConfigurationError(
     `Option "${name}" must be a duration or 'forever', received ${describe(value)}. Give 'forever' to wait indefinitely.`,
   );
 }
 
 /** A duration that Redis counts, or the TTL of a key that it gives up: in whole milliseconds. */
-export const wholeDuration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+export const wholeDuration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> => ({
   unit: 'Ms',
-  resolve: (value, name) => Math.ceil(toMs(value, name, atLeastMs)),
+  resolve: (value, name) => Math.ceil(toMs(value, name, bounds)),
 });
 
-/** Below this, a network's own delays use up most of a lease. */
-const SHORTEST_TTL_MS = 50;
+/** The same, or 0. */
+export const wholeDurationOrZero = wholeDuration(LONG_ENOUGH_OR_ZERO);
 
 /** Of a lease. */
-export const ttl = wholeDuration(SHORTEST_TTL_MS);
+export const ttl = wholeDuration();
 
 /** Node keeps the delays of its timers in a signed 32-bit integer; a longer one fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A duration that one timer measures. */
-export const timerDuration = (atLeastMs = 0): Check<Duration, number, 'Ms'> => ({
+export const timerDuration = (bounds: Bounds): Check<Duration, number, 'Ms'> => ({
   unit: 'Ms',
-  resolve: (value, name) => Math.min(toMs(value, name, atLeastMs), LONGEST_TIMER_MS),
+  resolve: (value, name) => Math.min(toMs(value, name, bounds), LONGEST_TIMER_MS),
 });
 
 /** Whatever a test of one value tells apart. */

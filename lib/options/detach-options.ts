@@ -31,7 +31,7 @@ const ATTACH = {
    *
    * @defaultValue no limit
    */
-  maxHold: optional(duration(1)),
+  maxHold: optional(duration()),
 };
 
 /** Options of `lock.detach`. */

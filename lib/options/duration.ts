@@ -44,13 +44,21 @@ export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
  */
 const LONGEST_MS = 100 * 365.25 * 86_400_000;
 
-/** A duration in milliseconds. Refuses what is not finite, less than `atLeastMs` or longer than 100 years; the message names the option. */
-export function toMs(value: unknown, option: string, atLeastMs = 0): number {
+/** Which durations an option accepts. */
+export interface Bounds {
+  readonly atLeastMs: number;
+  /** Whether it also accepts 0, for "not at all". */
+  readonly orZero?: true;
+}
+
+/** A duration in milliseconds. Refuses what is not finite, outside of the bounds or longer than 100 years; the message names the option. */
+export function toMs(value: unknown, option: string, { atLeastMs, orZero }: Bounds): number {
   const parsed = typeof value === 'string' ? parse(value) : value;
+  if (orZero && parsed === 0) return 0;
   if (typeof parsed !== 'number' || !Number.isFinite(parsed) || parsed < atLeastMs) {
     throw new LockConfigurationError(
-      `Option "${option}" must be a duration of at least ${String(atLeastMs)} ms, received ${describe(value)}. ` +
-        'Give milliseconds (30_000) or a string such as "500ms", "30s", "5m".',
+      `Option "${option}" must be ${orZero ? '0 or ' : ''}a duration of at least ${String(atLeastMs)} ms, received ${describe(value)}` +
+        remedyFor(value, parsed),
     );
   }
   if (parsed > LONGEST_MS) {
@@ -59,6 +67,15 @@ export function toMs(value: unknown, option: string, atLeastMs = 0): number {
     );
   }
   return parsed;
+}
+
+/** A small number without a unit is probably a number of seconds. */
+function remedyFor(value: unknown, parsed: unknown): string {
+  const isSmall = Number.isFinite(parsed) && Number(parsed) > 0;
+  if (!isSmall || Number(value) !== parsed)
+    return '. Give milliseconds (30_000) or a string such as "500ms", "30s", "5m".';
+  const [seconds, ms] = [String(parsed), String(parsed * 1_000)];
+  return `, which is ${seconds} ms. For ${seconds} seconds give ${ms} or "${seconds}s".`;
 }
 
 /** `ms` throws for texts of other lengths. */

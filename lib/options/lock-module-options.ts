@@ -7,6 +7,7 @@ import {
   flag,
   group,
   keyPrefix,
+  LONG_ENOUGH_OR_ZERO,
   oneOf,
   serviceName,
   shortText,
@@ -15,6 +16,7 @@ import {
   ttl,
   wait,
   wholeDuration,
+  wholeDurationOrZero,
 } from './checks.js';
 import { lockStore, redisLocations } from './location.js';
 import {
@@ -53,7 +55,7 @@ const REPLICAS = {
    *
    * @defaultValue 50 ms
    */
-  timeout: withDefault(wholeDuration(1), '50ms'),
+  timeout: withDefault(wholeDuration({ atLeastMs: 1 }), '50ms'),
 };
 
 /** What replicas must confirm before a lease counts: see `LockModuleOptions.replicas`. */
@@ -71,14 +73,14 @@ const HANDOFF = {
    *
    * @defaultValue 20 ms
    */
-  tenure: withDefault(duration(), '20ms'),
+  tenure: withDefault(duration({ atLeastMs: 0 }), '20ms'),
   /**
    * How long a tenure lasts before `turns` counts, so that a change of process is worth its cost. Without effect if
    * `turns` is 1.
    *
    * @defaultValue 2 ms
    */
-  minTenure: withDefault(duration(), '2ms'),
+  minTenure: withDefault(duration({ atLeastMs: 0 }), '2ms'),
 };
 
 /** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
@@ -139,7 +141,8 @@ const MODULE = {
    */
   redis: optional(redisLocations),
   /**
-   * `'memory'`: locks inside this process, for development and unit tests. Or an object that implements `LockStore`,
+   * `'memory'`: locks inside this process, for development and unit tests. With `NODE_ENV` `production`, the log and the
+   * health check warn of it. Or an object that implements `LockStore`,
    * such as one `MemoryLockStore` for two modules. In a store of your own, `holdModeOf(token)` returns whether a lock is
    * shared.
    */
@@ -185,14 +188,14 @@ const MODULE = {
    *
    * @defaultValue 1 s
    */
-  nodeTimeout: withDefault(timerDuration(1), '1s'),
+  nodeTimeout: withDefault(timerDuration({ atLeastMs: 1 }), '1s'),
   /**
    * How far the clock of a Redis server may be set back without an effect on fencing tokens, which still grow. Redis
    * keeps the last token of a key for that long after its lease.
    *
    * @defaultValue 10 min
    */
-  maxClockStep: withDefault(wholeDuration(), '10min'),
+  maxClockStep: withDefault(wholeDurationOrZero, '10min'),
   /**
    * `{ maxTtl }`: if a server may have forgotten locks, it grants no new ones for `maxTtl`. Then all forgotten locks are
    * over. This concerns a server that was restarted, emptied, or replaced by a replica. Not available on a Cluster.
@@ -222,7 +225,7 @@ const MODULE = {
    *
    * @defaultValue 10 s
    */
-  shutdownTimeout: withDefault(timerDuration(), '10s'),
+  shutdownTimeout: withDefault(timerDuration(LONG_ENOUGH_OR_ZERO), '10s'),
   /**
    * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object was garbage
    * collected. `'release'` releases it, and logs where it was acquired. `'sample'` does so for up to 20 locks a second.

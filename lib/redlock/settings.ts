@@ -31,8 +31,12 @@ export function settingsFrom(given: Partial<Settings>, defaults: Settings = DEFA
   return { ...defaults, ...(Object.fromEntries(numbers) as Partial<Settings>) };
 }
 
+/** A shorter `wait` is refused. */
+const SHORTEST_WAIT_MS = 50;
+
 /** How long the retries of node-redlock take. The jitter is positive or negative, so it does not count. */
 export function waitFrom({ retryCount, retryDelay }: Settings): number {
-  const waitMs = retryCount === -1 ? Infinity : Math.max(0, retryCount * retryDelay);
-  return waitMs > LONGEST_MS ? Infinity : waitMs;
+  const waitMs = retryCount === -1 ? Infinity : retryCount * retryDelay;
+  if (waitMs > LONGEST_MS) return Infinity;
+  return waitMs > 0 ? Math.max(SHORTEST_WAIT_MS, waitMs) : 0;
 }

@@ -33,6 +33,7 @@ export class Scope {
     check: (value: T, lock: Lock) => void,
   ): Promise<T> {
     let value: T;
+    this.section.endsWithWork = true;
     try {
       value = await this.section.inside(() => work(this.lock));
       check(value, this.lock);

@@ -18,6 +18,8 @@ export class Section {
   #lastTurn: Promise<void> = Promise.resolve();
   #turns = 0;
   #open = true;
+  /** Whether it ends with a promise, so that code which still runs inside it then was not awaited. */
+  endsWithWork = false;
 
   /** @param owner the lock service; sections of another one have nothing to do with each other. */
   constructor(owner: object, lock: LockHandle, parent: Section | undefined) {
@@ -29,6 +31,14 @@ export class Section {
 
   static current(): Section | undefined {
     return current.getStore();
+  }
+
+  /** The section of the calling code, if that outlived its work. Each section is returned once. */
+  static outlived(): Section | undefined {
+    const section = current.getStore();
+    if (section === undefined || section.#open || !section.endsWithWork) return undefined;
+    section.endsWithWork = false;
+    return section;
   }
 
   /** Until it ends or its lock is released. Later calls take locks of their own. */

@@ -204,6 +204,8 @@ export interface StoreHealth {
   readonly quorum: number;
   /** Whether enough nodes are reachable to grant locks. */
   readonly hasQuorum: boolean;
+  /** What is wrong although locks are granted: they are in memory, and `NODE_ENV` is `production`. */
+  readonly warning?: string | undefined;
 }
 
 /** What a store reports of a key: a hint. A lock is granted, lost or ended only by a reply of the store. */

@@ -5,17 +5,20 @@ export const isGranting = ({ reachable, problem, quarantinedForMs }: NodeHealth)
   reachable && problem === undefined && quarantinedForMs === 0;
 
 /** What clients may know of why servers grant no locks: no address, and nothing that a server said. */
-export function healthMessage({ nodes, hasQuorum }: StoreHealth): string | undefined {
+export function healthMessage({ nodes, hasQuorum, warning }: StoreHealth): string | undefined {
   const failing = nodes.filter((node) => !isGranting(node));
-  if (hasQuorum && failing.length === 0) return undefined;
+  if (hasQuorum && failing.length === 0)
+    return warning === undefined ? undefined : `Locks are granted to this process only. ${WHY}`;
   const outcome = hasQuorum ? 'Locks are granted.' : 'No lock can be granted now.';
   const [first] = failing;
   const reason =
     nodes.length === 1 && first !== undefined
       ? `The lock store is ${stateOf(first)}.`
       : `${String(failing.length)} of ${String(nodes.length)} nodes grant no locks (${statesOf(failing)}).`;
-  return `${outcome} ${reason} The log of the application says why.`;
+  return `${outcome} ${reason} ${WHY}`;
 }
+
+const WHY = 'The log of the application says why.';
 
 const stateOf = ({ reachable, quarantinedForMs }: NodeHealth): string => {
   if (!reachable) return 'not reachable';

@@ -17,7 +17,7 @@ const HEALTH = {
    *
    * @defaultValue `'800ms'`, because Kubernetes gives a probe one second
    */
-  timeout: withDefault(timerDuration(1), '800ms'),
+  timeout: withDefault(timerDuration({ atLeastMs: 1 }), '800ms'),
   /**
    * Adds `nodes` to the result: the address, latency, clock offset and problem of each server. It never contains credentials. For health
    * endpoints that only operators can reach.

@@ -203,7 +203,7 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     it('forgets after keepDone that the work was done', async () => {
       const locks = await services.newService();
       const key = newKey();
-      const options = { keepDone: '300ms' } as const;
+      const options = { keepDone: '1s' } as const;
       expect(await locks.runOnce(key, options, () => 1)).toMatchObject({ outcome: 'completed' });
       expect(await locks.runOnce(key, options, () => 2)).toMatchObject({
         outcome: 'done-elsewhere',
@@ -217,11 +217,11 @@ export function describeOnce(name: string, open: () => Promise<Backend>): void {
     it('remembers an attempt for as long as it runs, however long that is', async () => {
       const [first, second] = (await newServices(2)) as [LockService, LockService];
       const key = newKey();
-      const options = { ttl: '1s', keepDone: '50ms', attempts: 1 } as const;
+      const options = { ttl: '1s', keepDone: '1s', attempts: 1 } as const;
       const [started, mayEnd] = [deferred(), deferred()];
       const working = first.runOnce(key, options, async () => {
         started.resolve();
-        await sleep(3_200); // longer than it is remembered for unless it is kept
+        await sleep(4_200); // longer than it is remembered for unless it is kept
         await second.forceRelease(key);
         await mayEnd.promise;
       });

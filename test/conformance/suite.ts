@@ -500,7 +500,7 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
       it('that is over before the work is frees the key at once', async () => {
         const service = await services.newService();
         const key = newKey();
-        await service.run(key, { ttl: '20s', minHold: 20 }, () => sleep(60));
+        await service.run(key, { ttl: '20s', minHold: 50 }, () => sleep(90));
         expect(await service.inspect(key)).toEqual({ held: false });
       });
 

@@ -47,7 +47,7 @@ let untrusted: Server;
 const services: LockService[] = [];
 
 function service(options: LockModuleOptions = { store: 'memory' }): LockService {
-  const locks = new LockService({ wait: 5, ...options });
+  const locks = new LockService({ wait: 50, ...options });
   services.push(locks);
   return locks;
 }

@@ -100,7 +100,7 @@ function drawCall(crew: Crew, random: Random): Call {
   const mode = random.pick(crew.modes ?? ['exclusive']);
   const options: AcquireOptions = { ...optionsOf(mode), ttl, wait };
   if (options.limit !== undefined && crew.places) options.places = random.between(...crew.places);
-  if (random.chance(crew.minHold ?? 0)) options.minHold = random.between(10, 40);
+  if (random.chance(crew.minHold ?? 0)) options.minHold = random.between(50, 80);
   const patienceMs = random.chance(crew.impatience ?? 0) ? random.between(0, 200) : undefined;
   return {
     ...{ how, keys, options },

@@ -16,7 +16,7 @@ import type { VirtualRuntime } from '../support/virtual-runtime.js';
 const services: LockService[] = [];
 
 function service(store: MemoryLockStore | 'memory' = 'memory'): LockService {
-  const locks = new LockService({ store, wait: 5 });
+  const locks = new LockService({ store, wait: 50 });
   services.push(locks);
   return locks;
 }
@@ -34,7 +34,7 @@ class OrdersService {
     return this.locks.run('order:42', () => undefined);
   }
 
-  @WithLock('order:42', { wait: 5 })
+  @WithLock('order:42', { wait: 50 })
   async pay(): Promise<void> {
     // Nothing.
   }
@@ -118,7 +118,7 @@ describe('a refusal', () => {
     expect(JSON.stringify((error as LockNotAcquiredError).getResponse())).not.toContain('hold');
   });
 
-  it.each([0, 5])(
+  it.each([0, 50])(
     'of acquire() inside the section that holds the key says so, and what to do, with wait: %d',
     async (wait) => {
       const locks = service();
@@ -147,7 +147,7 @@ describe('a refusal', () => {
     const error = await locks.run('key', async () => {
       const first = locks.run('key', () => new Promise((resolve) => setTimeout(resolve, 50)));
       const second = rejection(
-        locks.tryRun('key', () => 1).then(() => locks.run('key', { wait: 5 }, () => 1)),
+        locks.tryRun('key', () => 1).then(() => locks.run('key', { wait: 50 }, () => 1)),
       );
       await first;
       return second;

@@ -118,7 +118,7 @@ describe('a TTL that is given to a call', () => {
   it('is named in messages', () => {
     expect(ttlToMs('1s', undefined)).toBe(1_000);
     expect(() => ttlToMs(49, undefined)).toThrow(
-      'Option "ttl" must be a duration of at least 50 ms, received 49. ',
+      'Option "ttl" must be a duration of at least 50 ms, received 49, ',
     );
   });
 });

@@ -98,10 +98,11 @@ describe('the check of one option', () => {
 
 describe('a duration', () => {
   const CENTURY_MS = 3_155_760_000_000;
+  const ANY = { atLeastMs: 0 };
 
   it('is at most 100 years', () => {
-    expect(toMs(CENTURY_MS, 'ttl')).toBe(CENTURY_MS);
-    expect(() => toMs(CENTURY_MS + 1, 'ttl')).toThrow(
+    expect(toMs(CENTURY_MS, 'ttl', ANY)).toBe(CENTURY_MS);
+    expect(() => toMs(CENTURY_MS + 1, 'ttl', ANY)).toThrow(
       new LockConfigurationError(
         'Option "ttl" must be a duration of at most 100 years, received 3155760000001. A number is a number of milliseconds.',
       ),
@@ -109,8 +110,8 @@ describe('a duration', () => {
   });
 
   it('is read from a text of up to 100 characters', () => {
-    expect(toMs('1s'.padStart(100, '0'), 'ttl')).toBe(1_000);
-    expect(() => toMs('1s'.padStart(101, '0'), 'ttl')).toThrow(
+    expect(toMs('1s'.padStart(100, '0'), 'ttl', ANY)).toBe(1_000);
+    expect(() => toMs('1s'.padStart(101, '0'), 'ttl', ANY)).toThrow(
       'Option "ttl" must be a duration of at least 0 ms, received',
     );
   });

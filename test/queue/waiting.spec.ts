@@ -410,8 +410,8 @@ describe('a wait that is over', () => {
     const { clock, store, locks } = scriptedService();
     const answer = deferred<AcquireOutcome>();
     store.onAcquire = () => answer.promise;
-    const waiting = locks.acquire('key', { wait: 1 });
-    await clock.advance(50);
+    const waiting = locks.acquire('key', { wait: 50 });
+    await clock.advance(100);
     answer.resolve({ status: 'granted', fencingToken: 1 });
     await (await waiting).release();
     expect(clock.timers).toBe(0);
@@ -456,7 +456,7 @@ describe('an outage', () => {
       nodes: OUTAGE.nodes,
     });
     await clock.advance(2_900);
-    const late = locks.acquire('key', { wait: 10 });
+    const late = locks.acquire('key', { wait: 50 });
     const lateRefusal = expect(late).rejects.toThrow(LockStoreUnavailableError);
     await clock.advance(200);
     await Promise.all([refusal, lateRefusal]);

@@ -397,6 +397,7 @@ describe('nestjs-holdfast/redlock', () => {
 
   it.each([
     [{ retryCount: 10, retryDelay: 200 }, 2_000],
+    [{ retryCount: 1, retryDelay: 10 }, 50],
     [{ retryCount: 0, retryDelay: 200 }, 0],
     [{ retryCount: -1, retryDelay: 200 }, Infinity],
     [{ retryCount: -2, retryDelay: 200 }, 0],

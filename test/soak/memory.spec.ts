@@ -65,7 +65,7 @@ describe('memory', () => {
   it.each([
     ['memory', 0],
     ['redis', 0],
-    ['redis', 20],
+    ['redis', 50],
   ])(
     'TR-42 keeps nothing of many keys that were locked and released: %s store, minHold %d ms',
     async (store, minHoldMs) => {

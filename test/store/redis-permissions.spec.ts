@@ -376,7 +376,7 @@ describe('a Redis user with the rights that the documentation lists', () => {
       await Promise.all(limited.map((one) => one.release()));
       await (await third).release();
     }
-    await (await first.acquire('f', { minHold: '20ms' })).release();
+    await (await first.acquire('f', { minHold: '50ms' })).release();
 
     expect((await first.runOnce('once', () => 1)).outcome).toBe('completed');
     expect((await second.runOnce('once', () => 1)).outcome).toBe('done-elsewhere');

@@ -44,6 +44,12 @@ describe('the message of a health check', () => {
     );
   });
 
+  it('warns of locks in memory in production, which exclude no other process', () => {
+    expect(
+      healthMessage({ nodes: [GRANTING], hasQuorum: true, quorum: 1, warning: 'in memory' }),
+    ).toBe('Locks are granted to this process only. The log of the application says why.');
+  });
+
   it('counts the states of several', () => {
     expect(messageOf(true, GRANTING, AWAY, GRANTING)).toBe(
       'Locks are granted. 1 of 3 nodes grant no locks (1 not reachable). The log of the application says why.',

@@ -7,6 +7,7 @@ import {
   WithLock,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
 
 const redis = 'redis://127.0.0.1:1';
 const LONGER = Number.MAX_VALUE;
@@ -72,6 +73,79 @@ describe('durations that no Redis can keep', () => {
     await lock.release();
   });
 });
+
+const SHORT: readonly [unknown, string][] = [
+  [5, 'received 5, which is 5 ms. For 5 seconds give 5000 or "5s".'],
+  ['10', 'received "10", which is 10 ms. For 10 seconds give 10000 or "10s".'],
+  [0.5, 'received 0.5, which is 0.5 ms. For 0.5 seconds give 500 or "0.5s".'],
+  ['20ms', 'received "20ms". Give milliseconds (30_000) or a string such as "500ms", "30s", "5m".'],
+];
+
+async function expectTooShort(
+  option: string,
+  least: string,
+  call: (value: unknown) => unknown,
+): Promise<void> {
+  for (const [value, remedy] of SHORT) {
+    const error = await errorOf(() => call(value));
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect((error as Error).message).toContain(`Option "${option}" must be ${least}, ${remedy}`);
+  }
+}
+
+const OR_ZERO = '0 or a duration of at least 50 ms';
+const NOT_ZERO = 'a duration of at least 50 ms';
+
+describe('seconds that are given as a number of milliseconds', () => {
+  it.each(['wait', 'shutdownTimeout', 'maxClockStep'])(
+    'HF-39 "%s" of the module is refused at the start, and may be 0',
+    async (option) => {
+      await expectTooShort(option, OR_ZERO, (value) => module({ [option]: value }));
+      for (const none of [0, '0', '0s']) module({ [option]: none });
+    },
+  );
+
+  it.each([
+    ['wait', OR_ZERO],
+    ['minHold', OR_ZERO],
+    ['minValidity', OR_ZERO],
+    ['maxHold', NOT_ZERO],
+    ['ttl', NOT_ZERO],
+  ])('HF-39 "%s" of a call, and of a decorator, is refused', async (option, least) => {
+    await expectTooShort(option, least, (value) => locks.acquire('key', { [option]: value }));
+    await expectTooShort(option, least, (value) =>
+      decorate('key', { [option]: value })({}, 'pay', METHOD),
+    );
+  });
+
+  it('HF-39 "keepDone" of work that is done once is at least 1 s: 60 did not stop a second charge', async () => {
+    const charge = (): number => 42;
+    const least = 'a duration of at least 1000 ms';
+    const keepDone = (value: unknown): unknown =>
+      locks.runOnce('payment', { keepDone: value as number }, charge);
+    await expectTooShort('keepDone', least, keepDone);
+    await expect(errorOf(() => keepDone(60))).resolves.toMatchObject({
+      message: `Option "keepDone" must be ${least}, received 60, which is 60 ms. For 60 seconds give 60000 or "60s".`,
+    });
+    await expectTooShort('keepDone', least, (value) =>
+      RunOnce('payment', { keepDone: value as number })({}, 'pay', METHOD),
+    );
+  });
+
+  it('HF-39 "wait" of an upgrade is refused', async () => {
+    const lock = await locks.acquire('key', { mode: 'upgradeable' });
+    await expectTooShort('wait', OR_ZERO, (value) => lock.upgrade({ wait: value as number }));
+    await lock.release();
+  });
+
+  it('HF-39 what limits one request, or one turn, may be shorter', () => {
+    const nodeTimeout = 20;
+    module({ nodeTimeout, handoff: { tenure: 5, minTenure: 1 } });
+    resolveOptions({ redis, nodeTimeout, replicas: { ack: 1, timeout: 10 } });
+  });
+});
+
+const module = (options: object): unknown => resolveOptions({ store: 'memory', ...options });
 
 /** As JavaScript calls it: the types let only options through that are written out. */
 const decorate = WithLock as (key: string, options: object) => MethodDecorator;

@@ -6,6 +6,7 @@ export async function lockedPromise(call: LockedCall): Promise<unknown> {
   const entry = await call.enter();
   if (entry.status === 'locked') return entry.answer;
   const { holding } = entry;
+  holding.section.endsWithWork = true;
   let value: unknown;
   try {
     const result = call.invoke(holding);

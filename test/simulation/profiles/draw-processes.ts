@@ -85,9 +85,9 @@ function drawTerms(
   const { minHolds, holdLimits, extensions, fixedLeases, nesting } = features;
   return {
     ...(fixedLeases && random.chance(0.4) && { autoExtend: false as const }),
-    ...(minHolds && random.chance(0.3) && { minHoldMs: random.between(1, ttlMs) }),
+    ...(minHolds && random.chance(0.3) && { minHoldMs: random.between(50, ttlMs) }),
     ...(minHolds && random.chance(0.1) && { release: 'on-expiry' as const }),
-    ...(holdLimits && random.chance(0.3) && { maxHoldMs: random.between(1, 2 * ttlMs) }),
+    ...(holdLimits && random.chance(0.3) && { maxHoldMs: random.between(50, 2 * ttlMs) }),
     // A TTL that is shorter than `minHold` is refused.
     ...(extensions &&
       !minHolds &&
