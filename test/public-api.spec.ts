@@ -283,6 +283,7 @@ describe.each(cases.map((each) => [each.error.name, each] as const))('%s', (name
     expect(error.getStatus()).toBe(body.statusCode);
     expect(error.getResponse()).toEqual(body);
     expect(error.code).toBe(body.code);
+    error.addressClient();
     expect(error.message).toBe(message);
     expect(error.detail).toBe(detail);
     expect(JSON.parse(JSON.stringify(error))).toEqual(body);

@@ -30,5 +30,6 @@ export async function renewForValidity(
     operation: 'extend',
     keys,
     nodes: [{ node: 'store', kind: 'timeout', message }],
+    lock: lock.lockName,
   });
 }

@@ -1,18 +1,19 @@
 // Longer than a screen or two because it is the API: more than half of it is TSDoc for its users.
 import {
+  LockError,
   LockLostError,
   LockNotAcquiredError,
   LockReturnKindError,
   LockStoreUnavailableError,
 } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
-import { checkKey } from '../key/index.js';
+import { checkKey, nameOfKeys } from '../key/index.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import { LEAD_KIND, type LeadOptions } from '../leader/lead-options.js';
 import { Leaders } from '../leader/leaders.js';
 import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
-import type { LockOrigin } from '../lease/grant.js';
+import { lockNameOf, type LockOrigin } from '../lease/grant.js';
 import { LIMITER, type LimiterOptions } from '../options/limiter-options.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
@@ -468,7 +469,8 @@ export class LockEngine {
         return;
       }
     }
-    throw this.present(new LockLostError({ keys: [key], reason: 'not-held' }));
+    const facts = { keys: [key], reason: 'not-held', lock: nameOfKeys(key) } as const;
+    throw this.present(new LockLostError(facts));
   }
 
   /**
@@ -554,17 +556,18 @@ export class LockEngine {
 
   /**
    * @internal Opens a section with its lock, for work that is not one function: streams and handlers.
-   * @param origin the outer section where the async context does not show it, and where the lock is asked for
+   * @param from the outer section where the async context does not show it, and where the lock is asked for
    */
   openScope(
     keys: string | readonly string[],
     options: RunOptions,
-    origin: ScopeOrigin = {},
+    from: ScopeOrigin = {},
   ): Promise<Scope> {
-    const parent = origin.parent ?? Section.current();
-    const opening = this.#granting.open(keys, options, { ...origin, parent });
-    this.#parts.outlivedWork?.asksFor(keys, origin.site);
-    return opening;
+    const parent = from.parent ?? Section.current();
+    const origin = from.origin ?? originByHand(keys);
+    const opening = this.#granting.open(keys, options, { ...from, origin, parent });
+    this.#parts.outlivedWork?.asksFor(keys, from.site);
+    return opening.catch(naming(origin));
   }
 
   /** @internal `lead` for callers that state where they call it from. */
@@ -587,9 +590,10 @@ export class LockEngine {
     options: ResolvedAcquireOptions,
     from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
   ): Promise<DetachableLock> {
-    const taking = this.#granting.acquire(keys, options, from);
+    const origin = from.origin ?? originByHand(keys);
+    const taking = this.#granting.acquire(keys, options, { ...from, origin });
     this.#parts.outlivedWork?.asksFor(keys, from.site);
-    return taking;
+    return taking.catch(naming(origin));
   }
 
   /**
@@ -667,6 +671,28 @@ export class LockEngine {
     );
   }
 }
+
+const origins = new Map<string, LockOrigin>();
+
+/** The origin of a lock by hand, if its key was made by `lockKey`. There are as many as there are such places in the code. */
+function originByHand(keys: string | readonly string[]): LockOrigin | undefined {
+  const name = nameOfKeys(keys);
+  if (name === undefined) return undefined;
+  let origin = origins.get(name);
+  if (origin === undefined) {
+    origin = Object.defineProperty({}, 'byHand', { value: name });
+    origins.set(name, origin);
+  }
+  return origin;
+}
+
+/** Names the lock in the error of a call for it. */
+const naming =
+  (origin: LockOrigin | undefined) =>
+  (error: unknown): never => {
+    if (error instanceof LockError) error.nameLock(lockNameOf(origin));
+    throw error;
+  };
 
 /** How long, in ms, a store may take to end a health check whose time is up. */
 const HEALTH_SLACK_MS = 50;

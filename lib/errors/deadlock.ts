@@ -37,6 +37,8 @@ export class LockDeadlockError extends LockError {
         message: 'This operation and another one waited for each other. Try again later.',
         error: 'Conflict',
       },
+      message: (lock) =>
+        `The ${lock} was not waited for: its holder waits for a lock that this call holds.`,
       retryAfterMs: Infinity,
       detail:
         `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} not waited for, because that would never end: ${quoteKeys([first])} is held by ` +

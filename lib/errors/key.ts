@@ -1,6 +1,8 @@
 import { LockError } from './lock-error.js';
 import { INTERNAL } from './phrases.js';
 
+const NOT_VALID = 'A key that was to be locked is not valid.';
+
 /** A key that must not be locked (HTTP 400 when its value came from the request, else 500). */
 export class LockKeyError extends LockError {
   /** Whether the value came from the request, so that its sender is to blame. */
@@ -23,7 +25,9 @@ export class LockKeyError extends LockError {
             error: 'Bad Request',
           }
         : INTERNAL,
-      message: fromRequest ? undefined : 'A key that was to be locked is not valid.',
+      clientMessage: fromRequest ? undefined : NOT_VALID,
+      message: (lock) =>
+        lock === 'lock' ? NOT_VALID : `A value for the key of the ${lock} is not valid.`,
       detail: facts.problem,
     });
     this.fromRequest = fromRequest;

@@ -31,8 +31,12 @@ interface LockErrorFacts {
   readonly body: { readonly statusCode: number; readonly message: string; readonly error: string };
   /** For logs: may name keys, never tokens or secrets. */
   readonly detail: string;
-  /** The fault of the application, without keys and values; else the message of the body. */
-  readonly message?: string | undefined;
+  /** What clients get that show `message`. Default: the message of the body. */
+  readonly clientMessage?: string | undefined;
+  /** The message, for logs, with `lock order:<orderId>` or `lock`: it names no value. Default: the one for clients. */
+  readonly message?: ((lock: string) => string) | undefined;
+  /** `order:<orderId>`, if that is known already. */
+  readonly lock?: string | undefined;
   /** How long, in ms, to wait before another try; `Infinity`: unknown. Missing if another try does not help. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
@@ -63,8 +67,8 @@ const Base = PlainException as unknown as typeof HttpException;
  * The base of all errors that Holdfast throws at run time. In a Nest application it is an `HttpException`, so any
  * filter, of Nest's or of yours, answers with the right status.
  *
- * `message` names no key, value or server, because many transports send it to the client. `detail` and the other
- * properties name them, for logs.
+ * `message` names the key template or the method, and no key, value or server, because some transports send it to
+ * the client. So error trackers group errors by it. `detail` and the other properties name keys and servers, for logs.
  */
 export abstract class LockError extends Base {
   readonly code: LockErrorCode;
@@ -75,6 +79,9 @@ export abstract class LockError extends Base {
   /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */
   readonly retryHintMs: number | undefined;
   #body: LockErrorBody;
+  #clientMessage: string;
+  /** Until the lock is named. */
+  #messageOf: ((lock: string) => string) | undefined;
   #presented = false;
 
   protected constructor({ code, keys = [], body, detail, cause, ...facts }: LockErrorFacts) {
@@ -84,7 +91,10 @@ export abstract class LockError extends Base {
     this.name = new.target.name;
     this.code = code;
     this.keys = keys;
-    this.message = facts.message ?? body.message;
+    this.#clientMessage = facts.clientMessage ?? body.message;
+    this.#messageOf = facts.message;
+    this.message = facts.message?.(phraseOf(facts.lock)) ?? this.#clientMessage;
+    if (facts.lock !== undefined) this.#messageOf = undefined;
     this.detail = detail;
     this.retryHintMs = hintFrom(facts.retryAfterMs);
     this.#body = whole;
@@ -107,6 +117,19 @@ export abstract class LockError extends Base {
   /** Filters set their own extensions. */
   set extensions(value: LockErrorExtensions) {
     Object.defineProperty(this, 'extensions', { value, writable: true, configurable: true });
+  }
+
+  /**
+   * @internal A GraphQL server reads `path` of an error, wherever that was thrown, before it copies `message` into its
+   * response. No interceptor sees the errors of field resolvers.
+   */
+  get path(): undefined {
+    this.addressClient();
+    return undefined;
+  }
+
+  set path(value: unknown) {
+    Object.defineProperty(this, 'path', { value, writable: true, configurable: true });
   }
 
   /** @internal The body, with `retryAfterMs` for transports that have no header for it. */
@@ -132,8 +155,20 @@ export abstract class LockError extends Base {
     const usual = this.#body;
     this.#body = change(usual);
     // An application may return a body whose message is no text.
-    if (this.message === usual.message && typeof this.#body.message === 'string')
-      this.message = this.#body.message;
+    if (this.#clientMessage === usual.message && typeof this.#body.message === 'string')
+      this.#clientMessage = this.#body.message;
+  }
+
+  /** @internal Names the lock in the message, unless it is named: `order:<orderId>`. */
+  nameLock(lock: string | undefined): void {
+    if (lock === undefined || this.#messageOf === undefined) return;
+    this.message = this.#messageOf(phraseOf(lock));
+    this.#messageOf = undefined;
+  }
+
+  /** @internal For transports that send `message` to clients: from here on, it is the text for them. */
+  addressClient(): void {
+    this.message = this.#clientMessage;
   }
 
   /** The body, as a client may see it. */
@@ -141,6 +176,9 @@ export abstract class LockError extends Base {
     return this.#body;
   }
 }
+
+const phraseOf = (lock: string | undefined): string =>
+  lock === undefined ? 'lock' : `lock ${lock}`;
 
 function hintFrom(retryAfterMs: number | undefined): number | undefined {
   if (retryAfterMs === undefined) return undefined;

@@ -65,6 +65,8 @@ export class LockLostError extends LockError {
     readonly reason: LockLostReason;
     readonly fencingToken?: number | undefined;
     readonly intervention?: Intervention | undefined;
+    /** What it is called in the message. */
+    readonly lock?: string | undefined;
     readonly cause?: unknown;
   }) {
     const { by, reason } = facts.intervention ?? {};
@@ -83,6 +85,11 @@ export class LockLostError extends LockError {
           ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`
           : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}${who}. The work done under it may have taken effect; ` +
             'check before you repeat it, and let the resource refuse old fencing tokens.',
+      message: (lock) =>
+        facts.reason === 'not-held'
+          ? `The ${lock} was expected to be held, but ${LOST_SENTENCE[facts.reason]}`
+          : `The ${lock} was lost: ${LOST_SENTENCE[facts.reason]}.`,
+      lock: facts.lock,
       cause: facts.cause,
     });
     this.reason = facts.reason;

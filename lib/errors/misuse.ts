@@ -4,7 +4,7 @@ import { INTERNAL } from './phrases.js';
 /** A `@WithLock` method was called on an object that has no `LockService`. The method did not run. */
 export class LockNotBoundError extends LockError {
   constructor(problem: string) {
-    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, message: problem, detail: problem });
+    super({ code: 'LOCK_NOT_BOUND', body: INTERNAL, clientMessage: problem, detail: problem });
   }
 }
 
@@ -15,7 +15,7 @@ export class LockReturnKindError extends LockError {
       code: 'LOCK_RETURN_KIND',
       keys,
       body: INTERNAL,
-      message:
+      clientMessage:
         'What ran under a lock did not return what it has to: a promise, or the kind of stream that it declares.',
       detail: problem,
     });

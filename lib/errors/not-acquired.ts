@@ -69,6 +69,10 @@ export class LockNotAcquiredError extends LockError {
         message: 'Somebody else is working on this right now. Try again later.',
         error: 'Conflict',
       },
+      message: (lock) =>
+        facts.operation === 'upgrade'
+          ? `The ${lock} could not be upgraded: other callers hold it, too.`
+          : `The ${lock} is held by another caller.`,
       retryAfterMs: facts.retryAfterMs,
       detail: `${keysPhrase(keys)} could not be ${what}${waited}: ${because}`,
     });

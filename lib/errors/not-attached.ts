@@ -54,6 +54,7 @@ export class LockNotAttachedError extends LockError {
             : 'This came too late: its lock is no longer held.',
         error: 'Conflict',
       },
+      message: (lock) => `The ${lock} was not attached: ${SENTENCE[reason]}.`,
       detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not attached: ${SENTENCE[reason]}. ${REMEDY[reason]}`,
     });
     this.reason = reason;

@@ -10,7 +10,9 @@ export class LockReentrancyError extends LockError {
       code: 'LOCK_REENTRANCY',
       keys: facts.keys,
       body: INTERNAL,
-      message: 'A lock was asked for inside a section that holds it, or a part of it.',
+      clientMessage: 'A lock was asked for inside a section that holds it, or a part of it.',
+      message: (lock) =>
+        `The ${lock} was asked for inside a section that holds it, or a part of it.`,
       detail: facts.problem,
     });
   }

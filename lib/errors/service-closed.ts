@@ -12,6 +12,7 @@ export class LockServiceClosedError extends LockError {
         message: 'The service is shutting down. Try again later.',
         error: 'Service Unavailable',
       },
+      message: (lock) => `The ${lock} was not acquired: the lock service is shutting down.`,
       retryAfterMs: Infinity,
       detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not acquired: this LockService is shutting down and grants no more locks.`,
     });

@@ -28,6 +28,8 @@ export class LockStoreUnavailableError extends LockError {
     readonly operation: string;
     readonly keys: readonly string[];
     readonly nodes: readonly NodeFailure[];
+    /** What it is called in the message. */
+    readonly lock?: string | undefined;
   }) {
     const what = facts.nodes
       .map(({ node, kind, message }) => `${node} (${kind}): ${message}`)
@@ -48,6 +50,11 @@ export class LockStoreUnavailableError extends LockError {
         message: 'The lock store is not available. Try again later.',
         error: 'Service Unavailable',
       },
+      message: (lock) =>
+        facts.keys.length === 0
+          ? 'The lock store is not available.'
+          : `Could not ${facts.operation} the ${lock}: the lock store is not available.`,
+      lock: facts.lock,
       retryAfterMs: Infinity,
       detail:
         `Could not ${facts.operation} ${target}: the lock store is not available (${what}). ` +

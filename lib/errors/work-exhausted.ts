@@ -15,6 +15,8 @@ export class WorkExhaustedError extends LockError {
     readonly keys: readonly string[];
     readonly attempts: number;
     readonly lastError?: string | undefined;
+    /** What its lock is called in the message. */
+    readonly lock?: string | undefined;
   }) {
     const { keys, attempts, lastError } = facts;
     const end = lastError === undefined ? '' : ` The last one ended with: ${lastError}`;
@@ -26,6 +28,8 @@ export class WorkExhaustedError extends LockError {
         message: 'This has been tried without success, and is not tried again.',
         error: 'Conflict',
       },
+      message: (lock) => `The work under the ${lock} has failed too often, and is not tried again.`,
+      lock: facts.lock,
       detail: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,
     });
     this.attempts = attempts;

@@ -1,6 +1,7 @@
 import { LockKeyError } from '../errors.js';
 import { checkKey } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
+import { rememberKey } from './recent-keys.js';
 import { separate } from './separators.js';
 
 /**
@@ -28,5 +29,6 @@ export function lockKey(texts: TemplateStringsArray, ...values: readonly unknown
     const what = `lockKey: the value after ${JSON.stringify(texts[index])}`;
     return made + encodeKeyValue(values[index], what, separation) + text;
   }, first);
+  if (first !== '') rememberKey(key, rest.length === 0 ? first : `${first}…`);
   return checkKey(key);
 }

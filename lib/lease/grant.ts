@@ -21,7 +21,13 @@ export interface LockOrigin {
   readonly method?: string;
   /** Its key templates, joined by `, `; missing when a function makes its keys. */
   readonly template?: string;
+  /** The text before the first value of `lockKey`: not enumerable, so that events do not have it. */
+  readonly byHand?: string;
 }
+
+/** What messages call the lock. It names no value. */
+export const lockNameOf = (origin: LockOrigin | undefined): string | undefined =>
+  origin?.template ?? (origin?.method === undefined ? origin?.byHand : `of ${origin.method}`);
 
 /** How a lease is held, and where it was asked for. */
 export interface LeaseOptions extends HoldingOptions {

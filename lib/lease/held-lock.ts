@@ -41,6 +41,10 @@ export class HeldLock implements LockHandle, DetachableLock {
     return this.#lease.subject;
   }
 
+  get lockName(): string | undefined {
+    return this.#lease.lockName;
+  }
+
   get hold(): HoldContext | undefined {
     return this.#lease.hold;
   }

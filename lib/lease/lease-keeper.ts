@@ -1,6 +1,7 @@
 import {
   GuardedCommandError,
   LockConfigurationError,
+  LockError,
   LockStoreUnavailableError,
   LockLostError,
   type Intervention,
@@ -14,6 +15,7 @@ import type {
   LeaseReference,
   LockStore,
   ReleaseOutcome,
+  Unavailable,
   WriteCommand,
 } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
@@ -177,8 +179,7 @@ export class LeaseKeeper {
     if (outcome?.status === 'lost' && !lease.isOver) await this.#inputIsRead();
     this.#throwIfLost(lease);
     if (outcome?.status !== 'unavailable') return;
-    const failed = { operation: 'extend', keys: lease.keys, nodes: outcome.nodes } as const;
-    throw this.#deps.present(new LockStoreUnavailableError(failed));
+    throw this.#unavailable('extend', lease, outcome);
   }
 
   /** Throws unless the lease is held now. */
@@ -205,6 +206,7 @@ export class LeaseKeeper {
       this.modes.reportUpgrade(lease, since);
     } catch (error) {
       this.modes.reportFailedUpgrade(lease, since, error);
+      if (error instanceof LockError) error.nameLock(lease.lockName);
       throw this.#deps.present(error);
     } finally {
       isOver?.();
@@ -229,10 +231,8 @@ export class LeaseKeeper {
       }
       case 'refused':
         throw new LockConfigurationError(`guarded() was refused: ${outcome.problem}`);
-      case 'unavailable': {
-        const { nodes } = outcome;
-        throw present(new LockStoreUnavailableError({ operation: 'write under', keys, nodes }));
-      }
+      case 'unavailable':
+        throw this.#unavailable('write under', lease, outcome);
       case 'lost':
         // The message of the operator that ended it may arrive over another connection.
         if (!lease.isOver) await this.#inputIsRead();
@@ -377,8 +377,7 @@ export class LeaseKeeper {
     const { nodes } = outcome;
     if (events.isHeard('unavailable'))
       events.emit('unavailable', { ...lease.subject, operation: 'release', nodes });
-    const failure = new LockStoreUnavailableError({ operation: 'release', keys, nodes });
-    const error = this.#deps.present(failure);
+    const error = this.#unavailable('release', lease, outcome);
     this.#deps.onReleaseFailed(error);
     throw error;
   }
@@ -417,7 +416,15 @@ export class LeaseKeeper {
     const { nodes } = outcome;
     if (events.isHeard('unavailable'))
       events.emit('unavailable', { ...lease.subject, operation: 'detach', nodes });
-    throw present(new LockStoreUnavailableError({ operation: 'detach', keys, nodes }));
+    throw this.#unavailable('detach', lease, outcome);
+  }
+
+  #unavailable(
+    operation: string,
+    { keys, lockName: lock }: Lease,
+    { nodes }: Unavailable,
+  ): LockStoreUnavailableError {
+    return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
   }
 
   #released(lease: Lease, heldMs: number): void {

@@ -9,7 +9,7 @@ import { inPlaces, type HoldContext, type LockSubject } from '../observe/context
 import type { LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
-import { endsWhenDone, type Grant, type LeaseOptions } from './grant.js';
+import { endsWhenDone, lockNameOf, type Grant, type LeaseOptions } from './grant.js';
 import {
   holdModeOf,
   placesOf,
@@ -361,16 +361,22 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#abortAs(reason);
   }
 
+  /** What messages call it. */
+  get lockName(): string | undefined {
+    return lockNameOf(this.options.origin);
+  }
+
   /** The facts of the error of a loss. */
   lossFacts<Reason>(reason: Reason): {
     readonly keys: readonly string[];
     readonly fencingToken: number;
     readonly reason: Reason;
     readonly intervention: Intervention | undefined;
+    readonly lock: string | undefined;
   } {
-    const { keys, fencingToken } = this;
+    const { keys, fencingToken, lockName: lock } = this;
     const intervention = this.#state.status === 'lost' ? this.#state.intervention : undefined;
-    return { keys, fencingToken, reason, intervention };
+    return { keys, fencingToken, reason, intervention, lock };
   }
 
   #end(state: LeaseState): void {

@@ -216,6 +216,8 @@ export interface LockHandle extends Lock {
   failed(error: unknown): void;
   /** For events. */
   readonly subject: LockSubject;
+  /** What messages call it. */
+  readonly lockName: string | undefined;
   /** Its name in the store. */
   readonly lease: LeaseRequest;
   /** The same lock for work nested in that of the holder. Such work cannot release it. */

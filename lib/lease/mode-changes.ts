@@ -143,7 +143,8 @@ export class ModeChanges {
     const { nodes } = outcome.status === 'unavailable' ? outcome : UNKNOWN;
     if (events.isHeard('unavailable'))
       events.emit('unavailable', { ...lease.subject, operation: 'downgrade', nodes });
-    const failed = { operation: 'downgrade', keys: lease.keys, nodes } as const;
+    const { keys, lockName: lock } = lease;
+    const failed = { operation: 'downgrade', keys, nodes, lock } as const;
     throw this.#deps.present(new LockStoreUnavailableError(failed));
   }
 

@@ -3,6 +3,7 @@ import { LockEngine } from '../engine/lock-engine.js';
 import { thisMachine } from '../engine/machine.js';
 import { LockKeyError } from '../errors.js';
 import type { RequestValues } from '../key/index.js';
+import { lockNameOf } from '../lease/grant.js';
 import { inPlace } from '../options/in-place.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
@@ -95,7 +96,10 @@ export class LockService extends LockEngine {
       try {
         return locked.resolve(call, request, this.runtime);
       } catch (error) {
-        if (error instanceof LockKeyError && error.fromRequest) this.#warnOfKey(locked, error);
+        if (error instanceof LockKeyError) {
+          error.nameLock(lockNameOf(locked.origin));
+          if (error.fromRequest) this.#warnOfKey(locked, error);
+        }
         throw error;
       }
     });

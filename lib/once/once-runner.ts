@@ -1,7 +1,7 @@
 import { BriefSet } from '../collections/brief-set.js';
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Holding } from '../sections/holding.js';
-import type { Lock, LockHandle } from '../lease/lock.js';
+import type { LockHandle } from '../lease/lock.js';
 import type { Section } from '../sections/section.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
@@ -202,7 +202,7 @@ export class OnceRunner {
 
   async #begin(
     running: Running,
-    lock: Lock,
+    lock: LockHandle,
   ): Promise<BeginOutcome & { readonly status: 'begun' | 'done' | 'exhausted' }> {
     const outcome = await this.#account.insist(
       (tries) => tries < BEGIN_TRIES && lock.isHeld,
@@ -215,12 +215,13 @@ export class OnceRunner {
       void this.#pending.add(this.#account.tell(running, 'returned'));
     if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
     lock.assertHeld();
-    const { keys, fencingToken } = lock;
-    throw this.#deps.present(new LockLostError({ keys, fencingToken, reason: 'stolen' }));
+    const { keys, fencingToken, lockName } = lock;
+    const facts = { keys, fencingToken, reason: 'stolen', lock: lockName } as const;
+    throw this.#deps.present(new LockLostError(facts));
   }
 
   /** Resolves with whether the value counts. */
-  async #done(running: Running, lock: Lock, value: unknown): Promise<boolean> {
+  async #done(running: Running, lock: LockHandle, value: unknown): Promise<boolean> {
     if (running.wasReturned) return false;
     const { keepValue } = running.options;
     const { json, problem } = keepValue ? valueAsJson(value) : {};
@@ -233,7 +234,7 @@ export class OnceRunner {
     return outcome.status === 'accepted';
   }
 
-  async #failed(running: Running, lock: Lock, error: unknown): Promise<void> {
+  async #failed(running: Running, lock: LockHandle, error: unknown): Promise<void> {
     if (running.wasReturned) return;
     const isFinal = error instanceof NonRetryableError;
     await this.#end(running, lock, isFinal ? 'final' : 'failed', errorText(error));
@@ -243,7 +244,7 @@ export class OnceRunner {
    * That work is done, or must not be tried again, is sent until the store replies. A failure needs no such care: it
    * shows when the next attempt begins.
    */
-  #end(running: Running, lock: Lock, end: AttemptEnd, text: string | undefined) {
+  #end(running: Running, lock: LockHandle, end: AttemptEnd, text: string | undefined) {
     this.#leave(running);
     const { scheduler, nodeTimeoutMs } = this.#deps;
     const { runtime } = scheduler;
@@ -268,7 +269,11 @@ export class OnceRunner {
     this.#running.delete(running);
   }
 
-  #unavailable(operation: string, { keys }: Lock, { nodes }: Unavailable): unknown {
-    return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes }));
+  #unavailable(
+    operation: string,
+    { keys, lockName: lock }: LockHandle,
+    { nodes }: Unavailable,
+  ): unknown {
+    return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
   }
 }

@@ -203,11 +203,12 @@ describe('a lock error', () => {
     expect(error.getResponse().statusCode).toBe(504);
   });
 
-  it('has the message of its body, also when the application changes that', () => {
+  it('has for clients the message of its body, also when the application changes that', () => {
     const error = new LockServiceClosedError(ONE);
     const { detail } = error;
-    expect(error.message).toBe(error.getResponse().message);
+    expect(error.message).toBe('The lock was not acquired: the lock service is shutting down.');
     error.presentAs((body) => ({ ...body, message: 'Closed for today.' }));
+    error.addressClient();
     expect(error.message).toBe('Closed for today.');
     expect(String(error)).toBe('LockServiceClosedError: Closed for today.');
     expect(error.stack).toMatch(/^LockServiceClosedError: Closed for today\.\n/);
@@ -217,22 +218,42 @@ describe('a lock error', () => {
   });
 
   it('keeps its message where the application changes something else, or leaves none in the body', () => {
-    const { message: usual } = new LockServiceClosedError(ONE);
+    const usual = new LockServiceClosedError(ONE).getResponse().message;
     for (const change of [{ statusCode: 423 }, { message: undefined }, { message: ['closed'] }]) {
       const error = new LockServiceClosedError(ONE);
       error.presentAs((body) => ({ ...body, ...change }) as LockErrorBody);
       expect(error.getResponse()).toMatchObject(change);
+      error.addressClient();
       expect(error.message).toBe(usual);
     }
   });
 
   it('keeps the message that says what is wrong in the application, whatever the body says', () => {
     const error = new LockReentrancyError({ keys: ONE, problem: 'It is wrong.' });
-    const { message } = error;
-    expect(message).not.toBe(INTERNAL.message);
     error.presentAs((body) => ({ ...body, message: 'Oh no.' }));
     expect(error.getResponse().message).toBe('Oh no.');
-    expect(error.message).toBe(message);
+    error.addressClient();
+    expect(error.message).toBe(
+      'A lock was asked for inside a section that holds it, or a part of it.',
+    );
+  });
+
+  it('names its lock once: errors pass through several calls', () => {
+    const error = new LockServiceClosedError(ONE);
+    error.nameLock(undefined);
+    error.nameLock('order:<orderId>');
+    error.nameLock('all:<day>');
+    expect(error.message).toBe(
+      'The lock order:<orderId> was not acquired: the lock service is shutting down.',
+    );
+  });
+
+  it('is told to a GraphQL server, which looks for a path first, in the words for clients', () => {
+    const error = new LockServiceClosedError(ONE);
+    expect(error.path).toBeUndefined();
+    expect(error.message).toBe('The service is shutting down. Try again later.');
+    Object.assign(error, { path: ['orders'] });
+    expect(error.path).toEqual(['orders']);
   });
 });
 

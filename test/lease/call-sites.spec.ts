@@ -86,7 +86,7 @@ describe('the stack of a call that did not get its lock', () => {
     await orders.hold();
     const error = await rejection(orders.payTwice());
     const { stack = '' } = error;
-    expect(stack).toMatch(/^LockNotAcquiredError: Somebody else is working on this right now/);
+    expect(stack).toMatch(/^LockNotAcquiredError: The lock (order:42 )?is held by another caller/);
     expect(detailOf(error)).toMatch(/^Lock "order:42" could not be acquired/);
     expect(stack).toMatch(/OrdersService\..*payTwice.*call-sites\.spec\.ts/);
   });

@@ -17,7 +17,7 @@ describe('the engine', () => {
       status: 409,
       code: BODY.code,
       name: 'LockNotAcquiredError',
-      message: BODY.message,
+      message: 'The lock is held by another caller.',
       hasMessage: true,
       hasDetail: true,
       json: BODY,
@@ -37,7 +37,7 @@ describe('an error of the engine', () => {
     expect(error).toBeInstanceOf(LockKeyError);
     expect(error.getStatus()).toBe(400);
     expect(error.name).toBe('LockKeyError');
-    expect(error.message).toBe('A value that identifies what to lock is missing or not valid.');
+    expect(error.message).toBe('A key that was to be locked is not valid.');
     expect(error.detail).toBe('no key');
     error.cause = cause;
     expect(error.cause).toBe(cause);

@@ -126,7 +126,7 @@ describe('the span of a call', () => {
   it.each<[string, string, unknown]>([
     [
       'LOCK_NOT_ACQUIRED',
-      'Somebody else is working on this right now. Try again later.',
+      'The lock is held by another caller.',
       new LockNotAcquiredError({ keys: ['order:42'], retryAfterMs: 0, waitedMs: 0 }),
     ],
     ['TypeError', 'no money', new TypeError('no money')],

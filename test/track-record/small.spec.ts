@@ -28,6 +28,7 @@ const lockOf = (key: string): LockHandle => ({
   places: 1,
   hold: undefined,
   subject: { keys: [key], mode: 'exclusive' },
+  lockName: undefined,
   begun: () => undefined,
   failed: () => undefined,
   assertHeld: () => undefined,

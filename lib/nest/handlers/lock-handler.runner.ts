@@ -45,6 +45,7 @@ export class LockHandlerRunner {
         className: context.getClass().name,
         feature,
         endsUnsubscribed: transport.endsUnsubscribed(context),
+        streamsMessage: transport.streamsMessage,
         watchClient: (gone) => transport.watchClient(context, gone),
       });
       const inner = new Subscription();

@@ -19,6 +19,8 @@ interface HandlerCall {
    * the lock.
    */
   readonly endsUnsubscribed: boolean;
+  /** Whether its client gets the `message` of an error of a stream. */
+  readonly streamsMessage: boolean;
   /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
   readonly watchClient: (gone: (reason: Error) => void) => () => void;
 }
@@ -37,6 +39,7 @@ export class HandlerFrame {
   readonly service: LockService;
   readonly request: RequestValues;
   readonly endsUnsubscribed: boolean;
+  readonly streamsMessage: boolean;
   readonly feature: LockFeature | undefined;
   readonly #className: string;
   readonly #watchClient: HandlerCall['watchClient'];
@@ -56,7 +59,7 @@ export class HandlerFrame {
   constructor(
     locked: LockedMethod,
     service: LockService,
-    { request, className, feature, endsUnsubscribed, watchClient }: HandlerCall,
+    { request, className, feature, endsUnsubscribed, streamsMessage, watchClient }: HandlerCall,
   ) {
     this.locked = locked;
     this.service = service;
@@ -64,6 +67,7 @@ export class HandlerFrame {
     this.feature = feature;
     this.#className = className;
     this.endsUnsubscribed = endsUnsubscribed;
+    this.streamsMessage = streamsMessage;
     this.#watchClient = watchClient;
   }
 

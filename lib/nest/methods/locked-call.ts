@@ -1,5 +1,6 @@
-import { LockNotAcquiredError, LockNotBoundError } from '../../errors.js';
+import { LockError, LockNotAcquiredError, LockNotBoundError } from '../../errors.js';
 import type { CallSite } from '../../lease/call-site.js';
+import { lockNameOf } from '../../lease/grant.js';
 import { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
@@ -40,6 +41,11 @@ export class LockedCall {
     return this.#locked.name;
   }
 
+  /** What messages call its lock. */
+  get lockName(): string | undefined {
+    return lockNameOf(this.#locked.origin);
+  }
+
   /** As it is called. */
   get decorator(): string {
     return this.#locked.decorator;
@@ -63,6 +69,12 @@ export class LockedCall {
    */
   get outlivesSubscriber(): boolean {
     return this.#frame?.endsUnsubscribed === false;
+  }
+
+  /** An error of a stream, as its consumer gets it. Interceptors see only the beginning of an iteration. */
+  streamed(error: unknown): unknown {
+    if (this.#frame?.streamsMessage === true && error instanceof LockError) error.addressClient();
+    return error;
   }
 
   /** Runs the method's own code inside the section. */

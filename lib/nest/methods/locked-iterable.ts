@@ -46,19 +46,21 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
     ({ holding } = entry);
   } catch (error) {
     if (left.aborted && error === left.reason) return; // no consumer is left to notify
-    throw error;
+    throw call.streamed(error);
   }
   let result: unknown;
   try {
     if (gone.aborted) return;
     result = yield* stepwise(call, holding, gone);
   } catch (error) {
-    throw await holding.fail(error);
+    throw call.streamed(await holding.fail(error));
   } finally {
     // Reached alone when the consumer goes away early; otherwise it has been done or is done below.
     await holding.finish().catch(() => undefined);
   }
-  await holding.finish();
+  await holding.finish().catch((error: unknown) => {
+    throw call.streamed(error);
+  });
   return result;
 }
 

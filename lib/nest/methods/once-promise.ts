@@ -2,7 +2,6 @@ import { LockLostError, LockNotAcquiredError, WorkExhaustedError } from '../../e
 import type { Lock } from '../../lease/lock.js';
 import type { RunOnceResult } from '../../once/attempt.js';
 import type { ResolvedOnceOptions } from '../../once/once-options.js';
-import type { LockService } from '../lock.service.js';
 import type { Holding } from '../../sections/holding.js';
 import type { LockedCall } from './locked-call.js';
 import { refuseStream } from './return-kind.js';
@@ -23,7 +22,7 @@ export async function oncePromise(
     const { keys } = error;
     const result = await once.refused(error);
     if (result.outcome === 'busy') throw error;
-    return valueOf(result, service, keys);
+    return valueOf(result, call, keys);
   }
   const { lock } = holding.section;
   const work = async (): Promise<unknown> => {
@@ -34,7 +33,7 @@ export async function oncePromise(
     return value;
   };
   const result = await once.run(holding, { options, signal: undefined, work });
-  return valueOf(result, service, lock.keys, lock);
+  return valueOf(result, call, lock.keys, lock);
 }
 
 async function enter(call: LockedCall): Promise<Holding> {
@@ -46,18 +45,19 @@ async function enter(call: LockedCall): Promise<Holding> {
 /** The result of a call, whose type cannot express all outcomes of the work. */
 function valueOf(
   result: RunOnceResult<unknown>,
-  { present }: LockService,
+  { service: { present }, lockName }: LockedCall,
   keys: readonly string[],
   lock?: Lock,
 ): unknown {
   const { outcome, attempts } = result;
   if (outcome === 'exhausted') {
     const { lastError } = result;
-    throw present(new WorkExhaustedError({ keys, attempts, lastError }));
+    throw present(new WorkExhaustedError({ keys, attempts, lastError, lock: lockName }));
   }
   if (outcome === 'superseded') {
     lock?.assertHeld();
-    throw present(new LockLostError({ keys, reason: 'stolen', fencingToken: lock?.fencingToken }));
+    const { fencingToken } = lock ?? {};
+    throw present(new LockLostError({ keys, reason: 'stolen', fencingToken, lock: lockName }));
   }
   return result.value;
 }

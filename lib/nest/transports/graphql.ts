@@ -11,6 +11,8 @@ interface GraphqlContext extends RequestValues {
 export const graphqlTransport: Transport = {
   ...otherTransport,
 
+  streamsMessage: true,
+
   requestValues: (context) => {
     const [, args, graphql] = context.getArgs<[unknown, unknown, GraphqlContext | undefined]>();
     const request = graphql?.req ?? graphql;

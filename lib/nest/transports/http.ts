@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
-import { StreamableFile, type ArgumentsHost } from '@nestjs/common';
+import { StreamableFile, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
@@ -46,9 +46,15 @@ export const httpTransport: Transport = {
   // Read when asked for: middleware and guards may still set them, on Fastify through getters.
   requestValues: (context) => context.switchToHttp().getRequest<RequestValues>(),
 
+  streamsMessage: false,
+
   announce: setRetryAfter,
 
-  failureOf: (error) => error,
+  failureOf: (error, host: ArgumentsHost | ExecutionContext) => {
+    // Nest sends the message as an event.
+    if (isSse(host)) error.addressClient();
+    return error;
+  },
 
   respond: (error, host, adapterHost) => {
     // A testing module gets its adapter after its providers.
@@ -87,8 +93,12 @@ export const httpTransport: Transport = {
   },
 
   // Events may never end by themselves: the lock would be held indefinitely.
-  endsUnsubscribed: (context) => Reflect.getMetadata(SSE, context.getHandler()) === true,
+  endsUnsubscribed: isSse,
 };
+
+function isSse(host: ArgumentsHost | ExecutionContext): boolean {
+  return 'getHandler' in host && Reflect.getMetadata(SSE, host.getHandler()) === true;
+}
 
 /** A response that waits behind others on its connection (pipelining) is not told when that is cut. */
 function overOf(response: ServerResponse, socket: Socket): Promise<void> {

@@ -4,6 +4,7 @@ import type { Transport } from './transport.js';
 /** A transport that we know nothing of: errors stay as they are, and the result is the end of a call. */
 export const otherTransport: Transport = {
   requestValues: (context) => context.getArgByIndex<RequestValues>(0),
+  streamsMessage: false,
   announce: () => undefined,
   failureOf: (error) => error,
   respond: (error) => {

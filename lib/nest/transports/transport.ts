@@ -15,6 +15,9 @@ export interface Transport {
   /** The request of a call, in one shape for every transport. Raw: before pipes. */
   requestValues(context: ExecutionContext): RequestValues;
 
+  /** Whether clients of a stream get the `message` of its error, unchanged. */
+  readonly streamsMessage: boolean;
+
   /** What a response reports of an error, whichever filter sends it. */
   announce(error: LockError, host: ArgumentsHost): void;
 

@@ -3,7 +3,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DelayedError, QueueEvents, type Job, type Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockModule, WithLock, type LockedContext } from 'nestjs-holdfast';
+import { LockModule, LockService, WithLock, type LockedContext } from 'nestjs-holdfast';
 import { deferred } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
 
@@ -28,13 +28,22 @@ async function later({ args, retryAfterMs }: LockedContext): Promise<never> {
 @Processor(QUEUE, { concurrency: 2 })
 class PayoutProcessor extends WorkerHost {
   @WithLock('payout:<job.data.account>', { ttl: '4s', onLocked: later })
-  async process(job: Job<Payout>, _token?: string): Promise<string> {
+  async pay(job: Job<Payout>, _token?: string): Promise<string> {
     busy += 1;
     most = Math.max(most, busy);
     reached.resolve();
     await gate.promise;
     busy -= 1;
     return `paid ${job.data.account}`;
+  }
+
+  @WithLock('refund:<job.data.account>')
+  async refund(job: Job<Payout>): Promise<string> {
+    return `refunded ${job.data.account}`;
+  }
+
+  process(job: Job<Payout>, token?: string): Promise<string> {
+    return job.name === 'pay' ? this.pay(job, token) : this.refund(job);
   }
 }
 
@@ -81,5 +90,15 @@ describe('a worker of BullMQ', () => {
     expect(await first.waitUntilFinished(events)).toBe('paid 7');
     expect(await second.waitUntilFinished(events)).toBe('paid 7');
     expect(most).toBe(1);
+  });
+
+  it('HF-40 has a failedReason that names the lock, and no value of its key', async () => {
+    const lock = await app.get(LockService).acquire('refund:7');
+    const job = await queue.add('refund', { account: '7' }, { attempts: 1 });
+    const failure = job.waitUntilFinished(events);
+    await expect(failure).rejects.toThrow(
+      'The lock refund:<job.data.account> is held by another caller.',
+    );
+    await lock.release();
   });
 });

@@ -52,5 +52,5 @@ it('a listener that is refused is in the log of Nest, and the others hear the ev
   await lock.release();
   await emitted;
   expect(app.get(Listeners).heard).toEqual(['patient 7']);
-  expect(errors).toEqual(['Somebody else is working on this right now. Try again later.']);
+  expect(errors).toEqual(['The lock order:<id> is held by another caller.']);
 });
