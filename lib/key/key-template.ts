@@ -50,6 +50,11 @@ export interface KeyTemplate {
   readonly usesArguments: boolean;
   /** The placeholders that read the request. */
   readonly requestPaths: readonly KeyPath[];
+  /**
+   * The placeholder for a parameter of the method, or for a property of it: by name, or by position if the name could mean something
+   * else.
+   */
+  readonly forParameter: (index: number, segments: readonly string[]) => string;
   /** Words behind a separator, outside of placeholders: as other libraries, and routes, write parameters. */
   readonly literals: readonly Literal[];
   /**
@@ -185,6 +190,13 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
       if (problem !== undefined) throw wrong(problem);
     }
   };
+  const forParameter = (index: number, segments: readonly string[]): string => {
+    const [declared] = sources;
+    const path = { head: declared?.[index]?.name ?? String(index), segments };
+    const found = locate(path, sources, { called: `${String(name)}()`, isHandler: true });
+    const isFound = 'from' in found && found.from === 'argument' && found.index === index;
+    return placeholder(isFound ? path : { head: String(index), segments });
+  };
   const { reserved } = separation;
   const [textBefore = ''] = texts;
   const called = { reserved, fromRequest: false };
@@ -195,6 +207,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     requestPaths: values.flatMap(({ location }) =>
       location.from === 'request' ? [location.path] : [],
     ),
+    forParameter,
     literals,
     check,
     checkHandler,

@@ -22,7 +22,7 @@ export class ScopeCheck implements OnModuleInit {
     throw new LockConfigurationError(
       'The options of LockModule depend on the request, through "inject" or a class that does: each request would open connections of its ' +
         'own. Let the options depend on what exists when the application starts. Where locks differ from tenant to tenant, put the ' +
-        "tenant into the key: @WithLock('<user.tenant>:order:<params.id>').",
+        "tenant into the key: @WithLock('<user.tenant>:order:<id>').",
     );
   }
 }

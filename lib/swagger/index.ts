@@ -82,7 +82,7 @@ function answer(
  *
  * class OrdersController {
  *   @Post(':id/pay')
- *   @WithLock('order:<params.id>')
+ *   @WithLock('order:<id>')
  *   @ApiCreatedResponse()
  *   @ApiLockConflict()
  *   async pay(@Param('id') id: string): Promise<Receipt> {

@@ -3,7 +3,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { Controller, Logger, Module, Post, type LoggerService } from '@nestjs/common';
+import {
+  Controller,
+  Injectable,
+  Logger,
+  Module,
+  Param,
+  ParseIntPipe,
+  Post,
+  type LoggerService,
+} from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   defineLock,
@@ -187,6 +196,33 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
           }
         }
         return startHttpApp({ controllers: [OrdersController] });
+      },
+    },
+    {
+      mistake: "@WithLock('order:<params.id>') with a ParseIntPipe",
+      make: () => {
+        @Controller('orders')
+        class OrdersController {
+          @Post(':id')
+          @WithLock('order:<params.id>')
+          async pay(@Param('id', ParseIntPipe) id: number): Promise<number> {
+            return id;
+          }
+        }
+        return startHttpApp({ controllers: [OrdersController] });
+      },
+    },
+    {
+      mistake: "@WithLock('order:<params.id>') on a method of a service",
+      make: () => {
+        @Injectable()
+        class OrdersService {
+          @WithLock('order:<params.id>')
+          async pay(): Promise<void> {
+            // Nothing.
+          }
+        }
+        return startHttpApp({ providers: [OrdersService] });
       },
     },
     {

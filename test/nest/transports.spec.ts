@@ -5,6 +5,7 @@ import {
   Inject,
   Injectable,
   ParseIntPipe,
+  SetMetadata,
   UseGuards,
   UseInterceptors,
   type CanActivate,
@@ -69,7 +70,7 @@ class Handlers {
   constructor(@Inject(LockService) private readonly locks: LockService) {}
 
   @MessagePattern('piped')
-  @WithLock(['order:<0>', 'raw:<body.id>'])
+  @WithLock(['order:<0>', 'raw:<body.raw>'])
   async piped(@Payload('id', ParseIntPipe) _id: number): Promise<unknown> {
     return this.locks.current()?.keys;
   }
@@ -161,7 +162,7 @@ describe('over TCP', () => {
   });
 
   it('the lock is taken after the guards and the pipes', async () => {
-    expect(await send('piped', { id: '07' })).toEqual(['order:7', 'raw:07']);
+    expect(await send('piped', { id: '07', raw: '07' })).toEqual(['order:7', 'raw:07']);
     const lock = await app.get(LockService).acquire('order:7');
     asked.splice(0);
     await expect(send('pay', { id: 7 })).rejects.toEqual(CONFLICT);
@@ -311,11 +312,13 @@ function contextOf({ type, handler = () => undefined, args = [] }: FakeContext):
 }
 
 class Calls {
+  @SetMetadata('telegraf:listener', 'socket')
   @WithLock(['body:<body.id>', 'user:<user.id>', 'room:<query.room>'])
   async socket(): Promise<string> {
     return 'ran';
   }
 
+  @SetMetadata('telegraf:listener', 'resolve')
   @WithLock(['order:<params.id>', 'user:<user.id>'])
   async resolve(): Promise<string> {
     return 'ran';

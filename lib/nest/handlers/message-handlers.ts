@@ -1,9 +1,10 @@
 import 'reflect-metadata';
 import type { LockedMethod } from '../methods/locked-method.js';
+import { MESSAGE } from './handler-parameters.js';
 import { PATTERN } from './microservices.js';
 
 /** What `@MessagePattern`, `@EventPattern`, `@GrpcMethod` and `@SubscribeMessage` note on a handler. */
-const OF_HANDLERS = [PATTERN, 'websockets:message_mapping'];
+const OF_HANDLERS = [PATTERN, MESSAGE];
 
 /**
  * Refuses keys of message handlers that may mean a parameter as well as a part of the request. Where parameters have decorators this is

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
+import { parametersFor } from './handler-parameters.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { alike } from '../../key/locate.js';
@@ -29,7 +30,7 @@ export function checkRoute(
   const names = parametersOf(controller, locked, prefixes);
   if (names === undefined) return [];
   const warnings: string[] = [];
-  for (const { source, requestPaths, literals } of locked.templates) {
+  for (const { source, requestPaths, literals, forParameter } of locked.templates) {
     const key = `${locked.where}: the key ${JSON.stringify(source)}`;
     for (const { head, segments } of requestPaths) {
       const [name = ''] = segments;
@@ -50,8 +51,13 @@ export function checkRoute(
     for (const { word, text, isMarked } of literals) {
       if (!names.includes(word) || isRead(word)) continue;
       const problem = `${key} has "${text}", which is plain text, so all calls share one lock`;
-      if (isMarked) throw new LockConfigurationError(`${problem}. Write <params.${word}>.`);
-      warnings.push(`${problem}. For the parameter of the route write <params.${word}>.`);
+      const [parameter] = parametersFor(controller, locked.propertyKey, 'params', [word]);
+      const meant =
+        parameter === undefined
+          ? `<params.${word}>`
+          : forParameter(parameter.index, parameter.segments);
+      if (isMarked) throw new LockConfigurationError(`${problem}. Write ${meant}.`);
+      warnings.push(`${problem}. For the parameter of the route write ${meant}.`);
     }
   }
   return warnings;

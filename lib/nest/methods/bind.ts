@@ -1,4 +1,5 @@
 import type { LockService } from '../lock.service.js';
+import { refuseRawPaths } from '../handlers/raw-paths.js';
 import { featureOf } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 
@@ -12,6 +13,7 @@ export function bindLockedMethods(instance: object, service: LockService): void 
     const { slot } = locked;
     locked.check(instance);
     if (slot.serviceName !== service.name) continue;
+    refuseRawPaths(instance, locked);
     service.checkOptions(locked, featureOf(instance));
     slot.bind(instance, service);
   }

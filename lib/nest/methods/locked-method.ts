@@ -16,6 +16,7 @@ import type { LockOrigin } from '../../lease/grant.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
+import { PARAMETERS } from '../handlers/handler-parameters.js';
 import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import type { Clock } from '../../time/clock.js';
@@ -228,9 +229,6 @@ function classNameOf(instance: unknown): string | undefined {
   const { constructor: owner } = instance as { constructor?: unknown };
   return typeof owner === 'function' ? owner.name : undefined;
 }
-
-/** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
-const PARAMETERS = '__routeArguments__';
 
 /** They have run by now: those of parameters come before those of methods. */
 const hasParameterDecorators = (owner: object, propertyKey: string | symbol): boolean =>

@@ -17,7 +17,7 @@ export class OrdersController {
 
   /** The handler takes the lock, and waits for it in line. */
   @Post(':id/ship')
-  @WithLock('shipment:<params.id>', { wait: '10s' })
+  @WithLock('shipment:<id>', { wait: '10s' })
   async ship(@Param('id') id: string): Promise<{ readonly shipped: string }> {
     await this.orders.ship(id);
     return { shipped: id };

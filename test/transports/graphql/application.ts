@@ -75,8 +75,11 @@ class OrderResolver {
   }
 
   @Mutation(() => [String])
-  @WithLock(['order:<0>', 'raw:<body.id>'])
-  async keys(@Args('id', id, ParseIntPipe) _count: number): Promise<readonly string[]> {
+  @WithLock(['order:<0>', 'raw:<body.raw>'])
+  async keys(
+    @Args('id', id, ParseIntPipe) _count: number,
+    @Args('raw') _raw: string,
+  ): Promise<readonly string[]> {
     return this.locks.current()?.keys ?? [];
   }
 

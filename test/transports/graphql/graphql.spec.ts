@@ -55,7 +55,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
   });
 
   it('takes the lock after the pipes', async () => {
-    const { text } = await ask('mutation { keys(id: "07") }');
+    const { text } = await ask('mutation { keys(id: "07", raw: "07") }');
     expect(JSON.parse(text)).toEqual({ data: { keys: ['order:7', 'raw:07'] } });
   });
 

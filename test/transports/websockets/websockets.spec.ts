@@ -102,7 +102,10 @@ describe('a gateway of socket.io', () => {
   });
 
   it('takes the lock after the guards and the pipes', async () => {
-    expect(await socket.emitWithAck('keys', { id: '07' })).toEqual(['order:7', 'raw:07']);
+    expect(await socket.emitWithAck('keys', { id: '07', raw: '07' })).toEqual([
+      'order:7',
+      'raw:07',
+    ]);
     const before = (await app.ask('notes')) as readonly string[];
     await app.ask('hold', `order:${ORDER.id}`);
     expect(await socket.emitWithAck('plain', ORDER)).toEqual(answerTo('plain'));
