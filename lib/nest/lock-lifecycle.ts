@@ -1,6 +1,5 @@
 import {
   Logger,
-  type BeforeApplicationShutdown,
   type InjectionToken,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
@@ -32,12 +31,7 @@ const PATHS = /"path":"([^"]*)"/g;
 
 /** Starts a service with its application, and ends it after the last request. */
 export class LockLifecycle
-  implements
-    OnModuleInit,
-    OnApplicationBootstrap,
-    OnModuleDestroy,
-    BeforeApplicationShutdown,
-    OnApplicationShutdown
+  implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
 {
   readonly #logger = new Logger('Holdfast');
   readonly #service: LockService;
@@ -93,11 +87,6 @@ export class LockLifecycle
     startLeaders(this.#discovery.getProviders(), this.#service);
   }
 
-  /** Leaders step down first: what they use may be closed in this phase. */
-  onModuleDestroy(): void {
-    this.#service.stopLeading();
-  }
-
   /** Looks how decorated methods are called, and compares their keys with what is known of their parameters and routes. */
   #checkMethods(wrappers: readonly { readonly instance: unknown }[]): void {
     const controllers = new Set<unknown>(
@@ -134,10 +123,13 @@ export class LockLifecycle
   }
 
   /**
-   * Waiting callers fail now. Holders continue, because the requests that they work for do. The deadline counts from
-   * here, even if the server takes long to close.
+   * Leaders step down, because what they use may be closed in this phase, and waiting callers fail. Holders continue,
+   * because the requests that they work for do. The deadline counts from here, even if the server takes long to close.
+   *
+   * `ShutdownStart` calls it before all hooks.
    */
-  beforeApplicationShutdown(): void {
+  onModuleDestroy(): void {
+    this.#service.stopLeading();
     this.#service.refuseWaiting();
     const { shutdownTimeoutMs, runtime } = this.#service;
     this.#deadline ??= {

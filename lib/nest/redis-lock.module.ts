@@ -16,6 +16,7 @@ import { LockService } from './lock.service.js';
 import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
 import type { LockFeatureOptions } from './methods/method-options.js';
 import { ScopeCheck } from './scope-check.js';
+import { ShutdownStart, ShutdownStartModule } from './shutdown-start.js';
 import {
   REGISTRATION,
   type LockModuleOptions,
@@ -46,7 +47,7 @@ type Registration<Method extends 'forRoot' | 'forRootAsync'> = Parameters<
  * The application does not start with wrong options, nor with options that depend on the request: each request would
  * open connections of its own.
  */
-@Module({ imports: [DiscoveryModule] })
+@Module({ imports: [DiscoveryModule, ShutdownStartModule] })
 export class RedisLockModule extends ConfigurableModuleClass {
   static override forRoot(options: Registration<'forRoot'>): DynamicModule {
     refuseNoOptions(options);
@@ -105,14 +106,19 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
           discovery: DiscoveryService,
           config: ApplicationConfig,
           modules: ModulesContainer,
+          start: ShutdownStart,
         ) => {
           // Nest adds those of the application later, so this one is around them: it sees with what a call fails in the end.
           config.addGlobalInterceptor(new LockErrorInterceptor());
           if (!(service instanceof LockService)) return null;
           await refuseLazy(service, modules);
-          return new LockLifecycle(service, token, discovery, config);
+          const lifecycle = new LockLifecycle(service, token, discovery, config);
+          start.add(() => {
+            lifecycle.onModuleDestroy();
+          });
+          return lifecycle;
         },
-        inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer],
+        inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer, ShutdownStart],
       },
       {
         provide: ScopeCheck,

@@ -230,7 +230,7 @@ describe('durations', () => {
       new Promise((resolve) => setTimeout(resolve, 30, 'waits')),
     ]);
     expect(first).toBe('waits');
-    app.get(LockLifecycle).beforeApplicationShutdown();
+    app.get(LockLifecycle).onModuleDestroy();
     await expect(waiting).rejects.toThrow('shutting down');
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(lock.isHeld).toBe(true);

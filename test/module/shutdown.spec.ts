@@ -181,7 +181,7 @@ describe('app.close()', () => {
       const close = (): Promise<void> => app.close();
       const lock = await app.get(LockService).acquire('order:42');
       // As Nest 11 does when it is told twice; Nest 12 lets the second call wait for the first.
-      app.get(LockLifecycle).beforeApplicationShutdown();
+      app.get(LockLifecycle).onModuleDestroy();
       const closing = Promise.all([close(), close()]);
       await lock.release();
       await closing;
