@@ -361,7 +361,8 @@ describe('an application without the module', () => {
 
     const start = NestFactory.create(WithoutLocks, { logger: false, abortOnError: false });
     await expect(start).rejects.toThrow(
-      'what locks handlers: import LockModule.forRoot({ … }) in the root module, or, with isGlobal: false, in this module',
+      'what locks handlers: in a test, import LockTestingModule.forRoot() from nestjs-holdfast/testing; in an application, import ' +
+        'LockModule.forRoot({ … }) in the root module, or, with isGlobal: false, in this module',
     );
   });
 
@@ -383,7 +384,7 @@ describe('an application without the module', () => {
 
       const start = NestFactory.create(Bare, { logger: false, abortOnError: false });
       await expect(start).rejects.toThrow(
-        `the LockService of @WithLock: import ${call} in the root module, or, with isGlobal: false, in this module`,
+        `in an application, import ${call} in the root module, or, with isGlobal: false, in this module`,
       );
     },
   );

@@ -7,7 +7,7 @@ import { HandlerFrame } from './handler-frame.js';
 import type { Holding } from '../../sections/holding.js';
 import { featureOf } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
-import { forRootOf } from './service-slot.js';
+import { forRootOf, testingForRootOf } from './service-slot.js';
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
@@ -136,10 +136,11 @@ function notBound(locked: LockedMethod, { self }: Invocation): LockNotBoundError
   if (locked.slot.hasStandIn(self))
     return new LockNotBoundError(
       `${locked.name} has ${locked.decorator}, and something else was provided as its LockService, so the method did not run. In a test ` +
-        'import LockTestingModule.forRoot() from nestjs-holdfast/testing, or provide createTestLocks().locks instead of the mock.',
+        `import ${testingForRootOf(serviceName)} from nestjs-holdfast/testing, or provide createTestLocks().locks instead of the mock.`,
     );
   return new LockNotBoundError(
     `${locked.name} has ${locked.decorator}, but this object has no LockService, so the method did not run. Nest gives one to the providers and ` +
-      `controllers that it makes in an application with ${forRootOf(serviceName)}; for any other object call locks.bind(object) first.`,
+      `controllers that it makes in an application with ${forRootOf(serviceName)}; for any other object call locks.bind(object) first. ` +
+      'In a test: createTestLocks().locks.bind(object).',
   );
 }

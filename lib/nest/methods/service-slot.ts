@@ -4,14 +4,22 @@ import type { LockService } from '../lock.service.js';
 
 /** The call that registers a service. */
 export function forRootOf(serviceName: string | symbol | undefined): string {
-  if (serviceName === undefined) return 'LockModule.forRoot({ … })';
-  const name = typeof serviceName === 'symbol' ? String(serviceName) : `'${serviceName}'`;
-  return `LockModule.forRoot({ name: ${name}, … })`;
+  return serviceName === undefined
+    ? 'LockModule.forRoot({ … })'
+    : `LockModule.forRoot({ name: ${spelled(serviceName)}, … })`;
 }
+
+/** The same call of a unit test. */
+export const testingForRootOf = (serviceName: string | symbol | undefined): string =>
+  `LockTestingModule.forRoot(${serviceName === undefined ? '' : `{ name: ${spelled(serviceName)} }`})`;
+
+const spelled = (serviceName: string | symbol): string =>
+  typeof serviceName === 'symbol' ? String(serviceName) : `'${serviceName}'`;
 
 /** What to do where Nest does not find what `LockModule` provides. */
 export const importRemedy = (serviceName?: string | symbol): string =>
-  `import ${forRootOf(serviceName)} in the root module, or, with isGlobal: false, in this module`;
+  `in a test, import ${testingForRootOf(serviceName)} from nestjs-holdfast/testing; in an application, import ${forRootOf(serviceName)} ` +
+  'in the root module, or, with isGlobal: false, in this module';
 
 /**
  * Where the objects of decorated classes keep the `LockService` that Nest injects into them. Keyed by a symbol and kept beside the
