@@ -18,8 +18,8 @@ export class TcpProxy {
   readonly #server: Server;
   #targetPort: number;
   readonly #sockets = new Set<Socket>();
-  readonly #toServer = new Network();
-  readonly #toClient = new Network();
+  #toServer = new Network();
+  #toClient = new Network();
   #awaited: AwaitedBytes[] = [];
   #refuses = false;
 
@@ -55,6 +55,13 @@ export class TcpProxy {
   /** Delivers what was held, in order. */
   resume(direction: Direction = 'both'): void {
     for (const network of this.#networks(direction)) network.letGo();
+  }
+
+  /** Holds all bytes of the connections that stand, for good: the network has dropped them without a word. New ones are served. */
+  dropSilently(): void {
+    this.pause();
+    this.#toServer = new Network();
+    this.#toClient = new Network();
   }
 
   /** Destroys all connections; what was held or delayed is lost. New ones are accepted. */

@@ -164,10 +164,7 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
   }
 
   masters(): readonly Master[] {
-    return this.client.nodes('master').map((master) => ({
-      address: addressOf(master.options),
-      command: (name, ...args) => master.call(name, ...args),
-    }));
+    return this.client.nodes('master').map((master) => new IoredisMaster(master));
   }
 
   ownerOf(slot: number): string | undefined {
@@ -179,7 +176,7 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
   }
 
   reconnect(): void {
-    // What has replaced a node that hangs is known by the others: see `refreshSlots`.
+    // Each of its nodes has a connection of its own: see `masters`.
   }
 
   hintAt(): string {
@@ -193,6 +190,35 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
   /** Each of its nodes has a connection, which ioredis makes when it is first needed. */
   protected gather(): void {
     // Nothing to do.
+  }
+}
+
+class IoredisMaster implements Master {
+  readonly address: string;
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.address = addressOf(redis.options);
+  }
+
+  get isConnected(): boolean {
+    const { status } = this.#redis;
+    return status !== 'wait' && status !== 'end';
+  }
+
+  get bytesRead(): number {
+    // There is no stream before it connects for the first time.
+    const { stream } = this.#redis as Partial<Redis>;
+    return stream?.bytesRead ?? 0;
+  }
+
+  command(...[name, ...args]: Command): Promise<unknown> {
+    return this.#redis.call(name, ...args);
+  }
+
+  disconnect(): void {
+    this.#redis.disconnect();
   }
 }
 

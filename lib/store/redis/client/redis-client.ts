@@ -31,7 +31,7 @@ export interface RedisClient {
   ownerOf(slot: number): string | undefined;
   /** Of a Cluster: asks where slots are, for they may have moved. */
   refreshSlots(): void;
-  /** Ends an existing connection and opens a new one. */
+  /** Of one server: ends an existing connection and opens a new one. */
   reconnect(): void;
   /** Ends the connection permanently. */
   disconnect(): void;
@@ -62,7 +62,13 @@ export interface ClientEvents {
 /** One master of a Cluster. */
 export interface Master {
   readonly address: string;
+  /** Connected, or about to be. Otherwise its first command connects. */
+  readonly isConnected: boolean;
+  /** How much has arrived over its connection. */
+  readonly bytesRead: number;
   command(...command: Command): Promise<unknown>;
+  /** Ends its connection. The next command for the master opens another one. */
+  disconnect(): void;
 }
 
 /** Sharded channels belong to a slot of a Cluster, and only its master knows of them. */

@@ -17,6 +17,7 @@ import {
   messageOf,
   NODE_OF_A_CLUSTER,
 } from './reply-errors.js';
+import { LONGEST_SILENCE_MS, SilentMasters } from './silent-masters.js';
 import { tracedRequest } from './traced-request.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
@@ -33,9 +34,6 @@ class Answered {
 
 /** A reply that has come. */
 export const answered = (value: unknown): Reply => new Answered(value);
-
-/** A connection that has owed an answer for so long is dead, whatever TCP thinks; the next one may lead to another master. */
-const LONGEST_SILENCE_MS = 5_000;
 
 /** A server may answer anything, of any size. */
 const ON_ONE_LINE = { depth: 2, maxArrayLength: 8, maxStringLength: 80, breakLength: Infinity };
@@ -102,6 +100,7 @@ export class RedisConnection {
   readonly #readiness: Readiness;
   /** For the time limits of all requests. */
   readonly #scheduler: Scheduler;
+  readonly #silentMasters: SilentMasters;
   /** Why the node has no vote. */
   #aside: Unavailable | undefined;
   /** How many requests are waited for: for votes, and for a usable connection. */
@@ -111,6 +110,7 @@ export class RedisConnection {
 
   constructor(source: RedisSource, { scheduler, ...options }: ConnectionOptions) {
     this.#scheduler = scheduler;
+    this.#silentMasters = new SilentMasters(scheduler);
     this.failure = failuresOf(source);
     this.#node = source.name;
     this.#readiness = new Readiness(source, {
@@ -292,6 +292,7 @@ export class RedisConnection {
     if (this.client.kind === 'cluster') {
       // The node that hangs may have been replaced; the others know.
       this.client.refreshSlots();
+      this.#silentMasters.suspect(this.client.masters(), timeLimitMs);
       return;
     }
     if (now - this.#silentSince < LONGEST_SILENCE_MS) return;
