@@ -138,6 +138,7 @@ export type {
 } from './store/once-store.js';
 export { holdModeOf, type HoldMode } from './store/owner-token.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
+export type { CredentialsProvider, RedisCredentials } from './store/redis/client/login.js';
 export type { RedisLocation } from './store/redis/client/redis-source.js';
 export { setRetryAfter } from './nest/transports/http.js';
 export { getLockServiceToken, InjectLockService } from './nest/tokens.js';

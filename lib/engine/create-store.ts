@@ -18,10 +18,11 @@ export function createStore(
   if (location.kind === 'store') return new GuardedStore(location.store, runtime);
   if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(runtime), runtime);
   const { keyPrefix, nodeTimeoutMs, clockDrift, fenceKeepMs } = options;
-  const { restartGuard, replicas, turns } = options;
+  const { credentials, restartGuard, replicas, turns } = options;
   const { redis } = location;
   const store = new RedisLockStore({
     redis,
+    credentials,
     keyPrefix,
     nodeTimeoutMs,
     clockDrift,

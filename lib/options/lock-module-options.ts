@@ -1,4 +1,5 @@
 import type { LockError, LockErrorBody } from '../errors.js';
+import type { CredentialsProvider } from '../store/redis/client/login.js';
 import { RESERVED_TOKENS } from '../store/owner-token.js';
 import {
   clockDrift,
@@ -132,14 +133,28 @@ const MODULE = {
    * Where Redis is: a URL, ioredis options (Sentinel too), an ioredis `Redis` or `Cluster`, or a list of independent
    * masters. `redis` or `store` is required.
    *
-   * Holdfast reads only the address of a client. It opens its own connections and does not use yours. Locks are kept in
-   * the database of the URL or the options, or in the one that the client has selected when you pass it. If the server
-   * refuses that database, calls fail with 503.
+   * Holdfast reads only the address and the credentials of a client. It opens its own connections and does not use
+   * yours. Locks are kept in the database of the URL or the options, or in the one that the client has selected when you
+   * pass it. If the server refuses that database, calls fail with 503.
    *
    * A list makes a quorum of independent masters (Redlock): the caller that has a majority of them holds the lock. Use
    * an odd number of masters, at least three, that fail independently of each other.
    */
   redis: optional(redisLocations),
+  /**
+   * `async () => ({ username, password })`: what to log in with, for passwords that change and for tokens that expire.
+   * Called before each connection, also before a new one replaces one that broke. It has 10 s. If it fails, it is called
+   * again.
+   *
+   * Without it, each connection uses what the `redis` option says at that moment: the current `options` of your ioredis
+   * client.
+   */
+  credentials: optional(
+    tested<CredentialsProvider>(
+      'a function async () => ({ username, password })',
+      (given) => typeof given === 'function',
+    ),
+  ),
   /**
    * `'memory'`: locks inside this process, for development and unit tests. With `NODE_ENV` `production`, the log and the
    * health check warn of it. Or an object that implements `LockStore`,

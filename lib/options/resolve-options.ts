@@ -27,7 +27,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   refuseUnknown(LOCK_MODULE, options);
   const { redis, store, maxClockStepMs, ...values } = resolve(LOCK_MODULE.options, options);
   const location = locationOf({ redis, store }, options);
-  const { restartGuard, replicas, handoff, nodeTimeoutMs } = values;
+  const { credentials, restartGuard, replicas, handoff, nodeTimeoutMs } = values;
+  if (credentials !== undefined && location.kind !== 'redis') throw onlyRedis('credentials');
   if (restartGuard !== undefined) checkRestartGuard(location);
   if (replicas !== undefined) checkReplicas(replicas, location, nodeTimeoutMs);
   checkHandoff(handoff, options.handoff);

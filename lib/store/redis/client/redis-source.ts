@@ -14,28 +14,49 @@ import {
   retryDelay,
   subscriberOptions,
 } from './ioredis-options.js';
+import {
+  logsInWith,
+  providedLogin,
+  statedLogin,
+  type CredentialsProvider,
+  type Login,
+  type LoginOptions,
+} from './login.js';
 import type { RedisSource } from './redis-client.js';
 
-/** Where Redis is: a URL, ioredis options, or an ioredis client of the application's, which is asked for its address only. */
+/** Where Redis is: a URL, ioredis options, or a client of the application's, which is asked for its address and credentials only. */
 export type RedisLocation = string | RedisOptions | Redis | Cluster;
 
 const isCluster = (client: Redis | Cluster): client is Cluster => client.isCluster;
 
-/** @throws LockConfigurationError for a location that leads nowhere */
-export function redisSource(location: RedisLocation, runtime: Runtime): RedisSource {
-  if (isRedisClient(location))
-    return isCluster(location) ? clusterSource(location, runtime) : singleSource(location, runtime);
-  // Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it.
+/**
+ * @param provide what its connections log in with. Default: what the location says at that moment
+ * @throws LockConfigurationError for a location that leads nowhere
+ */
+export function redisSource(
+  location: RedisLocation,
+  runtime: Runtime,
+  provide?: CredentialsProvider,
+): RedisSource {
+  if (isRedisClient(location) && isCluster(location))
+    return clusterSource(location, runtime, provide);
+  const template = isRedisClient(location) ? location : templateOf(location);
+  const isUrl = typeof location === 'string';
+  const given = isUrl || isRedisClient(location) ? template : { options: location };
+  const stated = statedLogin(() => given.options);
+  const login =
+    provide === undefined ? stated : providedLogin({ provide, stated, like: template, runtime });
+  return singleSource({ template, runtime, login, path: isUrl ? pathOf(location) : undefined });
+}
+
+/** Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it. */
+function templateOf(location: string | RedisOptions): Redis {
   const template =
     typeof location === 'string'
       ? fromUrl(location)
       : new ioredis.Redis({ ...location, lazyConnect: true });
   template.disconnect();
-  return singleSource(
-    template,
-    runtime,
-    typeof location === 'string' ? pathOf(location) : undefined,
-  );
+  return template;
 }
 
 /** What stands behind the host: the database. A password may hold slashes, so it counts from the last `@`. */
@@ -83,9 +104,16 @@ function fromUrl(url: string): Redis {
   }
 }
 
-function singleSource(template: Redis, runtime: Runtime, path?: string): RedisSource {
+interface SingleParts {
+  readonly template: Redis;
+  readonly runtime: Runtime;
+  readonly login: Login;
+  /** What names the database in its URL. */
+  readonly path: string | undefined;
+}
+
+function singleSource({ template, runtime, login, path }: SingleParts): RedisSource {
   const { options } = template;
-  const secrets = secretsOf([options.password, options.sentinelPassword]);
   const name = addressOf(options);
   const database = databaseOf(template);
   if (!Number.isInteger(database) || database < 0) {
@@ -94,18 +122,32 @@ function singleSource(template: Redis, runtime: Runtime, path?: string): RedisSo
       `Option "redis" names the database ${given} of ${name}. Databases have numbers from 0 on: 'redis://localhost:6379/5'.`,
     );
   }
+  const connection = (own: RedisOptions): Redis => {
+    const client = template.duplicate({ ...own, ...login.options });
+    logsInWith(login, client);
+    return client;
+  };
   return {
     name,
     keyPrefix: options.keyPrefix ?? '',
     isCluster: false,
     database,
     connect: (events) => {
-      const own = { db: database, reconnectOnError: leavesReplicas(runtime) };
-      return new IoredisSingle(template.duplicate({ ...ownOptions(runtime), ...own }), events, () =>
-        template.duplicate(subscriberOptions(runtime)),
+      const delay = retryDelay(runtime);
+      const own: RedisOptions = {
+        ...ownOptions(runtime),
+        db: database,
+        reconnectOnError: leavesReplicas(runtime),
+        sentinelRetryStrategy: (times) => {
+          login.beforeRetry();
+          return delay(times);
+        },
+      };
+      return new IoredisSingle(connection(own), events, () =>
+        connection(subscriberOptions(runtime)),
       );
     },
-    redact: (text) => redact(text, secrets),
+    redact: (text) => redact(text, login.secrets()),
   };
 }
 
@@ -122,10 +164,21 @@ function databaseOf(client: Redis): number {
   return prevCondition?.select ?? condition?.select ?? client.options.db ?? 0;
 }
 
-function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
+function clusterSource(
+  cluster: Cluster,
+  runtime: Runtime,
+  provide: CredentialsProvider | undefined,
+): RedisSource {
   const redisOptions = cluster.options.redisOptions ?? {};
   const nodes = startupNodesOf(cluster);
-  const secrets = secretsOf([redisOptions.password, ...nodes.map(({ password }) => password)]);
+  const stated = statedLogin(() => loginOf([cluster.options.redisOptions ?? {}, ...nodes]));
+  const login =
+    provide === undefined
+      ? stated
+      : providedLogin({
+          ...{ provide, stated, runtime },
+          like: new ioredis.Redis({ ...redisOptions, lazyConnect: true }),
+        });
   const name = `cluster ${nodes.map(addressOf).join(', ')}`;
   // ioredis ignores it, or continues in database 0.
   const database = [redisOptions as RedisOptions, ...nodes].find(({ db }) => (db ?? 0) !== 0);
@@ -149,15 +202,21 @@ function clusterSource(cluster: Cluster, runtime: Runtime): RedisSource {
     retryDelayOnFailover: 0,
     clusterRetryStrategy: retryDelay(runtime),
     clusterNodeRetryStrategy: null,
-    redisOptions: { ...redisOptions, ...OWN_NODE },
+    redisOptions: { ...redisOptions, ...OWN_NODE, ...login.options },
   };
   return {
     name,
     keyPrefix: cluster.options.keyPrefix ?? redisOptions.keyPrefix ?? '',
     isCluster: true,
     database: 0,
-    connect: (events) => new IoredisCluster(cluster.duplicate([], options), events, runtime),
-    redact: (text) => redact(text, secrets),
+    connect: (events) => {
+      const own = cluster.duplicate([], options);
+      own.on('+node', (node: Redis) => {
+        logsInWith(login, node);
+      });
+      return new IoredisCluster(own, events, runtime);
+    },
+    redact: (text) => redact(text, login.secrets()),
   };
 }
 
@@ -174,5 +233,8 @@ function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
   });
 }
 
-const secretsOf = (values: readonly unknown[]): readonly string[] =>
-  values.filter((value) => typeof value === 'string');
+/** What the nodes of a Cluster log in with, which is the same for all of them: what is said first. */
+const loginOf = (places: readonly LoginOptions[]): LoginOptions => ({
+  username: places.find(({ username }) => username != null)?.username,
+  password: places.find(({ password }) => password != null)?.password,
+});

@@ -20,7 +20,7 @@ import type {
   WriteOutcome,
   WriteRequest,
 } from '../../lock-store.js';
-import type { RedisSource } from '../client/redis-client.js';
+import type { CredentialsProvider } from '../client/login.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
 import type { RedisNodeOptions } from '../node/node-options.js';
 import { RedisNode } from '../node/redis-node.js';
@@ -38,9 +38,11 @@ import { extendOutcome, forcedOutcome, releaseOutcome, inspectOutcome } from './
 export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
   readonly redis: readonly RedisLocation[];
+  /** What its connections log in with. Default: what the location says at that moment. */
+  readonly credentials?: CredentialsProvider | undefined;
   readonly runtime?: Runtime;
   /** How a location becomes a client. Default: with ioredis. */
-  readonly sourceOf?: (location: RedisLocation, runtime: Runtime) => RedisSource;
+  readonly sourceOf?: typeof redisSource;
 }
 
 /**
@@ -71,6 +73,7 @@ export class RedisLockStore implements LockStore {
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({
     redis,
+    credentials,
     runtime = systemRuntime,
     sourceOf = redisSource,
     ...options
@@ -79,7 +82,7 @@ export class RedisLockStore implements LockStore {
     const scheduler = new Scheduler(runtime);
     const nodes: readonly RedisNode[] = redis.map(
       (location) =>
-        new RedisNode(sourceOf(location, runtime), options, {
+        new RedisNode(sourceOf(location, runtime, credentials), options, {
           scheduler,
           isOnly: redis.length === 1,
           situation: (until) => situationOf(nodes, until),
