@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureChromium } from './chromium.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
-import { ensureSite } from './site.mjs';
+import { buildSite } from './site.mjs';
 import { PARTS } from './test-parts.mjs';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -39,7 +39,7 @@ function readArguments(args) {
     forJest.unshift('--testTimeout=7200000', '--maxWorkers=2');
   }
   if (['browser', 'site'].includes(env.HOLDFAST_PART)) env.CHROMIUM_BIN = ensureChromium();
-  if (env.HOLDFAST_PART === 'site') ensureSite();
+  if (env.HOLDFAST_PART === 'site') buildSite();
   // They compute, and wait for nothing: more of them at once take longer.
   if (env.HOLDFAST_PART === 'unit') forJest.unshift('--maxWorkers=3');
   // A few specs reach fewer lines than all of them.

@@ -6,6 +6,9 @@ const project = new URL('../../', import.meta.url);
 const pages = new URL('../pages/', import.meta.url);
 const REPOSITORY = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/';
 
+/** npm shows README.md, and none of the files beside it. The site has the pictures of docs/ itself. */
+const PICTURES = 'https://raw.githubusercontent.com/nestjs-holdfast/nestjs-holdfast/main/docs/';
+
 /** Where a page says that the site has the explorer, the site has it. */
 const EXPLORER = /<!-- explorer -->[^]*?<!-- \/explorer -->/;
 const RUNS_HERE = '<ClientOnly><Explorer /></ClientOnly>';
@@ -33,13 +36,15 @@ const show = (file, name) => {
   const whole = EXPLORER.test(text) ? WIDE + text.replace(EXPLORER, RUNS_HERE) : text;
   // Comments are for the tests of the pages.
   const shown = linksOf(whole.replaceAll(/<!--[^]*?-->\n*/g, ''), posix.dirname(file));
-  writeFileSync(new URL(name, pages), shown);
+  writeFileSync(new URL(name, pages), shown.replaceAll(`](${PICTURES}`, '](/'));
 };
 
 rmSync(pages, { recursive: true, force: true });
 mkdirSync(new URL('public/', pages), { recursive: true });
 for (const name of readdirSync(new URL('docs/', project))) {
   if (name.endsWith('.md')) show(`docs/${name}`, name);
+  if (name.endsWith('.svg'))
+    cpSync(new URL(`docs/${name}`, project), new URL(`public/${name}`, pages));
 }
 show('CHANGELOG.md', 'changelog.md');
 show('README.md', 'index.md');

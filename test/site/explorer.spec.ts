@@ -1,69 +1,28 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
-import { eventually, until } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
-import { guardAgainstOrphans } from '../support/orphan-guard.js';
+import { setImmediate } from 'node:timers/promises';
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { ExplorerWorld } from '../../site/explorer/explorer-world.js';
+import { SCENARIOS } from '../../site/explorer/scenarios.js';
+import { BuiltSite, PATIENCE_MS } from './built-site.js';
 
 const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };
 
-const SITE = fileURLToPath(new URL('../../site/', import.meta.url));
-const VITEPRESS = join(SITE, 'node_modules/vitepress/bin/vitepress.js');
-
-/** The dev server compiles what the page wants when it is asked for, and the machine may be busy. */
-const PATIENCE_MS = 180_000;
-
-let server: ChildProcess;
-let browser: Browser;
-let address: string;
-/** What the page complained of. */
-let complaints: string[] = [];
+let site: BuiltSite;
 
 beforeAll(async () => {
-  if (!existsSync(VITEPRESS))
-    throw new Error('The packages of the site are missing: npm run test:site installs them.');
-  await promisify(execFile)(process.execPath, ['src/pages.mjs'], { cwd: SITE });
-  const port = await freePort();
-  address = `http://127.0.0.1:${String(port)}`;
-  const words = ['dev', '--port', String(port), '--host', '127.0.0.1'];
-  const { NODE_OPTIONS: _, ...env } = process.env;
-  server = spawn(process.execPath, [VITEPRESS, ...words], { cwd: SITE, env, stdio: 'ignore' });
-  const ended = until(server, 'exit').then(() => undefined);
-  guardAgainstOrphans(server.pid!, mkdtempSync(join(tmpdir(), 'holdfast-site-')), ended);
-  browser = await chromium.launch({
-    ...(process.env.CHROMIUM_BIN !== undefined && { executablePath: process.env.CHROMIUM_BIN }),
-    args: ['--no-sandbox'],
-  });
-  await eventually(async () => (await fetch(address)).ok, { withinMs: PATIENCE_MS });
-  // The first page that is opened has Vite look for packages, and is loaded again when they are bundled.
-  await (await open('hand-over')).close();
-}, 2 * PATIENCE_MS);
+  site = await BuiltSite.start();
+}, PATIENCE_MS);
 
-afterAll(async () => {
-  await browser.close();
-  server.kill('SIGKILL');
-});
+afterAll(() => site.stop());
 
-beforeEach(() => {
-  complaints = [];
-});
-
-async function open(
-  scenario: string,
-  options: Parameters<Browser['newPage']>[0] = {},
-): Promise<Page> {
+async function open(scenario: string, options: BrowserContextOptions = {}): Promise<Page> {
   // Nobody waits for time: with this setting the page shows the end of a world at once.
-  const page = await browser.newPage({ reducedMotion: 'reduce', ...options });
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
-  await page.goto(`${address}/explorer#scenario=${scenario}`);
+  const page = await site.open(`explorer#scenario=${scenario}`, {
+    reducedMotion: 'reduce',
+    ...options,
+  });
   await page.getByText('The end, after').waitFor();
   return page;
 }
@@ -81,6 +40,23 @@ async function drawn(page: Page, kind: string): Promise<readonly Record<string, 
 }
 
 describe('the explorer in a browser', () => {
+  it.each(SCENARIOS)(
+    'shows $name as Node plays it',
+    async ({ name, setup, steps, lengthMs }) => {
+      const page = await open(name);
+      const world = new ExplorerWorld(setup, steps, () => setImmediate());
+      await world.playTo(lengthMs);
+      const granted = world.facts.filter((fact) => fact.type === 'granted');
+      const held = await drawn(page, 'holds');
+      expect(held.map(({ process, token }) => [process, token])).toEqual(
+        granted.map(({ process, token }) => [`p${String(process)}`, String(token)]),
+      );
+      expect(site.complaints).toEqual([]);
+      await page.close();
+    },
+    PATIENCE_MS,
+  );
+
   it(
     'hands the lock over in the line',
     async () => {
@@ -95,7 +71,7 @@ describe('the explorer in a browser', () => {
       expect(said.map(({ holders }) => holders)).toEqual(['p0', 'p1', 'p2', 'p3']);
       for (const [index, { from }] of said.slice(1).entries()) expect(from).toBe(said[index]!.to);
       expect(await drawn(page, 'accepted')).toHaveLength(4);
-      expect(complaints).toEqual([]);
+      expect(site.complaints).toEqual([]);
       await page.close();
     },
     PATIENCE_MS,
@@ -119,7 +95,7 @@ describe('the explorer in a browser', () => {
       await page.getByRole('button', { name: 'Start again' }).click();
       await page.getByText('The end, after').waitFor();
       expect(await page.locator('.timeline svg').innerHTML()).toBe(svg);
-      expect(complaints).toEqual([]);
+      expect(site.complaints).toEqual([]);
       await page.close();
     },
     PATIENCE_MS,
@@ -139,7 +115,7 @@ describe('the explorer in a browser', () => {
       await page.locator('svg [data-kind="dead"][data-lane="p0"]').waitFor({ state: 'attached' });
       const after = await page.locator('.explorer').getAttribute('data-shown');
       expect(Number(after)).toBeGreaterThan(Number(before));
-      expect(complaints).toEqual([]);
+      expect(site.complaints).toEqual([]);
       await page.close();
     },
     PATIENCE_MS,

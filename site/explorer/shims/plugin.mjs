@@ -14,10 +14,10 @@ const STAND_INS = {
   'node:diagnostics_channel': 'diagnostics-channel.mjs',
   'node:events': 'events.mjs',
   'node:os': 'os.mjs',
-  'node:tls': 'tls.mjs',
   'node:util': 'util.mjs',
   './acorn.cjs': 'acorn.mjs',
   './ioredis.cjs': 'ioredis.mjs',
+  '../client/redis-source.js': 'redis-source.mjs',
 };
 
 export const shims = () => ({

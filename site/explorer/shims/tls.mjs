@@ -1,2 +1,0 @@
-/** Connections of ioredis may be one. Those of the simulation are not. */
-export class TLSSocket {}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { BuiltSite, PATIENCE_MS } from './built-site.js';
+
+let site: BuiltSite;
+
+beforeAll(async () => {
+  site = await BuiltSite.start();
+}, PATIENCE_MS);
+
+afterAll(() => site.stop());
+
+interface Drawn {
+  readonly images: readonly string[];
+  readonly broken: readonly string[];
+}
+
+const IMAGES = `({
+  images: [...document.images].map(({ src }) => new URL(src).pathname),
+  broken: [...document.images].filter((image) => image.naturalWidth === 0).map(({ src }) => src),
+})`;
+
+/** What the reader finds on some pages of each kind: from the README, with code, with diagrams, with a table, from the source. */
+const PAGES = [
+  { path: '', shows: '.vp-doc img' },
+  { path: 'getting-started', shows: '.vp-doc .shiki' },
+  { path: 'concepts', shows: '.vp-doc .mermaid svg' },
+  { path: 'options', shows: '.vp-doc table' },
+  { path: 'api/index/classes/LockService', shows: '.vp-doc h1' },
+];
+
+describe('the documentation site in a browser', () => {
+  it.each(PAGES)(
+    'shows /$path without an error, a file of another host or a broken picture',
+    async ({ path, shows }) => {
+      const page = await site.open(path);
+      await page.locator(shows).first().waitFor();
+      const { images, broken } = await page.evaluate<Drawn>(IMAGES);
+      expect(broken).toEqual([]);
+      expect(images).toHaveLength(path === '' ? 1 : 0);
+      expect(site.complaints).toEqual([]);
+      await page.close();
+    },
+    PATIENCE_MS,
+  );
+});
