@@ -37,9 +37,11 @@ async function setUpJest(root, settings) {
 
 const sourceFile = (name) => `src/${name}.ts`;
 
+/** Code that is whole is pasted as it stands. */
 function withShop(code) {
   const used = SHOP.filter((name) => new RegExp(`(?<![\\w.]|async )${name}\\b`).test(code));
-  return `import { ${used.join(', ')} } from './shop';\n${code}`;
+  const isWhole = used.every((name) => code.includes(`const ${name} = `));
+  return isWhole ? code : `import { ${used.join(', ')} } from './shop';\n${code}`;
 }
 
 /** A sample with `await` at its top level, as a test. */

@@ -48,6 +48,16 @@ describe('docs/telemetry.md', () => {
   });
 });
 
+describe('docs/internals.md', () => {
+  it('names every peer dependency', () => {
+    const page = read('docs/internals.md');
+    const { peerDependencies } = JSON.parse(read('package.json')) as {
+      peerDependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(peerDependencies)) expect(page).toContain(`\`${name}\``);
+  });
+});
+
 describe('CONTRIBUTING.md', () => {
   it('names files and commands that exist', () => {
     const page = read('CONTRIBUTING.md');
