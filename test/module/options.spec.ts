@@ -447,7 +447,7 @@ describe('other options', () => {
     ['url', " Give the URL itself: redis: 'redis://localhost:6379'."],
   ])('an option "%s" is refused: there is none', async (name, hint) => {
     expect(await failureOf({ store: 'memory', [name]: 1 })).toBe(
-      `LockModule has no option "${name}".${hint} Its options are redis, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
+      `LockModule has no option "${name}".${hint} Its options are redis, credentials, store, keyPrefix, ttl, wait, autoExtend, clockDrift, ` +
         'nodeTimeout, maxClockStep, restartGuard, replicas, handoff, shutdownTimeout, forgottenLocks, instance, errors.',
     );
   });

@@ -43,13 +43,13 @@ async function open(
   options: LockModuleOptions = {},
   shared: readonly RedisServer[] = [],
 ): Promise<LockService> {
-  const natMap = (address: string): { host: string; port: number } | null => {
-    const node = cluster.nodes.find(({ port }) => address === `127.0.0.1:${String(port)}`);
-    if (node === undefined) return null;
-    const [known = node] = shared.includes(node) ? shared : [node];
-    return { host: '127.0.0.1', port: proxyOf(known).port };
-  };
-  const startupNodes = cluster.nodes.map(({ port }) => natMap(`127.0.0.1:${String(port)}`) ?? {});
+  const natMap = Object.fromEntries(
+    cluster.nodes.map((node) => {
+      const [known = node] = shared.includes(node) ? shared : [node];
+      return [`127.0.0.1:${String(node.port)}`, { host: '127.0.0.1', port: proxyOf(known).port }];
+    }),
+  );
+  const startupNodes = Object.values(natMap);
   const client = new Cluster(startupNodes, { lazyConnect: true, natMap });
   const locks = new LockService({ redis: client, nodeTimeout: NODE_TIMEOUT_MS, ...options });
   closings.push(
