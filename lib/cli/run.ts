@@ -7,8 +7,9 @@ import { commandNamed } from './commands.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import { helpFor, helpText } from './help.js';
 import { optionsOf, type OptionName } from './options.js';
+import { withServers, wrongServerText } from './servers.js';
 import { Session } from './session.js';
-import { targetOf } from './target.js';
+import { targetOf, type Target } from './target.js';
 import type { Terminal } from './terminal.js';
 import { inkFor } from './text/ink.js';
 import { printable } from './text/printable.js';
@@ -96,6 +97,12 @@ async function perform(
   const session = (): Session => (opened ??= new Session(target, runtime));
   const context: Context = { ...local, target, session, admin: () => session().admin };
   try {
+    // `doctor` reports it among other things.
+    const problem = command.name === 'doctor' ? undefined : await problemAt(target, runtime);
+    if (problem !== undefined) {
+      terminal.note(`${ink.red('error:')} ${printable(problem)}\n`);
+      return EXIT.unavailable;
+    }
     const code = await command.run(context);
     for (const warning of opened?.warnings ?? [])
       terminal.note(`${ink.yellow('warning:')} ${printable(warning)}\n`);
@@ -104,6 +111,13 @@ async function perform(
     await opened?.close();
   }
 }
+
+/** Why the servers have no complete view of the locks. A server that does not answer is reported by the command. */
+const problemAt = (target: Target, runtime: Runtime): Promise<string | undefined> =>
+  withServers(target, runtime, async ({ servers }) => {
+    const problems = await Promise.all(servers.map(wrongServerText));
+    return problems.find((problem) => problem !== undefined);
+  });
 
 function report(error: unknown, { terminal }: Surroundings): ExitCode {
   const ink = inkFor(terminal);

@@ -118,6 +118,7 @@ describe('list', () => {
   });
 
   it('of nothing says so', async () => {
+    await service();
     expect(await run(on('list'))).toMatchObject({ code: 0, stdout: '' });
     expect((await run(on('list', '--json'))).stdout).toBe('[]\n');
   });
