@@ -47,12 +47,12 @@ const HOST = /^([\w.-]+|\[[\da-f:.]+\])$/i;
  * @throws LockConfigurationError for a page without guards, unless `unguarded` is true, and for a path or a host that is
  *   none
  */
-export function checkBoardOptions({
-  path = 'locks',
-  guards = [],
-  unguarded = false,
-  hosts,
-}: LockBoardOptions): void {
+export function checkBoardOptions(options: LockBoardOptions): void {
+  if (typeof options !== 'object' || (options as unknown) === null)
+    throw new LockConfigurationError(
+      'LockBoardModule.forRoot needs its options as an object: forRoot({ guards: [AdminGuard] }).',
+    );
+  const { path = 'locks', guards = [], unguarded = false, hosts } = options;
   if (hosts !== undefined && (hosts.length === 0 || !hosts.every((host) => HOST.test(host))))
     throw new LockConfigurationError(
       "LockBoardModule: `hosts` are host names without scheme and port, such as hosts: ['ops.example.com'].",

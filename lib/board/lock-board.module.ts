@@ -64,7 +64,7 @@ export class LockBoardModule implements NestModule {
     };
   }
 
-  /** @internal Nest calls it when it knows its HTTP adapter, and no route yet. */
+  /** Nest calls it when it knows its HTTP adapter, and no route yet. */
   configure(): void {
     if (this.#host.httpAdapter.getType() === 'fastify') serveSlash(this.#controller);
   }

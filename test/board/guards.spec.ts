@@ -51,6 +51,14 @@ function statusOf(url: string, headers: Record<string, string>, body?: string): 
   });
 }
 
+it.each([undefined, null, 'locks'])('a page with the options %s is refused', (options) => {
+  expect(() => LockBoardModule.forRoot(options as unknown as LockBoardOptions)).toThrow(
+    new LockConfigurationError(
+      'LockBoardModule.forRoot needs its options as an object: forRoot({ guards: [AdminGuard] }).',
+    ),
+  );
+});
+
 describe.each(ADAPTERS)('on %s', (adapter) => {
   describe.each([
     ['a guard of the page', { board: { guards: [AdminGuard] } }],

@@ -280,9 +280,9 @@ describe('@WithLock is refused when the class is defined', () => {
       '@WithLock can only be applied to instance methods: Wrong.still is static, and no LockService is injected into a class.',
     );
     expect(decorate(Wrong.prototype, 'accessor')).toThrow(
-      '@WithLock can only be applied to methods: accessor is none.',
+      '@WithLock on Wrong.accessor is on an accessor. Move its work into an async method.',
     );
-    expect(decorate(Wrong.prototype, 'field')).toThrow('field is none');
+    expect(decorate(Wrong.prototype, 'field')).toThrow('@WithLock on Wrong.field is on a property');
   });
 
   it('twice on one method', () => {

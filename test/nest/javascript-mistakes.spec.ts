@@ -105,6 +105,38 @@ describe('a decorator that JavaScript calls wrongly', () => {
     );
   });
 
+  it.each([
+    ['@WithLock', withLock],
+    ['@RunOnce', runOnce],
+  ])('says that %s belongs on a method', (name, decorator) => {
+    class OrdersService {
+      declare pay: () => Promise<void>;
+      static async refund(): Promise<void> {}
+      get total(): number {
+        return Date.now();
+      }
+    }
+    const { prototype } = OrdersService;
+    const onPay =
+      `${name} on OrdersService.pay is on a property, such as an arrow function, which no prototype has. Make it a method: ` +
+      'async pay() { … }.';
+    const decorate = decorator('a') as Anything;
+    expect(messageOf(() => decorate(prototype, 'pay'))).toBe(onPay);
+    expect(messageOf(() => decorate(prototype, 'pay', { initializer: () => 1 }))).toBe(onPay);
+    expect(messageOf(() => decorate(OrdersService))).toBe(
+      `${name} on OrdersService is on a class. Put it on each method that needs a lock.`,
+    );
+    const total = Object.getOwnPropertyDescriptor(prototype, 'total');
+    expect(messageOf(() => decorate(prototype, 'total', total))).toBe(
+      `${name} on OrdersService.total is on an accessor. Move its work into an async method.`,
+    );
+    const bare = `needs parentheses, and a key in them: ${name}('order:<orderId>').`;
+    expect(messageOf(() => decorator(OrdersService))).toBe(`${name} on OrdersService ${bare}`);
+    expect(messageOf(() => decorator(OrdersService, 'refund', {}))).toBe(
+      `${name} on OrdersService.refund ${bare}`,
+    );
+  });
+
   it('says that it was compiled as a standard decorator', () => {
     const context = { kind: 'method', name: 'pay', addInitializer: () => undefined };
     const asStandard = (): unknown[] => [() => 1, context];

@@ -268,7 +268,7 @@ describe('@RunOnce on a class', () => {
 
   it('is refused on a generator, on what is no method, and beside another lock', () => {
     expect(define(once('a'), async function* () {})).toThrow('a generator cannot be done once');
-    expect(define(once('a'), 7)).toThrow('@RunOnce can only be applied to methods');
+    expect(define(once('a'), 7)).toThrow('@RunOnce on Jobs.work is on a property');
     expect(() => {
       class Twice {
         @WithLock('b')

@@ -1,7 +1,8 @@
 /**
  * `npm run smoke`: packs the built library as npm would publish it and installs the tarball into two
- * applications. Each type-checks app.ts with the oldest and the newest TypeScript, compiles it, runs it, and has to end by itself. The
- * one of CommonJS does so with the classic settings as well, which the newest TypeScript does not know any more.
+ * applications. Each type-checks app.ts, and the declarations of every entry, with the oldest and the newest TypeScript. It compiles
+ * app.ts, runs it, and has to end by itself. The one of CommonJS does so with the classic settings as well, which the newest TypeScript
+ * does not know any more.
  * The declarations name pages by their URL, and the package is as light as it says.
  */
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -29,12 +30,13 @@ const CLASSIC = {
 };
 
 /** Packed: what an installation has to fetch. Entries of their own are 97 kB of it: command line 23, page 19, migration 22, administration 12, telemetry 9. */
-const MOST_KB = 280;
+const MOST_KB = 284;
 
 const RUN_LIMIT_MS = 30_000;
 
 async function writeApplication(root, tarball, { type, nest, ioredis }) {
-  const { devDependencies } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
+  const own = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
+  const { devDependencies } = own;
   const manifest = {
     name: 'holdfast-smoke',
     private: true,
@@ -47,7 +49,14 @@ async function writeApplication(root, tarball, { type, nest, ioredis }) {
       'reflect-metadata': devDependencies['reflect-metadata'],
       rxjs: devDependencies.rxjs,
     },
-    devDependencies: { '@types/node': devDependencies['@types/node'] },
+    devDependencies: {
+      '@types/node': devDependencies['@types/node'],
+      // What the declarations of some entries import.
+      '@nestjs/swagger': nest,
+      '@nestjs/terminus': nest,
+      '@opentelemetry/api': devDependencies['@opentelemetry/api'],
+      'prom-client': devDependencies['prom-client'],
+    },
   };
   const tsconfig = {
     compilerOptions: {
@@ -62,9 +71,13 @@ async function writeApplication(root, tarball, { type, nest, ioredis }) {
       skipLibCheck: false,
       types: ['node'],
     },
-    files: ['app.ts'],
+    files: ['app.ts', 'entries.ts'],
   };
+  const entries = Object.entries(own.exports)
+    .filter(([, { types }]) => types !== undefined)
+    .map(([path]) => `import '${join(own.name, path)}';\n`);
   await mkdir(root);
+  await writeFile(join(root, 'entries.ts'), entries.join(''));
   await writeFile(join(root, 'package.json'), JSON.stringify(manifest));
   await writeFile(join(root, 'tsconfig.json'), JSON.stringify(tsconfig));
   const classic = { extends: './tsconfig.json', compilerOptions: CLASSIC };

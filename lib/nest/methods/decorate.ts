@@ -30,9 +30,7 @@ export function decorate(
   refuseStandardDecorator(called, propertyKey);
   const original: unknown = descriptor?.value;
   if (descriptor === undefined || typeof original !== 'function') {
-    throw new LockConfigurationError(
-      `${called} can only be applied to methods: ${String(propertyKey)} is none.`,
-    );
+    throw new LockConfigurationError(notOnMethod(called, target, propertyKey, descriptor));
   }
   if (typeof target === 'function') {
     throw new LockConfigurationError(
@@ -56,6 +54,23 @@ export function decorate(
   markLocked(wrapped, locked);
 }
 
+/** Says where else the decorator is. JavaScript, and compilers that check no types, let it be anywhere. */
+function notOnMethod(
+  called: string,
+  target: object,
+  propertyKey: string | symbol | undefined,
+  descriptor: PropertyDescriptor | undefined,
+): string {
+  const owner = typeof target === 'function' ? target : target.constructor;
+  if (propertyKey === undefined)
+    return `${called} on ${owner.name} is on a class. Put it on each method that needs a lock.`;
+  const name = String(propertyKey);
+  const where = `${called} on ${owner.name}.${name} is on`;
+  return descriptor?.get !== undefined || descriptor?.set !== undefined
+    ? `${where} an accessor. Move its work into an async method.`
+    : `${where} a property, such as an arrow function, which no prototype has. Make it a method: async ${name}() { … }.`;
+}
+
 /**
  * The decorator without its parentheses: then it is called with what decorates, in place of its own arguments.
  *
@@ -63,12 +78,17 @@ export function decorate(
  */
 export function refuseBare(called: string, first: unknown, second: unknown): void {
   const isPrototype = typeof first === 'object' && first !== null && !Array.isArray(first);
-  const isOlder = isPrototype && (typeof second === 'string' || typeof second === 'symbol');
-  const name = isOlder ? second : nameOfStandard(second);
+  // No key function is a class.
+  const type = typeof first === 'function' && /^class\b/.test(String(first)) ? first : undefined;
+  const isOlder =
+    (isPrototype || type !== undefined) &&
+    (typeof second === 'string' || typeof second === 'symbol');
+  const name = isOlder ? second : (nameOfStandard(second) ?? type?.name);
   if (name === undefined) return;
   // One without a prototype has no constructor.
-  const { constructor: owner } = (isPrototype ? first : {}) as { constructor?: { name: string } };
-  const of = isPrototype && owner !== undefined ? `${owner.name}.` : '';
+  const { constructor: made } = (isPrototype ? first : {}) as { constructor?: { name: string } };
+  const owner = isPrototype ? made : isOlder ? type : undefined;
+  const of = owner === undefined ? '' : `${owner.name}.`;
   throw new LockConfigurationError(
     `${called} on ${of}${String(name)} needs parentheses, and a key in them: ${called}('order:<orderId>').`,
   );
