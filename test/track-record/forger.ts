@@ -70,6 +70,8 @@ export class Forger {
       MOST_NAMES,
     );
     const channels = [...new Set(this.seen.slice(-MOST_TEMPLATES).map(({ channel }) => channel))];
+    // A message may name nothing but the key.
+    if (names.length === 0) names.push('');
     const texts = new Set(
       [...new Map(recent.map(({ text }) => [shapeOf(text, keys), text])).values()].flatMap((text) =>
         names.flatMap((name) =>

@@ -84,15 +84,28 @@ describe('a client that may only publish and subscribe', () => {
   async function holderAndWaiter(key: string, [first, one, other]: readonly LockService[]) {
     const lock = await first!.acquire(key);
     let granted = 0;
-    const calls = [one!, other!].map((service) =>
+    const waiters = [one!, other!];
+    const waiting = waiters.map(
+      (service) =>
+        new Promise<void>((resolve) => {
+          const stop = service.on('waiting', () => {
+            stop();
+            resolve();
+          });
+        }),
+    );
+    const calls = waiters.map((service) =>
       service.acquire(key, { wait: '20s' }).then((lock) => {
         granted += 1;
         return lock;
       }),
     );
+    await Promise.all(waiting);
     await sleep(ARRIVED_MS);
+    const seen = forger.seen.length;
     await lock.release();
     const holder = await Promise.race(calls);
+    await eventually(() => forger.seen.length > seen);
     await sleep(ARRIVED_MS);
     return {
       holder,
