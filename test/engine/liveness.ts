@@ -67,18 +67,23 @@ interface Patience {
   readonly mostMs: number;
   /** Whether the limits that callers state are those that count. */
   readonly areLimitsStated: boolean;
+  /** Whether a key counts as free although somebody wants it together with one that is held. Default: no. */
+  readonly isEachKeyAlone?: boolean;
 }
 
 /**
  * Callers who waited for longer than that although every key was free that they, or anybody whom they could have to let go first,
  * wanted. For readers a key that others read is free, unless somebody waits who does not. A key has free places if all who wait for it fit.
  * Time for which the machine was too busy does not count.
+ *
+ * With `isEachKeyAlone`, those before them count for nothing: whoever wants other keys too must not keep a free one from others for longer.
  */
 export function gaps(
   events: readonly HistoryEvent[],
   grants: readonly Grant[],
-  { recoveries, mostMs, areLimitsStated }: Patience,
+  { recoveries, mostMs, areLimitsStated, isEachKeyAlone = false }: Patience,
 ): readonly string[] {
+  const reachedFrom = isEachKeyAlone ? (keys: readonly string[]) => new Set(keys) : connected;
   const beats = beatsOf(events);
   const wants = new Map<string, Want>();
   const holders = new Map<string, Holders>();
@@ -111,8 +116,8 @@ export function gaps(
       if (want.waiters.size === 0) wants.delete(wantOf(change.waiter));
     } else count(holders, change);
     const all = [...wants.values()];
-    const busy = connected(busyKeys(holders, all), all);
-    const moved = change.kind === 'take' ? connected(change.keys, all) : new Set();
+    const busy = reachedFrom(busyKeys(holders, all), all);
+    const moved = change.kind === 'take' ? reachedFrom(change.keys, all) : new Set();
     for (const want of all) {
       const isBusy = want.keys.some((key) => busy.has(key));
       if (isBusy || want.keys.some((key) => moved.has(key))) closeAll(want, at);

@@ -3,6 +3,7 @@ import { drawFaults } from './profiles/draw-faults.js';
 import { withLeaders } from './profiles/draw-leaders.js';
 import { drawProcesses } from './profiles/draw-processes.js';
 import { withDetaching } from './profiles/draw-detaching.js';
+import { withStaying } from './profiles/draw-staying.js';
 import { withModeChanges } from './profiles/draw-mode-changes.js';
 import { featuresOf } from './profiles/features.js';
 import { SIZES, type SizeName } from './profiles/size.js';
@@ -15,6 +16,7 @@ const MOST_DRIFT = 0.009;
 /** Sources of chance for what was added to worlds later: the rest of a world is as it would be without. */
 const MODES = 1;
 const LEADERS = 2;
+const STAYING = 3;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
@@ -22,7 +24,9 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   // Seeds that follow each other begin alike.
   for (let index = 0; index < 3; index += 1) random.fraction();
   const [forModes, forLeaders] = [random.fork(MODES), random.fork(LEADERS)];
-  const features = featuresOf(profile, { random, forModes, forLeaders }, SIZES[size]);
+  const forStaying = random.fork(STAYING);
+  const chances = { random, forModes, forLeaders, forStaying };
+  const features = featuresOf(profile, chances, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
     skewMs: skews ? random.between(-2_000, 2_000) : 0,
@@ -32,7 +36,8 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const drawn = drawProcesses(random, features, clock);
   const changing = withModeChanges(drawn, forModes, features);
   const detaching = withDetaching(changing, forModes, features);
-  const processes = withLeaders(detaching, forLeaders, features);
+  const leading = withLeaders(detaching, forLeaders, features);
+  const processes = withStaying(leading, forStaying, features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,

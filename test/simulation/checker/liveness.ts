@@ -26,6 +26,9 @@ const DEAD_MS = 100;
 /** For so long after its last look the place of a process keeps several keys free (docs/protocol.md). */
 const PLACE_COUNTS_MS = 15_000;
 
+/** A caller of several keys may hold one that is free for so long while it waits for another one; and so may the next one. */
+const FREE_KEY_MS = 3_000;
+
 /** Of an attempt that finds the work done: it asks, leaves and gives back. */
 const TRIPS_OF_AN_ATTEMPT = 4;
 
@@ -38,7 +41,13 @@ export function livenessViolations(scenario: Scenario, facts: Facts): readonly s
   const recoveries = done.map((each) => recoveryOf(each, scenario, facts));
   const mostMs = quietMs(scenario) + claimsMs(scenario, done);
   const areLimitsStated = all.every(({ setLimit }) => setLimit === undefined);
-  return gaps(calls, grants, { recoveries, mostMs, areLimitsStated });
+  const patience = { recoveries, mostMs, areLimitsStated };
+  return [
+    ...gaps(calls, grants, patience),
+    ...gaps(calls, grants, { ...patience, mostMs: mostMs + FREE_KEY_MS, isEachKeyAlone: true }).map(
+      (gap) => `free key: ${gap.slice(gap.indexOf(':') + 2)}`,
+    ),
+  ];
 }
 
 /** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */

@@ -25,6 +25,8 @@ export interface Features {
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
   readonly leaders: boolean;
+  /** Whether some stay for long: jobs, and callers of several keys beside callers of one of them. */
+  readonly staying: boolean;
   readonly severalKeys: boolean;
   /** Everybody asks in the same moment. */
   readonly crowds: boolean;
@@ -92,11 +94,12 @@ interface Chances {
   readonly random: Random;
   readonly forModes: Random;
   readonly forLeaders: Random;
+  readonly forStaying: Random;
 }
 
 export function featuresOf(
   profile: ProfileName,
-  { random, forModes, forLeaders }: Chances,
+  { random, forModes, forLeaders, forStaying }: Chances,
   size: Size,
 ): Features {
   const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
@@ -127,6 +130,7 @@ export function featuresOf(
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
     detaching: hasModes && !limitChanges && forModes.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
+    staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
     crowds: random.chance(0.3),
     nobodyWaits: random.chance(0.05),
