@@ -170,7 +170,11 @@ export class Leadership implements AsyncDisposable {
     const lead: Lead = {
       name,
       term,
-      signal,
+      get signal() {
+        // The signal of the lock compares the clocks when it is read.
+        if (lock.signal.aborted) finish('lost', lock.signal.reason);
+        return signal;
+      },
       assertLeading: () => {
         signal.throwIfAborted();
         lock.assertHeld();

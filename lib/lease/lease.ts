@@ -300,10 +300,14 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return elapsedMs(this.heldSince, now);
   }
 
-  /** Created when first asked for: most locks never need one. */
+  /**
+   * Created when first asked for: most locks never need one. It compares the clocks, so it is aborted even before the
+   * timer that the event loop owes it.
+   */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
-    if (this.#state.status === 'lost') this.#abortAs(this.#state.reason);
+    const loss = this.lossAt(this.#clock.now());
+    if (loss !== undefined) this.#abortAs(loss);
     return this.#abort.signal;
   }
 

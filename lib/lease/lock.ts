@@ -21,7 +21,8 @@ export interface Lock extends AsyncDisposable {
   readonly fencingToken: number;
   /**
    * Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, even if Redis does not
-   * reply.
+   * reply. After the event loop was blocked, `lock.signal.aborted` is right at once. A signal that was read before the
+   * block is aborted when `lock.signal` is read, or when the next timer runs.
    */
   readonly signal: AbortSignal;
   /**

@@ -170,7 +170,16 @@ export class OnceRunner {
     this.#account.keepAlive(running);
     const ends = anyOf(signal === undefined ? [lock.signal] : [lock.signal, signal]);
     const isLastAttempt = attempt >= options.attempts;
-    const context: OnceAttempt = { attempt, isLastAttempt, lock, signal: ends.signal };
+    const context: OnceAttempt = {
+      attempt,
+      isLastAttempt,
+      lock,
+      get signal() {
+        // The signal of the lock compares the clocks when it is read, and aborts this one with it.
+        if (lock.signal.aborted) ends.unlink();
+        return ends.signal;
+      },
+    };
     this.#attempts.set(section, context);
     this.#report(lock, { phase: 'began', attempt });
 

@@ -1,16 +1,28 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import { LockLostError, type AcquireOutcome, type ExtendOutcome } from 'nestjs-holdfast';
+import {
+  LockLostError,
+  LockService,
+  type AcquireOutcome,
+  type ExtendOutcome,
+  type Lead,
+} from 'nestjs-holdfast';
 import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
-import { settled } from '../support/virtual-runtime.js';
+import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
 
 /** The validity of a lease of 1 s, without drift. */
 const VALID_MS = 998;
+
+function inMemory() {
+  const clock = new VirtualRuntime();
+  const options = { store: 'memory', ttl: 1_000, clockDrift: 0 } as const;
+  return { clock, locks: new LockService(options, { runtime: clock }) };
+}
 
 describe('the deadline of a lease', () => {
   it('is the first moment at which it is held no more', async () => {
@@ -21,6 +33,40 @@ describe('the deadline of a lease', () => {
     clock.block(1);
     expect(lock.isHeld).toBe(false);
     await expect(lock.extend()).rejects.toMatchObject({ reason: 'expired' });
+  });
+
+  it('TR-75 has passed for lock.signal, too, when no timer could run', async () => {
+    const { clock, locks, lost } = scriptedService();
+    const lock = await locks.acquire('key');
+    const { signal } = lock;
+    clock.block(VALID_MS - 1);
+    expect(lock.signal.aborted).toBe(false);
+    clock.block(1);
+    expect(lock.signal.aborted).toBe(true);
+    expect(lock.signal).toBe(signal);
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'expired' });
+    await clock.advance(0);
+    expect(lost).toMatchObject([{ reason: 'expired' }]);
+  });
+
+  it('TR-75 has passed for the signals of work that is done once, and of a leader', async () => {
+    const { clock, locks } = inMemory();
+    const { value } = await locks.runOnce('job', (attempt) => {
+      const before = attempt.signal.aborted;
+      clock.block(VALID_MS);
+      return [before, attempt.signal.aborted];
+    });
+    const elected = deferred<Lead>();
+    const leadership = locks.lead('reports', { onElected: elected.resolve });
+    const lead = await elected.promise;
+    const before = lead.signal.aborted;
+    clock.block(VALID_MS);
+    expect([value, [before, lead.signal.aborted]]).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    await leadership.stop();
+    await locks.shutdown(0);
   });
 
   it('is too late for the answer to a renewal', async () => {
