@@ -109,12 +109,14 @@ export function compose(
   });
   const forgotten = new ForgottenLocks({
     mode: options.forgottenLocks ?? usualForgottenLocks(),
-    ...{ runtime, keeper, log },
+    ...{ runtime, keeper, warn: limited() },
   });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
   const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
+    // A warning of its own has named the place.
+    if (event.reason === 'forgotten') return;
     warnOfLoss(new LockLostError(event).detail);
   });
   events.on('limitsDiffer', ({ keys, limit, otherLimit }) => {

@@ -15,6 +15,8 @@ export type LockLossReason =
   | 'store-unavailable'
   /** `maxHold` was reached. */
   | 'max-hold'
+  /** The lock was never released, and its handle and its signal were garbage (`forgottenLocks`). */
+  | 'forgotten'
   /** The application shut down and its drain time was over. */
   | 'shutdown';
 
@@ -43,6 +45,7 @@ const LOST_SENTENCE: Readonly<Record<LockLostReason, string>> = {
     'it is no longer in the store (released by force, deleted, evicted, or the store lost its data)',
   'store-unavailable': 'the store did not confirm a renewal before the validity ran out',
   'max-hold': 'it was held for longer than "maxHold"',
+  forgotten: 'it was never released, and no code could release it any more',
   shutdown: 'the application shut down before the work ended',
   released: 'it was released already',
   detached: 'it was detached: the process that attaches the text from detach() holds it',

@@ -1,5 +1,5 @@
+import { getEventListeners } from 'node:events';
 import { quoteKeys } from '../errors/quote-keys.js';
-import type { Log } from '../observe/log.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { CollectedWatch, Runtime } from '../time/runtime.js';
 import type { CallSite } from './call-site.js';
@@ -20,11 +20,11 @@ interface Dependencies {
   readonly mode: ForgottenLocksMode;
   readonly runtime: Runtime;
   readonly keeper: LeaseKeeper;
-  readonly log: Log;
+  readonly warn: (message: string) => void;
 }
 
 /**
- * Releases locks whose handles were collected as garbage while they were held. No caller can release them any more, and
+ * Releases locks whose handles, and signals, were collected as garbage while they were held. No caller can release them any more, and
  * they would be renewed for as long as the process lives.
  */
 export class ForgottenLocks {
@@ -35,22 +35,32 @@ export class ForgottenLocks {
   /** Cancels the next look at the locks that are not watched yet, if there may be any. */
   #cancelLook: CancelTimer | undefined;
 
-  constructor({ mode, runtime, keeper, log }: Dependencies) {
+  constructor({ mode, runtime, keeper, warn }: Dependencies) {
     this.#isSampled = mode === 'sample';
     this.#runtime = runtime;
     this.#keeper = keeper;
     if (mode === 'keep') return;
     this.#collected = runtime.watchCollected?.((lease: Lease) => {
-      if (lease.isOver) return;
+      if (lease.isOver || this.#isSignalUsed(lease)) return;
       const place = lease.options.site?.place;
-      log.warn(
+      warn(
         `The lock of ${quoteKeys(lease.keys)}${place === undefined ? '' : `, acquired at ${place},`} was never released, and its handle is ` +
           'garbage by now: it is released. Release a lock of acquire() in a finally block, or use run() or "await using". A lock that is to be ' +
           'held until the process ends needs a reference that lasts as long.',
       );
-      // What went wrong with the release was logged by the keeper.
-      keeper.release(lease).catch(() => undefined);
+      keeper.giveUp(lease);
     });
+  }
+
+  /** Code that was given the signal of a lock works under it, even if it has no handle. */
+  #isSignalUsed(lease: Lease): boolean {
+    const { givenSignal: signal } = lease;
+    if (signal === undefined) return false;
+    const isHeard = getEventListeners(signal, 'abort').length > 0;
+    if (!isHeard) lease.loosenSignal();
+    // A listener may be all that needs it: it is asked again after the next garbage collection.
+    this.#collected?.register(isHeard ? {} : signal, lease);
+    return true;
   }
 
   /** Whether a lock that was asked for there is watched. */

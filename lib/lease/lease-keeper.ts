@@ -272,6 +272,11 @@ export class LeaseKeeper {
     return lease !== undefined;
   }
 
+  /** No code can release the lease any more. */
+  giveUp(lease: Lease): void {
+    this.#lose(lease, 'forgotten');
+  }
+
   /** An operator ends leases. Returns what has become of them, in their order. */
   endByForce(ends: readonly EndedLease[], intervention: Intervention): readonly LeaseEnding[] {
     return ends.map((end) => this.#endByForce(end, intervention));

@@ -75,6 +75,9 @@ interface LeaseTerms {
   readonly present: <E>(error: E) => E;
 }
 
+/** Of signals that their leases no longer keep. */
+const controllers = new WeakMap<AbortSignal, AbortController>();
+
 const HELD: LeaseState = { status: 'held' };
 const JEOPARDY: LeaseState = { status: 'jeopardy' };
 const RELEASED: LeaseState = { status: 'released' };
@@ -106,6 +109,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
   #upgrades = 0;
   #state: LeaseState = HELD;
   #abort: AbortController | undefined;
+  /** In its place, while only the code that has the signal keeps it. */
+  #looseAbort: WeakRef<AbortController> | undefined;
   #isRenewed: boolean;
 
   /** The keeper's: the next look at this lease. */
@@ -305,10 +310,23 @@ export class Lease implements LeaseReference, Linked<Lease> {
    * timer that the event loop owes it.
    */
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
+    this.#abort ??= this.#looseAbort?.deref() ?? new AbortController();
     const loss = this.lossAt(this.#clock.now());
     if (loss !== undefined) this.#abortAs(loss);
     return this.#abort.signal;
+  }
+
+  /** The signal, if one was given out and still exists. */
+  get givenSignal(): AbortSignal | undefined {
+    return (this.#abort ?? this.#looseAbort?.deref())?.signal;
+  }
+
+  /** From here on, the signal lives only as long as other code refers to it. */
+  loosenSignal(): void {
+    if (this.#abort === undefined) return;
+    controllers.set(this.#abort.signal, this.#abort);
+    this.#looseAbort = new WeakRef(this.#abort);
+    this.#abort = undefined;
   }
 
   /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released or detached. */
@@ -392,7 +410,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
   }
 
   #abortAs(reason: LockLossReason): void {
-    if (this.#abort === undefined || this.#abort.signal.aborted) return;
-    this.#abort.abort(this.#present(new LockLostError(this.lossFacts(reason))));
+    const abort = this.#abort ?? this.#looseAbort?.deref();
+    if (abort === undefined || abort.signal.aborted) return;
+    abort.abort(this.#present(new LockLostError(this.lossFacts(reason))));
   }
 }

@@ -242,9 +242,9 @@ const MODULE = {
    */
   shutdownTimeout: withDefault(timerDuration(LONG_ENOUGH_OR_ZERO), '10s'),
   /**
-   * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object was garbage
-   * collected. `'release'` releases it, and logs where it was acquired. `'sample'` does so for up to 20 locks a second.
-   * `'keep'` renews the lock until the process ends.
+   * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object and its
+   * `signal` were garbage collected. `'release'` releases it, emits `lost`, and logs where it was acquired, at most ten
+   * times a minute. `'sample'` does so for up to 20 locks a second. `'keep'` renews the lock until the process ends.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */

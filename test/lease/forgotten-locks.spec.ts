@@ -9,7 +9,11 @@ interface Seen {
   /** Keys that are held after the garbage was collected. */
   readonly held: readonly string[];
   readonly said: readonly string[];
+  readonly lost: readonly string[];
 }
+
+const USED = ['by signal', 'by listener', 'remembered', 'section'];
+const ALL = ['forgotten', 'forgotten signal', ...USED];
 
 async function seenWith(mode: string, environment = 'development'): Promise<Seen> {
   const { NODE_ENV } = process.env;
@@ -24,11 +28,15 @@ async function seenWith(mode: string, environment = 'development'): Promise<Seen
 
 describe('a lock whose handle is collected while it is held', () => {
   it.each(['default', 'release', 'sample'])(
-    'is released, with a warning that names the place (%s)',
+    'TR-72 is released, with a warning that names the place, unless its signal is used (%s)',
     async (mode) => {
-      const { held, said } = await seenWith(mode);
-      expect(held).toEqual(['remembered', 'section']);
-      expect(said).toEqual([
+      const { held, said, lost } = await seenWith(mode);
+      expect(held).toEqual(USED);
+      expect(lost).toEqual(['forgotten signal: forgotten', 'forgotten: forgotten']);
+      expect(said.toSorted()).toEqual([
+        expect.stringMatching(
+          /^The lock of "forgotten signal", acquired at .*forgotten-process.*, was never released/,
+        ),
         expect.stringMatching(
           /^The lock of "forgotten", acquired at .*forgotten-process.*, was never released, and its handle is garbage/,
         ),
@@ -39,15 +47,15 @@ describe('a lock whose handle is collected while it is held', () => {
 
   it('is released in production where that is asked for', async () => {
     const { held, said } = await seenWith('sample', 'production');
-    expect(held).toEqual(['remembered', 'section']);
-    expect(said).toHaveLength(1);
+    expect(held).toEqual(USED);
+    expect(said).toHaveLength(2);
   }, 30_000);
 
   it.each(['production', 'test'])(
     'is kept in %s, where it may be meant to last',
     async (environment) => {
       const { held, said } = await seenWith('default', environment);
-      expect(held).toEqual(['forgotten', 'remembered', 'section']);
+      expect(held).toEqual(ALL);
       expect(said).toEqual([]);
     },
     30_000,
@@ -55,7 +63,7 @@ describe('a lock whose handle is collected while it is held', () => {
 
   it('is kept where that is asked for', async () => {
     const { held, said } = await seenWith('keep');
-    expect(held).toEqual(['forgotten', 'remembered', 'section']);
+    expect(held).toEqual(ALL);
     expect(said).toEqual([]);
   }, 30_000);
 });
@@ -64,16 +72,30 @@ describe('a lock whose handle is collected while it is held', () => {
 class WatchingRuntime extends VirtualRuntime {
   readonly watched: object[] = [];
 
-  watchCollected() {
-    return { register: (object: object) => void this.watched.push(object) };
+  /** Ends those that are watched, as if all of them had been collected. */
+  collect = (): void => undefined;
+
+  watchCollected<T>(onCollected: (note: T) => void) {
+    const notes: T[] = [];
+    this.collect = () => {
+      this.watched.length = 0;
+      for (const note of notes.splice(0)) onCollected(note);
+    };
+    return {
+      register: (object: object, note: T) => {
+        this.watched.push(object);
+        notes.push(note);
+      },
+    };
   }
 }
 
 function watchingEngine() {
   const runtime = new WatchingRuntime();
-  const log = { warn: () => undefined, error: () => undefined };
+  const said: string[] = [];
+  const log = { warn: (message: string) => void said.push(message), error: () => undefined };
   const options = { store: 'memory', forgottenLocks: 'release', instance: false } as const;
-  return { runtime, locks: new LockEngine(options, { runtime, log }) };
+  return { runtime, said, locks: new LockEngine(options, { runtime, log }) };
 }
 
 describe('a handle', () => {
@@ -99,5 +121,36 @@ describe('a handle', () => {
     expect(runtime.timers).toBe(1);
     await locks.shutdown(0);
     expect(runtime.timers).toBe(0);
+  });
+
+  it('TR-72 that was forgotten with its signal in use is looked at again, and keeps its lock meanwhile', async () => {
+    const { runtime, locks } = watchingEngine();
+    const losses: string[] = [];
+    locks.on('lost', ({ reason }) => losses.push(reason));
+    const lock = await locks.acquire('key');
+    const listener = (): void => undefined;
+    lock.signal.addEventListener('abort', listener);
+    await runtime.advance(1_000);
+    runtime.collect();
+    expect(runtime.watched).toHaveLength(1);
+    lock.signal.removeEventListener('abort', listener);
+    runtime.collect();
+    expect(runtime.watched).toEqual([lock.signal]);
+    expect([lock.isHeld, losses]).toEqual([true, []]);
+    const [signal] = runtime.watched as [AbortSignal];
+    locks.lose('key');
+    expect([signal.aborted, losses]).toEqual([true, ['stolen']]);
+    await locks.shutdown(0);
+  });
+
+  it('TR-72 of 3,000 locks that are forgotten at once is warned of ten times', async () => {
+    const { runtime, said, locks } = watchingEngine();
+    for (let n = 0; n < 3_000; n += 1) await locks.acquire(`key:${String(n)}`);
+    await runtime.advance(1_000);
+    runtime.collect();
+    expect(said).toHaveLength(10);
+    await locks.shutdown(0);
+    expect(said).toHaveLength(11);
+    expect(said[10]).toMatch(/^2990 more warnings of the same kind within a minute\./);
   });
 });

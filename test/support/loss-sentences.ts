@@ -10,6 +10,7 @@ export const LOSS_SENTENCES: readonly (readonly [LockLostReason, string])[] = [
   ],
   ['store-unavailable', 'the store did not confirm a renewal before the validity ran out'],
   ['max-hold', 'it was held for longer than "maxHold"'],
+  ['forgotten', 'it was never released, and no code could release it any more'],
   ['shutdown', 'the application shut down before the work ended'],
   ['released', 'it was released already'],
 ];
