@@ -11,6 +11,7 @@ import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import type { AttachRequest } from '../queue/attaching.js';
 import type { Parts } from './compose.js';
+import { noDetachingIn } from './detaching.js';
 
 /** Takes over a lock that was detached: the handle of `attach`. */
 export async function attach(
@@ -42,6 +43,8 @@ function requestFor(
   options: ResolvedOptions,
 ): AttachRequest {
   keys.forEach(checkKey);
+  const problem = noDetachingIn(options.location);
+  if (problem !== undefined) throw new LockConfigurationError(problem);
   refuseForeign(place, options);
   const {
     ttlMs = before.ttlMs,

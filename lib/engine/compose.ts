@@ -11,6 +11,7 @@ import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
+import { noDetachingIn } from './detaching.js';
 import { noUpgradesIn } from './upgrades.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { placeOf } from './attach.js';
@@ -102,6 +103,7 @@ export function compose(
     waitMs: options.waitMs,
     beginUpgrade: beginUpgradeOf(owner),
     noUpgrades: noUpgradesIn(options.location),
+    noDetaching: noDetachingIn(options.location),
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);

@@ -51,6 +51,8 @@ interface Dependencies {
   readonly beginUpgrade: (lease: Lease) => () => void;
   /** Why there are no upgrades, where there are none. */
   readonly noUpgrades: string;
+  /** Why no lock can be detached, where none can. */
+  readonly noDetaching: string | undefined;
   /** Why there are no guarded writes, where there are none. */
   readonly noWrites: string;
   /** Where the locks are kept, for the texts of detached ones. */
@@ -388,7 +390,8 @@ export class LeaseKeeper {
   }
 
   async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
-    const { store, ttlToMs, events, place, scheduler, present } = this.#deps;
+    const { store, ttlToMs, events, place, scheduler, present, noDetaching } = this.#deps;
+    if (noDetaching !== undefined) throw new LockConfigurationError(noDetaching);
     this.#throwIfLost(lease);
     transferOf(store);
     const ttlMs = ttl === undefined ? lease.ttlMs : ttlToMs(ttl);

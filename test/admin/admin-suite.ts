@@ -195,6 +195,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
     });
 
     it('says that a lock was detached and has no holder, until it is attached', async () => {
+      if (backend.hasLimits === false) return; // several masters, where no lock is detached
       const { one, other, admin, idOfOther } = await two();
       const key = newKey();
       const text = await (await one.acquire(key)).detach({ ttl: '20s' });

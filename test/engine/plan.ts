@@ -98,7 +98,7 @@ const CALM_MS = 1_000;
 /** The random test of one store: callers of all kinds, and, where others can reach its data, faults of all kinds. */
 export function planOf(seed: number, store: StoreKind, lengthMs: number): EnginePlan {
   const random = new Random(seed);
-  // Places and upgrades are for one Redis.
+  // Places, upgrades and detached locks are for one Redis.
   const ofOneRedis = hasUpgrades(store) ? ['limit:3', 'upgradeable'] : [];
   const everybody: Crew = {
     process: 0,
@@ -114,7 +114,7 @@ export function planOf(seed: number, store: StoreKind, lengthMs: number): Engine
     impatience: 0.1,
     minHold: 0.03,
     changes: 0.3,
-    detaches: 0.06,
+    detaches: hasUpgrades(store) ? 0.06 : 0,
     lead: { name: LEADER, ttlMs: TTLS_MS[0], rotateEveryMs: 1_000 },
     holdMs: [0, random.pick([2, 10, 40])],
     pauseMs: [0, random.pick([1, 10, 40])],

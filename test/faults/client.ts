@@ -81,7 +81,7 @@ async function holdOwnKey(): Promise<void> {
 
 const SHARED = { mode: 'shared' } as const;
 
-/** Places in a limited lock, and upgrades, are for one server. */
+/** Places in a limited lock, upgrades and detached locks are for one server. */
 const MODES: readonly AcquireOptions[] = [
   ...[{}, {}, {}, {}, SHARED, SHARED],
   ...(urls.length === 1
@@ -92,7 +92,7 @@ const MODES: readonly AcquireOptions[] = [
 const HABITS: Habits = {
   canUpgrade: urls.length === 1,
   changes: 0.3,
-  detaches: 0.1,
+  detaches: urls.length === 1 ? 0.1 : 0,
   ttlsMs: TTLS_MS,
   longestWaitMs: LONGEST_WAIT_MS,
 };

@@ -127,8 +127,8 @@ export function featuresOf(
     limitChanges,
     // From a source of its own, like all that follows from it: the rest of a world is as it would be without.
     modeChanges: hasModes && forModes.chance(0.6),
-    // A limit may be set lower while a place goes to somebody else, who takes it all the same.
-    detaching: hasModes && !limitChanges && forModes.chance(0.25),
+    // On one server. A limit may be set lower while a place goes to somebody else, who takes it all the same.
+    detaching: hasModes && !limitChanges && forModes.chance(0.25) && serverCount === 1,
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
     staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
