@@ -156,7 +156,10 @@ describe('a client that may only publish and subscribe', () => {
       for (const key of keys) {
         const { holder, next } = await holderAndWaiter(key, three);
         const released = await three[0]!.acquire(`${key}:other`);
-        await admin.release(`${key}:other`, { by: 'operator', reason: 'stuck' });
+        await admin.release(await admin.describe(`${key}:other`), {
+          by: 'operator',
+          reason: 'stuck',
+        });
         await eventually(() => released.signal.aborted);
         await forger.forge({
           key,
@@ -216,7 +219,7 @@ describe('a client that may only publish and subscribe', () => {
     await note('stuck');
     const waiting = three.acquire('stuck', { wait: '20s' });
     await sleep(ARRIVED_MS);
-    await admin.release('stuck', { by: 'operator', reason: 'stuck' });
+    await admin.release(await admin.describe('stuck'), { by: 'operator', reason: 'stuck' });
     const lock = await waiting;
     await note('stuck');
     await lock.release();
