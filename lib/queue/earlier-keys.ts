@@ -11,18 +11,44 @@ const LONGEST_LIMIT_MS = 1_000;
 /** A caller that freezes or dies meanwhile costs that time and this one, in ms. */
 const SPARE_MS = 1_000;
 
+/** So many keys are remembered. */
+const MOST_SLOW = 1_000;
+
+/**
+ * Keys of which this process has seen that they are held for longer than a waiting call may hold others. The holder may have begun a moment
+ * ago, where one long job follows another.
+ */
+export class SlowKeys {
+  readonly #keys = new Set<string>();
+
+  has(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
+  add(key: string): void {
+    const [oldest] = this.#keys;
+    if (oldest !== undefined && this.#keys.size >= MOST_SLOW) this.#keys.delete(oldest);
+    this.#keys.add(key);
+  }
+
+  delete(key: string): void {
+    this.#keys.delete(key);
+  }
+}
+
 interface Dependencies {
   /** All keys of the call, in the order that is the same in every process. */
   readonly keys: readonly string[];
   readonly requests: LockRequests;
   readonly now: () => Instant;
+  readonly slow: SlowKeys;
   /** Whether a section of this process holds the busy key, and waits for one of these keys. */
   readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
 }
 
 /**
  * A call for several keys waits for one of them at a time. The call holds the keys before the busy one, but only
- * briefly; not at all if the busy key has been held for longer. Then the call gives them back, and waits for the busy
+ * briefly; not at all if the busy key has been held for longer, or was lately. Then the call gives them back, and waits for the busy
  * key alone. It never waits for an earlier key while it holds a later one.
  *
  * One order for all callers excludes circles among them (Havender 1968). The limit ends circles with sections that hold
@@ -35,11 +61,14 @@ export class EarlierKeys {
   /** The keys before that one, while the call holds them. */
   #held: Grant | undefined;
   #heldSince: Instant | undefined;
+  /** When it came to that key. */
+  #atSince: Instant;
   #limitMs = FIRST_LIMIT_MS;
   #yields = false;
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
+    this.#atSince = dependencies.now();
   }
 
   /** The keys as the store is to be asked for them. Refused at the first one, a request changes nothing. */
@@ -70,7 +99,13 @@ export class EarlierKeys {
     this.#yields = true;
   }
 
-  /** The store holds nothing for it any more, or has granted all keys. */
+  /** The store has granted all keys. */
+  granted(): void {
+    this.#leave();
+    this.forget();
+  }
+
+  /** The store holds nothing for it any more. */
   forget(): void {
     this.#at = undefined;
     this.#held = undefined;
@@ -85,19 +120,22 @@ export class EarlierKeys {
     request: LockRequest,
     token: string,
   ): Promise<Unavailable | undefined> {
+    const { keys, requests, now, slow, isWantedInside } = this.#deps;
+    if (heldForMs >= this.#limitMs) slow.add(key);
     if (key === this.#at) return this.leftMs > 0 ? undefined : this.#giveBack();
     // The store has taken the others back. One that waited for that key alone begins again.
     if (this.#at !== undefined && this.#held === undefined) {
       this.#limitMs = Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS);
       this.#heldSince = undefined;
     }
+    this.#leave();
     this.#at = key;
+    this.#atSince = now();
     this.#held = undefined;
-    const { keys, requests, now, isWantedInside } = this.#deps;
     const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
     const since = this.#heldSince ?? now();
     this.#heldSince = undefined;
-    if (earlier.length === 0 || heldForMs > this.#limitMs || this.#yields) return undefined;
+    if (earlier.length === 0 || slow.has(key) || this.#yields) return undefined;
     if (elapsedMs(since, now()) >= this.#limitMs || isWantedInside(earlier, key)) return undefined;
     const ttlMs = Math.min(request.ttlMs, this.#limitMs + SPARE_MS);
     const briefly = { ...request, keys: earlier };
@@ -107,6 +145,13 @@ export class EarlierKeys {
     this.#held = outcome.grant;
     this.#heldSince = since;
     return undefined;
+  }
+
+  /** It had the key for which it has waited. */
+  #leave(): void {
+    const { slow, now } = this.#deps;
+    if (this.#at !== undefined && elapsedMs(this.#atSince, now()) < FIRST_LIMIT_MS)
+      slow.delete(this.#at);
   }
 
   /** It waits for the busy key alone from here on. */

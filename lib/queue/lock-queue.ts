@@ -18,6 +18,7 @@ import type { Scheduler } from '../time/scheduler.js';
 import { Attaching, type AttachRequest } from './attaching.js';
 import { Caller, type CallerDependencies, type IsHeldAround, type LockRequest } from './caller.js';
 import { Contention } from './contention.js';
+import { SlowKeys } from './earlier-keys.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LimitDifferences } from './limit-differences.js';
 import { LockRequests } from './requests.js';
@@ -79,6 +80,7 @@ export class LockQueue implements Successors, ReleaseHandler {
       scheduler,
       clockDrift,
       handoff,
+      slow: new SlowKeys(),
       isWantedInside: (keys, busy) =>
         keys.some((key) => this.waitingFor(key).some((caller) => caller.isHeldAround(busy))),
       dissolve: (line) => {

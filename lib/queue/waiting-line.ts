@@ -8,7 +8,7 @@ import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Caller, IsHeldAround, LockRequest } from './caller.js';
 import { Callers } from './callers.js';
-import { EarlierKeys } from './earlier-keys.js';
+import { EarlierKeys, type SlowKeys } from './earlier-keys.js';
 import { letFollow } from './followers.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
@@ -24,6 +24,7 @@ export interface LineDependencies {
   readonly scheduler: Scheduler;
   readonly clockDrift: number;
   readonly handoff: Handoff;
+  readonly slow: SlowKeys;
   /** Whether a section of this process holds a busy key, and waits for one of these keys. */
   readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
   /** Called when the last caller has gone. */
@@ -75,10 +76,12 @@ export class WaitingLine {
     this.#deps = dependencies;
     this.#sleep = new LineSleep(dependencies.scheduler);
     this.#callers = new Callers(this.#sleep);
-    const { requests, scheduler, isWantedInside } = dependencies;
+    const { requests, scheduler, slow, isWantedInside } = dependencies;
     const now = (): Instant => scheduler.runtime.now();
     this.#earlier =
-      keys.length === 1 ? undefined : new EarlierKeys({ keys, requests, now, isWantedInside });
+      keys.length === 1
+        ? undefined
+        : new EarlierKeys({ keys, requests, now, slow, isWantedInside });
   }
 
   get callers(): readonly Caller[] {
@@ -214,6 +217,7 @@ export class WaitingLine {
 
   #granted(request: LockRequest, grant: Grant): void {
     this.#failures = 0;
+    this.#earlier?.granted();
     this.#forgetPlace();
     const caller = this.#head();
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the

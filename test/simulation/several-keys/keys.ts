@@ -20,11 +20,9 @@ export interface Patience {
   readonly withinMs: number;
   /** It does not wait at all if the holder has had the key for longer. */
   readonly unlessHeldMs: number;
-  /** How many of the holders before, two at most, count in the same way. */
-  readonly lookBack: number;
 }
 
-const INDEFINITE: Patience = { withinMs: Infinity, unlessHeldMs: Infinity, lookBack: 0 };
+const INDEFINITE: Patience = { withinMs: Infinity, unlessHeldMs: Infinity };
 
 interface Place {
   readonly caller: Caller;
@@ -37,12 +35,15 @@ export class Key {
   grant: Grant | undefined;
   readonly #world: World;
   #line: readonly Place[] = [];
-  /** For how long the last holders had it. */
-  #holds: readonly number[] = [];
 
   constructor(world: World, name: number) {
     this.#world = world;
     this.name = name;
+  }
+
+  /** For how long it has been held. */
+  get heldMs(): number {
+    return this.grant === undefined ? 0 : this.#world.nowMs - this.grant.sinceMs;
   }
 
   take(): Grant {
@@ -51,12 +52,9 @@ export class Key {
   }
 
   /** @returns nothing when the time is over first, or the key has been held for too long */
-  wait(caller: Caller, { withinMs, unlessHeldMs, lookBack }: Patience): Promise<Grant | undefined> {
+  wait(caller: Caller, { withinMs, unlessHeldMs }: Patience): Promise<Grant | undefined> {
     if (this.grant === undefined) return Promise.resolve(this.take());
-    const heldMs = this.#world.nowMs - this.grant.sinceMs;
-    const earlierMs = lookBack > 0 ? this.#holds.slice(-lookBack) : [];
-    if (Math.max(heldMs, ...earlierMs) > unlessHeldMs || withinMs <= 0)
-      return Promise.resolve(undefined);
+    if (this.heldMs > unlessHeldMs || withinMs <= 0) return Promise.resolve(undefined);
     return new Promise((called) => {
       const place = { caller, called };
       this.#line = [...this.#line, place];
@@ -72,7 +70,6 @@ export class Key {
   /** Ends a grant, if it is not over. The first in line has the key at once, or the next one if that does not answer. */
   end(grant: Grant): void {
     if (this.grant !== grant) return;
-    this.#holds = [...this.#holds.slice(-1), this.#world.nowMs - grant.sinceMs];
     this.grant = undefined;
     const [next, ...others] = this.#line;
     if (next === undefined) return;
@@ -90,6 +87,8 @@ export class Caller {
   readonly #grants = new Set<Grant>();
   /** How long it may hold what it has of a call that waits; nothing in a section, which is renewed. */
   limitMs: number | undefined;
+  /** Keys that it has seen held for longer than it may hold others meanwhile. */
+  readonly slow = new Set<Key>();
   #frozenUntilMs = 0;
 
   constructor(world: World) {

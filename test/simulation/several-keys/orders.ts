@@ -20,25 +20,25 @@ export const plain: Order = async (caller, keys) => {
 interface Limits {
   readonly firstMs: number;
   readonly longestMs: number;
-  /** Whether the holder of the busy key counts alone (0), or also the last one or two before it. */
-  readonly lookBack: number;
+  /** Whether a process holds nothing while it waits for a key that it has seen held for longer before. */
+  readonly remembers: boolean;
 }
 
-export const STATED: Limits = { firstMs: 100, longestMs: 1_000, lookBack: 0 };
+export const RULE: Limits = { firstMs: 100, longestMs: 1_000, remembers: true };
 
 /**
  * One after the other, holding earlier keys only for a short time while a later one is busy. Then all are given back, and
  * the busy one is waited for alone.
  */
 export const brief =
-  ({ firstMs, longestMs, lookBack }: Limits = STATED): Order =>
+  ({ firstMs, longestMs, remembers }: Limits = RULE): Order =>
   async (caller, keys) => {
     let grants = await caller.tryAll(keys);
     for (let round = 0; !grants?.every(isHeld); round += 1) {
       if (grants !== undefined) caller.giveBack(grants);
       caller.limitMs = Math.min(firstMs * 2 ** round, longestMs);
-      const { held, busy } = await inOrder(caller, keys, { limitMs: caller.limitMs, lookBack });
-      grants = busy === undefined ? held : await busyFirst(caller, keys, busy, held);
+      const { held, busy } = await inOrder(caller, keys, { limitMs: caller.limitMs, remembers });
+      grants = busy === undefined ? held : await busyFirst(caller, keys, { busy, held, firstMs });
     }
     caller.limitMs = undefined;
     return grants;
@@ -53,17 +53,22 @@ interface Found {
 async function inOrder(
   caller: Caller,
   keys: readonly Key[],
-  { limitMs, lookBack }: { readonly limitMs: number; readonly lookBack: number },
+  { limitMs, remembers }: { readonly limitMs: number; readonly remembers: boolean },
 ): Promise<Found> {
   const held: Grant[] = [];
   for (const [index, key] of keys.entries()) {
     const [first] = held;
     const askedMs = caller.nowMs;
+    const isSlow = remembers && caller.slow.has(key);
+    const withinMs = first && (isSlow ? 0 : first.sinceMs + limitMs - askedMs);
     const grant = await caller.wait(
       key,
-      first && { withinMs: first.sinceMs + limitMs - askedMs, unlessHeldMs: limitMs, lookBack },
+      withinMs === undefined ? undefined : { withinMs, unlessHeldMs: limitMs },
     );
-    if (grant === undefined) return { held, busy: key };
+    if (grant === undefined) {
+      if (key.heldMs >= limitMs) caller.slow.add(key);
+      return { held, busy: key };
+    }
     held.push(grant);
     const rest = keys.slice(index + 1);
     const hasWaited = caller.nowMs - askedMs > TRIP_MS;
@@ -77,11 +82,16 @@ async function inOrder(
 async function busyFirst(
   caller: Caller,
   keys: readonly Key[],
-  busy: Key,
-  held: readonly Grant[],
+  {
+    busy,
+    held,
+    firstMs,
+  }: { readonly busy: Key; readonly held: readonly Grant[]; readonly firstMs: number },
 ): Promise<readonly Grant[] | undefined> {
   caller.giveBack(held);
+  const sinceMs = caller.nowMs;
   const grant = await caller.wait(busy);
+  if (caller.nowMs - sinceMs < firstMs) caller.slow.delete(busy);
   const others = await caller.tryAll(keys.filter((key) => key !== busy));
   if (others !== undefined) return [grant!, ...others];
   caller.giveBack([grant!]);
