@@ -143,7 +143,7 @@ export class Presence {
       );
     // Replies cannot be received, but a lease may have to end.
     if (reply === undefined) {
-      await send();
+      if (question.about === 'end') await send();
       return answers;
     }
     const waited = new Promise<void>((resolve) => {

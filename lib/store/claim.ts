@@ -3,3 +3,9 @@
  * others.
  */
 export const LONGEST_CLAIM_MS = 1_000;
+
+/**
+ * For how long a key in one slot of a Cluster is leased while keys in later slots are asked for, in ms: what a process
+ * that freezes in between costs the others.
+ */
+export const BRIEF_MS = 2_000;

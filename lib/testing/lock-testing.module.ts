@@ -14,14 +14,20 @@ import { TestLockStore } from './test-lock-store.js';
 import { TestLocks } from './test-locks.js';
 
 /** The module's options, without those that decide where locks are kept. */
-export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'store'> & RegistrationOptions;
+export type LockTestingOptions = Omit<LockModuleOptions, 'redis' | 'credentials' | 'store'> &
+  RegistrationOptions;
 
 const IN_MEMORY = 'The locks of a test are in memory: leave it out.';
 
 const TESTING_MODULE: Kind = {
   called: 'LockTestingModule',
-  options: { ...without(LOCK_MODULE.options, 'redis', 'store'), ...REGISTRATION },
-  elsewhere: { ...LOCK_MODULE.elsewhere, redis: IN_MEMORY, store: IN_MEMORY },
+  options: { ...without(LOCK_MODULE.options, 'redis', 'credentials', 'store'), ...REGISTRATION },
+  elsewhere: {
+    ...LOCK_MODULE.elsewhere,
+    redis: IN_MEMORY,
+    credentials: IN_MEMORY,
+    store: IN_MEMORY,
+  },
 };
 
 const TEST_LOCKS: Kind = {

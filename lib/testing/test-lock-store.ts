@@ -1,4 +1,5 @@
-import type { NodeFailure } from '../errors.js';
+import { LockStoreUnavailableError, type NodeFailure } from '../errors.js';
+import type { FoundKey } from '../store/admin-store.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
@@ -136,6 +137,11 @@ export class TestLockStore extends MemoryLockStore {
 
   override transfer(request: TransferRequest): Promise<TransferOutcome> {
     return this.#fails(request.keys) ? Promise.resolve(UNAVAILABLE) : super.transfer(request);
+  }
+
+  protected override look(key: string): FoundKey {
+    if (!this.#fails([key])) return super.look(key);
+    throw new LockStoreUnavailableError({ operation: 'inspect', keys: [key], nodes: [FAILURE] });
   }
 
   override inspect(key: string): Promise<InspectOutcome> {

@@ -517,7 +517,7 @@ describe('errors', () => {
       body: ({ keys }, body) => ({ ...body, statusCode: 423, message: `locked: ${keys.join()}` }),
     });
     expect(error.getStatus()).toBe(423);
-    expect(error.message).toBe('locked: order:42');
+    expect(error.message).toBe('The lock is held by another caller.');
     expect(error.getResponse()).toEqual({
       statusCode: 423,
       message: 'locked: order:42',

@@ -98,7 +98,7 @@ describe('@ApiLockConflict', () => {
       operation: 'acquire',
       keys: [],
       nodes: [],
-    });
+    }).getResponse();
     expect(responses['503']).toEqual({
       description: 'No lock can be taken at the moment.',
       headers,

@@ -66,8 +66,8 @@ export class MemoryAdminStore implements AdminStore {
     yield [...this.#keys.all()].filter((key) => key.startsWith(prefix));
   }
 
-  look(keys: readonly string[]): Promise<readonly FoundKey[]> {
-    return Promise.resolve(keys.map((key) => this.#keys.look(key)));
+  async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
+    return keys.map((key) => this.#keys.look(key));
   }
 
   tell(_address: string, text: string): Promise<void> {

@@ -18,7 +18,7 @@ import type {
   UpgradeOutcome,
   UpgradeRequest,
 } from '../lock-store.js';
-import type { AdminStore } from '../admin-store.js';
+import type { AdminStore, FoundKey } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
 import { MemoryHolds } from './memory-holds.js';
 import { LONGEST_CLAIM_MS } from '../claim.js';
@@ -46,14 +46,15 @@ export class MemoryLockStore implements LockStore {
     );
     this.admin = new MemoryAdminStore(clock, {
       all: () => new Set([...this.#holds.keys(), ...this.#lines.keys(), ...this.#once.keys()]),
-      look: (key) => ({
-        key,
-        ...this.#holds.found(key),
-        line: this.#lines.found(key),
-        once: this.#once.found(key),
-      }),
+      look: (key) => this.look(key),
       forgetOnce: (key) => this.#once.forget(key),
     });
+  }
+
+  /** What operators see of a key. */
+  protected look(key: string): FoundKey {
+    const [line, once] = [this.#lines.found(key), this.#once.found(key)];
+    return { key, ...this.#holds.found(key), line, once };
   }
 
   get once(): OnceStore {

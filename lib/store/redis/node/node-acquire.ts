@@ -1,3 +1,4 @@
+import { BRIEF_MS } from '../../claim.js';
 import { isOwnerToken, turnsOf } from '../../owner-token.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { acquireScript } from '../scripts/acquire.js';
@@ -132,22 +133,29 @@ export class NodeAcquire {
     // The ticket is of the line of the first key.
     const { line } = request;
     const later = { ...request, line: line && { ...line, ticket: undefined } };
+    const brieflyMs = Math.min(request.ttlMs, BRIEF_MS);
     for (const group of groups) {
       const isFirst = granted.length === 0;
-      const vote = await this.#askGroup({ group, request: isFirst ? request : later, proposal });
+      const ttlMs = group === groups.at(-1) ? request.ttlMs : brieflyMs;
+      const asked = { ...(isFirst ? request : later), ttlMs };
+      const vote = await this.acquireGroup({ group, request: asked, proposal });
       if (vote.status !== 'granted') {
         const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
-        if (isFirst && isUnchanged) return vote;
+        if (isFirst && isUnchanged) return this.#heard(group, request, vote);
         // After an outage the caller removes whatever it may have.
         const had = vote.status === 'refused' ? groups : granted.map(({ group: each }) => each);
-        return afterGrant((await this.#giveBack(had, request, granted)) ?? vote);
+        const failure = await this.#giveBack(had, request, granted);
+        return afterGrant(failure ?? (await this.#heard(group, request, vote)));
       }
       granted.push({ group, vote });
     }
     const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
-    const lower = granted.filter(({ vote }) => vote.fencingToken < fencingToken);
+    // All but the last are held briefly until now.
+    const unfinished = granted.filter(
+      ({ group, vote }) => group !== groups.at(-1) || vote.fencingToken < fencingToken,
+    );
     const raised = await Promise.all(
-      lower.map(({ group, vote: { fencingToken: from } }) =>
+      unfinished.map(({ group, vote: { fencingToken: from } }) =>
         this.#raiseFence(group, request, { from, to: fencingToken }),
       ),
     );
@@ -173,6 +181,15 @@ export class NodeAcquire {
       }),
     );
     return released.find((outcome) => outcome.status === 'unavailable');
+  }
+
+  /** Refused in a slot whose calls are not received yet, it asks again once they are: it holds nothing meanwhile. */
+  async #heard(group: Group, { line }: AcquireRequest, vote: Vote): Promise<Vote> {
+    const { inbox } = this.#scripts.parts;
+    if (vote.status !== 'refused' || line === undefined) return vote;
+    if (inbox.channelAt(group.slot) !== undefined) return vote;
+    await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
+    return { ...vote, checkAgainMs: 0 };
   }
 
   /** Stands in line only where it is sure to be called. */

@@ -25,7 +25,7 @@ export interface RaiseFenceReply {
 
 /**
  * Raises the fences of keys that were granted in one slot, or on one server, to the token that was agreed on over several, where the
- * lease is still ours.
+ * lease is still ours. On a Cluster the keys are leased for the whole TTL from then on.
  */
 export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
   encode({ names, token, fencingToken, granted, ttlMs, fenceKeepMs, lineMode }) {
@@ -42,7 +42,7 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
           2 fencing token
           3 ttl in ms
           4 ms for which a fence outlives its lease
-          5 how the line is decided. 'quorum': phases that began with the grant take the token too, so that all masters name the same one
+          5 how the line is decided. 'cluster': the keys, which were granted briefly, are leased for the ttl. 'quorum': phases that began with the grant take the token too, so that all masters name the same one
           6 fencing token that was granted here: the phase of a key that others held before is older, and keeps its own
   Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
 ]]
@@ -61,6 +61,10 @@ for i = 1, #KEYS, 3 do
     local mode = ARGV[5] == 'quorum' and mode_of(token)
     local phase = mode and (phase_of(main, holders, mode) or granted)
     if mode and phase >= granted and phase < fence then put_marker(main, holders, mode, fence) end
+    if (ARGV[5] == 'cluster') then
+      if mode_of(token) then add_holder(main, holders, token, ARGV[3], phase_of(main, holders, mode_of(token)))
+      else redis.call('PEXPIRE', main, ARGV[3]) end
+    end
     raised = raised + 1
   end
 end
