@@ -56,6 +56,8 @@ interface Dependencies {
  */
 export class EarlierKeys {
   readonly #deps: Dependencies;
+  /** The key at which it was refused last. */
+  #busy: string | undefined;
   /** The key in whose line the call stands. */
   #at: string | undefined;
   /** The keys before that one, while the call holds them. */
@@ -74,8 +76,8 @@ export class EarlierKeys {
   /** The keys as the store is to be asked for them. Refused at the first one, a request changes nothing. */
   get asked(): readonly string[] {
     const { keys } = this.#deps;
-    const at = this.#at;
-    return at === undefined ? keys : [at, ...keys.filter((key) => key !== at)];
+    const busy = this.#busy;
+    return busy === undefined ? keys : [busy, ...keys.filter((key) => key !== busy)];
   }
 
   /** For how many ms yet the call may hold keys while it waits; `Infinity` if it holds none. */
@@ -107,11 +109,17 @@ export class EarlierKeys {
 
   /** The store holds nothing for it any more. */
   forget(): void {
+    this.#busy = undefined;
     this.#at = undefined;
     this.#held = undefined;
     this.#heldSince = undefined;
     this.#limitMs = FIRST_LIMIT_MS;
     this.#yields = false;
+  }
+
+  /** It was refused at a key. Further requests begin with that one, so that they take no other key in vain. */
+  meets(key: string): void {
+    if (this.#deps.keys.includes(key)) this.#busy = key;
   }
 
   /** It was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */

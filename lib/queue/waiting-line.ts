@@ -250,6 +250,7 @@ export class WaitingLine {
   async #held(outcome: Held, { request, place, hearing }: Asked): Promise<void> {
     this.#tell(outcome);
     this.#failures = 0;
+    this.#earlier?.meets(outcome.key);
     if (outcome.holder !== undefined && !this.#deps.requests.isOwn(outcome.holder))
       this.#hasMetOthers = true;
     if (place !== undefined) {

@@ -101,6 +101,7 @@ describe('a client that may only publish and subscribe', () => {
       }),
     );
     await Promise.all(waiting);
+    await eventually(async () => (await redis.zcard(`{lock:${key}}:queue`)) === waiters.length);
     await sleep(ARRIVED_MS);
     const seen = forger.seen.length;
     await lock.release();
