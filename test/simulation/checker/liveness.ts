@@ -23,9 +23,6 @@ const REFUSED_MS = 5_000;
 /** Until a server knows that a process has died. */
 const DEAD_MS = 100;
 
-/** For so long after its last look the place of a process keeps several keys free (docs/protocol.md). */
-const PLACE_COUNTS_MS = 15_000;
-
 /** A caller of several keys may hold one that is free for so long while it waits for another one; and so may the next one. */
 const FREE_KEY_MS = 3_000;
 
@@ -120,7 +117,7 @@ function recoveryOf(
         operationsOf(scenario).some(({ mode }) => mode === 'shared')
       )
         return { from: at, until: Infinity };
-      return { from: at, until: until + (severalKeys ? PLACE_COUNTS_MS : 0) };
+      return { from: at, until };
     default:
       return { from: at, until };
   }

@@ -77,16 +77,6 @@ export const LINE: readonly PlantedBug[] = [
       'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
   },
   {
-    name: 'earlier-keys-not-given-back',
-    file: 'lib/queue/earlier-keys.ts',
-    find: 'return this.leftMs > 0 ? undefined : this.#giveBack();',
-    replace: 'return undefined;',
-    profile: 'line',
-    explanation:
-      'A caller of several keys holds a free key for as long as it waits for another one.',
-    breaks: EARLIER,
-  },
-  {
     name: 'later-key-kept',
     file: 'lib/store/redis/scripts/acquire.ts',
     find: 'for j = 1, i > 1 and last or 0, 4 do',
