@@ -96,8 +96,8 @@ export class LockEngine {
    * Acquires one key, or several (up to 1,000): all or none. The call waits in line behind earlier callers, and the
    * release wakes it.
    *
-   * While the call waits for several keys, later callers may get some of them first for 1 s. After that, keys that are
-   * free are kept for this call.
+   * A call that waits for several keys waits in the line of one key at a time. Meanwhile it holds some of the others for
+   * at most 1 s, so later callers may get them first.
    *
    * The lock is renewed until it is released (`autoExtend`), so release it. `await using` does so.
    *

@@ -27,9 +27,6 @@ export interface Lock extends AsyncDisposable {
   readonly signal: AbortSignal;
   /**
    * Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals extend it.
-   *
-   * A lock that another process handed over begins with less than 1 s. It has its whole TTL when its first renewal is
-   * confirmed, one round trip later.
    */
   readonly remainingMs: number;
   /**

@@ -38,7 +38,7 @@ export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | '
   readonly ttlMs?: number;
 };
 
-/** So many are remembered: a place that is forgotten costs its claim. */
+/** The number of places that are remembered: a place that is forgotten costs its claim. */
 const MOST_LEFT_BEHIND = 1_000;
 
 interface Dependencies {
@@ -142,7 +142,7 @@ export class LockRequests {
     return this.pending.add(this.#deps.store.leave(lease, place));
   }
 
-  /** Gives back keys of a call that waits. Resolves with the outage after which they are cleaned up. */
+  /** Releases keys of a call that waits. Resolves with the outage after which they are cleaned up. */
   async giveUp(grant: Grant): Promise<Unavailable | undefined> {
     const { store, keeper } = this.#deps;
     const { keys, token, ttlMs, fencingToken } = grant;

@@ -42,7 +42,7 @@ export interface AcquireRequest extends LeaseRequest {
    * was admitted.
    */
   readonly joins?: number | undefined;
-  /** No turns are taken under it: it is made a lease of its caller by another request, or given back. */
+  /** No turns are taken under it: another request makes it a lease of its caller, or it is released. */
   readonly isBrief?: boolean | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;

@@ -254,8 +254,8 @@ return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and
  * a script that fails in the middle keeps what it wrote. Without a line, the first write is the one that Redis refuses
  * when its memory is full.
  *
- * A key that holds the token already is the caller's: a claim that it was given in line, a key that it was granted
- * before, or a request that was sent twice. When the script refuses at a later key than the first, it passes those on.
+ * A key that already contains the token is the caller's. It is a claim, an earlier key that the caller holds while it
+ * waits, or the request was sent twice. After a refusal at a later key than the first, the script passes these keys on.
  */
 export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & BatchedScript = {
   encode(call) {
