@@ -59,8 +59,8 @@ export function checkKey(key: unknown): string {
 }
 
 /**
- * Brings the keys of one call into the form that all callers share: each checked, none twice, in code unit order. All
- * callers that lock several keys lock them in this order, so they never wait in a circle.
+ * Brings the keys of one call into the form that all callers share: each checked, none twice, in code unit order. A
+ * call that waits for one of several keys holds only keys before that one, so such calls never wait in a circle.
  *
  * @throws LockKeyError when a key is not valid, when there is none (an empty list would run unlocked), or when there
  *   are more than 1,000
