@@ -11,7 +11,7 @@ const LONGEST_LIMIT_MS = 1_000;
 /** A caller that freezes or dies meanwhile costs that time and this one, in ms. */
 const SPARE_MS = 1_000;
 
-/** So many keys are remembered. */
+/** At most this many keys are remembered. */
 const MOST_SLOW = 1_000;
 
 /**
@@ -48,7 +48,7 @@ interface Dependencies {
 
 /**
  * A call for several keys waits for one of them at a time. The call holds the keys before the busy one, but only
- * briefly; not at all if the busy key has been held for longer, or was lately. Then the call gives them back, and waits for the busy
+ * briefly; not at all if the busy key has been held for longer, or was lately. Then the call returns them, and waits for the busy
  * key alone. It never waits for an earlier key while it holds a later one.
  *
  * One order for all callers excludes circles among them (Havender 1968). The limit ends circles with sections that hold
@@ -96,7 +96,7 @@ export class EarlierKeys {
     );
   }
 
-  /** What it holds is given back at its next look, which is to be at once. */
+  /** What it holds is released at its next look, which is to be at once. */
   yield(): void {
     this.#yields = true;
   }
@@ -117,7 +117,7 @@ export class EarlierKeys {
     this.#yields = false;
   }
 
-  /** It was refused at a key. Further requests begin with that one, so that they take no other key in vain. */
+  /** It was refused at a key. Further requests begin with that one, so that they take no other key while it is busy. */
   meets(key: string): void {
     if (this.#deps.keys.includes(key)) this.#busy = key;
   }

@@ -5,7 +5,7 @@
 export const LONGEST_CLAIM_MS = 1_000;
 
 /**
- * For how long a key in one slot of a Cluster is leased while keys in later slots are asked for, in ms: what a process
- * that freezes in between costs the others.
+ * The lease of a key in one slot of a Cluster while keys in later slots are asked for, in ms. A process that freezes in
+ * between costs the others so much.
  */
 export const BRIEF_MS = 2_000;

@@ -82,8 +82,8 @@ export const QUORUM: readonly PlantedBug[] = [
   {
     name: 'line-overlooked-by-release',
     file: 'lib/store/redis/scripts/release.ts',
-    find: "and wakes ~= 'line' and redis.call('EXISTS', KEYS[3]) == 0 and",
-    replace: "and wakes ~= 'line' and",
+    find: "and member == '' and redis.call('EXISTS', KEYS[3]) == 0 and",
+    replace: "and member == '' and",
     profile: 'quorum',
     explanation:
       'The short way of a release is taken although callers wait, and wakes none of them.',
