@@ -18,7 +18,7 @@ import {
 } from './several-keys-stage.js';
 
 /** How long it is measured who gets a key. */
-const LENGTH_MS = share(2_600, 20_000);
+const LENGTH_MS = share(6_000, 20_000);
 
 const LIMIT_MS = 120_000;
 
