@@ -1,8 +1,7 @@
-import type { Held, Unavailable } from '../store/lock-store.js';
-import type { Grant } from '../lease/grant.js';
+import type { BriefHold, Held, Unavailable } from '../store/lock-store.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { LockRequest } from './caller.js';
-import type { LockRequests } from './requests.js';
+import type { BriefLease, LockRequests } from './requests.js';
 
 /** At most how long a waiting call holds some of its keys, in ms: twice as long with each round, up to the longest. */
 const FIRST_LIMIT_MS = 100;
@@ -61,7 +60,7 @@ export class EarlierKeys {
   /** The key in whose line the call stands. */
   #at: string | undefined;
   /** The keys before that one, while the call holds them. */
-  #held: Grant | undefined;
+  #held: BriefLease | undefined;
   #heldSince: Instant | undefined;
   /** When it came to that key. */
   #atSince: Instant;
@@ -78,6 +77,18 @@ export class EarlierKeys {
     const { keys } = this.#deps;
     const busy = this.#busy;
     return busy === undefined ? keys : [busy, ...keys.filter((key) => key !== busy)];
+  }
+
+  /** What the store is to hold for it if it is refused; nothing while it waits for the busy key alone. */
+  get keeps(): BriefHold | undefined {
+    const { keys, now } = this.#deps;
+    const at = this.#at;
+    const isAlone = at !== undefined && this.#held === undefined && at !== keys[0];
+    const left = this.#limitMs - (this.#heldSince ? elapsedMs(this.#heldSince, now()) : 0);
+    if (isAlone || this.#yields || left <= 0) return undefined;
+    const limitMs = this.#limitMs;
+    const before = this.#busy === undefined ? 0 : keys.indexOf(this.#busy);
+    return { limitMs, ttlMs: limitMs + SPARE_MS, before };
   }
 
   /** For how many ms yet the call may hold keys while it waits; `Infinity` if it holds none. */
@@ -124,7 +135,7 @@ export class EarlierKeys {
 
   /** It was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
   async refused(
-    { key, heldForMs = 0 }: Held,
+    { key, heldForMs = 0, kept }: Held,
     request: LockRequest,
     token: string,
   ): Promise<Unavailable | undefined> {
@@ -132,7 +143,7 @@ export class EarlierKeys {
     if (heldForMs >= this.#limitMs) slow.add(key);
     if (key === this.#at) return this.leftMs > 0 ? undefined : this.#giveBack();
     // The store has taken the others back. One that waited for that key alone begins again.
-    if (this.#at !== undefined && this.#held === undefined) {
+    if (this.#at !== undefined && this.#held === undefined && kept !== true) {
       this.#limitMs = Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS);
       this.#heldSince = undefined;
     }
@@ -143,9 +154,16 @@ export class EarlierKeys {
     const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
     const since = this.#heldSince ?? now();
     this.#heldSince = undefined;
-    if (earlier.length === 0 || slow.has(key) || this.#yields) return undefined;
-    if (elapsedMs(since, now()) >= this.#limitMs || isWantedInside(earlier, key)) return undefined;
+    if (earlier.length === 0 || kept === false) return undefined;
     const ttlMs = Math.min(request.ttlMs, this.#limitMs + SPARE_MS);
+    const isOver = elapsedMs(since, now()) >= this.#limitMs;
+    const mustNot = isOver || slow.has(key) || this.#yields || isWantedInside(earlier, key);
+    if (kept === true) {
+      this.#held = { keys: earlier, token, ttlMs };
+      this.#heldSince = since;
+      return mustNot ? this.#giveBack() : undefined;
+    }
+    if (mustNot) return undefined;
     const briefly = { ...request, keys: earlier };
     const outcome = await requests.attempt(briefly, { token, ttlMs, isBrief: true });
     if (outcome.status === 'unavailable') return outcome;

@@ -29,7 +29,10 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'isBrief'> & {
+export type AttemptManner = Pick<
+  AcquireRequest,
+  'line' | 'joins' | 'splits' | 'isBrief' | 'keeps'
+> & {
   /** A new one, if not given. */
   readonly token?: string;
   /** The keys in the order in which the store is to take them. Default: that of the request. */
@@ -40,6 +43,9 @@ export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | '
 
 /** The number of places that are remembered: a place that is forgotten costs its claim. */
 const MOST_LEFT_BEHIND = 1_000;
+
+/** Keys that a call holds while it waits for another one. The fencing token is unknown where they are held as a claim is. */
+export type BriefLease = LeaseRequest & { readonly fencingToken?: number | undefined };
 
 interface Dependencies {
   readonly store: LockStore;
@@ -90,13 +96,13 @@ export class LockRequests {
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, splits, isBrief } = how;
+    const { token = this.newToken(request), line, joins, splits, isBrief, keeps } = how;
     const { asked: keys = request.keys, ttlMs = request.ttlMs } = how;
     const { upgrades } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
     return store
-      .acquire({ keys, token, ttlMs, line, joins, splits, isBrief })
+      .acquire({ keys, token, ttlMs, line, joins, splits, isBrief, keeps })
       .then((outcome) => this.#judged(request, { token, ttlMs, sentAt }, outcome));
   }
 
@@ -143,12 +149,12 @@ export class LockRequests {
   }
 
   /** Releases keys of a call that waits. Resolves with the outage after which they are cleaned up. */
-  async giveUp(grant: Grant): Promise<Unavailable | undefined> {
+  async giveUp(lease: BriefLease): Promise<Unavailable | undefined> {
     const { store, keeper } = this.#deps;
-    const { keys, token, ttlMs, fencingToken } = grant;
+    const { keys, token, ttlMs, fencingToken } = lease;
     const outcome = await this.pending.add(store.release({ keys, token, ttlMs }, fencingToken));
     if (outcome.status !== 'unavailable') return undefined;
-    keeper.discard(grant, ttlMs, 0, fencingToken);
+    keeper.discard(lease, ttlMs, 0, fencingToken);
     return outcome;
   }
 

@@ -186,6 +186,7 @@ export class WaitingLine {
       line: place,
       token: this.#token,
       asked: this.#earlier?.asked,
+      keeps: place && this.#earlier?.keeps,
       splits: this.#contended,
     });
     return { request, place, hearing, reply };

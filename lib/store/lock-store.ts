@@ -34,6 +34,16 @@ export interface LinePlace {
   readonly ticket?: number | undefined;
 }
 
+/** Of a request that is refused: the keys before the busy one are held, for a caller that waits for that one. */
+export interface BriefHold {
+  /** Unless the busy key has been held for this long already, in ms. */
+  readonly limitMs: number;
+  /** How long they are held unless they are acquired or released, in ms. */
+  readonly ttlMs: number;
+  /** How many of the other keys come before the first one in the order that is the same in every process. */
+  readonly before: number;
+}
+
 export interface AcquireRequest extends LeaseRequest {
   /** Where to stand in line when refused, at the busy key. Only after `listen` has answered `'listening'`. */
   readonly line?: LinePlace | undefined;
@@ -44,6 +54,8 @@ export interface AcquireRequest extends LeaseRequest {
   readonly joins?: number | undefined;
   /** No turns are taken under it: another request makes it a lease of its caller, or it is released. */
   readonly isBrief?: boolean | undefined;
+  /** What to hold when the busy key is not the first one, in stores that can in the same step. */
+  readonly keeps?: BriefHold | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;
 }
@@ -79,6 +91,8 @@ export interface Held {
    * you ask again with the same token, and afterwards with other tokens.
    */
   readonly ticket?: number | undefined;
+  /** Whether the keys before this one are held, as the request asked for; `undefined`: the store did not try. */
+  readonly kept?: boolean | undefined;
   /** For how many ms the key has been held, as far as that is known; for a call of several keys. */
   readonly heldForMs?: number | undefined;
   /** The limit of other holders of the key, if it differs from the caller's and none was set. */

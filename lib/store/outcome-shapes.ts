@@ -52,6 +52,7 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     holder = '',
     otherLimit = 1,
     heldForMs = 0,
+    kept = false,
   }) =>
     isText(key) &&
     isText(holder) &&
@@ -60,6 +61,7 @@ export const ACQUIRE: Shapes<AcquireOutcome> = {
     contended === true &&
     isDuration(ticket) &&
     isDuration(heldForMs) &&
+    typeof kept === 'boolean' &&
     isFencingToken(otherLimit),
 };
 

@@ -78,13 +78,12 @@ export class MemoryLockStore implements LockStore {
       const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, beforeAt(key));
       const at = { keys: [key], token };
       const ticket = line && this.#lines.stand(at, key === keys[0] ? line : anew(line));
-      if (key !== keys[0])
-        for (const each of keys) if (this.#holds.drop(each, token)) this.#handOn(each);
       const remainingMs = keptForMs || this.#holds.remaining(key, token);
       const heldForMs = this.#holds.heldForMs(key);
+      const kept = this.#keepBefore(keys.indexOf(key), request, heldForMs);
       return Promise.resolve({
         ...{ status: 'held', key, remainingMs, checkAgainMs: remainingMs },
-        ...{ ticket, otherLimit, heldForMs },
+        ...{ ticket, otherLimit, heldForMs, kept },
       });
     }
     this.#lines.forget(keys, token);
@@ -209,6 +208,20 @@ export class MemoryLockStore implements LockStore {
       (joins !== undefined && (entry?.fencingToken ?? Infinity) <= joins) ||
       this.#keptForMs(key, token, before) === 0
     );
+  }
+
+  /** Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none. */
+  #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean {
+    const { keys, token, keeps } = request;
+    const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
+    for (const [index, key] of busy > 0 ? keys.entries() : []) {
+      if (index === busy) continue;
+      if (kept && index < busy && (index > 0 || keeps.before < busy)) {
+        this.#lines.forget([key], token);
+        this.#holds.put({ keys: [key], token, ttlMs: keeps.ttlMs });
+      } else if (this.#holds.drop(key, token)) this.#handOn(key);
+    }
+    return kept;
   }
 
   /** For how many ms an earlier caller keeps others from joining the holders. */

@@ -105,6 +105,9 @@ export class RandomScripts {
       proposal: random.chance(0.7) ? 0 : nowUs + random.between(-1_000, 1_001_000),
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       joins: random.chance(0.85) ? undefined : random.pick([...others, 5]),
+      keeps: random.chance(0.5)
+        ? undefined
+        : { ttlMs: 1_100, limitMs: random.pick([0, 100, 5_000]), before: random.between(0, 2) },
     });
     return { attempt, call };
   }

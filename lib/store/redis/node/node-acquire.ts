@@ -81,6 +81,7 @@ export class NodeAcquire {
       proposal,
       maxTtlMs: options.restartGuard?.maxTtlMs,
       joins: request.joins,
+      keeps: request.keeps,
     });
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
@@ -103,7 +104,7 @@ export class NodeAcquire {
       return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined, otherLimit };
     }
     if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
-    const { holder, remainingMs, ticket, otherLimit, fence, clockUs } = answer;
+    const { holder, remainingMs, ticket, otherLimit, fence, clockUs, kept } = answer;
     const busy = group.names[answer.position - 1];
     if (busy === undefined) return connection.malformed({ reply: reply.value });
     const willBeTold = isOwnerToken(holder) && (ticket !== undefined || member === '');
@@ -117,6 +118,7 @@ export class NodeAcquire {
       ticket: lineMode === 'quorum' ? undefined : ticket,
       otherLimit,
       heldForMs: Math.max(0, clockUs - fence) / 1_000,
+      kept,
     };
   }
 
@@ -132,20 +134,21 @@ export class NodeAcquire {
     const granted: { readonly group: Group; readonly vote: Granted }[] = [];
     // The ticket is of the line of the first key.
     const { line } = request;
-    const later = { ...request, line: line && { ...line, ticket: undefined } };
+    const first = { ...request, keeps: undefined };
+    const later = { ...first, line: line && { ...line, ticket: undefined } };
     const brieflyMs = Math.min(request.ttlMs, BRIEF_MS);
     for (const group of groups) {
       const isFirst = granted.length === 0;
       const ttlMs = group === groups.at(-1) ? request.ttlMs : brieflyMs;
-      const asked = { ...(isFirst ? request : later), ttlMs };
+      const asked = { ...(isFirst ? first : later), ttlMs };
       const vote = await this.acquireGroup({ group, request: asked, proposal });
       if (vote.status !== 'granted') {
         const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
-        if (isFirst && isUnchanged) return this.#heard(group, request, vote);
+        if (isFirst && isUnchanged) return this.#heard(group, request, unkept(vote));
         // After an outage the caller removes whatever it may have.
         const had = vote.status === 'refused' ? groups : granted.map(({ group: each }) => each);
         const failure = await this.#giveBack(had, request, granted);
-        return afterGrant(failure ?? (await this.#heard(group, request, vote)));
+        return afterGrant(failure ?? (await this.#heard(group, request, unkept(vote))));
       }
       granted.push({ group, vote });
     }
@@ -242,6 +245,10 @@ export class NodeAcquire {
     );
   }
 }
+
+/** No script sees the keys of several slots: the caller asks for those before the busy one. */
+const unkept = (vote: Vote): Vote =>
+  vote.status === 'refused' ? { ...vote, kept: undefined } : vote;
 
 /** This request may never have left the process, but one before it did. */
 function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {

@@ -56,8 +56,10 @@ export class QuorumAcquire {
     return node.acquire(request, 0).then((vote) => {
       if (vote.status === 'granted') return this.#granted(request, vote);
       const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
-      if (outcome?.status === 'held' && vote.status === 'refused')
-        return { ...outcome, otherLimit: vote.otherLimit, heldForMs: vote.heldForMs };
+      if (outcome?.status === 'held' && vote.status === 'refused') {
+        const { otherLimit, heldForMs, kept } = vote;
+        return { ...outcome, otherLimit, heldForMs, kept };
+      }
       return outcome ?? unavailable([vote], this.#nodes);
     });
   }

@@ -1,4 +1,5 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
+import type { BriefHold } from '../../lock-store.js';
 import { MARK } from '../../owner-token.js';
 import { FENCE, IS_FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
@@ -40,6 +41,7 @@ export interface AcquireCall extends LockKeys {
   readonly maxTtlMs: number | undefined;
   /** The fencing token of a phase that the caller may join, even while other callers wait. */
   readonly joins: number | undefined;
+  readonly keeps?: BriefHold | undefined;
 }
 
 export type AcquireReply =
@@ -64,6 +66,8 @@ export type AcquireReply =
       readonly holder: string;
       /** Its fence: when it was granted last, by the server's clock in us, or a little later. */
       readonly fence: number;
+      /** The keys before it are held. */
+      readonly kept: boolean;
       /** When it stands in line. */
       readonly ticket: number | undefined;
       readonly otherLimit: number | undefined;
@@ -74,7 +78,7 @@ const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
 function decode(reply: unknown): AcquireReply | Malformed {
   if (!Array.isArray(reply)) return malformed(reply);
-  const [result, clockUs, first, second, third, fourth, fifth, sixth] = reply as unknown[];
+  const [result, clockUs, first, second, third, fourth, fifth, sixth, seventh] = reply as unknown[];
   if (!isCount(clockUs) || !isCount(first)) return malformed(reply);
   if (result === GRANTED)
     return {
@@ -95,7 +99,8 @@ function decode(reply: unknown): AcquireReply | Malformed {
     holder: third,
     ticket: ticketOf(fourth),
     fence: isCount(fifth) ? fifth : 0,
-    otherLimit: isCount(sixth) ? sixth : undefined,
+    kept: sixth === 1,
+    otherLimit: isCount(seventh) ? seventh : undefined,
   };
 }
 
@@ -112,10 +117,14 @@ const ACQUIRE = `--[[
           8 fencing token proposed by the client
           9 longest TTL in ms of the restart guard
          10 fencing token of a phase that the caller may join, even while other callers wait
+         11 refused at a later key than the first, it holds the keys before that one for so many ms,
+         12 unless that one has been held for so many ms
+         13 how many of the other keys come before the first one in the order of all processes
   Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined a phase and has its fencing token,
            limit of other holders, if it differs}
           {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is kept, for that long,
-           for an earlier caller, ticket when standing in line or '', its fence, limit of other holders}
+           for an earlier caller, ticket when standing in line or '', its fence, 1 if the keys before it are held,
+           limit of other holders}
           {-1, clock, us of quarantine}
 ]]
 -- Nearly always the key is free and has no line: the rest of the script is not needed then. No function is made for it, which takes as long
@@ -199,6 +208,13 @@ end
 
 local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], mine, counts, before) end
 
+local keep_ms, limit_ms, before_first = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+-- As a claim: nobody acts on it, so the fence stays.
+local function keep(j)
+  if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
+  return (pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode)))
+end
+
 -- Earlier callers are granted what they can have at every key, before any key is checked for this caller.
 local has_line = {}
 for i = 1, last, 4 do
@@ -212,11 +228,14 @@ for i = 1, last, 4 do
   local holder, pttl = holder_of(i, has_line[i])
   if holder then
     local place = enqueue(i, pttl)
-    -- Refused at its first key, it keeps what it holds. Refused at a later one, it keeps none of these keys.
+    local since = fence_at(fence) or 0
+    -- Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none.
+    local kept = keep_ms and i > 1 and place ~= '' and now - since < limit_ms * 1000
     for j = 1, i > 1 and last or 0, 4 do
-      if j ~= i and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order then grant_next_at(j, token) end
+      if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep(j)
+      elseif j ~= i and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order then grant_next_at(j, token) end
     end
-    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, fence_at(fence) or 0, other_limits[token] }
+    return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }
   end
   if has_line[i] then
     if member ~= '' then redis.pcall('ZREM', queue, member) end
@@ -271,6 +290,9 @@ export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & Batched
       call.proposal === 0 ? '' : call.proposal,
       orEmpty(call.maxTtlMs),
       orEmpty(call.joins),
+      orEmpty(call.keeps?.ttlMs),
+      orEmpty(call.keeps?.limitMs),
+      orEmpty(call.keeps?.before),
     );
     return trimmed(encoded);
   },
