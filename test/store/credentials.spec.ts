@@ -173,7 +173,9 @@ describe('TR-70 a password that was changed is used for the next connection', ()
     const client = owned(new Redis({ port: server.port, lazyConnect: true }));
     const locks = await open({ redis: client });
     await locks.run('key', () => undefined);
-    await eventually(async () => String(await server.command('CLIENT', 'LIST')).includes(' sub=1 '));
+    await eventually(async () =>
+      String(await server.command('CLIENT', 'LIST')).includes(' sub=1 '),
+    );
     await allow([server], 'first');
     await server.command('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
     Object.assign(client.options, { username: 'locks', password: 'first' });

@@ -252,6 +252,7 @@ describe('a script that is sent twice', () => {
       'theirs',
       expect.any(String),
       expect.any(Number),
+      0,
     ]);
     await acquireAs('mine', ['a'], SECOND);
     await acquireAs('mine', ['a'], FIRST);

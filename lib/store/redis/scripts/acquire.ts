@@ -212,7 +212,8 @@ local keep_ms, limit_ms, before_first = tonumber(ARGV[11]), tonumber(ARGV[12]), 
 -- As a claim: nobody acts on it, so the fence stays.
 local function keep(j)
   if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
-  return (pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode)))
+  local kept = pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode))
+  return kept
 end
 
 -- Earlier callers are granted what they can have at every key, before any key is checked for this caller.
