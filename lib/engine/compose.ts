@@ -3,6 +3,7 @@ import { quoteKeys } from '../errors/quote-keys.js';
 import { CallSites } from '../lease/call-site.js';
 import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
+import { SectionTimes } from '../lease/section-times.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
@@ -42,6 +43,8 @@ export interface Parts extends Surroundings {
   readonly events: LockEventHub;
   readonly store: OpenStore;
   readonly keeper: LeaseKeeper;
+  /** Missing with the option `errors.retryAfter: 'lease'`. */
+  readonly sectionTimes: SectionTimes | undefined;
   readonly queue: LockQueue;
   readonly once: OnceRunner;
   readonly sites: CallSites;
@@ -92,12 +95,17 @@ export function compose(
   };
   const warnOfLoss = limited();
   const store = createStore(options, runtime, warn);
+  const sectionTimes =
+    options.errors.retryAfter === 'lease'
+      ? undefined
+      : new SectionTimes(() => runtime.now().monotonicMs);
   const keeper = new LeaseKeeper({
     store,
     scheduler,
     clockDrift,
     events,
     present,
+    sectionTimes,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
     waitMs: options.waitMs,
@@ -144,6 +152,7 @@ export function compose(
       events,
       store,
       keeper,
+      sectionTimes,
       queue,
       once,
       sites,

@@ -567,7 +567,7 @@ export class LockEngine {
     const origin = from.origin ?? originByHand(keys);
     const opening = this.#granting.open(keys, options, { ...from, origin, parent });
     this.#parts.outlivedWork?.asksFor(keys, from.site);
-    return opening.catch(naming(origin));
+    return opening.catch(this.#naming(origin));
   }
 
   /** @internal `lead` for callers that state where they call it from. */
@@ -593,7 +593,7 @@ export class LockEngine {
     const origin = from.origin ?? originByHand(keys);
     const taking = this.#granting.acquire(keys, options, { ...from, origin });
     this.#parts.outlivedWork?.asksFor(keys, from.site);
-    return taking.catch(naming(origin));
+    return taking.catch(this.#naming(origin));
   }
 
   /**
@@ -640,6 +640,16 @@ export class LockEngine {
     }
   }
 
+  /** Names the lock in the error of a call for it, and says when another try may succeed. */
+  readonly #naming =
+    (origin: LockOrigin | undefined) =>
+    (error: unknown): never => {
+      const name = lockNameOf(origin);
+      if (error instanceof LockError) error.nameLock(name);
+      this.#parts.sectionTimes?.hint(error, name);
+      throw error;
+    };
+
   #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
     refuseUnknown(LEAD_KIND, given);
     const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
@@ -685,14 +695,6 @@ function originByHand(keys: string | readonly string[]): LockOrigin | undefined 
   }
   return origin;
 }
-
-/** Names the lock in the error of a call for it. */
-const naming =
-  (origin: LockOrigin | undefined) =>
-  (error: unknown): never => {
-    if (error instanceof LockError) error.nameLock(lockNameOf(origin));
-    throw error;
-  };
 
 /** How long, in ms, a store may take to end a health check whose time is up. */
 const HEALTH_SLACK_MS = 50;

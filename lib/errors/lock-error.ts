@@ -76,8 +76,7 @@ export abstract class LockError extends Base {
   readonly keys: readonly string[];
   /** The full description, with keys and servers. For logs. */
   readonly detail: string;
-  /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */
-  readonly retryHintMs: number | undefined;
+  #retryHintMs: number | undefined;
   #body: LockErrorBody;
   #clientMessage: string;
   /** Until the lock is named. */
@@ -96,8 +95,13 @@ export abstract class LockError extends Base {
     this.message = facts.message?.(phraseOf(facts.lock)) ?? this.#clientMessage;
     if (facts.lock !== undefined) this.#messageOf = undefined;
     this.detail = detail;
-    this.retryHintMs = hintFrom(facts.retryAfterMs);
+    this.#retryHintMs = hintFrom(facts.retryAfterMs);
     this.#body = whole;
+  }
+
+  /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */
+  get retryHintMs(): number | undefined {
+    return this.#retryHintMs;
   }
 
   /** The address of the documentation of `code`. For logs: no client gets it. */
@@ -164,6 +168,13 @@ export abstract class LockError extends Base {
     if (lock === undefined || this.#messageOf === undefined) return;
     this.message = this.#messageOf(phraseOf(lock));
     this.#messageOf = undefined;
+  }
+
+  /** @internal Another try may succeed sooner. */
+  hintAtMost(estimateMs: number): void {
+    const estimate = hintFrom(estimateMs);
+    if (this.#retryHintMs !== undefined && estimate !== undefined)
+      this.#retryHintMs = Math.min(this.#retryHintMs, estimate);
   }
 
   /** @internal For transports that send `message` to clients: from here on, it is the text for them. */

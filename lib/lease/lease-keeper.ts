@@ -31,6 +31,7 @@ import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
 import { ModeChanges } from './mode-changes.js';
+import type { SectionTimes } from './section-times.js';
 import type { Successors } from './successors.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
@@ -55,6 +56,8 @@ interface Dependencies {
   readonly noDetaching: string | undefined;
   /** Why there are no guarded writes, where there are none. */
   readonly noWrites: string;
+  /** Missing if no hint is made of them. */
+  readonly sectionTimes: SectionTimes | undefined;
   /** Where the locks are kept, for the texts of detached ones. */
   readonly place: string;
   /** Applied to every error that leaves. */
@@ -209,6 +212,7 @@ export class LeaseKeeper {
     } catch (error) {
       this.modes.reportFailedUpgrade(lease, since, error);
       if (error instanceof LockError) error.nameLock(lease.lockName);
+      this.#deps.sectionTimes?.hint(error, lease.lockName);
       throw this.#deps.present(error);
     } finally {
       isOver?.();
@@ -436,7 +440,8 @@ export class LeaseKeeper {
   }
 
   #released(lease: Lease, heldMs: number): void {
-    const { events } = this.#deps;
+    const { events, sectionTimes } = this.#deps;
+    sectionTimes?.add(lease.lockName, heldMs + lease.keepMs);
     if (events.isHeard('released')) events.emit('released', { ...lease.subject, heldMs });
     endHold(lease, { outcome: 'released', heldMs });
   }

@@ -101,6 +101,14 @@ const ERRORS = {
       (given) => typeof given === 'function',
     ),
   ),
+  /**
+   * When a client that was refused a lock is to try again, in `Retry-After` and its like. `'estimate'`: after the time that
+   * sections of this key template, or decorated method, took lately in this process (a decaying 95th percentile), at most
+   * what is left of the lease. `'lease'`: after what is left of the lease, which also counts until a section has ended.
+   *
+   * @defaultValue `'estimate'`
+   */
+  retryAfter: withDefault(oneOf('estimate', 'lease'), 'estimate'),
 };
 
 /** The HTTP responses of lock errors. */
@@ -259,9 +267,11 @@ const MODULE = {
   instance: withDefault(instance, {}),
   /**
    * The HTTP responses of lock errors. `exposeKeys: true` adds `keys` to the bodies. `body: (error, body) => body`
-   * changes the body and, by its `statusCode`, the status.
+   * changes the body and, by its `statusCode`, the status. `retryAfter: 'lease'` sends what is left of the lease as
+   * `Retry-After`. By default, that is what sections of the key template took lately in this process, at most what is
+   * left of the lease.
    */
-  errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body? }'), {}),
+  errors: withDefault(group(ERRORS, 'an object { exposeKeys?, body?, retryAfter? }'), {}),
 };
 
 /** Options of `LockModule.forRoot`. One of `redis` and `store` is required; every other option has a default. */

@@ -418,7 +418,7 @@ describe('other options', () => {
     ],
     [
       { errors: 'yes' },
-      'Option "errors" must be an object { exposeKeys?, body? }, received "yes".',
+      'Option "errors" must be an object { exposeKeys?, body?, retryAfter? }, received "yes".',
     ],
     [
       { errors: { exposeKeys: 1 } },
@@ -429,8 +429,12 @@ describe('other options', () => {
       'Option "errors.body" must be a function (error, body) => body, received a value of type object.',
     ],
     [
+      { errors: { retryAfter: 'ttl' } },
+      `Option "errors.retryAfter" must be 'estimate' or 'lease', received "ttl".`,
+    ],
+    [
       { errors: { exposeKey: true } },
-      'Option "errors" has no option "exposeKey". Did you mean "exposeKeys"? Its options are exposeKeys, body.',
+      'Option "errors" has no option "exposeKey". Did you mean "exposeKeys"? Its options are exposeKeys, body, retryAfter.',
     ],
   ])('%j is refused', async (options, message) => {
     expect(await failureOf({ store: 'memory', ...options })).toBe(message);

@@ -336,7 +336,7 @@ describe.each(ADAPTERS)('a lock error, on %s', (adapter) => {
       await locks.acquire('secret:1');
       expect(await post(`/${path}/1`)).toMatchObject({
         status: 409,
-        retryAfter: aboutSeconds(30),
+        retryAfter: expect.stringMatching(/^[1-9]\d*$/),
       });
     },
   );

@@ -49,7 +49,7 @@ describe.each(DRIVERS)('GraphQL with %s', (_name, driver) => {
       extensions: { code: 'LOCK_NOT_ACQUIRED', status: 409, help: 'ask again' },
     });
     const retryAfterMs = Number(error?.extensions?.retryAfterMs);
-    expect(retryAfterMs).toBeGreaterThan(10_000);
+    expect(retryAfterMs).toBeGreaterThan(0);
     expect(retryAfterMs).toBeLessThanOrEqual(20_000);
     expect(text).not.toContain(SECRET);
   });

@@ -86,7 +86,7 @@ describe('gRPC', () => {
     });
     expect(error?.metadata.get('lock-error-code')).toEqual(['LOCK_NOT_ACQUIRED']);
     const [retryAfterMs] = error?.metadata.get('retry-after-ms') ?? [];
-    expect(Number(retryAfterMs)).toBeGreaterThan(10_000);
+    expect(Number(retryAfterMs)).toBeGreaterThan(0);
     expect(JSON.stringify(error)).not.toContain(SECRET);
   };
 
