@@ -30,7 +30,7 @@ const CLASSIC = {
 };
 
 /** Packed: what an installation has to fetch. Entries of their own are 97 kB of it: command line 23, page 19, migration 22, administration 12, telemetry 9. */
-const MOST_KB = 296;
+const MOST_KB = 300;
 
 const RUN_LIMIT_MS = 30_000;
 

@@ -117,8 +117,8 @@ const ACQUIRE = `--[[
           8 fencing token proposed by the client
           9 longest TTL in ms of the restart guard
          10 fencing token of a phase that the caller may join, even while other callers wait
-         11 refused at a later key than the first, it holds the keys before that one for so many ms,
-         12 unless that one has been held for so many ms
+         11 ms for which it holds the keys before the busy one, if it is refused at a later key than the first
+         12 ms after which it does not, because the busy key has been held for that long
          13 how many of the other keys come before the first one in the order of all processes
   Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined a phase and has its fencing token,
            limit of other holders, if it differs}
@@ -209,7 +209,7 @@ end
 local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], mine, counts, before) end
 
 local keep_ms, limit_ms, before_first = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
--- As a claim: nobody acts on it, so the fence stays.
+-- As a claim: no caller works under it, so the fence stays.
 local function keep(j)
   if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
   local kept = pcall(add_holder, KEYS[j], KEYS[j + 3], token, keep_ms, phase_of(KEYS[j], KEYS[j + 3], mode))
