@@ -47,8 +47,8 @@ interface Dependencies {
 
 /**
  * A call for several keys waits for one of them at a time. The call holds the keys before the busy one, but only
- * briefly; not at all if the busy key has been held for longer, or was lately. Then the call returns them, and waits for the busy
- * key alone. It never waits for an earlier key while it holds a later one.
+ * briefly; not at all if the busy key has been held for longer, or was lately. Then the call returns them, and waits for
+ * the busy key alone. It never waits for an earlier key while it holds a later one.
  *
  * One order for all callers excludes circles among them (Havender 1968). The limit ends circles with sections that hold
  * a later key and ask for an earlier one. It also keeps free keys from waiting for a busy one.

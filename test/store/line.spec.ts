@@ -579,6 +579,23 @@ describe('who wants several keys', () => {
     expect(await lineAt('b')).toEqual([both.token, other.token]);
   });
 
+  it('holds those before the busy one where it asks for that, unless the busy one has been held for longer', async () => {
+    const [both, one] = await three();
+    await one.ask('b');
+    const ask = (limitMs: number): Promise<AcquireOutcome> =>
+      both.store.acquire({
+        ...{ ...both.lease(['a', 'b', 'c']), line: LINE },
+        keeps: { limitMs, ttlMs: 1_100, before: 0 },
+      });
+    expect(await ask(0)).toMatchObject({ status: 'held', key: 'b', kept: false });
+    expect(await holderOf('a')).toBeNull();
+    expect(await ask(60_000)).toMatchObject({ status: 'held', key: 'b', kept: true });
+    expect([await holderOf('a'), await holderOf('c')]).toEqual([both.token, null]);
+    expect(await redis.pttl('lock:a')).toBeLessThanOrEqual(1_100);
+    await one.store.release(one.lease('b'));
+    expect(await both.ask(['b', 'a', 'c'])).toMatchObject({ status: 'granted' });
+  });
+
   it('is told for how long the busy one has been held', async () => {
     const [both, one] = await three();
     await one.ask('b');
@@ -795,6 +812,21 @@ describe('lines at several masters', () => {
     expect(await redis.zcard('{lock:b}:queue')).toBe(0);
     await eventually(() => heard.length === 1);
   });
+
+  it('hold nothing for a caller of several keys that was refused', async () => {
+    const masters = await Promise.all(Array.from({ length: 3 }, () => RedisServer.start()));
+    const urls = masters.map(({ url }) => url);
+    const [holder, both] = await Promise.all([Participant.open(urls), Participant.open(urls)]);
+    await holder.ask('b');
+    const keeps = { limitMs: 60_000, ttlMs: 60_000, before: 0 };
+    const asked = { ...both.lease(['a', 'b']), line: LINE, keeps };
+    expect((await both.store.acquire(asked)).status).toBe('held');
+    const taken = (): Promise<unknown[]> =>
+      Promise.all(masters.map((each) => each.command('EXISTS', 'lock:a')));
+    await eventually(async () => (await taken()).every((count) => count === 0));
+    for (const close of closings.splice(0)) await close();
+    await Promise.all(masters.map((master) => master.stop()));
+  }, 30_000);
 
   it('are called by a release that the store asks all of them for, and nobody is given the key', async () => {
     const masters = await Promise.all(Array.from({ length: 3 }, () => RedisServer.start()));

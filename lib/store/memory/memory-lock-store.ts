@@ -211,7 +211,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none. */
-  #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean {
+  #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean | undefined {
     const { keys, token, keeps } = request;
     const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
     for (const [index, key] of busy > 0 ? keys.entries() : []) {
@@ -221,7 +221,7 @@ export class MemoryLockStore implements LockStore {
         this.#holds.put({ keys: [key], token, ttlMs: keeps.ttlMs });
       } else if (this.#holds.drop(key, token)) this.#handOn(key);
     }
-    return kept;
+    return keeps && kept;
   }
 
   /** For how many ms an earlier caller keeps others from joining the holders. */

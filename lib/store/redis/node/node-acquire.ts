@@ -1,6 +1,6 @@
 import { BRIEF_MS } from '../../claim.js';
 import { isOwnerToken, turnsOf } from '../../owner-token.js';
-import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
+import type { AcquireRequest, BriefHold, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { acquireScript } from '../scripts/acquire.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
@@ -33,6 +33,7 @@ interface Asked {
   readonly member: string;
   /** When it was sent, where the server's clock counts. */
   readonly sentAt: number | undefined;
+  readonly keeps: BriefHold | undefined;
 }
 
 /** Takes locks at one node; on a Cluster, slot by slot. */
@@ -87,10 +88,10 @@ export class NodeAcquire {
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
     return scripts
       .write(group.slot, { script: acquireScript, call, timeLimitMs })
-      .then((reply) => this.#voteOf(reply, { group, member, sentAt }));
+      .then((reply) => this.#voteOf(reply, { group, member, sentAt, keeps: request.keeps }));
   }
 
-  #voteOf(reply: AcknowledgedReply, { group, member, sentAt }: Asked): Vote {
+  #voteOf(reply: AcknowledgedReply, { group, member, sentAt, keeps }: Asked): Vote {
     const scripts = this.#scripts;
     const { connection, watch, lineMode, prefix } = scripts.parts;
     scripts.doubtAfter(reply);
@@ -118,7 +119,7 @@ export class NodeAcquire {
       ticket: lineMode === 'quorum' ? undefined : ticket,
       otherLimit,
       heldForMs: Math.max(0, clockUs - fence) / 1_000,
-      kept,
+      kept: keeps === undefined ? undefined : kept,
     };
   }
 

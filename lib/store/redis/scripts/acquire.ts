@@ -231,7 +231,7 @@ for i = 1, last, 4 do
     local place = enqueue(i, pttl)
     local since = fence_at(fence) or 0
     -- Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none.
-    local kept = keep_ms and i > 1 and place ~= '' and now - since < limit_ms * 1000
+    local kept = keep_ms and in_order and i > 1 and place ~= '' and now - since < limit_ms * 1000
     for j = 1, i > 1 and last or 0, 4 do
       if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep(j)
       elseif j ~= i and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order then grant_next_at(j, token) end
