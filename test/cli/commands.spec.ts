@@ -146,7 +146,7 @@ describe('show', () => {
     const other = await service({ ...MACHINE, host: 'web-4' });
     await locks.acquire('a');
     other.acquire(['a', 'b'], { wait: '20s' }).catch(() => undefined);
-    await eventually(async () => (await run(on('show', 'b'))).stdout.includes('for all of a, b'));
+    await eventually(async () => (await run(on('show', 'a'))).stdout.includes('for all of a, b'));
   });
 });
 

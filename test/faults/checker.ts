@@ -86,8 +86,8 @@ function vacuities({ plan, events }: History): readonly string[] {
   }
 
   if (grantedAt.length >= MANY_GRANTS) {
-    const upgrades = plan.nodes === 1 ? (['upgrades'] as const) : [];
-    const wanted = [...upgrades, 'downgrades', 'attached', 'terms'] as const;
+    const ofOne = plan.nodes === 1 ? (['upgrades', 'attached'] as const) : [];
+    const wanted = [...ofOne, 'downgrades', 'terms'] as const;
     violations.push(...unseen(extentOf(events), wanted, grantedAt.length));
   }
 

@@ -229,6 +229,8 @@ function wrongRotation(
     const other = waits.find(
       (wait) =>
         wait.client !== client &&
+        // A caller of several keys stands in the line of one of them at a time.
+        wait.keys.length === 1 &&
         wait.keys.includes(key) &&
         wait.from < inLineAt &&
         wait.to > until,

@@ -141,15 +141,16 @@ export class NodeAcquire {
     for (const group of groups) {
       const isFirst = granted.length === 0;
       const ttlMs = group === groups.at(-1) ? request.ttlMs : brieflyMs;
-      const asked = { ...(isFirst ? first : later), ttlMs };
+      const isBrief = group !== groups.at(-1) || request.isBrief;
+      const asked = { ...(isFirst ? first : later), ttlMs, isBrief };
       const vote = await this.acquireGroup({ group, request: asked, proposal });
       if (vote.status !== 'granted') {
         const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
-        if (isFirst && isUnchanged) return this.#heard(group, request, unkept(vote));
-        // After an outage the caller removes whatever it may have.
-        const had = vote.status === 'refused' ? groups : granted.map(({ group: each }) => each);
+        if (isFirst && isUnchanged) return this.#heard(group, request, vote);
+        const [had, kept] = this.#toGiveBack(vote, request, granted);
         const failure = await this.#giveBack(had, request, granted);
-        return afterGrant(failure ?? (await this.#heard(group, request, unkept(vote))));
+        if (failure !== undefined || vote.status !== 'refused') return afterGrant(failure ?? vote);
+        return afterGrant(await this.#heard(group, request, { ...vote, kept }));
       }
       granted.push({ group, vote });
     }
@@ -172,6 +173,23 @@ export class NodeAcquire {
     return afterGrant(failure);
   }
 
+  /**
+   * What a caller gives back that was refused at a later key than the first, and whether it keeps the keys before the
+   * busy one: those who wait for one key after the other must not hand them round in a circle. After an outage the
+   * caller removes whatever it may have.
+   */
+  #toGiveBack(
+    vote: Exclude<Vote, { readonly status: 'granted' }>,
+    { keys, keeps }: AcquireRequest,
+    granted: readonly { readonly group: Group }[],
+  ): readonly [readonly Group[], boolean] {
+    if (vote.status !== 'refused') return [granted.map(({ group }) => group), false];
+    const { key: busy, ticket, heldForMs = 0 } = vote;
+    const kept = keeps !== undefined && ticket !== undefined && heldForMs < keeps.limitMs;
+    const given = keys.filter((key) => key !== busy && !(kept && key < busy));
+    return [this.#scripts.parts.slots.groups(given), kept];
+  }
+
   /** Also what it held before. Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal. */
   async #giveBack(
     groups: readonly Group[],
@@ -180,7 +198,7 @@ export class NodeAcquire {
   ): Promise<Unavailable | undefined> {
     const released = await Promise.all(
       groups.map((group) => {
-        const vote = granted.find((other) => other.group === group)?.vote;
+        const vote = granted.find((other) => other.group.slot === group.slot)?.vote;
         return this.#release.releaseGroup(group, request, { lastToken: vote?.fencingToken });
       }),
     );
@@ -246,10 +264,6 @@ export class NodeAcquire {
     );
   }
 }
-
-/** No script sees the keys of several slots: the caller asks for those before the busy one. */
-const unkept = (vote: Vote): Vote =>
-  vote.status === 'refused' ? { ...vote, kept: undefined } : vote;
 
 /** This request may never have left the process, but one before it did. */
 function afterGrant<Outcome extends Vote>(outcome: Outcome): Outcome {
