@@ -174,9 +174,9 @@ export class NodeAcquire {
   }
 
   /**
-   * What a caller gives back that was refused at a later key than the first, and whether it keeps the keys before the
-   * busy one: those who wait for one key after the other must not hand them round in a circle. After an outage the
-   * caller removes whatever it may have.
+   * After a refusal at a later key than the first: what the caller releases, and whether it keeps the keys before the
+   * busy one. If it kept none, callers could hand keys to each other in a circle. After an outage the caller removes
+   * whatever it may have.
    */
   #toGiveBack(
     vote: Exclude<Vote, { readonly status: 'granted' }>,
