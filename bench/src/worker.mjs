@@ -88,8 +88,11 @@ const offers = {
     await Promise.all(
       Array.from({ length: callers }, async () => {
         for (let asked = performance.now(); asked < end; asked = performance.now()) {
-          const without = Math.floor(keys.length * Math.random());
-          const lock = await enter(keys.filter((_, index) => index !== without));
+          const [one, another] = [keys.length, keys.length - 1].map((count) =>
+            Math.floor(count * Math.random()),
+          );
+          const pair = [keys[one], keys[another < one ? another : another + 1]];
+          const lock = await enter(pair);
           if (lock === null) {
             refused += 1;
             continue;
