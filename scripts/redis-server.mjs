@@ -1,5 +1,5 @@
 /**
- * Finds a Redis (or Valkey) server program for the tests and the demo, and installs one where it can.
+ * Finds a Redis (or Valkey) server program for tests and samples, and installs one where it can.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';

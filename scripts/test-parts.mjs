@@ -7,7 +7,7 @@
  *   which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many servers or more than
  *   4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
- * - `samples`: the programs of `sample/` and the demo
+ * - `samples`: the programs of `sample/`
  * - `browser`: what needs a browser (`test/browser/`)
  * - `site`: what needs a browser and the documentation site (`test/site/`)
  * - `all`: every spec, for `npm test -- test/queue`

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runToTheEnd, startNest, startRedis } from '../../scripts/demo/processes.mjs';
+import { runToTheEnd, startNest, startRedis } from '../../scripts/processes.mjs';
 import { install, pack, run, temporaryFolder } from '../support/consumer.mjs';
 import { writeApplication } from './application.mjs';
 import { documentedBlocks, readAnswer } from './pages.mjs';

@@ -8,7 +8,7 @@
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runToTheEnd } from '../../scripts/demo/processes.mjs';
+import { runToTheEnd } from '../../scripts/processes.mjs';
 import { install, pack, projectRoot, run, temporaryFolder } from '../support/consumer.mjs';
 import { pagesWithoutUrl } from './named-files.mjs';
 

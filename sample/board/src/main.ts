@@ -9,7 +9,7 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { runToTheEnd, startProgram, startRedis } from '../../../scripts/demo/processes.mjs';
+import { runToTheEnd, startProgram, startRedis } from '../../../scripts/processes.mjs';
 
 const INSTANCE = fileURLToPath(import.meta.resolve('./instance.js'));
 const PORT = process.env.PORT ?? '4300';

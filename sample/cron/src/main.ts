@@ -8,7 +8,7 @@
  */
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { runToTheEnd, startProgram, startRedis } from '../../../scripts/demo/processes.mjs';
+import { runToTheEnd, startProgram, startRedis } from '../../../scripts/processes.mjs';
 
 const INSTANCE = fileURLToPath(import.meta.resolve('./instance.js'));
 const RUNS = Number(process.env.CRON_RUNS ?? 5);

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { startProgram } from '../../../scripts/demo/processes.mjs';
+import { startProgram } from '../../../scripts/processes.mjs';
 
 const WORKER = fileURLToPath(import.meta.resolve('./worker.js'));
 

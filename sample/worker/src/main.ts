@@ -14,7 +14,7 @@
  *
  * WORKER_JOBS is how many jobs there are, WORKER_KILL_EVERY_MS how long it is between two kills.
  */
-import { runToTheEnd, startRedis } from '../../../scripts/demo/processes.mjs';
+import { runToTheEnd, startRedis } from '../../../scripts/processes.mjs';
 import { Crew, type Stage } from './crew.js';
 import { Database, type Books } from './database.js';
 

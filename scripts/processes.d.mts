@@ -2,7 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
 /** Finds a server program, starts it with its data in memory only, and resolves with its URL. */
-export declare function startRedis(log?: (line: string) => void): Promise<string>;
+export declare function startRedis(log: (line: string) => void): Promise<string>;
 
 /** Starts a program of Node, which gets the options that this process has: a test runs TypeScript. */
 export declare function startProgram(

@@ -1,16 +1,16 @@
-/** The processes that the demo and the samples start: a Redis server, and programs that use it. */
+/** The processes that samples and tests of packages start: a Redis server, and programs that use it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
-import { ensureRedisServer } from '../redis-server.mjs';
+import { ensureRedisServer } from './redis-server.mjs';
 
 const running = new Set();
 
 /** Starts a server that keeps its data in memory only, and resolves with its URL. */
-export async function startRedis(log = (line) => console.log(`demo: ${line}`)) {
+export async function startRedis(log) {
   const program = ensureRedisServer(log);
   const port = await freePort();
   log(`starting a Redis server on port ${port}`);
@@ -18,13 +18,6 @@ export async function startRedis(log = (line) => console.log(`demo: ${line}`)) {
   const server = start(program, ['--port', String(port), '--bind', '127.0.0.1', ...inMemory]);
   await firstMatch(server, /Ready to accept connections/);
   return `redis://127.0.0.1:${port}`;
-}
-
-/** Starts the program of a shop on a free port. */
-export async function startShop(program, env) {
-  const child = startProgram(program, { ...env, PORT: '0' });
-  const [, url] = await firstMatch(child, /The shop is open on (\S+)/);
-  return { url, stop: () => stop(child) };
 }
 
 /** Starts a Nest application that listens on the port that PORT names. */
@@ -112,7 +105,7 @@ async function accepts(port) {
   }
 }
 
-export async function freePort() {
+async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
