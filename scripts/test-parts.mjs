@@ -3,9 +3,10 @@
  *
  * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
- * - `soak`: what takes long (`test/soak/`, `test/simulation/`, the conformance suites over one or two masters in a list, and over several of
- *   which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many servers or more than
- *   4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its whole length
+ * - `soak`: what takes long (`test/soak/`, `test/simulation/` without its explorer, the conformance suites over one or two masters in a list,
+ *   and over several of which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many
+ *   servers or more than 4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its
+ *   whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/`
  * - `browser`: what needs a browser (`test/browser/`)
@@ -22,7 +23,7 @@ const NOT_OURS = /^apps\/templates\//;
 const SAMPLE = /^test\/sample\//;
 const BROWSER = /^test\/browser\//;
 const SITE = /^test\/site\//;
-const LONG = /^test\/(soak\/|simulation\/|conformance\/\w+-(dead|far|few|silent)\.)/;
+const LONG = /^test\/(soak\/|simulation\/(?!explorer\/)|conformance\/\w+-(dead|far|few|silent)\.)/;
 /** What operators use starts applications and programs by the dozen. */
 const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;

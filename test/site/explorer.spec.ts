@@ -3,8 +3,8 @@ import type { AxeResults } from 'axe-core';
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { ExplorerWorld } from '../../site/explorer/explorer-world.js';
-import { SCENARIOS } from '../../site/explorer/scenarios.js';
+import { ExplorerWorld } from '../simulation/explorer/explorer-world.js';
+import { SCENARIOS } from '../simulation/explorer/scenarios.js';
 import { BuiltSite, PATIENCE_MS } from './built-site.js';
 
 const { source: axeSource } = createRequire(import.meta.url)('axe-core') as { source: string };

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { compiledProject } from './compile.mjs';
+import { compiledProject } from '../../../scripts/compile.mjs';
 
 const PRINTS_EVERY_MS = 5_000;
 /** A world leaves much behind that is garbage at its end. */

@@ -1,6 +1,6 @@
 /** What has happened in a world, in its order. The picture and the log are made from these, and from nothing else. */
-import type { Mode } from '../../test/simulation/scenario.js';
-import type { LockLossReason } from '../../lib/errors.js';
+import type { Mode } from '../scenario.js';
+import type { LockLossReason } from '../../../lib/errors.js';
 
 /** One call for the lock. */
 interface OfCall {

@@ -1,9 +1,9 @@
-import type { LockEngine } from '../../lib/engine/lock-engine.js';
-import type { History } from '../../test/simulation/history.js';
-import { Calls } from '../../test/simulation/programme/calls.js';
-import type { CallersOptions } from '../../test/simulation/programme/callers.js';
-import { engineOf, type EngineOptions } from '../../test/simulation/programme/engine.js';
-import type { World } from '../../test/simulation/world/world.js';
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { History } from '../history.js';
+import { Calls } from '../programme/calls.js';
+import type { CallersOptions } from '../programme/callers.js';
+import { engineOf, type EngineOptions } from '../programme/engine.js';
+import type { World } from '../world/world.js';
 import type { Database } from './database.js';
 import type { News } from './facts.js';
 import { KEY, type Action } from './setup.js';

@@ -1,4 +1,4 @@
-import type { LockLossReason } from '../../lib/errors.js';
+import type { LockLossReason } from '../../../lib/errors.js';
 import type { Fact } from './facts.js';
 
 /** The log of a world: what happened, in plain sentences. */

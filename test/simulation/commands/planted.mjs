@@ -7,14 +7,14 @@
 import { randomInt } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { compiledProject, compiledText } from './compile.mjs';
-import { pageOf, rowOf } from './planted/page.mjs';
+import { compiledProject, compiledText } from '../../../scripts/compile.mjs';
+import { pageOf, rowOf } from './planted-page.mjs';
 
-const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
 const PAGE = join(projectRoot, 'docs/simulation-planted.md');
 
 /** What the simulation consists of. */

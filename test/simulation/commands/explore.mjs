@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { compiledProject } from './compile.mjs';
+import { compiledProject } from '../../../scripts/compile.mjs';
 
 const { values } = parseArgs({
   options: {

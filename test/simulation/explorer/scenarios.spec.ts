@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { drawingOf } from '../../site/explorer/drawing.js';
-import { ExplorerWorld } from '../../site/explorer/explorer-world.js';
-import type { Fact } from '../../site/explorer/facts.js';
-import { pictureOf } from '../../site/explorer/picture.js';
-import { SCENARIOS, scenarioNamed } from '../../site/explorer/scenarios.js';
-import type { Setup } from '../../site/explorer/setup.js';
-import { sentencesOf } from '../../site/explorer/sentences.js';
+import { drawingOf } from './drawing.js';
+import { ExplorerWorld } from './explorer-world.js';
+import type { Fact } from './facts.js';
+import { pictureOf } from './picture.js';
+import { SCENARIOS, scenarioNamed } from './scenarios.js';
+import type { Setup } from './setup.js';
+import { sentencesOf } from './sentences.js';
 
 /** Everything that a scenario claims has to be so whatever chance decides. */
 const SEEDS = [1, 2, 3];
@@ -196,7 +196,7 @@ describe('the explorer', () => {
   });
 
   it('has every scenario on its page', () => {
-    const page = readFileSync(new URL('../../docs/explorer.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../../docs/explorer.md', import.meta.url), 'utf8');
     for (const { name, title, look } of SCENARIOS)
       expect(page).toContain(`- **${title}** (\`#scenario=${name}\`). ${look}`);
   });

@@ -1,5 +1,5 @@
-import type { SimServer } from '../../test/simulation/world/sim-server.js';
-import type { World } from '../../test/simulation/world/world.js';
+import type { SimServer } from '../world/sim-server.js';
+import type { World } from '../world/world.js';
 import type { News } from './facts.js';
 import { KEY } from './setup.js';
 

@@ -1,5 +1,5 @@
 /** What the explorer is given: the world at its beginning, and what is done to it. Both are plain data: the same data give the same picture. */
-import type { Mode } from '../../test/simulation/scenario.js';
+import type { Mode } from '../scenario.js';
 
 /** The world at its beginning. */
 export interface Setup {
