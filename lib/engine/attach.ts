@@ -9,9 +9,9 @@ import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
 import type { Location } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
+import { refuseOverMasters } from '../options/several-masters.js';
 import type { AttachRequest } from '../queue/attaching.js';
 import type { Parts } from './compose.js';
-import { noDetachingIn } from './detaching.js';
 
 /** Takes over a lock that was detached: the handle of `attach`. */
 export async function attach(
@@ -43,8 +43,7 @@ function requestFor(
   options: ResolvedOptions,
 ): AttachRequest {
   keys.forEach(checkKey);
-  const problem = noDetachingIn(options.location);
-  if (problem !== undefined) throw new LockConfigurationError(problem);
+  refuseOverMasters('attach()', options.location);
   refuseForeign(place, options);
   const {
     ttlMs = before.ttlMs,

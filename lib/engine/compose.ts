@@ -12,7 +12,7 @@ import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
-import { noDetachingIn } from './detaching.js';
+import { refuseOverMasters } from '../options/several-masters.js';
 import { noUpgradesIn } from './upgrades.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { placeOf } from './attach.js';
@@ -99,6 +99,9 @@ export function compose(
     options.errors.retryAfter === 'lease'
       ? undefined
       : new SectionTimes(() => runtime.now().monotonicMs);
+  const needsOneRedis = (what: string): void => {
+    refuseOverMasters(what, options.location);
+  };
   const keeper = new LeaseKeeper({
     store,
     scheduler,
@@ -111,7 +114,7 @@ export function compose(
     waitMs: options.waitMs,
     beginUpgrade: beginUpgradeOf(owner),
     noUpgrades: noUpgradesIn(options.location),
-    noDetaching: noDetachingIn(options.location),
+    needsOneRedis,
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);
@@ -122,7 +125,9 @@ export function compose(
     ...{ runtime, keeper, warn: limited() },
   });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
-  const once = new OnceRunner({ store, scheduler, events, nodeTimeoutMs, present, warn });
+  const once = new OnceRunner({
+    ...{ store, scheduler, events, nodeTimeoutMs, present, warn, needsOneRedis },
+  });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {
     // A warning of its own has named the place.

@@ -52,9 +52,9 @@ interface Dependencies {
   readonly beginUpgrade: (lease: Lease) => () => void;
   /** Why there are no upgrades, where there are none. */
   readonly noUpgrades: string;
-  /** Why no lock can be detached, where none can. */
-  readonly noDetaching: string | undefined;
-  /** Why there are no guarded writes, where there are none. */
+  /** Throws where the locks are kept on several masters. */
+  readonly needsOneRedis: (what: string) => void;
+  /** Why there are no guarded writes, where the store has none. */
   readonly noWrites: string;
   /** Missing if no hint is made of them. */
   readonly sectionTimes: SectionTimes | undefined;
@@ -221,8 +221,9 @@ export class LeaseKeeper {
 
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    const { store, noWrites, present } = this.#deps;
+    const { store, needsOneRedis, noWrites, present } = this.#deps;
     checkCommands(commands);
+    needsOneRedis('guarded()');
     this.#throwIfLost(lease);
     const { keys, token, ttlMs } = lease;
     const outcome = await store.write?.({ keys, token, ttlMs, commands });
@@ -394,8 +395,8 @@ export class LeaseKeeper {
   }
 
   async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
-    const { store, ttlToMs, events, place, scheduler, present, noDetaching } = this.#deps;
-    if (noDetaching !== undefined) throw new LockConfigurationError(noDetaching);
+    const { store, ttlToMs, events, place, scheduler, present, needsOneRedis } = this.#deps;
+    needsOneRedis('detach()');
     this.#throwIfLost(lease);
     transferOf(store);
     const ttlMs = ttl === undefined ? lease.ttlMs : ttlToMs(ttl);

@@ -113,6 +113,7 @@ export class LockService extends LockEngine {
   checkOptions(locked: LockedMethod, feature: LockFeature | undefined): void {
     inPlace(locked.where, () => {
       this.assertFits(locked.locking.in(feature).run);
+      if (locked.isOnce) this.once.assertPossible();
     });
   }
 

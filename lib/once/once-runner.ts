@@ -32,6 +32,8 @@ interface Dependencies {
   /** Applied to every error before a caller gets it. */
   readonly present: <E>(error: E) => E;
   readonly warn: (message: string) => void;
+  /** Throws where the locks are kept on several masters. */
+  readonly needsOneRedis: (what: string) => void;
 }
 
 /** The work, as the runner sees it, besides its lock. */
@@ -85,8 +87,9 @@ export class OnceRunner {
     return this.run(holding, { options, signal: lockOptions.signal, work });
   }
 
-  /** @throws LockConfigurationError when the store keeps no record of such work */
+  /** @throws LockConfigurationError over several masters, and when the store keeps no record of such work */
   assertPossible(): void {
+    this.#deps.needsOneRedis('Work that is to be done once');
     this.#account.assertKept();
   }
 

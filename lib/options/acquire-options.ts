@@ -21,7 +21,7 @@ import {
   type OneSchema,
   type OptionsOf,
 } from './schema.js';
-import type { Location } from './location.js';
+import { refuseOverMasters } from './several-masters.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 import { validityMs } from './validity.js';
 
@@ -233,8 +233,11 @@ function checkedAcquireOptions(
   const { minValidityMs } = resolved;
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
-  refuseLimitOnQuorum(mode, defaults);
-  if (mode === 'upgradeable') refuseUpgradeableOnQuorum('mode', defaults.location);
+  if (mode !== 'exclusive')
+    refuseOverMasters(
+      `Option "${options.limit === undefined ? 'mode' : 'limit'}"`,
+      defaults.location,
+    );
   refuseLongMinHold(minHoldMs, ttlMs);
   refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
   return {
@@ -277,29 +280,6 @@ export const placesWithoutLimit = (given: string): LockConfigurationError =>
   new LockConfigurationError(
     `Option "places", ${given}, goes only with "limit", which says how many places there are. Write { limit: 10, places: 3 }.`,
   );
-
-/**
- * Three callers that ask for a place each could get two of three masters each. No such majority excludes the others.
- */
-function refuseLimitOnQuorum(mode: HoldMode, { location }: ResolvedOptions): void {
-  if (!mode.startsWith('limit') || location.kind !== 'redis' || location.redis.length === 1) return;
-  throw new LockConfigurationError(
-    `Option "limit" works on one Redis, and option "redis" lists ${String(location.redis.length)}. Of three masters any two are a ` +
-      'majority, so three callers could each get two of them where two are allowed. Register a second lock service on one Redis for limited ' +
-      "keys: LockModule.forRoot({ name: 'limits', redis: 'redis://…' }), and name it by the option \"instance\" of @WithLock or by " +
-      "@InjectLockService('limits').",
-  );
-}
-
-/** @throws LockConfigurationError */
-export function refuseUpgradeableOnQuorum(option: 'mode' | 'to', location: Location): void {
-  if (location.kind !== 'redis' || location.redis.length === 1) return;
-  throw new LockConfigurationError(
-    `Option "${option}" is 'upgradeable', which works on one Redis, and option "redis" lists ${String(location.redis.length)}. Each of several ` +
-      'masters may know other readers, so none of them can say when the last one is done. Use one Redis for it, or take the lock as ' +
-      "'exclusive', and downgrade() it when the writing is over.",
-  );
-}
 
 /** @throws LockConfigurationError */
 export function refuseLongMinHold(minHoldMs: number, ttlMs: number): void {

@@ -296,11 +296,8 @@ export class WaitingLine {
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */
-  #placeFor({ ttlMs, mode }: LockRequest): LinePlace {
-    if (this.#id === undefined) {
-      const uuid = this.#deps.scheduler.runtime.uuid();
-      this.#id = mode === 'exclusive' ? uuid : `${uuid}:${mode}`;
-    }
+  #placeFor({ ttlMs }: LockRequest): LinePlace {
+    this.#id ??= this.#deps.scheduler.runtime.uuid();
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 

@@ -9,8 +9,7 @@ export interface OnceReference {
   /** Names this try. Not the token: callers of one process take turns under one token. */
   readonly owner: string;
   /**
-   * The fencing token of that lock: a later attempt has a larger one. 0 for a caller that does not hold it and only
-   * asks for the state of the work.
+   * The fencing token of that lock; 0 for a caller that does not hold it and only asks for the state of the work.
    */
   readonly fencingToken: number;
 }

@@ -22,11 +22,7 @@ const RENEWED_TTL_MS = 1_500;
 const SHORT_TTL_MS = 600;
 
 /** What every store must do of locks that go from one service to another. */
-export function describeDetached(
-  name: string,
-  { limits }: { readonly limits: boolean },
-  open: () => Promise<Backend>,
-): void {
+export function describeDetached(name: string, open: () => Promise<Backend>): void {
   describe(`a lock that is detached, on ${name},`, () => {
     const services = servicesOn(open);
     let keysMade = 0;
@@ -263,18 +259,17 @@ export function describeDetached(
       expect(await first.inspect(key)).toEqual({ held: false });
     });
 
-    if (limits)
-      it('can be a limited one, and keeps its place', async () => {
-        const [first, second] = await twoServices();
-        const text = await (await first.acquire(key, { limit: 2 })).detach();
-        const other = await second.acquire(key, { limit: 2 });
-        expect(await first.tryAcquire(key, { limit: 2 })).toBeNull();
-        const taken = await second.attach(text);
-        expect(await first.tryAcquire(key, { limit: 2 })).toBeNull();
-        expect(await taken.release()).toBe(true);
-        const next = await first.acquire(key, { limit: 2 });
-        await Promise.all([next.release(), other.release()]);
-      });
+    it('can be a limited one, and keeps its place', async () => {
+      const [first, second] = await twoServices();
+      const text = await (await first.acquire(key, { limit: 2 })).detach();
+      const other = await second.acquire(key, { limit: 2 });
+      expect(await first.tryAcquire(key, { limit: 2 })).toBeNull();
+      const taken = await second.attach(text);
+      expect(await first.tryAcquire(key, { limit: 2 })).toBeNull();
+      expect(await taken.release()).toBe(true);
+      const next = await first.acquire(key, { limit: 2 });
+      await Promise.all([next.release(), other.release()]);
+    });
 
     it('keeps what is left of its `minHold`, and is not detached for less', async () => {
       const [first, second] = await twoServices();

@@ -1,17 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-holdfast';
-import { LockConfigurationError, LockReentrancyError, type Lock } from 'nestjs-holdfast';
+import { LockReentrancyError, type Lock } from 'nestjs-holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, until } from '../support/eventually.js';
 import { servicesOn } from './services.js';
 import { BY_FORCE, type Backend, type StoredKey } from './suite.js';
-
-interface Abilities {
-  /** Over several masters nothing can be limited. */
-  readonly limits: boolean;
-  /** Where one line decides, who waits is served in the order in which they came; else whoever asks first. */
-  readonly inOrder: boolean;
-}
 
 const SHARED = { mode: 'shared' } as const;
 const LONG_WAIT = '25s';
@@ -23,11 +16,7 @@ const RENEWED_TTL_MS = 1_500;
 const SHORT_TTL_MS = 600;
 
 /** What every store must do of locks that several hold together. `open` is called once; the tests use keys of their own. */
-export function describeModes(
-  name: string,
-  { limits, inOrder }: Abilities,
-  open: () => Promise<Backend>,
-): void {
+export function describeModes(name: string, open: () => Promise<Backend>): void {
   describe(`shared and limited locks on ${name}`, () => {
     const services = servicesOn(open);
     let keysMade = 0;
@@ -65,10 +54,7 @@ export function describeModes(
         const [one, two, three] = await setUp();
         const first = await one.acquire(key, SHARED);
         const second = await two.acquire(key, SHARED);
-        // Over several masters, one that voted late may not have the common token yet: nobody joins by its vote before.
-        const third = limits
-          ? await one.tryAcquire(key, SHARED)
-          : await eventually(() => one.tryAcquire(key, SHARED));
+        const third = await one.tryAcquire(key, SHARED);
         expect([second.fencingToken, third?.fencingToken]).toEqual([
           first.fencingToken,
           first.fencingToken,
@@ -139,20 +125,17 @@ export function describeModes(
         expect(await one2.release()).toBe(true);
       });
 
-      // Over several masters they may be about to agree on a larger one.
-      if (limits) {
-        it('of one key have one fencing token beside one of more keys', async () => {
-          const [one, two, three] = await setUp();
-          const first = await one.acquire(key, SHARED);
-          const both = await two.acquire([key, `${key}-other`], SHARED);
-          expect(both.fencingToken).toBeGreaterThan(first.fencingToken);
-          const later = await three.acquire(key, SHARED);
-          expect(later.fencingToken).toBe(first.fencingToken);
-          for (const lock of [first, both, later]) expect(await lock.release()).toBe(true);
-          const writer = await one.acquire(key);
-          expect(writer.fencingToken).toBeGreaterThan(both.fencingToken);
-        });
-      }
+      it('of one key have one fencing token beside one of more keys', async () => {
+        const [one, two, three] = await setUp();
+        const first = await one.acquire(key, SHARED);
+        const both = await two.acquire([key, `${key}-other`], SHARED);
+        expect(both.fencingToken).toBeGreaterThan(first.fencingToken);
+        const later = await three.acquire(key, SHARED);
+        expect(later.fencingToken).toBe(first.fencingToken);
+        for (const lock of [first, both, later]) expect(await lock.release()).toBe(true);
+        const writer = await one.acquire(key);
+        expect(writer.fencingToken).toBeGreaterThan(both.fencingToken);
+      });
 
       it('that come while a writer waits go behind it', async () => {
         const [one, two, three] = await setUp();
@@ -163,13 +146,9 @@ export function describeModes(
         const late = await wait(three, SHARED, order, 'late');
         expect(order).toEqual([]);
         expect(await reader.release()).toBe(true);
-        if (inOrder) await (await writer.lock).release();
-        else {
-          void writer.lock.then((lock) => lock.release());
-          void late.lock.then((lock) => lock.release());
-        }
-        await Promise.all([writer.lock, late.lock]);
-        if (inOrder) expect(order).toEqual(['writer', 'late']);
+        await (await writer.lock).release();
+        await late.lock;
+        expect(order).toEqual(['writer', 'late']);
       });
 
       it('are let in when the writer before them gives up', async () => {
@@ -221,7 +200,7 @@ export function describeModes(
         for (const lock of locks) lock.assertHeld();
         const tokens = locks.map(({ fencingToken }) => fencingToken);
         for (const token of tokens) expect(token).toBeGreaterThan(writer.fencingToken);
-        if (limits) expect(new Set(tokens).size).toBe(1);
+        expect(new Set(tokens).size).toBe(1);
       });
 
       it('lose it by a forced release, and learn of it', async () => {
@@ -302,7 +281,6 @@ export function describeModes(
         expect(await inside({}, SHARED)).toBe('ran');
         expect(await inside(SHARED, SHARED)).toBe('ran');
         await expect(inside(SHARED, {})).rejects.toThrow(LockReentrancyError);
-        if (!limits) return;
         expect(await inside({ limit: 3 }, { limit: 3 })).toBe('ran');
         expect(await inside({}, { limit: 3 })).toBe('ran');
         await expect(inside({ limit: 3 }, { limit: 2 })).rejects.toThrow(LockReentrancyError);
@@ -311,90 +289,80 @@ export function describeModes(
       });
     });
 
-    if (limits) {
-      describe('a limit', () => {
-        it('is how many hold a key at once, and one release lets one in', async () => {
-          const [one, two, three] = await setUp();
-          const held = [
-            await one.acquire(key, { limit: 3 }),
-            await two.acquire(key, { limit: 3 }),
-            await one.acquire(key, { limit: 3 }),
-          ];
-          expect(await three.tryAcquire(key, { limit: 3 })).toBeNull();
-          expect(await three.tryAcquire(key)).toBeNull();
-          const order: string[] = [];
-          const next = await wait(three, { limit: 3 }, order, 'first');
-          const last = await wait(three, { limit: 3 }, order, 'second');
-          await held[0]?.release();
-          await next.lock;
-          expect(await two.tryAcquire(key, { limit: 3 })).toBeNull();
-          expect(order).toEqual(['first']);
-          await held[1]?.release();
-          await last.lock;
-          expect(order).toEqual(['first', 'second']);
-        });
+    describe('a limit', () => {
+      it('is how many hold a key at once, and one release lets one in', async () => {
+        const [one, two, three] = await setUp();
+        const held = [
+          await one.acquire(key, { limit: 3 }),
+          await two.acquire(key, { limit: 3 }),
+          await one.acquire(key, { limit: 3 }),
+        ];
+        expect(await three.tryAcquire(key, { limit: 3 })).toBeNull();
+        expect(await three.tryAcquire(key)).toBeNull();
+        const order: string[] = [];
+        const next = await wait(three, { limit: 3 }, order, 'first');
+        const last = await wait(three, { limit: 3 }, order, 'second');
+        await held[0]?.release();
+        await next.lock;
+        expect(await two.tryAcquire(key, { limit: 3 })).toBeNull();
+        expect(order).toEqual(['first']);
+        await held[1]?.release();
+        await last.lock;
+        expect(order).toEqual(['first', 'second']);
+      });
 
-        it('of one is held by one at a time', async () => {
-          const [one, two] = await setUp();
-          const lock = await one.acquire(key, { limit: 1 });
-          expect(await two.tryAcquire(key, { limit: 1 })).toBeNull();
-          await lock.release();
-          expect(await two.tryAcquire(key, { limit: 1 })).not.toBeNull();
-        });
+      it('of one is held by one at a time', async () => {
+        const [one, two] = await setUp();
+        const lock = await one.acquire(key, { limit: 1 });
+        expect(await two.tryAcquire(key, { limit: 1 })).toBeNull();
+        await lock.release();
+        expect(await two.tryAcquire(key, { limit: 1 })).not.toBeNull();
+      });
 
-        it('of another number is compared with all places in use, and a shared lock waits until they are free', async () => {
-          const [one, two, three] = await setUp();
-          const five = await one.acquire(key, { limit: 5 });
-          const other = await two.acquire(key, { limit: 2 });
-          expect(await two.tryAcquire(key, { limit: 2 })).toBeNull();
-          expect(await two.tryAcquire(key, SHARED)).toBeNull();
-          const order: string[] = [];
-          const waiting = await wait(two, { limit: 1 }, order, 'limit 1');
-          const shared = await wait(three, SHARED, order, 'shared');
-          await other.release();
-          expect(order).toEqual([]);
-          await five.release();
-          await (await waiting.lock).release();
-          await shared.lock;
-          expect(order).toEqual(['limit 1', 'shared']);
-        });
+      it('of another number is compared with all places in use, and a shared lock waits until they are free', async () => {
+        const [one, two, three] = await setUp();
+        const five = await one.acquire(key, { limit: 5 });
+        const other = await two.acquire(key, { limit: 2 });
+        expect(await two.tryAcquire(key, { limit: 2 })).toBeNull();
+        expect(await two.tryAcquire(key, SHARED)).toBeNull();
+        const order: string[] = [];
+        const waiting = await wait(two, { limit: 1 }, order, 'limit 1');
+        const shared = await wait(three, SHARED, order, 'shared');
+        await other.release();
+        expect(order).toEqual([]);
+        await five.release();
+        await (await waiting.lock).release();
+        await shared.lock;
+        expect(order).toEqual(['limit 1', 'shared']);
+      });
 
-        it('is never exceeded, however many ask', async () => {
-          const three = await setUp();
-          let [holders, most, ended] = [0, 0, 0];
-          await Promise.all(
-            three.flatMap((service) =>
-              Array.from({ length: 8 }, () =>
-                service.run(key, { limit: 3, wait: LONG_WAIT }, async () => {
-                  most = Math.max(most, (holders += 1));
-                  await sleep(3);
-                  holders -= 1;
-                  ended += 1;
-                }),
-              ),
+      it('is never exceeded, however many ask', async () => {
+        const three = await setUp();
+        let [holders, most, ended] = [0, 0, 0];
+        await Promise.all(
+          three.flatMap((service) =>
+            Array.from({ length: 8 }, () =>
+              service.run(key, { limit: 3, wait: LONG_WAIT }, async () => {
+                most = Math.max(most, (holders += 1));
+                await sleep(3);
+                holders -= 1;
+                ended += 1;
+              }),
             ),
-          );
-          expect([most, ended]).toEqual([3, 24]);
-        }, 60_000);
-
-        it('has a place free when a lease ends that was not renewed', async () => {
-          const [one, two] = await setUp();
-          await one.acquire(key, { limit: 2, ttl: SHORT_TTL_MS, autoExtend: false });
-          await one.acquire(key, { limit: 2, ttl: '1m' });
-          expect(await two.tryAcquire(key, { limit: 2 })).toBeNull();
-          const next = await two.acquire(key, { limit: 2, wait: '10s' });
-          expect(next.isHeld).toBe(true);
-        });
-      });
-    } else {
-      it('cannot be limited, and say why at the call', async () => {
-        const [one] = await setUp();
-        await expect(one.acquire(key, { limit: 3 })).rejects.toThrow(LockConfigurationError);
-        await expect(one.tryRun(key, { limit: 3 }, () => 'ran')).rejects.toThrow(
-          /"limit" works on one Redis, and option "redis" lists \d\. Of three masters any two/,
+          ),
         );
+        expect([most, ended]).toEqual([3, 24]);
+      }, 60_000);
+
+      it('has a place free when a lease ends that was not renewed', async () => {
+        const [one, two] = await setUp();
+        await one.acquire(key, { limit: 2, ttl: SHORT_TTL_MS, autoExtend: false });
+        await one.acquire(key, { limit: 2, ttl: '1m' });
+        expect(await two.tryAcquire(key, { limit: 2 })).toBeNull();
+        const next = await two.acquire(key, { limit: 2, wait: '10s' });
+        expect(next.isHeld).toBe(true);
       });
-    }
+    });
   });
 }
 

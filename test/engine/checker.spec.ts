@@ -155,28 +155,6 @@ describe('the checker of the engine', () => {
       expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: .* together/)]);
     });
 
-    it('of three masters lets two differ while the larger one was being written, and no longer', () => {
-      const plan: EnginePlan = { ...PLAN, store: 'three-masters' };
-      const readers = (later: Partial<Hold>): HistoryEvent[] => [
-        ...holds({ ask: 1, mode: 'shared', token: 7, from: 10, to: 50 }),
-        ...holds({ client: 'q', ask: 2, mode: 'shared', token: 8, from: 20, to: 60, ...later }),
-      ];
-      const ofSeveral = holds({
-        ask: 3,
-        keys: ['k', 'l'],
-        mode: 'shared',
-        token: 8,
-        from: 5,
-        to: 6,
-      });
-      const found = [expect.stringMatching(/^fencing: .* together/)];
-      expect(violationsOf(readers({}), { plan })).toEqual(found);
-      expect(violationsOf(readers({ askedAt: 9 }), { plan })).toEqual([]);
-      expect(violationsOf([...readers({}), ...ofSeveral], { plan })).toEqual([]);
-      expect(violationsOf([...readers({ token: 9 }), ...ofSeveral], { plan })).toEqual(found);
-      expect(violationsOf([...readers({}), ...ofSeveral])).toEqual(found);
-    });
-
     it('finds a phase after a writer whose token is not larger', () => {
       const history = [
         ...holds({ ask: 1, token: 8, from: 10, to: 20 }),

@@ -8,7 +8,7 @@ import { leaderViolations } from '../faults/leaders.js';
 import { modeViolations, partsOf, withDowngrades } from '../faults/mode-rules.js';
 import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
 import { gaps, type Recovery, refusals } from './liveness.js';
-import { type EnginePlan, type Fault, hasUpgrades, type StoreKind } from './plan.js';
+import { type EnginePlan, type Fault, type StoreKind } from './plan.js';
 
 /** For so long nobody holds anything while somebody waits. */
 const LONGEST_GAP_MS = 250;
@@ -68,7 +68,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...overlaps(grants, losses),
     // "A shared lock that older data bring back" may have a smaller one.
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
-    ...tokensTogether(grants, losses, plan.store === 'three-masters' ? wasBeingWritten : undefined),
+    ...tokensTogether(grants, losses),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
     ...modeViolations(events, { grants, bringsOlderData: hasFailedOver, atOnceMs: SLACK_MS }),
     ...detachViolations(events, (from, to) =>
@@ -86,17 +86,6 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...(grants.length < MANY_GRANTS ? [] : unseen(extentOf(events), planned(plan), grants.length)),
   ];
 }
-
-/**
- * "Where they do not agree at first, the larger token is written to a majority": by a reader of several keys, or by one that asked while
- * the one with the smaller token did.
- */
-const wasBeingWritten = (smaller: Grant, larger: Grant, ofKey: readonly Grant[]): boolean =>
-  ofKey.some(
-    ({ fencingToken, keys, askedAt, grantedAt }) =>
-      fencingToken === larger.fencingToken &&
-      (keys.length > 1 || (askedAt <= smaller.grantedAt && smaller.askedAt <= grantedAt)),
-  );
 
 function lossOf({ fault, from, to }: DoneFault, ttlMs: number): readonly Loss[] {
   // Replication is asynchronous: a fail-over may forget what was granted last.
@@ -162,11 +151,10 @@ function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
     : [`wasted: one server ran ${perGrant.toFixed(0)} scripts for each of ${grants.length} grants`];
 }
 
-function planned({ crews, store }: EnginePlan): readonly (keyof Extent)[] {
+function planned({ crews }: EnginePlan): readonly (keyof Extent)[] {
   const changes = crews.some((crew) => (crew.changes ?? 0) > 0);
   return [
-    ...(changes ? (['downgrades'] as const) : []),
-    ...(changes && hasUpgrades(store) ? (['upgrades'] as const) : []),
+    ...(changes ? (['downgrades', 'upgrades'] as const) : []),
     ...(crews.some((crew) => (crew.detaches ?? 0) > 0) ? (['attached'] as const) : []),
     ...(crews.some((crew) => crew.lead !== undefined) ? (['terms'] as const) : []),
   ];

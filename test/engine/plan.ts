@@ -86,8 +86,8 @@ const TTLS_MS = [900, 1_500] as const;
 
 const LEADER = 'leader';
 
-/** Whether locks can be upgraded there, and have places. */
-export const hasUpgrades = (store: StoreKind): boolean => store !== 'three-masters';
+/** Over several masters there are exclusive locks, and nothing else. */
+export const hasModes = (store: StoreKind): boolean => store !== 'three-masters';
 
 /** The second process holds nothing for long, and is killed while it waits. */
 const DOOMED = 1;
@@ -95,26 +95,28 @@ const DOOMED = 1;
 /** Before the first fault, after each and after the last one. */
 const CALM_MS = 1_000;
 
+const MODES = {
+  modes: ['exclusive', 'exclusive', 'shared', 'shared', 'limit:3', 'upgradeable'],
+  places: [1, 3],
+  changes: 0.3,
+  detaches: 0.06,
+} satisfies Partial<Crew>;
+
 /** The random test of one store: callers of all kinds, and, where others can reach its data, faults of all kinds. */
 export function planOf(seed: number, store: StoreKind, lengthMs: number): EnginePlan {
   const random = new Random(seed);
-  // Places, upgrades and detached locks are for one Redis.
-  const ofOneRedis = hasUpgrades(store) ? ['limit:3', 'upgradeable'] : [];
   const everybody: Crew = {
     process: 0,
     services: random.between(3, 5),
     callers: random.between(3, 6),
     keys: random.sample(KEYS, random.between(3, KEYS.length)),
     keysAtOnce: [1, 3],
-    modes: ['exclusive', 'exclusive', 'shared', 'shared', ...ofOneRedis],
-    places: [1, 3],
+    ...(hasModes(store) && MODES),
     hows: ['run', 'run', 'acquire', 'acquire', 'tryAcquire'],
     ttlsMs: TTLS_MS,
     waitsMs: [FAIR_WAIT_MS, FAIR_WAIT_MS, FAIR_WAIT_MS, 100],
     impatience: 0.1,
     minHold: 0.03,
-    changes: 0.3,
-    detaches: hasUpgrades(store) ? 0.06 : 0,
     lead: { name: LEADER, ttlMs: TTLS_MS[0], rotateEveryMs: 1_000 },
     holdMs: [0, random.pick([2, 10, 40])],
     pauseMs: [0, random.pick([1, 10, 40])],

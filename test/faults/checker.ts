@@ -86,8 +86,8 @@ function vacuities({ plan, events }: History): readonly string[] {
   }
 
   if (grantedAt.length >= MANY_GRANTS) {
-    const ofOne = plan.nodes === 1 ? (['upgrades', 'attached'] as const) : [];
-    const wanted = [...ofOne, 'downgrades', 'terms'] as const;
+    const ofOne = plan.nodes === 1 ? (['downgrades', 'upgrades', 'attached'] as const) : [];
+    const wanted = [...ofOne, 'terms'] as const;
     violations.push(...unseen(extentOf(events), wanted, grantedAt.length));
   }
 

@@ -81,18 +81,20 @@ async function holdOwnKey(): Promise<void> {
 
 const SHARED = { mode: 'shared' } as const;
 
-/** Places in a limited lock, upgrades and detached locks are for one server. */
-const MODES: readonly AcquireOptions[] = [
-  ...[{}, {}, {}, {}, SHARED, SHARED],
-  ...(urls.length === 1
-    ? [{ limit: 3 }, { limit: 3, places: 2 }, { mode: 'upgradeable' as const }]
-    : []),
-];
+/** Over several masters there are exclusive locks, and nothing else. */
+const isOne = urls.length === 1;
+
+const MODES: readonly AcquireOptions[] = isOne
+  ? [
+      ...[{}, {}, {}, {}, SHARED, SHARED],
+      ...[{ limit: 3 }, { limit: 3, places: 2 }, { mode: 'upgradeable' as const }],
+    ]
+  : [{}];
 
 const HABITS: Habits = {
-  canUpgrade: urls.length === 1,
-  changes: 0.3,
-  detaches: urls.length === 1 ? 0.1 : 0,
+  canUpgrade: isOne,
+  changes: isOne ? 0.3 : 0,
+  detaches: isOne ? 0.1 : 0,
   ttlsMs: TTLS_MS,
   longestWaitMs: LONGEST_WAIT_MS,
 };
@@ -100,7 +102,7 @@ const HABITS: Habits = {
 const LEAD: LeadPlan = { name: LEADER, ttlMs: LONGEST_TTL_MS, rotateEveryMs: 1_500 };
 
 async function callOnce(random: Random, holdsForLong: boolean): Promise<void> {
-  if (random.chance(0.1)) {
+  if (isOne && random.chance(0.1)) {
     const ttl = LONGEST_TTL_MS;
     await calls.make(locks, {
       ...{ how: 'once', keys: [random.pick(JOBS)], waitMs: LONGEST_WAIT_MS },

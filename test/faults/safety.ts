@@ -130,8 +130,8 @@ const goesOn = (before: Grant, grant: Grant): boolean =>
     before.fencingToken === grant.fencingToken) ||
   (before.wasDowngraded === true && reads(grant) && before.fencingToken === grant.fencingToken);
 
-/** Whether two that hold a key together may have different tokens, given all grants of that key. */
-type MayDiffer = (smaller: Grant, larger: Grant, ofKey: readonly Grant[]) => boolean;
+/** Whether two that hold a key together may have different tokens. */
+type MayDiffer = (smaller: Grant, larger: Grant) => boolean;
 
 /**
  * Holders of one key have one token. A holder of several keys may have a larger one, and so may every one that joins after data were lost.
@@ -155,7 +155,7 @@ export function tokensTogether(
         if (!areOfOnePhase(grant, other) || isSame || isHarmed) continue;
         const isSmaller = grant.fencingToken < other.fencingToken;
         const [smaller, larger] = isSmaller ? [grant, other] : [other, grant];
-        if (mayDiffer(smaller, larger, ofKey)) continue;
+        if (mayDiffer(smaller, larger)) continue;
         violations.push(
           `fencing: ${other.name} and ${grant.name} held key "${key}" together, with the tokens ${other.fencingToken} and ${grant.fencingToken}`,
         );

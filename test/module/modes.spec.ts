@@ -14,6 +14,7 @@ import {
   LockConfigurationError,
   LockModule,
   LockService,
+  RunOnce,
   WithLock,
   type AcquireOptions,
   type LockModuleOptions,
@@ -229,34 +230,49 @@ describe('the option places', () => {
   });
 });
 
-describe('a decorated method with a limit, over several masters', () => {
+describe('a decorated method that needs one Redis, over several masters', () => {
+  @Injectable()
   class Limited {
     @WithLock('key', { limit: 3 })
     async work(): Promise<void> {}
   }
-  Injectable()(Limited);
-  const refusal = /^@WithLock on Limited\.work: Option "limit" works on one Redis, and .* lists 3/;
+  @Injectable()
+  class Shared {
+    @WithLock('key', { mode: 'shared' })
+    async work(): Promise<void> {}
+  }
+  @Injectable()
+  class Once {
+    @RunOnce('key')
+    async work(): Promise<void> {}
+  }
+  const ALL: [Type<{ work: () => Promise<void> }>, RegExp][] = [
+    [Limited, /^@WithLock on Limited\.work: Option "limit" needs one Redis, .* lists 3 masters/],
+    [Shared, /^@WithLock on Shared\.work: Option "mode" needs one Redis, .* lists 3 masters/],
+    [Once, /^@RunOnce on Once\.work: Work that is to be done once needs one Redis, .* lists 3/],
+  ];
 
-  it('fails the start of a provider, of a controller, and of what a factory made', async () => {
+  it.each(ALL)(
+    '%p fails the start of a provider, and of what a factory made',
+    async (one, text) => {
+      const made = { provide: 'made', useFactory: () => new one() };
+      for (const provider of [one, made]) {
+        const failure = await start({ redis: NOBODY }, [provider]).catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(LockConfigurationError);
+        expect((failure as Error).message).toMatch(text);
+      }
+    },
+  );
+
+  it('fails the start of a controller', async () => {
     @Controller()
     class Handlers extends Limited {}
-    const made = { provide: 'made', useFactory: () => new Limited() };
-    for (const [providers, controllers] of [
-      [[Limited], []],
-      [[], [Handlers]],
-      [[made], []],
-    ] as [Provider[], Type[]][]) {
-      const failure: unknown = await start({ redis: NOBODY }, providers, controllers).catch(
-        (error: unknown) => error,
-      );
-      expect(failure).toBeInstanceOf(LockConfigurationError);
-      expect((failure as Error).message).toMatch(refusal);
-    }
+    await expect(start({ redis: NOBODY }, [], [Handlers])).rejects.toThrow(/"limit" needs one/);
   });
 
-  it('fails bind()', async () => {
+  it.each(ALL)('%p fails bind()', (one, text) => {
     const locks = serviceOf({ redis: NOBODY });
-    expect(() => locks.bind(new Limited())).toThrow(refusal);
+    expect(() => locks.bind(new one())).toThrow(text);
   });
 
   it('is no business of a service by another name', async () => {

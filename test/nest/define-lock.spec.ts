@@ -212,6 +212,6 @@ describe('defineLock', () => {
   it('tells at use() that its options do not fit the service', () => {
     const limited = defineLock('a', { limit: 2 });
     const service = new LockService({ redis: ['redis://a', 'redis://b', 'redis://c'] });
-    expect(() => service.use(limited)).toThrow(/Option "limit" works on one Redis/);
+    expect(() => service.use(limited)).toThrow(/Option "limit" needs one Redis/);
   });
 });

@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BeginOutcome, FinishOutcome, OnceReference } from '../../lib/store/once-store.js';
 import type { AcknowledgedReply } from '../../lib/store/redis/node/acknowledged-writes.js';
 import { NodeOnce } from '../../lib/store/redis/node/node-once.js';
-import { RedisOnceStore } from '../../lib/store/redis/quorum/redis-once-store.js';
 import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
 import { Random } from '../faults/random.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -12,7 +11,6 @@ import { share } from '../support/soak.js';
 
 const SEEDS = share(50, 1_000);
 const STEPS = 40;
-const MASTERS = [0, 1, 2];
 
 let server: RedisServer;
 let redis: Redis;
@@ -37,14 +35,14 @@ interface Attempt extends OnceReference {
 }
 
 /**
- * One job on three masters, which are three pairs of keys on one server: the real script, and a network that loses requests and answers
- * and delivers some of them late. The holders of the lock follow each other; each may die, or come back when it no longer holds it.
+ * One job on one server: the real script, and a network that loses requests and answers and delivers some of them late. The holders of
+ * the lock follow each other; each may die, or come back when it no longer holds it.
  */
 class Job {
   readonly #random: Random;
   readonly #id: string;
   readonly #late: (() => Promise<unknown>)[] = [];
-  readonly #store: RedisOnceStore;
+  readonly #store: NodeOnce;
   readonly #working: Attempt[] = [];
   readonly #log: string[] = [];
   /** Values of attempts that a later one has followed before anybody knew of them. */
@@ -56,18 +54,12 @@ class Job {
   constructor(seed: number) {
     this.#random = new Random(seed);
     this.#id = `job ${String(seed)}`;
-    this.#store = new RedisOnceStore(
-      MASTERS.map((index) => ({
-        name: String(index),
-        isSilent: false,
-        once: new NodeOnce({
-          run: (_, call) => this.#send(index, call),
-          malformed: ({ reply }) => {
-            throw new Error(`malformed: ${String(reply)}`);
-          },
-        }),
-      })),
-    );
+    this.#store = new NodeOnce({
+      run: (_, call) => this.#send(call),
+      malformed: ({ reply }) => {
+        throw new Error(`malformed: ${String(reply)}`);
+      },
+    });
   }
 
   get story(): string {
@@ -85,16 +77,15 @@ class Job {
     while (this.#sent > 0);
   }
 
-  #send(index: number, call: OnceCall): Promise<AcknowledgedReply> {
+  #send(call: OnceCall): Promise<AcknowledgedReply> {
     this.#sent += 1;
-    return this.#deliver(index, call).finally(() => {
+    return this.#deliver(call).finally(() => {
       this.#sent -= 1;
     });
   }
 
-  async #deliver(index: number, call: OnceCall): Promise<AcknowledgedReply> {
-    const main = `${this.#id} ${String(index)}`;
-    const encoded = onceScript.encode({ main, once: `${main} once` }, call);
+  async #deliver(call: OnceCall): Promise<AcknowledgedReply> {
+    const encoded = onceScript.encode({ main: this.#id, once: `${this.#id} once` }, call);
     const run = (): Promise<unknown> => redis.eval(onceScript.lua, ...encoded);
     const chance = this.#random.fraction();
     if (chance < 0.15) return unavailable;
@@ -111,10 +102,7 @@ class Job {
     this.#fencingToken += 1;
     const name = `attempt ${String(this.#fencingToken)}`;
     const reference = { key: 'job', token: name, owner: name, fencingToken: this.#fencingToken };
-    const missed = this.#random.chance(0.5) ? this.#random.pick(MASTERS) : undefined;
-    for (const index of MASTERS) {
-      if (index !== missed) await redis.set(`${this.#id} ${String(index)}`, name);
-    }
+    await redis.set(this.#id, name);
     const request = { ...reference, attempts: 1_000, lifeMs: 60_000, keepMs: 60_000 };
     let outcome = await this.#store.begin(request);
     if (outcome.status === 'unavailable') outcome = await this.#store.begin(request);
@@ -159,7 +147,7 @@ class Job {
 }
 
 it(
-  'HF-13 whatever the network does, a job has one value, nobody works after that is known, and none is of an attempt that another has followed',
+  'whatever the network does, a job has one value, nobody works after that is known, and none is of an attempt that another has followed',
   async () => {
     for (let seed = 1; seed <= SEEDS; seed += 1) {
       const job = new Job(seed);

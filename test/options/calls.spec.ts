@@ -52,19 +52,21 @@ describe('how a lock is held', () => {
     expect(resolveAcquireOptions({ limit: 2 }, defaults).mode).toBe('limit:2');
   });
 
-  it('may not be limited over several masters', () => {
-    expect(() => resolveAcquireOptions({ limit: 2 }, onThree)).toThrow(
+  it.each([
+    ['limit', { limit: 2 }],
+    ['mode', { mode: 'shared' }],
+  ] as const)('may not have a "%s" over several masters', (option, options) => {
+    expect(() => resolveAcquireOptions(options, onThree)).toThrow(
       new LockConfigurationError(
-        'Option "limit" works on one Redis, and option "redis" lists 3. Of three masters any two are a majority, so three callers ' +
-          'could each get two of them where two are allowed. Register a second lock service on one Redis for limited keys: ' +
-          "LockModule.forRoot({ name: 'limits', redis: 'redis://…' }), and name it by the option \"instance\" of @WithLock or by " +
-          "@InjectLockService('limits').",
+        `Option "${option}" needs one Redis, and option "redis" lists 3 masters, over which locks are exclusive. Use a second, named ` +
+          "service on one Redis: LockModule.forRoot({ name: 'single', redis: 'redis://…' }), chosen by the decorator's option \"instance\" " +
+          "or by @InjectLockService('single').",
       ),
     );
   });
 
-  it.each(['exclusive', 'shared'] as const)('may be %s over several masters', (mode) => {
-    expect(resolveAcquireOptions({ mode }, onThree).mode).toBe(mode);
+  it('may be exclusive over several masters', () => {
+    expect(resolveAcquireOptions({ mode: 'exclusive' }, onThree).mode).toBe('exclusive');
   });
 });
 

@@ -54,21 +54,6 @@ describe('many readers in line', () => {
   );
 
   it(
-    'HF-10 hundreds of 5 services are all let in by one release over three masters',
-    async () => {
-      const crowd: Crew = {
-        ...READERS,
-        services: 5,
-        callers: 100,
-        holdMs: [3_000, 3_000],
-      };
-      const crews = [HOLDER, crowd];
-      expectSound(await playOnce(planWith({ store: 'three-masters', crews, faults: [] })));
-    },
-    LIMIT_MS,
-  );
-
-  it(
     'HF-12 6,000 of one process cost it no lock that it holds meanwhile',
     async () => {
       const crowd: Crew = { ...READERS, callers: 6_000 };

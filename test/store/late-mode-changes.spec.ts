@@ -55,10 +55,10 @@ describe('a request to downgrade a lock that Redis carries out late, over a conn
     const token = newToken('exclusive');
     await asked(token);
     const first = downgrade(token, 'upgradeable');
-    expect(await store.transfer(first)).toEqual({ status: 'transferred' });
+    expect(await store.transfer!(first)).toEqual({ status: 'transferred' });
     const upgraded = upgradedToken(token, 1);
     expect(await upgrade(token, upgraded)).toBe('granted');
-    expect((await store.transfer(first)).status).toBe('lost');
+    expect((await store.transfer!(first)).status).toBe('lost');
     expect(await redis.get('lock:key')).toBe(upgraded);
     expect(await asked(newToken('shared'))).toBe('held');
     const [renewed] = await store.extend([
@@ -74,10 +74,10 @@ describe('a request to downgrade a lock that Redis carries out late, over a conn
     expect(await upgrade(token, first)).toBe('granted');
     const takesBack = downgrade(first, 'upgradeable');
     expect(await upgrade(token, second)).toBe('granted');
-    expect((await store.transfer(takesBack)).status).toBe('lost');
+    expect((await store.transfer!(takesBack)).status).toBe('lost');
     expect(await upgrade(token, first)).toBe('lost');
     expect(await redis.get('lock:key')).toBe(second);
-    expect(await store.transfer(downgrade(second, 'upgradeable'))).toMatchObject({
+    expect(await store.transfer!(downgrade(second, 'upgradeable'))).toMatchObject({
       status: 'transferred',
     });
     expect(await asked(newToken('shared'))).toBe('granted');
@@ -88,7 +88,7 @@ describe('a request to downgrade a lock that Redis carries out late, over a conn
     await asked(token);
     expect(await upgrade(token, upgradedToken(token, 1))).toBe('granted');
     const takesBack = downgrade(upgradedToken(token, 3), 'upgradeable');
-    expect((await store.transfer(takesBack)).status).toBe('transferred');
+    expect((await store.transfer!(takesBack)).status).toBe('transferred');
     expect(await asked(newToken('shared'))).toBe('granted');
   });
 
@@ -96,9 +96,9 @@ describe('a request to downgrade a lock that Redis carries out late, over a conn
     const token = newToken('upgradeable');
     await asked(token);
     const request = { ...downgrade(token, 'shared'), token };
-    await store.transfer(request);
+    await store.transfer!(request);
     expect(await asked(newToken('upgradeable'))).toBe('granted');
-    expect((await store.transfer(request)).status).toBe('transferred');
+    expect((await store.transfer!(request)).status).toBe('transferred');
     expect(await asked(newToken('upgradeable'))).toBe('held');
   });
 });
@@ -110,7 +110,7 @@ it('a renewal of a downgraded lock whose downgrade did not reach Redis leaves th
   const renewal = { ...request, token: to, fencingToken: 1, validForMs: TTL_MS };
   expect(await store.extend([renewal])).toEqual([{ status: 'extended' }]);
   expect(await asked(newToken('shared'))).toBe('held');
-  expect((await store.transfer({ ...request, to, phase: 7 })).status).toBe('transferred');
+  expect((await store.transfer!({ ...request, to, phase: 7 })).status).toBe('transferred');
   const reader = await store.acquire({ keys: KEYS, token: newToken('shared'), ttlMs: TTL_MS });
   expect(reader).toMatchObject({ status: 'granted', fencingToken: 7 });
 });

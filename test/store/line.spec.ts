@@ -788,11 +788,11 @@ describe('lines at several masters', () => {
     const heard: string[] = [];
     ear.on('message', (channel: string) => heard.push(channel));
     await ear.subscribe(...living.map((member) => member.split(' ')[2] ?? ''));
-    // Of each process two callers: for the key alone, and together with others.
+    // Each process has two lines.
     const mixed = living.flatMap((member) => [
       `dead-before-${member}-nobody`,
       member,
-      member.replace(' ', ':shared '),
+      member.replace(' ', '-again '),
     ]);
     await standAt('a', mixed);
     expect(await release('a')).toBe(1);

@@ -2,17 +2,17 @@
  * A process that takes a lock. `hold`: holds it until it is killed. `wait`: stands in line for it. `upgrade`: waits to
  * upgrade it. `work`: takes it at random as a
  * reader or a writer, or with the limit of three, for as many ms as `options.ttl`, and counts in Redis who is inside. Arguments: what,
- * options of acquire as JSON, URLs.
+ * options of acquire as JSON, URL.
  */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { Locks } from '../support/locks.js';
 
-const [what = '', json = '{}', ...urls] = process.argv.slice(2);
+const [what = '', json = '{}', url = ''] = process.argv.slice(2);
 const options = JSON.parse(json) as AcquireOptions;
-const redis = new Redis(urls[0] ?? '');
-const locks = new Locks({ redis: urls.length === 1 ? (urls[0] ?? '') : urls });
+const redis = new Redis(url);
+const locks = new Locks({ redis: url });
 await locks.open();
 
 /** Answers who is inside, as numbers of readers, writers and limited ones. */
@@ -20,7 +20,7 @@ const COUNT = `redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[2]) return redis.cal
 
 async function once(until: number): Promise<void> {
   const kinds = ['shared', 'shared', 'exclusive', 'limit'] as const;
-  const kind = kinds[Math.floor(Math.random() * (urls.length === 1 ? 4 : 3))] ?? 'shared';
+  const kind = kinds[Math.floor(Math.random() * 4)] ?? 'shared';
   const mode = kind === 'limit' ? { limit: 3 } : { mode: kind };
   await locks.run('key', { ...mode, wait: '60s' }, async () => {
     const inside = (await redis.eval(COUNT, 1, 'inside', kind, 1)) as (string | null)[];

@@ -24,31 +24,13 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** With one Redis fences say nothing: 0, as many attempts as there may be. */
 const run = (call: OnceCall): Promise<unknown> =>
   redis.eval(onceScript.lua, ...onceScript.encode(keyNames('lock:')('a'), call));
-const fencingToken = 0;
 
 const hold = (token: string): Promise<unknown> => redis.set('lock:a', token);
 
-/** Without what orders attempts over several masters. */
-const told = async (answer: Promise<unknown>): Promise<unknown> => {
-  const [result, number, text] = (await answer) as unknown[];
-  return result === 0 || (result === 1 && text === '') ? [result, number] : [result, number, text];
-};
-
 const begin = (token: string, owner: string, attempts = 3): Promise<unknown> =>
-  told(
-    run({
-      what: 'begin',
-      token,
-      owner,
-      fencingToken,
-      lifeMs: LIFE_MS,
-      attempts,
-      keepMs: KEEP_MS,
-    }),
-  );
+  run({ what: 'begin', token, owner, lifeMs: LIFE_MS, attempts, keepMs: KEEP_MS });
 
 const end = (
   what: string,
@@ -61,7 +43,6 @@ const end = (
     what: what as (typeof ENDS)[number],
     token,
     owner,
-    fencingToken,
     lifeMs: what === 'done' || what === 'final' ? KEEP_MS : LIFE_MS,
     attempt,
     text,
@@ -71,7 +52,7 @@ const stored = async (): Promise<Record<string, string>> => redis.hgetall('{lock
 
 const ttl = async (): Promise<number> => redis.pttl('{lock:a}:once');
 
-const ENDS = ['keep', 'done', 'failed', 'final', 'returned', 'undo'] as const;
+const ENDS = ['keep', 'done', 'failed', 'final', 'returned'] as const;
 
 describe('begin', () => {
   it('begins for the holder of the lock only', async () => {
@@ -87,8 +68,6 @@ describe('begin', () => {
       owner: 'me',
       end: '',
       text: '',
-      fence: '0',
-      sure: '0',
     });
     expect(await ttl()).toBeGreaterThan(LIFE_MS - 5_000);
     expect(await ttl()).toBeLessThanOrEqual(LIFE_MS);
@@ -193,8 +172,8 @@ describe('the end of an attempt', () => {
     await end('done', 'token', 'me', 1, '1');
     const before = await stored();
     expect(await end(what, 'token', 'slow')).toEqual([0]);
-    expect(await end(what, 'token', 'me')).toEqual([Number(what === 'done' || what === 'undo')]);
-    if (what !== 'undo') expect(await stored()).toEqual(before);
+    expect(await end(what, 'token', 'me')).toEqual([Number(what === 'done')]);
+    expect(await stored()).toEqual(before);
   });
 
   it.each(['failed', 'final', 'done', 'keep'])(
@@ -236,16 +215,5 @@ describe('keep', () => {
     expect(await end('keep', 'token', 'me', 2)).toEqual([1]);
     expect(await stored()).toMatchObject({ state: 'running', attempt: '3', owner: 'me' });
     expect(await ttl()).toBeGreaterThan(LIFE_MS - 5_000);
-  });
-});
-
-describe('undo', () => {
-  it('takes an end of its owner back, and lets the next attempt begin', async () => {
-    await hold('token');
-    await begin('token', 'me');
-    expect(await end('undo', 'token', 'me')).toEqual([0]);
-    await end('done', 'token', 'me', 1, '1');
-    expect(await end('undo', 'token', 'me')).toEqual([1]);
-    expect(await begin('token', 'next')).toEqual([1, 2]);
   });
 });

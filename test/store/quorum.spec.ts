@@ -12,8 +12,6 @@ import { detailOf } from '../support/detail.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { newOwnerToken } from '../../lib/store/owner-token.js';
-import { systemRuntime } from '../../lib/time/runtime.js';
 import { openStore, request } from './open-store.js';
 
 let servers: RedisServer[] = [];
@@ -235,28 +233,6 @@ describe('a lease of a quorum', () => {
     await eventually(async () => expect(await tokensAt()).toEqual(Array(3).fill(lease.token)));
     expect(Number(await third.command('PTTL', lockKey))).toBeLessThanOrEqual(20_000);
   });
-
-  it('HF-4 readers of one phase have one fencing token, also while a master is dead and the others name different ones', async () => {
-    const [, second, third] = servers as [RedisServer, RedisServer, RedisServer];
-    await strayVote(second, 60_000);
-    const { store } = await open(servers.map(({ url }) => url));
-    const reader = () =>
-      request('key', { ttlMs: 60_000, token: newOwnerToken(systemRuntime, { mode: 'shared' }) });
-    const first = fencingTokenOf(await store.acquire(reader()));
-    await eventually(() => third.command('EXISTS', '{lock:key}:holders'));
-    await third.kill();
-    await second.command('DEL', lockKey);
-    const joined = await eventually(
-      async () => {
-        const outcome = await store.acquire(reader());
-        if (outcome.status === 'granted') return outcome;
-        expect(outcome).toMatchObject({ status: 'held', contended: true });
-        return false;
-      },
-      { withinMs: 15_000 },
-    );
-    expect(joined.fencingToken).toBe(first);
-  }, 30_000);
 
   it('that is kept by its release is kept by a node that was away at that moment, too', async () => {
     const [first] = servers as [RedisServer, RedisServer, RedisServer];

@@ -129,7 +129,6 @@ const raiseFence = (token: string, keys: string[], fencingToken: number): Promis
       names: keys.map(namesOf),
       token,
       fencingToken,
-      granted: 1,
       ttlMs: 30_000,
       fenceKeepMs: KEEP_MS,
       lineMode: 'standalone',

@@ -32,12 +32,6 @@ const granted = (fencingToken = 1): Vote => ({
   fencingToken,
   othersWait: false,
 });
-const joined = (fencingToken: number): Vote => ({
-  status: 'granted',
-  fencingToken,
-  othersWait: false,
-  joined: true,
-});
 const refused = (holder: string, remainingMs = 1_000, key = 'key'): Vote => ({
   status: 'refused',
   key,
@@ -605,51 +599,6 @@ describe('unavailable', () => {
           failures.length === answers.length && failures.every(({ sent }) => sent === false),
         );
         expect(outcome.nodes).toHaveLength(count(answers, 'unavailable', 'refused'));
-      }),
-    );
-  });
-});
-
-describe('those who join others over several nodes', () => {
-  const outcomeOf = (votes: Answers<Vote>, awaited = 0, isLargestTaken = false) =>
-    acquireOutcome(votes, awaited, nodesOf(votes), { key: 'key', isLargestTaken });
-
-  it('HF-4 have the fencing token that a majority names, or are contended', () => {
-    expect(outcomeOf([joined(5), joined(5), granted(9)])).toMatchObject({ fencingToken: 5 });
-    const contended = { status: 'held', key: 'key', contended: true };
-    expect(outcomeOf([joined(5), granted(9), failure()])).toMatchObject(contended);
-    expect(outcomeOf([joined(5), joined(6), joined(7)])).toMatchObject(contended);
-    // The one that is awaited may name the same.
-    expect(outcomeOf([joined(5), granted(9), undefined], 1)).toBeUndefined();
-    // Nobody was joined: the phase begins, and its token is the largest.
-    expect(outcomeOf([granted(5), granted(9), failure()])).toMatchObject({ fencingToken: 9 });
-  });
-
-  it('take the largest token after several split votes, unless a majority names one', () => {
-    const lateOf = (votes: Answers<Vote>, awaited = 0) => outcomeOf(votes, awaited, true);
-    expect(lateOf([joined(5), joined(5), granted(9)])).toMatchObject({ fencingToken: 5 });
-    expect(lateOf([joined(5), granted(9), failure()])).toMatchObject({ fencingToken: 9 });
-    expect(lateOf([joined(7), joined(6), joined(5)])).toMatchObject({ fencingToken: 7 });
-    // The one that is awaited may name one that a majority has.
-    expect(lateOf([joined(5), granted(9), undefined], 1)).toBeUndefined();
-  });
-
-  it('HF-4 never have a token that only a minority names', () => {
-    const someVote = fc.oneof(
-      fc.integer({ min: 1, max: 3 }).map(joined),
-      fc.integer({ min: 1, max: 3 }).map(granted),
-      fc.constant(failure()),
-      fc.constant(refused('A')),
-    );
-    fc.assert(
-      fc.property(fc.array(someVote, { minLength: 2, maxLength: 5 }), (votes) => {
-        const outcome = outcomeOf(votes);
-        if (outcome?.status !== 'granted') return;
-        if (!votes.some((vote) => vote.status === 'granted' && vote.joined)) return;
-        const same = votes.filter(
-          (vote) => vote.status === 'granted' && vote.fencingToken === outcome.fencingToken,
-        );
-        expect(same.length).toBeGreaterThanOrEqual(quorumOf(votes.length));
       }),
     );
   });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { LOST, RETRY_MS } from '../support/fake-redis.js';
@@ -46,13 +45,6 @@ describe('votes that were not enough', () => {
     expect([call?.[TOKEN], call?.[LAST_TOKEN], call?.[WAKES]]).toEqual([lease.token, 77, 'nobody']);
     await quorum.runtime.advance(60_000);
     expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 1]);
-  });
-
-  it('of a reader wake those who wait: readers look like those whom they refuse', async () => {
-    third([1, 5, 77, 0]);
-    const token = newOwnerToken(quorum.runtime, { mode: 'shared' });
-    await quorum.during(quorum.store.acquire(request('key', { token })), 10);
-    expect(quorum.callsAt(2, releaseScript)[0]?.[WAKES]).toBeUndefined();
   });
 
   it('are awaited before the caller hears that it was refused', async () => {

@@ -70,6 +70,8 @@ export interface LockDecorator {
   readonly usualWait: 0 | undefined;
   /** Whether `keyPrefix` of the module is left out. */
   readonly isWholeKey?: boolean;
+  /** Whether the method is work that is to be done once. */
+  readonly isOnce?: boolean;
 }
 
 /** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
@@ -89,6 +91,7 @@ export class LockedMethod {
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
+  readonly isOnce: boolean;
   readonly #isWholeKey: boolean;
   readonly #limit: number | undefined;
   readonly #places: PlacesFunction | undefined;
@@ -100,6 +103,7 @@ export class LockedMethod {
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
     this.decorator = called;
+    this.isOnce = decorator.isOnce === true;
     this.#isWholeKey = decorator.isWholeKey === true;
     this.where = `${called} on ${this.name}`;
     const { where } = this;

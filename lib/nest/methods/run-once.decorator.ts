@@ -12,6 +12,7 @@ const DECORATOR: LockDecorator = {
   elsewhere: ONCE_ELSEWHERE,
   // A nested call could neither wait for the outer section nor tell its own work from the work of that section.
   always: { reentrant: false },
+  isOnce: true,
   usualWait: undefined,
 };
 

@@ -27,10 +27,7 @@ export function fencingViolations(
     ...(exempt === 'all'
       ? []
       : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
-    // "Over several masters … may have a smaller one."
-    ...(exempt === 'all' || scenario.servers.length > 1
-      ? []
-      : tokensTogether(grants, losses, joinsWithoutMarker(done))),
+    ...(exempt === 'all' ? [] : tokensTogether(grants, losses, joinsWithoutMarker(done))),
     ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
     ...nestedTokens(events),
   ];

@@ -109,15 +109,6 @@ function recoveryOf(
     case 'server-clock-set':
       // "Keys of dead holders stay longer."
       return { from: at, until: until + Math.max(0, -fault.byMs) };
-    case 'process-vanished':
-    case 'process-stands-still':
-      // "A writer that is frozen in line keeps readers from joining the present ones, until these are done."
-      if (
-        scenario.servers.length > 1 &&
-        operationsOf(scenario).some(({ mode }) => mode === 'shared')
-      )
-        return { from: at, until: Infinity };
-      return { from: at, until };
     default:
       return { from: at, until };
   }

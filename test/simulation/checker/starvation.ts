@@ -8,8 +8,7 @@ type Ask = SimEvent & { readonly type: 'ask' };
 
 /**
  * "Who comes while a writer waits stands behind it, and is refused if it does not wait": readers who were let in although somebody whom
- * they keep out had waited before they came. Of single keys, and without faults. Over several masters, where there is no order, only of
- * those who joined somebody who read all the while.
+ * they keep out had waited before they came. Of single keys, and without faults.
  */
 export function starvationViolations(
   scenario: Scenario,
@@ -38,23 +37,18 @@ type Answer = Exclude<Extract<SimEvent, { readonly ask: number }>, Ask>;
 /** In the moment in which an upgradeable holder may come in, readers behind it may, too. */
 const READS: ReadonlySet<string> = new Set(['shared', 'upgradeable']);
 
-/** Who waits, and who reads. */
+/** Who waits. */
 class Queue {
   readonly #slackMs: number;
-  readonly #hasOrder: boolean;
   readonly #asks = new Map<string, Ask>();
   readonly #waiting = new Map<string, Ask>();
-  /** Since when. */
-  readonly #reading = new Map<string, number>();
   /** Of the readers of a process that wait for a key: when the first of them came. All of them are let in with it. */
   readonly #lines = new Map<string, { readonly since: number; waiting: number }>();
   /** When a process last had a key, or gave it back: who waits there stands in line anew. */
   readonly #metAt = new Map<string, number>();
 
-  constructor({ network: { latencyUs, jitterUs }, servers }: Scenario) {
-    this.#hasOrder = servers.length === 1;
-    const trips = this.#hasOrder ? TRIPS_TO_THE_LINE : 3 * TRIPS_TO_THE_LINE;
-    this.#slackMs = (trips * (latencyUs + jitterUs)) / 1_000 + 5;
+  constructor({ network: { latencyUs, jitterUs } }: Scenario) {
+    this.#slackMs = (TRIPS_TO_THE_LINE * (latencyUs + jitterUs)) / 1_000 + 5;
   }
 
   enter(ask: Ask): void {
@@ -78,7 +72,7 @@ class Queue {
       // Its wait was over before the reader came: it has left the line, and has not heard of it yet.
       if (other.at + other.waitMs < ask.at) return false;
       const since = Math.max(other.at, this.#metAt.get(placeOf(other)) ?? 0);
-      return since < before && (this.#hasOrder || this.#wasRead(ask.keys[0]!, since));
+      return since < before;
     });
   }
 
@@ -87,18 +81,10 @@ class Queue {
     const ask = this.#asks.get(name);
     if (ask === undefined) return;
     this.#metAt.set(placeOf(ask), event.at);
-    if (event.type === 'granted' && ask.mode === 'shared') this.#reading.set(name, event.at);
-    else if (event.type !== 'held') this.#reading.delete(name);
     if (!this.#waiting.delete(name) || !isPatientReader(ask)) return;
     const line = this.#lines.get(placeOf(ask))!;
     line.waiting -= 1;
     if (line.waiting === 0) this.#lines.delete(placeOf(ask));
-  }
-
-  #wasRead(key: string, at: number): boolean {
-    return [...this.#reading].some(
-      ([name, since]) => since < at && this.#asks.get(name)!.keys[0] === key,
-    );
   }
 }
 

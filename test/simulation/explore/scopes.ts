@@ -79,10 +79,6 @@ const PLANS: Readonly<Record<string, Plan>> = {
     depth: 4,
     processes: [[{}], [{}], [{}]],
   },
-  'a writer and a reader, three masters': {
-    servers: 3,
-    processes: [[{}], [{ mode: 'shared' }]],
-  },
   'two processes, two keys, three masters': {
     servers: 3,
     processes: [[{ keys: ['a', 'b'] }], [{ keys: ['b', 'a'] }]],

@@ -22,7 +22,7 @@ export const MODE_CHANGES: readonly PlantedBug[] = [
   {
     name: 'downgrade-calls-nobody',
     file: 'lib/store/redis/scripts/transfer.ts',
-    find: "if changes and line ~= 'quorum' then",
+    find: 'if changes then',
     replace: "if changes and line == 'cluster' then",
     profile: 'modes',
     explanation: 'Readers in line do not get the key when a lock is downgraded.',

@@ -75,15 +75,6 @@ export const MODES: readonly PlantedBug[] = [
       'A reader that comes while a writer waits has to wait behind it, and is refused if it does not wait',
   },
   {
-    name: 'readers-starve-writers-of-a-quorum',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if must_queue(queue, holders) then',
-    replace: 'if not mode and must_queue(queue, holders) then',
-    profile: 'modes',
-    explanation: 'With several masters, a reader joins the present readers even if a writer waits.',
-    breaks: 'Readers do not join the present readers while a writer waits',
-  },
-  {
     name: 'token-of-other-keys-passed-on',
     file: 'lib/store/redis/scripts/acquire.ts',
     find: 'add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',

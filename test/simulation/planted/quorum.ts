@@ -62,8 +62,8 @@ export const QUORUM: readonly PlantedBug[] = [
   {
     name: 'bare-majority-kept-bare',
     file: 'lib/store/redis/quorum/standing-leases.ts',
-    find: "if (vote?.status !== 'granted') this.bringTo(node, standing);",
-    replace: "if (vote?.status !== 'granted') return;",
+    find: "if (votes[index]?.status !== 'granted') this.bringTo(node, standing);",
+    replace: 'void [node, index];',
     profile: 'quorum',
     explanation:
       'A lease that only a bare majority has (no spare node) is not added to the other nodes.',

@@ -102,12 +102,19 @@ export function featuresOf(
   { random, forModes, forLeaders, forStaying }: Chances,
   size: Size,
 ): Features {
-  const isQuorum = profile === 'quorum' || (profile !== 'line' && random.chance(0.3));
+  const isQuorum =
+    profile === 'quorum' || ((profile === 'lead' || profile === 'all') && random.chance(0.3));
   const serverCount = isQuorum ? random.pick(size.servers) : 1;
-  const hasModes = profile === 'modes' || (profile === 'all' && random.chance(0.5));
-  const replicas = serverCount === 1 && random.chance(0.25) ? random.between(1, 2) : 0;
+  // Over several masters there are exclusive locks, and nothing else.
+  const isOne = serverCount === 1;
+  const hasModes = profile === 'modes' || (profile === 'all' && isOne && random.chance(0.5));
+  const replicas = isOne && random.chance(0.25) ? random.between(1, 2) : 0;
   const onceWork =
-    profile === 'once' ? 'only' : profile === 'all' && random.chance(0.4) ? 'some' : 'none';
+    profile === 'once'
+      ? 'only'
+      : profile === 'all' && isOne && random.chance(0.4)
+        ? 'some'
+        : 'none';
   const ttlsMs = random.pick([[300, 600], [1_000], [500, 2_000], [4_000]]);
   // Longer than every TTL, as the library demands.
   const guardMs = random.chance(0.15) ? Math.max(2_000, ...ttlsMs) : 0;
@@ -123,12 +130,12 @@ export function featuresOf(
     skews: random.chance(0.5),
     drifts: random.chance(0.5),
     keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
-    modes: hasModes ? modesOf(serverCount, random) : ['exclusive'],
+    modes: hasModes ? modesOf(random) : ['exclusive'],
     limitChanges,
     // From a source of its own, like all that follows from it: the rest of a world is as it would be without.
     modeChanges: hasModes && forModes.chance(0.6),
-    // On one server. A limit may be set lower while a place goes to somebody else, who takes it all the same.
-    detaching: hasModes && !limitChanges && forModes.chance(0.25) && serverCount === 1,
+    // A limit may be set lower while a place goes to somebody else, who takes it all the same.
+    detaching: hasModes && !limitChanges && forModes.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
     staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
@@ -169,10 +176,10 @@ const PLAIN = {
 
 /** The same for locks that change their mode. */
 function stagedForModes(
-  { modeChanges, serverCount, replicas, guardMs }: Features,
+  { modeChanges, replicas, guardMs }: Features,
   forModes: Random,
 ): Partial<Features> {
-  if (!modeChanges || serverCount + replicas + guardMs > 1) return {};
+  if (!modeChanges || replicas + guardMs > 0) return {};
   const chance = forModes.fraction();
   if (chance < 0.15) return CHANGES_AND_LONG_CUTS;
   if (chance < 0.3) return CHANGES_AND_RESETS;
@@ -239,13 +246,8 @@ const RESETS_AND_LONG_LEASES = {
   network: { latencyUs: 5_000, jitterUs: 500 },
 } satisfies Partial<Features>;
 
-function modesOf(serverCount: number, random: Random): readonly Mode[] {
-  const all = [
-    'exclusive',
-    'shared',
-    'shared',
-    ...(serverCount === 1 ? ['limit:2', 'limit:3'] : []),
-  ];
+function modesOf(random: Random): readonly Mode[] {
+  const all: readonly Mode[] = ['exclusive', 'shared', 'shared', 'limit:2', 'limit:3'];
   return random.sample(all, random.between(2, all.length));
 }
 

@@ -13,7 +13,7 @@ type Ask = (script: Script, call: ScriptCall) => unknown;
 
 const TTLS_MS = [1, 20, 300, 5_000, 30_000];
 const KEEPS_MS = [0, 100, 600_000];
-const ENDS = ['failed', 'final', 'returned', 'undo'] as const;
+const ENDS = ['failed', 'final', 'returned'] as const;
 const MAX_TTL_MS = 30_000;
 
 export class RandomScripts {
@@ -48,7 +48,7 @@ export class RandomScripts {
       const isBySha = random.chance(0.98); // texts are long
       return run(isBySha ? ['EVALSHA', script.sha, ...call] : ['EVAL', script.lua, ...call]);
     };
-    if (random.chance(this.#onceShare)) this.#once(nowUs, ask);
+    if (random.chance(this.#onceShare)) this.#once(ask);
     else if (chosen < 0.48) this.#acquire(nowUs, ask);
     else if (chosen < 0.72) this.#release(ask);
     else if (chosen < 0.88) this.#extend(nowUs, ask);
@@ -170,7 +170,6 @@ export class RandomScripts {
       names,
       token,
       fencingToken: fencingToken + random.pick([0, 1, -1, 5_000, 2_000_000]),
-      granted: fencingToken - random.pick([0, 1, -1]),
       ttlMs: random.pick(TTLS_MS),
       fenceKeepMs: random.pick(KEEPS_MS),
       lineMode: this.attempts.lineMode(),
@@ -178,13 +177,12 @@ export class RandomScripts {
     ask(SCRIPTS.raiseFence, call);
   }
 
-  #once(nowUs: number, ask: Ask): void {
+  #once(ask: Ask): void {
     const random = this.#random;
-    const { names, token, fencingToken = nowUs } = this.attempts.holder();
+    const { names, token } = this.attempts.holder();
     const reference = {
       token,
       owner: random.pick(['owner', 'other']),
-      fencingToken: random.pick([0, fencingToken, fencingToken + 1]),
       lifeMs: random.pick([5, 9_000, 60_000]),
     };
     const what = random.pick(['begin', 'begin', 'keep', 'done', ...ENDS] as const);

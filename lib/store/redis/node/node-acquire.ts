@@ -6,7 +6,7 @@ import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { AcknowledgedReply } from './acknowledged-writes.js';
 import type { Group } from './key-groups.js';
 import { hashTagOf } from '../scripts/key-names.js';
-import type { RaisedToken, Vote } from './node-answers.js';
+import type { Vote } from './node-answers.js';
 import type { NodeRelease } from './node-release.js';
 import type { NodeScripts } from './node-scripts.js';
 
@@ -55,10 +55,10 @@ export class NodeAcquire {
   }
 
   /** Raises the fences of a lease that this node granted with another token. Answers why not, where it could not. */
-  async raiseFence(lease: LeaseRequest, tokens: RaisedToken): Promise<Unavailable | undefined> {
+  async raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
     const groups = this.#scripts.parts.slots.groups(lease.keys);
     const outcomes = await Promise.all(
-      groups.map((group) => this.#raiseFence(group, lease, tokens)),
+      groups.map((group) => this.#raiseFence(group, lease, fencingToken)),
     );
     return outcomes.find((outcome) => outcome !== undefined);
   }
@@ -101,8 +101,8 @@ export class NodeAcquire {
     scripts.learn(answer.clockUs, sentAt);
     if (answer.status === 'granted') {
       watch.granted();
-      const { fencingToken, othersWait, joined, otherLimit } = answer;
-      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, joined, otherLimit };
+      const { fencingToken, othersWait, otherLimit } = answer;
+      return reply.shortfall ?? { status: 'granted', fencingToken, othersWait, otherLimit };
     }
     if (answer.status === 'quarantined') return this.#inQuarantine(answer.leftUs);
     const { holder, remainingMs, ticket, otherLimit, fence, clockUs, kept } = answer;
@@ -160,9 +160,7 @@ export class NodeAcquire {
       ({ group, vote }) => group !== groups.at(-1) || vote.fencingToken < fencingToken,
     );
     const raised = await Promise.all(
-      unfinished.map(({ group, vote: { fencingToken: from } }) =>
-        this.#raiseFence(group, request, { from, to: fencingToken }),
-      ),
+      unfinished.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
     );
     const failure = raised.find((outcome) => outcome !== undefined);
     if (failure === undefined) {
@@ -231,7 +229,7 @@ export class NodeAcquire {
   async #raiseFence(
     { slot, names }: Group,
     lease: LeaseRequest,
-    { from, to }: RaisedToken,
+    fencingToken: number,
   ): Promise<Unavailable | undefined> {
     const scripts = this.#scripts;
     const { connection, options } = scripts.parts;
@@ -239,8 +237,7 @@ export class NodeAcquire {
       names,
       token: lease.token,
       // All that are reserved: the next grant has to be larger than the last of them.
-      fencingToken: to + turnsOf(lease.token, options.turns) - 1,
-      granted: from,
+      fencingToken: fencingToken + turnsOf(lease.token, options.turns) - 1,
       ttlMs: lease.ttlMs,
       fenceKeepMs: options.fenceKeepMs,
       lineMode: scripts.parts.lineMode,

@@ -6,19 +6,10 @@ export type Vote =
       readonly status: 'granted';
       readonly fencingToken: number;
       readonly othersWait: boolean;
-      /** Others hold the key together, and the fencing token is theirs. */
-      readonly joined?: boolean;
       readonly otherLimit?: number | undefined;
     }
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
-
-/** Several nodes agree on the largest token of those that they granted. */
-export interface RaisedToken {
-  /** The one that this node granted. */
-  readonly from: number;
-  readonly to: number;
-}
 
 /** What one node says to a renewal. */
 export type RenewalVote =

@@ -1,9 +1,11 @@
 import type {
+  BeginOutcome,
   BeginRequest,
   FinishOutcome,
   FinishRequest,
   KeepRequest,
   OnceReference,
+  OnceStore,
 } from '../../once-store.js';
 import type { Unavailable } from '../../lock-store.js';
 import { onceScript, type OnceCall } from '../scripts/once.js';
@@ -17,76 +19,40 @@ import type { NodeScripts } from './node-scripts.js';
  */
 export type Durability = 'acknowledged' | 'at once';
 
-/** How the script is run at one node. */
+/** How the script is run at the node. */
 export interface OnceScriptRunner {
   run(key: string, call: OnceCall, durability: Durability): Promise<AcknowledgedReply>;
   readonly malformed: (answer: Pick<Malformed, 'reply'>) => Unavailable;
 }
 
-type OnceStep = OmitEach<OnceCall, 'token' | 'owner' | 'fencingToken'>;
+type OnceStep = OmitEach<OnceCall, 'token' | 'owner'>;
 
 /** Of each member of a union. */
 type OmitEach<Union, Name extends PropertyKey> = Union extends unknown ? Omit<Union, Name> : never;
 
-/** That the work is over, as one node knows it. */
-export interface NodeEnd {
-  readonly status: 'done' | 'exhausted';
-  readonly attempts: number;
-  /** The value, or the error. */
-  readonly text?: string | undefined;
-  /** The fence that the node accepted it with. */
-  readonly sure: number;
-  /** Whether the node accepts nothing more with a fence that is smaller than that of the request. */
-  readonly hasPromised: boolean;
-  readonly owner: string;
-  /** For so long the node will remember it, in ms. */
-  readonly leftMs: number;
-}
-
-/** What one node says to a request to begin. */
-export type BeginVote =
-  /** `sure`: the fence that the node accepted what it knew with. */
-  | {
-      readonly status: 'begun';
-      readonly attempt: number;
-      readonly lastError?: string | undefined;
-      readonly sure: number;
-    }
-  | NodeEnd
-  | { readonly status: 'lost'; readonly attempts: number; readonly sure: number }
-  | Unavailable;
-
 /** Without the others, the work would only be tried again, or count as tried. */
 const TO_STAY: ReadonlySet<string> = new Set(['begin', 'done', 'final']);
 
-/** What one node knows of work that is to be done once. */
-export class NodeOnce {
+/** The records of work that is to be done once, at one node. */
+export class NodeOnce implements OnceStore {
   readonly #runner: OnceScriptRunner;
 
   constructor(runner: OnceScriptRunner) {
     this.#runner = runner;
   }
 
-  async begin(request: BeginRequest): Promise<BeginVote> {
+  async begin(request: BeginRequest): Promise<BeginOutcome> {
     const { attempts, lifeMs, keepMs } = request;
     const reply = await this.#run(request, { what: 'begin', lifeMs, attempts, keepMs });
     if (reply.status === 'unavailable') return reply;
     const answer = onceScript.decode(reply.value);
     switch (answer.status) {
       case 'begun':
-        return (
-          reply.shortfall ?? {
-            status: 'begun',
-            attempt: answer.attempt,
-            lastError: answer.error,
-            sure: answer.sure,
-          }
-        );
-      case 'lost':
-        return answer;
+        return reply.shortfall ?? answer;
       case 'done':
       case 'exhausted':
-        return answer.leftMs > 0 ? answer : { ...answer, leftMs: keepMs };
+      case 'lost':
+        return answer;
       default:
         return this.#runner.malformed({ reply: reply.value });
     }
@@ -102,12 +68,6 @@ export class NodeOnce {
     return this.#change(request, { what: end, lifeMs, attempt, text });
   }
 
-  /** Takes an end back that not enough of several nodes have accepted. */
-  undo(request: FinishRequest): Promise<FinishOutcome> {
-    const { lifeMs, attempt } = request;
-    return this.#change(request, { what: 'undo', lifeMs, attempt });
-  }
-
   async #change(reference: OnceReference, step: OnceStep): Promise<FinishOutcome> {
     const reply = await this.#run(reference, step);
     if (reply.status === 'unavailable') return reply;
@@ -118,9 +78,9 @@ export class NodeOnce {
   }
 
   #run(reference: OnceReference, step: OnceStep): Promise<AcknowledgedReply> {
-    const { key, token, owner, fencingToken } = reference;
+    const { key, token, owner } = reference;
     const durability = TO_STAY.has(step.what) ? 'acknowledged' : 'at once';
-    return this.#runner.run(key, { ...step, token, owner, fencingToken }, durability);
+    return this.#runner.run(key, { ...step, token, owner }, durability);
   }
 }
 

@@ -28,10 +28,7 @@ export async function upgradeAt(
   }
   if (groups.length > 1) {
     const lease = { ...request, token: request.to };
-    const failure = await acquire.raiseFence(lease, {
-      from: fencingToken,
-      to: fencingToken,
-    });
+    const failure = await acquire.raiseFence(lease, fencingToken);
     if (failure !== undefined) return failure;
   }
   return { status: 'granted', fencingToken, othersWait };

@@ -24,7 +24,7 @@ import { KeySlots } from './key-groups.js';
 import { lineCallOf } from './line-call.js';
 import { NodeAdmin } from './node-admin.js';
 import { NodeAcquire } from './node-acquire.js';
-import type { InspectVote, RaisedToken, RenewalVote, Restoration, Vote } from './node-answers.js';
+import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
 import { NodeClock } from './node-clock.js';
 import { extendAt } from './node-extend.js';
 import { inspectAt } from './node-inspect.js';
@@ -202,8 +202,8 @@ export class RedisNode {
   }
 
   /** Raises the fences of a lease that this node granted with another token. Answers why not, where it could not. */
-  raiseFence(lease: LeaseRequest, tokens: RaisedToken): Promise<Unavailable | undefined> {
-    return this.#acquire.raiseFence(lease, tokens);
+  raiseFence(lease: LeaseRequest, fencingToken: number): Promise<Unavailable | undefined> {
+    return this.#acquire.raiseFence(lease, fencingToken);
   }
 
   extend(leases: readonly Restoration[]): Promise<readonly RenewalVote[]> {

@@ -1,8 +1,7 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
-import { holdModeOf, turnsOf } from '../../owner-token.js';
+import { turnsOf } from '../../owner-token.js';
 import type { Vote } from '../node/node-answers.js';
-import type { ReleaseManner } from '../node/node-options.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
@@ -15,13 +14,6 @@ import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
  * up: if every fence is lost meanwhile, a smaller one may follow.
  */
 const PROPOSAL_SLACK_US = 5_000;
-
-/**
- * After three split votes in a row, a caller that joins others does not wait any longer until the nodes name one fencing token. The
- * holders make them agree within some round trips, but cannot where a holder of several keys has a token that is larger than that of the
- * phase. At a caller's last try without waiting it is in time.
- */
-const SPLITS_BEFORE_LARGEST = 3;
 
 interface Dependencies {
   readonly nodes: readonly RedisNode[];
@@ -55,7 +47,7 @@ export class QuorumAcquire {
   #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
     return node.acquire(request, 0).then((vote) => {
       if (vote.status === 'granted') return this.#granted(request, vote);
-      const outcome = acquireOutcome([vote], 0, this.#nodes, { key: request.keys[0] });
+      const outcome = acquireOutcome([vote], 0, this.#nodes);
       if (outcome?.status === 'held' && vote.status === 'refused') {
         const { otherLimit, heldForMs, kept } = vote;
         return { ...outcome, otherLimit, heldForMs, kept };
@@ -68,16 +60,14 @@ export class QuorumAcquire {
     const { standing: leases, runtime } = this.#deps;
     const proposal = this.#proposal();
     const sentAt = runtime.now().monotonicMs;
-    const { splits = 0, keys } = request;
-    const rules = { key: keys[0], isLargestTaken: splits >= SPLITS_BEFORE_LARGEST };
-    const first = await this.#askFirst(request, proposal, splits);
+    const first = await this.#askFirst(request, proposal);
     if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       this.#quorum,
       (node) =>
         node === first?.node ? Promise.resolve(first.vote) : node.acquire(request, proposal),
-      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes, rules),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
       const granted = this.#granted(request, outcome);
@@ -112,9 +102,8 @@ export class QuorumAcquire {
   async #askFirst(
     request: AcquireRequest,
     proposal: number,
-    splits: number,
   ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
-    if (splits === 0) return undefined;
+    if ((request.splits ?? 0) === 0) return undefined;
     const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
     return node && { node, vote: await node.acquire(request, proposal) };
   }
@@ -128,8 +117,8 @@ export class QuorumAcquire {
 
   /**
    * Every majority has a node in common with this one: the largest token counts once a majority has it, because none of those nodes
-   * will ever give a smaller one. It is larger than that of each exclusive holder before: one of
-   * the votes is of a node that had granted the key to that holder. Its present phase of readers has begun since.
+   * will ever give a smaller one. It is larger than that of each holder before: one of the votes is of a node that had
+   * granted the key to that holder.
    */
   async #agree(
     request: AcquireRequest,
@@ -146,10 +135,7 @@ export class QuorumAcquire {
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (node) => {
-        const from = tokens[this.#nodes.indexOf(node)] ?? fencingToken;
-        return (await node.raiseFence(request, { from, to: fencingToken })) ?? 'raised';
-      },
+      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;
@@ -168,19 +154,15 @@ export class QuorumAcquire {
 
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
   async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
-    const isAlone = holdModeOf(request.token) === 'exclusive';
-    const manner: ReleaseManner = isAlone ? { wakes: 'nobody' } : {};
     await Promise.all(
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
         if (vote?.status === 'refused') return;
         // No caller has to be notified: a caller that this vote refused knows that it was no majority, and asks again.
-        // The exception is a vote of one of several that would hold the key together, who look alike to the refused
-        // caller.
         const isGone =
           vote?.status === 'granted' &&
-          (await node.release(request, { ...manner, lastToken: vote.fencingToken })).status !==
-            'unavailable';
+          (await node.release(request, { wakes: 'nobody', lastToken: vote.fencingToken }))
+            .status !== 'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
         if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);
       }),

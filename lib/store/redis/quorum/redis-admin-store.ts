@@ -163,11 +163,6 @@ export class RedisAdminStore implements AdminStore {
       strays: tokens(false),
       fencingToken: fencingToken > 0 ? fencingToken : undefined,
       line: [...places.values()],
-      once: found
-        .flatMap(({ once }) => once ?? [])
-        .sort(
-          (a, b) => b.attempts - a.attempts || Number(isEnd(b.state)) - Number(isEnd(a.state)),
-        )[0],
     };
   }
 }
@@ -176,5 +171,3 @@ export class RedisAdminStore implements AdminStore {
 const LATECOMERS_MS = 250;
 
 const NOTHING = { holders: [], line: [] } as const;
-
-const isEnd = (state: string): boolean => state === 'done' || state === 'exhausted';

@@ -20,6 +20,7 @@ import type {
   WriteOutcome,
   WriteRequest,
 } from '../../lock-store.js';
+import type { OnceStore } from '../../once-store.js';
 import type { CredentialsProvider } from '../client/login.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
 import type { RedisNodeOptions } from '../node/node-options.js';
@@ -29,9 +30,7 @@ import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
 import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
-import { QuorumTransfer } from './quorum-transfer.js';
 import { RedisAdminStore } from './redis-admin-store.js';
-import { RedisOnceStore } from './redis-once-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
 import { extendOutcome, forcedOutcome, releaseOutcome, inspectOutcome } from './votes.js';
 
@@ -50,14 +49,13 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
  * across the majority. With one node, standalone, behind Sentinel or a Cluster, it is the same with a majority of one.
  */
 export class RedisLockStore implements LockStore {
-  readonly once: RedisOnceStore;
   readonly admin: RedisAdminStore;
-  /** With one node: data on several independent masters would be several data. */
-  readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
-  /** With one node: over several, no number of votes limits anything. */
-  readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
-  /** With one node: of several, each may know other readers. */
+  // Only with one node: over several there are exclusive locks, and nothing else.
+  readonly once?: OnceStore;
+  readonly transfer?: (request: TransferRequest) => Promise<TransferOutcome>;
   readonly upgrade?: (request: UpgradeRequest) => Promise<UpgradeOutcome>;
+  readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
+  readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -68,7 +66,6 @@ export class RedisLockStore implements LockStore {
   /** With one node, which puts nothing back, none. */
   readonly #standing: StandingLeases;
   readonly #acquire: QuorumAcquire;
-  readonly #transfer: QuorumTransfer;
 
   /** @throws LockConfigurationError when one server is listed twice */
   constructor({
@@ -97,13 +94,14 @@ export class RedisLockStore implements LockStore {
     this.#quorum = quorumOf(nodes.length);
     this.#members = new Members(nodes);
     this.#members.expectDifferentNames();
-    this.once = new RedisOnceStore(nodes);
     this.admin = new RedisAdminStore(nodes, runtime);
     const [only, second] = nodes;
     if (only !== undefined && second === undefined) {
+      this.once = only.once;
+      this.transfer = (request) => only.transfer(request);
+      this.upgrade = (request) => only.upgrade(request);
       this.write = (request) => only.write(request);
       this.setLimit = (key, limit) => only.setLimit(key, limit);
-      this.upgrade = (request) => only.upgrade(request);
     }
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
@@ -113,7 +111,6 @@ export class RedisLockStore implements LockStore {
     this.#leftOvers = leftOvers;
     this.#standing = standing;
     this.#acquire = new QuorumAcquire({ nodes, runtime, standing, leftOvers, turns });
-    this.#transfer = new QuorumTransfer({ nodes, scheduler, standing, leftOvers });
   }
 
   /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
@@ -206,10 +203,6 @@ export class RedisLockStore implements LockStore {
       });
     }
     return outcome;
-  }
-
-  transfer(request: TransferRequest): Promise<TransferOutcome> {
-    return this.#transfer.transfer(request);
   }
 
   async inspect(key: string): Promise<InspectOutcome> {

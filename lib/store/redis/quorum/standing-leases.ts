@@ -6,7 +6,6 @@ import type {
   LeaseRenewal,
   LeaseRequest,
 } from '../../lock-store.js';
-import { holdModeOf } from '../../owner-token.js';
 import { SweepPace } from '../../sweep-pace.js';
 import type { RenewalVote, Restoration, Vote } from '../node/node-answers.js';
 import type { RedisNode } from '../node/redis-node.js';
@@ -88,15 +87,8 @@ export class StandingLeases {
       const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
       await Promise.all(refused.map((node) => node.release(request, { leaves: line })));
     }
-    const isShared = holdModeOf(request.token) !== 'exclusive';
     nodes.forEach((node, index) => {
-      const vote = votes[index];
-      if (vote?.status !== 'granted') this.bringTo(node, standing);
-      // Who joins has to find one fencing token on all of them.
-      else if (!isShared || standing.state === 'over') return;
-      else if (vote.fencingToken > standing.lastToken) this.bringTo(node, standing);
-      else if (vote.fencingToken < standing.lastToken)
-        void node.raiseFence(request, { from: vote.fencingToken, to: standing.lastToken });
+      if (votes[index]?.status !== 'granted') this.bringTo(node, standing);
     });
   }
 

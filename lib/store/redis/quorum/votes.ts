@@ -5,10 +5,8 @@ import type {
   Held,
   InspectOutcome,
   ReleaseOutcome,
-  TransferOutcome,
   Unavailable,
 } from '../../lock-store.js';
-import type { BeginOutcome, FinishOutcome } from '../../once-store.js';
 import { quorumOf } from './poll.js';
 import type { RenewalVote, InspectVote, Vote } from '../node/node-answers.js';
 
@@ -18,14 +16,7 @@ interface Named {
   readonly isSilent: boolean;
 }
 
-type Answer =
-  | Vote
-  | RenewalVote
-  | InspectVote
-  | ReleaseOutcome
-  | TransferOutcome
-  | BeginOutcome
-  | FinishOutcome;
+type Answer = Vote | RenewalVote | InspectVote | ReleaseOutcome;
 
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
@@ -36,19 +27,11 @@ type Answers<Answer> = readonly (Answer | undefined)[];
  */
 const CONTENDED_MS = 100;
 
-interface AcquireRules {
-  /** What a refusal is about, unless a vote names it. */
-  readonly key?: string | undefined;
-  /** If all votes are known, a caller that joins others need not wait until a majority names one fencing token. */
-  readonly isLargestTaken?: boolean;
-}
-
 /** What has become of a request, as far as the votes say; `undefined` while those that are awaited can still change it. */
 export function acquireOutcome(
   votes: Answers<Vote>,
   awaited: number,
   nodes: readonly Named[],
-  { key = '', isLargestTaken = false }: AcquireRules = {},
 ): AcquireOutcome | undefined {
   // By far the most frequent of all answers.
   if (votes.length === 1 && votes[0]?.status === 'granted') return votes[0];
@@ -56,13 +39,10 @@ export function acquireOutcome(
   const mostMissing = votes.length - quorum;
   const yes = votes.filter((vote) => vote?.status === 'granted');
   if (yes.length >= quorum) {
-    const fencingToken = commonToken(yes, quorum, isLargestTaken && awaited === 0);
-    if (fencingToken !== undefined) {
-      const othersWait = yes.some((vote) => vote.othersWait);
-      return { status: 'granted', fencingToken, othersWait };
-    }
-    if (awaited > 0) return undefined;
-    return contended(key);
+    // The largest counts, and is then written to a majority.
+    const fencingToken = Math.max(...yes.map((vote) => vote.fencingToken));
+    const othersWait = yes.some((vote) => vote.othersWait);
+    return { status: 'granted', fencingToken, othersWait };
   }
   const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
   const leader = leaderOf(votes);
@@ -91,26 +71,6 @@ export function acquireOutcome(
 /** A lock without TTL, of other software. */
 const isEndless = ({ remainingMs }: { readonly remainingMs: number }): boolean =>
   remainingMs === Infinity;
-
-type Yes = Vote & { readonly status: 'granted' };
-
-/**
- * The fencing token that the votes grant: the largest, which is then written to a majority. A caller that joins others
- * has theirs, and a majority has to name the same one. Otherwise the phase begins or ends on some of the nodes, or one
- * of the votes belongs to a caller that died. If that lasts, the largest is right for these callers too: it is larger
- * than the tokens of all exclusive holders before.
- */
-function commonToken(
-  yes: readonly Yes[],
-  quorum: number,
-  isLargestTaken: boolean,
-): number | undefined {
-  const tokens = yes.map(({ fencingToken }) => fencingToken);
-  const largest = Math.max(...tokens);
-  if (!yes.some(({ joined }) => joined)) return largest;
-  const common = tokens.find((token) => tokens.filter((it) => it === token).length >= quorum);
-  return common ?? (isLargestTaken ? largest : undefined);
-}
 
 /** Refused by the node that was asked first. Whether its vote comes to anything is seen soon. */
 export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held => ({
@@ -226,23 +186,6 @@ export function releaseOutcome(
     answers.filter((answer) => answer?.status === status).length;
   if (count('released') >= quorum) return { status: 'released' };
   if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
-  return awaited > 0 ? undefined : unavailable(answers, nodes);
-}
-
-/** What has become of a lease that was to have another owner token; `undefined` while the answers that are awaited can still change it. */
-export function transferOutcome(
-  answers: Answers<TransferOutcome>,
-  awaited: number,
-  nodes: readonly Named[],
-): TransferOutcome | undefined {
-  const quorum = quorumOf(answers.length);
-  const transferred = answers.filter((answer) => answer?.status === 'transferred').length;
-  if (transferred >= quorum) return { status: 'transferred' };
-  const reasons = answers.flatMap((answer) => (answer?.status === 'lost' ? [answer.reason] : []));
-  if (reasons.length > answers.length - quorum) {
-    const reason = (['attached', 'stolen'] as const).find((each) => reasons.includes(each));
-    return { status: 'lost', reason: reason ?? 'gone' };
-  }
   return awaited > 0 ? undefined : unavailable(answers, nodes);
 }
 

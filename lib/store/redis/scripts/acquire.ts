@@ -7,7 +7,6 @@ import { ACQUIRE_FREE, FENCE_MS, FIRST_TOKEN, TOKENS } from './acquire-free.js';
 import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument, type LineMode } from './line.js';
-import { MOST_ASKED } from './places.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,
@@ -50,8 +49,6 @@ export type AcquireReply =
       readonly clockUs: number;
       readonly fencingToken: number;
       readonly othersWait: boolean;
-      /** It joined those who hold it in their fencing token. */
-      readonly joined: boolean;
       /** The limit that others state who hold a key, where that is another one. */
       readonly otherLimit: number | undefined;
     }
@@ -86,8 +83,7 @@ function decode(reply: unknown): AcquireReply | Malformed {
       clockUs,
       fencingToken: first,
       othersWait: Number(second) > 0,
-      joined: third === 1,
-      otherLimit: isCount(fourth) ? fourth : undefined,
+      otherLimit: isCount(third) ? third : undefined,
     };
   if (result === QUARANTINED) return { status: 'quarantined', clockUs, leftUs: first };
   if (result !== REFUSED || !isPttl(second) || typeof third !== 'string') return malformed(reply);
@@ -120,8 +116,7 @@ const ACQUIRE = `--[[
          11 ms for which it holds the keys before the busy one, if it is refused at a later key than the first
          12 ms after which it does not, because the busy key has been held for that long
          13 how many of the other keys come before the first one in the order of all processes
-  Reply   {1, clock in us, first fencing token, number of others in line, 1 if it joined a phase and has its fencing token,
-           limit of other holders, if it differs}
+  Reply   {1, clock in us, first fencing token, number of others in line, limit of other holders, if it differs}
           {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is kept, for that long,
            for an earlier caller, ticket when standing in line or '', its fence, 1 if the keys before it are held,
            limit of other holders}
@@ -172,19 +167,6 @@ local function enqueue(busy, pttl)
   return ticket
 end
 
--- Over several masters a caller that would join holders goes behind waiting callers, which would otherwise wait indefinitely.
-local function must_queue(queue, holders)
-  if not mode or live(holders) == 0 then return false end
-  local info = redis.pcall('INFO', 'cluster')
-  local is_alone = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
-  for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    local id, _, channel = place_of(other)
-    -- A dead process blocks no caller. A node of a Cluster does not know which processes are subscribed at other nodes.
-    if id and mode_of('${MARK}' .. id) ~= mode and is_there(channel, is_alone) then return true end
-  end
-  return false
-end
-
 -- A caller that missed its claim comes back with its old ticket: it is still before all later callers. At other keys it is the last.
 local function before(i) return i == 1 and tonumber(ticket) or math.huge end
 
@@ -197,12 +179,8 @@ local function holder_of(i, has_line)
   -- The token of a holder of several keys is larger than that of an earlier phase, and smaller than that of any later one.
   if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then return nil end
   local together = redis.call('GET', main)
-  if not in_order then
-    if must_queue(queue, holders) then return together or '', left(main, holders, token) end
-  else
-    local ms = kept_for(queue, token, before(i))
-    if ms then return together or '', together and left(main, holders, token) or ms end
-  end
+  local ms = in_order and kept_for(queue, token, before(i))
+  if ms then return together or '', together and left(main, holders, token) or ms end
   return nil
 end
 
@@ -263,10 +241,10 @@ for i = 1, last, 4 do
   add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)
 end
 -- The callers behind this one may be able to hold the keys together with it.
-if mode and others > 0 and in_order then
+if mode and others > 0 then
   for i = 1, last, 4 do grant_next_at(i, '') end
 end
-return { 1, now, first, others, #KEYS < 8 and joined and joined ~= math.huge and 1 or 0, other_limits[token] }
+return { 1, now, first, others, other_limits[token] }
 `;
 
 /**

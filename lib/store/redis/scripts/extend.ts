@@ -169,20 +169,17 @@ local function renew(i)
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
     -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before. It stays so until its holder has
-    -- downgraded it, because readers that join have its fencing token, which is not known here. A master that alone has missed the
-    -- downgrade is not asked again.
-    if holder == token or is_stronger(holder, token) and (kind_of(token) == 'upgradeable' or line ~= 'quorum') then redis.call('PEXPIRE', main, ttl)
+    -- downgraded it, because readers that join have its fencing token, which is not known here.
+    if holder == token or is_stronger(holder, token) then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
-      -- Holders of one phase have one fencing token, on all masters; a holder of several keys may have a larger one.
+      -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
       if kind_of(token) == 'shared' and not is_in(holders, token) then take_out(holders, upgradeable(token)) end
       add_holder(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
-      if line == 'quorum' then
-        if is_sooner then notify_all(main, queue) end
-      elseif redis.pcall('EXISTS', queue) == 1 then
+      if redis.pcall('EXISTS', queue) == 1 then
         -- No other script may run on this key while they hold it: a dead process in line must not keep the others from joining.
         pcall(grant_next, main, queue, holders, '', line == '')
         if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
@@ -196,7 +193,7 @@ local function renew(i)
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))
     if not may_join then redis.call('DEL', main, holders) end
     -- The phase keeps its smallest token, whichever holder is put back first: a holder of several keys may have a larger one.
-    local phase = line ~= 'quorum' and phase_of(main, holders, mode) or mine
+    local phase = phase_of(main, holders, mode) or mine
     add_holder(main, holders, token, ttl, math.min(phase, mine))
     answer = { 1 }
   elseif may_join and line ~= 'quorum' then

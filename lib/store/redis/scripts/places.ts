@@ -42,7 +42,7 @@ const TURN_MS = 10;
  * as far as that is known.
  *
  * `notify_all(main, queue)`: for a key on one of several masters, where no single line decides. All ask, one after the
- * other; those that would hold the key together ask at once. Places whose process is not subscribed are removed.
+ * other. Places whose process is not subscribed are removed.
  *
  * A process is alive when it is subscribed. PUBSUB NUMSUB shows that; the reply of PUBLISH also counts those that
  * subscribe to every channel. On a Cluster a channel with a hash tag is served where the key is, by sharded pub/sub,
@@ -92,14 +92,13 @@ local function members(queue, count)
   return list.err and {} or list
 end
 
--- Returns whether there was a place to leave. A request that was carried out late may have another channel.
+-- A request that was carried out late may have another channel.
 local function dequeue(queue, member)
-  if redis.pcall('ZREM', queue, member) == 1 then return true end
+  if redis.pcall('ZREM', queue, member) == 1 then return end
   local token = place_of(member)
   for _, other in ipairs(members(queue, ${String(MOST_ASKED)})) do
-    if place_of(other) == token then return redis.pcall('ZREM', queue, other) == 1 end
+    if place_of(other) == token then return redis.pcall('ZREM', queue, other) end
   end
-  return false
 end
 
 local function remove(queue, list)
@@ -125,20 +124,18 @@ local function notify_next(main, queue, holders, ms, step, counts, seen)
 end
 
 local function notify_all(main, queue)
-  local heard, count, in_ms, previous, from = {}, 0, 0, nil, 0
+  local heard, count, in_ms, from = {}, 0, 0, 0
   while count < ${String(MOST_HEARD)} do
     local list, dead = redis.pcall('ZRANGE', queue, from, from + ${String(MOST_PLACES - 1)}), {}
     if list.err then return end
     for _, member in ipairs(list) do
       if count == ${String(MOST_HEARD)} then break end
       local id, _, channel = place_of(member)
-      local mode = id and mode_of('${MARK}' .. id)
-      if previous and not (mode and mode == previous) then in_ms = in_ms + ${String(TURN_MS)} end
       -- An error (forbidden) does not show which processes are subscribed.
       if not id or redis.pcall('PUBLISH', channel, id .. ' ' .. in_ms .. ' ' .. main) == 0 then
         dead[#dead + 1] = member
       else
-        previous = mode or 'exclusive'
+        in_ms = in_ms + ${String(TURN_MS)}
         from = from + 1
         if not heard[channel] then
           heard[channel] = true

@@ -9,8 +9,6 @@ export interface RaiseFenceCall {
   readonly names: readonly KeyNames[];
   readonly token: string;
   readonly fencingToken: number;
-  /** The token that this server granted: keys whose phase is older keep that phase's token. */
-  readonly granted: number;
   readonly ttlMs: number;
   readonly lineMode: LineMode;
   /** For so long a fence outlives its lease. */
@@ -28,10 +26,10 @@ export interface RaiseFenceReply {
  * lease is still ours. On a Cluster the keys are leased for the whole TTL from then on.
  */
 export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
-  encode({ names, token, fencingToken, granted, ttlMs, fenceKeepMs, lineMode }) {
+  encode({ names, token, fencingToken, ttlMs, fenceKeepMs, lineMode }) {
     const encoded: [number, ...(string | number)[]] = [names.length * 3];
     for (const { main, fence, holders } of names) encoded.push(main, fence, holders);
-    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode), granted);
+    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode));
     return encoded;
   },
   decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
@@ -42,12 +40,11 @@ export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> 
           2 fencing token
           3 ttl in ms
           4 ms for which a fence outlives its lease
-          5 how the line is decided. 'cluster': the keys, which were granted briefly, are leased for the ttl. 'quorum': phases that began with the grant take the token too, so that all masters name the same one
-          6 fencing token that was granted here: the phase of a key that others held before is older, and keeps its own
+          5 how the line is decided. 'cluster': the keys, which were granted briefly, are leased for the ttl
   Reply   number of keys raised; a smaller one than asked for means that the grant did not hold
 ]]
 ${CLOCK}${FENCE}${HOLDERS}
-local token, fence, granted = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[6])
+local token, fence = ARGV[1], tonumber(ARGV[2])
 local life = ARGV[3] + ARGV[4] + math.max(0, math.ceil((fence - now) / 1000))
 local raised = 0
 for i = 1, #KEYS, 3 do
@@ -58,10 +55,7 @@ for i = 1, #KEYS, 3 do
     if stored < fence then
       redis.call('SET', KEYS[i + 1], ARGV[2], 'PX', text(fence_life(KEYS[i + 1], token, life)))
     end
-    local mode = ARGV[5] == 'quorum' and mode_of(token)
-    local phase = mode and (phase_of(main, holders, mode) or granted)
-    if mode and phase >= granted and phase < fence then put_marker(main, holders, mode, fence) end
-    if (ARGV[5] == 'cluster') then
+    if ARGV[5] == 'cluster' then
       if mode_of(token) then add_holder(main, holders, token, ARGV[3], phase_of(main, holders, mode_of(token)))
       else redis.call('PEXPIRE', main, ARGV[3]) end
     end

@@ -106,7 +106,7 @@ local function give_back(i)
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   -- pcall: a value of another type is no lock, and no error.
   local holder = redis.pcall('GET', main)
-  local left_line = member ~= '' and dequeue(queue, member)
+  if member ~= '' then dequeue(queue, member) end
   if type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
     if token == '' then taken = remove_all_holders(main, holders)
@@ -130,8 +130,6 @@ local function give_back(i)
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
       if not added and (used or token == '') then raise_fence(fence) end
     end
-    -- Callers that would join the holders may have stood behind this one.
-    if left_line and line == 'quorum' and holder and is_marker(holder) then notify_all(main, queue) end
   end
 end
 

@@ -59,15 +59,14 @@ export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
           3 ttl in ms
           4 ms for which a fence outlives its lease
           as far as there are any, each of them may be '':
-          5 how the line is decided: 'cluster', 'quorum', else standalone
+          5 how the line is decided: 'cluster', else standalone
           6 fencing token of the phase that begins, if the lease was exclusive
   Reply   {1} all keys have the new token
-          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed.
-          One of a quorum says {-1, fence} also where others hold the key together
+          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
 ]]
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
 local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
-local mode, fences = mode_of(to), {}
+local mode, counts, fences = mode_of(to), line == '', {}
 local changes = kind_of(token) ~= kind_of(to)
 
 for i = 1, #KEYS, 4 do
@@ -79,9 +78,7 @@ for i = 1, #KEYS, 4 do
   local is_late = is_older(token, redis.pcall('GET', main))
   if is_late or not holds(main, holders, token) and not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
-    if is_free and line ~= 'quorum' then pcall(grant_next, main, queue, holders, '', line == '') end
-    -- One of those that hold the key together may be a caller that attaches the lease at this moment.
-    if is_free and line == 'quorum' and mode then is_free = redis.pcall('ZCOUNT', holders, '(' .. text(now), '+inf') == 0 end
+    if is_free then pcall(grant_next, main, queue, holders, '', counts) end
     return { is_free and 0 or -1, text(stored) }
   end
 end
@@ -96,14 +93,11 @@ for i = 1, #KEYS, 4 do
   if mode then take_out(holders, token) end
   if kind_of(to) == 'shared' then take_out(holders, upgradeable(to)) end
   add_holder(main, holders, to, ttl, phase)
-  if changes and line == 'quorum' then notify_all(main, queue) end
   -- The callers in line wait for an end that has changed.
-  if redis.pcall('PTTL', main) < lasted and not changes then
-    if line == 'quorum' then notify_all(main, queue) else notify_next(main, queue, holders, nil, 0, line == '', {}) end
-  end
+  if redis.pcall('PTTL', main) < lasted and not changes then notify_next(main, queue, holders, nil, 0, counts, {}) end
 end
-if changes and line ~= 'quorum' then
-  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', line == '') end
+if changes then
+  for i = 1, #KEYS, 4 do pcall(grant_next, KEYS[i], KEYS[i + 2], KEYS[i + 3], '', counts) end
 end
 return { 1 }
 `,
