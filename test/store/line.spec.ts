@@ -521,6 +521,21 @@ async function hasHeardCalls(service: LockService, channel: string): Promise<voi
 }
 
 describe('who wants several keys', () => {
+  it('HF-54 leaves a line at a free key to those behind when another key is busy', async () => {
+    const [, first, second] = (await holderAndLine('key', 2)) as [
+      Participant,
+      Participant,
+      Participant,
+    ];
+    await holderAndLine('busy', 0);
+    await redis.del('lock:key');
+    expect(asHeld(await first.ask(['key', 'busy'])).key).toBe('busy');
+    await second.hasBeenTold('key', 0);
+    expect(await holderOf('key')).toBe(second.token);
+    expect(await lineAt('key')).toEqual([]);
+    expect(await lineAt('busy')).toEqual([first.token]);
+  });
+
   const three = () => participants(3) as Promise<[Participant, Participant, Participant]>;
 
   it('stands in the line of the busy one, and has none of them meanwhile', async () => {

@@ -56,11 +56,24 @@ export class SeveralKeysStage {
   }
 
   /** Is shut down at the end. */
-  async newService(store: StoreName): Promise<LockService> {
-    const service = new LockService({ ttl: TTL_MS, ...this.#optionsFor(store) });
+  async newService(
+    store: StoreName,
+    options: Partial<LockModuleOptions> = {},
+  ): Promise<LockService> {
+    const service = new LockService({ ttl: TTL_MS, ...options, ...this.#optionsFor(store) });
     this.#services.push(service);
     await service.open();
     return service;
+  }
+
+  /** Takes a key, and never releases it. */
+  async takeFor(store: StoreName, key: string, ttlMs: number): Promise<void> {
+    const token = 'of other software';
+    if (store === 'the store in memory') await this.#memory.acquire({ keys: [key], token, ttlMs });
+    else {
+      const redis = store === 'one Redis' ? this.witness : this.#client;
+      await redis.set(`lock:${key}`, token, 'PX', ttlMs);
+    }
   }
 
   newProcess(): CallingProcess {
@@ -83,6 +96,11 @@ export class SeveralKeysStage {
       hot: `${name}:${order === 'hot key first' ? 'a' : 'z'}`,
       colds: Array.from({ length: colds }, (_, index) => `${name}:b${String(index)}`),
     };
+  }
+
+  /** How many callers stand in the line of a key on one Redis. */
+  async placesAt(key: string): Promise<number> {
+    return Number(await this.server.command('ZCARD', `{lock:${key}}:queue`));
   }
 
   /** What the store knows of the keys of a case, without the fences. */

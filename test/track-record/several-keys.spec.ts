@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireOptions, Lock, LockService, Wait } from 'nestjs-holdfast';
+import { subtractCommandStats, sumCommandStats } from '../support/command-stats.js';
 import { deferred, eventually } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';
 import { watchRejections } from '../support/scripted-service.js';
@@ -443,6 +444,28 @@ describe.each(STORES)('a call for several keys: %s', (store) => {
     expect(those(left, isLeft)).toEqual({});
   });
 
+  it('HF-54 leaves a key whose holder died to others, while the next of its keys is busy', async () => {
+    const { hot, colds } = stage.newKeys('hot key first', 1);
+    const cold = colds[0]!;
+    await stage.takeFor(store, cold, 700);
+    const leaving = new AbortController();
+    const call = one.acquire([hot, cold], { wait: '20s', signal: leaving.signal }).catch(ignore);
+    await sleep(300);
+    const job = await other.acquire(hot, { wait: AT_ONCE_MS });
+    await sleep(500);
+    const refusals = [];
+    for (const until = performance.now() + 600; performance.now() < until; await sleep(20)) {
+      const lock = await other.tryAcquire(cold);
+      if (lock === null) refusals.push(performance.now());
+      await lock?.release();
+    }
+    leaving.abort();
+    await call;
+    await job.release();
+    // The first ones may be right before the call finds that the key is free.
+    expect(refusals.length).toBeLessThan(10);
+  });
+
   it.each(ORDERS)(
     'HF-51 has the largest fencing token of its keys, and the next one of each is larger: %s',
     async (order) => {
@@ -473,6 +496,62 @@ describe.each(STORES)('a call for several keys: %s', (store) => {
         expect(Math.min(...after)).toBeGreaterThan(lock.fencingToken);
       }
     },
+  );
+});
+
+describe.each(['the store in memory', 'one Redis'] as const)(
+  'callers of several keys in line: %s',
+  (store) => {
+    it('HF-6 a release of two keys serves the older caller of both before a younger one of the first', async () => {
+      const { hot, colds } = stage.newKeys('hot key first', 1);
+      const both = [hot, ...colds];
+      const standing = async (count: number): Promise<void> => {
+        if (store === 'the store in memory') await setImmediate();
+        else await eventually(async () => (await stage.placesAt(hot)) === count);
+      };
+      const [holding, older, younger] = await Promise.all([
+        stage.newService(store),
+        stage.newService(store),
+        stage.newService(store),
+      ]);
+      const order: string[] = [];
+      const held = await holding.acquire(both);
+      const first = older.run(both, { wait: '1m' }, () => order.push('older'));
+      await standing(1);
+      const second = younger.run(hot, { wait: '1m' }, () => order.push('younger'));
+      await standing(2);
+      await held.release();
+      await Promise.all([first, second]);
+      expect(order).toEqual(['older', 'younger']);
+    });
+  },
+);
+
+describe('many callers of many keys', () => {
+  it(
+    'HF-6 a request looks at a bounded number of places in line',
+    async () => {
+      // On a loaded machine the server takes its time for scripts of this size: one that is too late would be sent again, and take more.
+      const [holding, waiting] = await Promise.all([
+        stage.newService('one Redis', { nodeTimeout: '20s' }),
+        stage.newService('one Redis', { nodeTimeout: '20s' }),
+      ]);
+      const common = Array.from({ length: 50 }, (_, index) => `common:${String(index)}`);
+      const last = await holding.acquire('last');
+      const callers = Array.from({ length: 30 }, (_, index) =>
+        waiting.run([...common, `own:${String(index)}`, 'last'], { wait: '1m' }, () => index),
+      );
+      await eventually(async () => (await stage.placesAt('last')) === callers.length, {
+        withinMs: 20_000,
+      });
+      const before = await stage.server.commandStats();
+      await holding.tryAcquire([...common, 'last']);
+      const added = subtractCommandStats(await stage.server.commandStats(), before);
+      await last.release();
+      expect(sumCommandStats(added)).toBeLessThan(60_000);
+      await expect(Promise.all(callers)).resolves.toHaveLength(callers.length);
+    },
+    LIMIT_MS,
   );
 });
 

@@ -214,12 +214,13 @@ export class MemoryLockStore implements LockStore {
   #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean | undefined {
     const { keys, token, keeps } = request;
     const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
+    // It waits in the line of the busy key alone.
+    this.#lines.forget(keys.slice(0, busy), token);
     for (const [index, key] of busy > 0 ? keys.entries() : []) {
       if (index === busy) continue;
-      if (kept && index < busy && (index > 0 || keeps.before < busy)) {
-        this.#lines.forget([key], token);
+      if (kept && index < busy && (index > 0 || keeps.before < busy))
         this.#holds.put({ keys: [key], token, ttlMs: keeps.ttlMs });
-      } else if (this.#holds.drop(key, token)) this.#handOn(key);
+      else if (this.#holds.drop(key, token) || index < busy) this.#handOn(key);
     }
     return keeps && kept;
   }

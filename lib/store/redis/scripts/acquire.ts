@@ -212,7 +212,7 @@ for i = 1, last, 4 do
     local kept = keep_ms and in_order and i > 1 and place ~= '' and now - since < limit_ms * 1000
     for j = 1, i > 1 and last or 0, 4 do
       if kept and j < i and (j > 1 or before_first <= (i + 3) / 4 - 2) then kept = keep(j)
-      elseif j ~= i and remove_holder(KEYS[j], KEYS[j + 3], token) and in_order then grant_next_at(j, token) end
+      elseif j ~= i and (remove_holder(KEYS[j], KEYS[j + 3], token) or j < i and has_line[j]) and in_order then grant_next_at(j, token) end
     end
     return { 0, now, (i + 3) / 4, pttl, string.match(holder, '^%S*'), place, since, kept and 1 or 0, other_limits[token] }
   end
