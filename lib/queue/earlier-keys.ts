@@ -1,7 +1,6 @@
-import type { BriefHold, Held, Unavailable } from '../store/lock-store.js';
+import type { BriefHold, Held, LeaseRequest, Unavailable } from '../store/lock-store.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { LockRequest } from './caller.js';
-import type { BriefLease, LockRequests } from './requests.js';
+import type { LockRequests } from './requests.js';
 
 /** At most how long a waiting call holds some of its keys, in ms: twice as long with each round, up to the longest. */
 const FIRST_LIMIT_MS = 100;
@@ -60,7 +59,7 @@ export class EarlierKeys {
   /** The key in whose line the call stands. */
   #at: string | undefined;
   /** The keys before that one, while the call holds them. */
-  #held: BriefLease | undefined;
+  #held: LeaseRequest | undefined;
   #heldSince: Instant | undefined;
   /** When it came to that key. */
   #atSince: Instant;
@@ -79,16 +78,12 @@ export class EarlierKeys {
     return busy === undefined ? keys : [busy, ...keys.filter((key) => key !== busy)];
   }
 
-  /** What the store is to hold for it if it is refused; nothing while it waits for the busy key alone. */
-  get keeps(): BriefHold | undefined {
-    const { keys, now } = this.#deps;
-    const at = this.#at;
-    const isAlone = at !== undefined && this.#held === undefined && at !== keys[0];
-    const left = this.#limitMs - (this.#heldSince ? elapsedMs(this.#heldSince, now()) : 0);
-    if (isAlone || this.#yields || left <= 0) return undefined;
-    const limitMs = this.#limitMs;
-    const before = this.#busy === undefined ? 0 : keys.indexOf(this.#busy);
-    return { limitMs, ttlMs: limitMs + SPARE_MS, before };
+  /** What the store is to hold for it if it is refused at another key than the one that it waits for. */
+  keepsFor(ttlMs: number): BriefHold | undefined {
+    if (this.leftMs === 0) return undefined;
+    const limitMs = this.#nextLimitMs;
+    const before = this.#busy === undefined ? 0 : this.#deps.keys.indexOf(this.#busy);
+    return { limitMs, ttlMs: Math.min(ttlMs, limitMs + SPARE_MS), before };
   }
 
   /** For how many ms yet the call may hold keys while it waits; `Infinity` if it holds none. */
@@ -136,41 +131,31 @@ export class EarlierKeys {
   /** It was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
   async refused(
     { key, heldForMs = 0, kept }: Held,
-    request: LockRequest,
-    token: string,
+    { keeps, token }: { readonly keeps?: BriefHold | undefined; readonly token: string },
   ): Promise<Unavailable | undefined> {
-    const { keys, requests, now, slow, isWantedInside } = this.#deps;
+    const { keys, now, slow, isWantedInside } = this.#deps;
     if (heldForMs >= this.#limitMs) slow.add(key);
     if (key === this.#at) return this.leftMs > 0 ? undefined : this.#giveBack();
-    // The store has taken the others back. One that waited for that key alone begins again.
-    if (this.#at !== undefined && this.#held === undefined && kept !== true) {
-      this.#limitMs = Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS);
-      this.#heldSince = undefined;
-    }
+    this.#limitMs = this.#nextLimitMs;
     this.#leave();
     this.#at = key;
     this.#atSince = now();
     this.#held = undefined;
     const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
-    const since = this.#heldSince ?? now();
-    this.#heldSince = undefined;
-    if (earlier.length === 0 || kept === false) return undefined;
-    const ttlMs = Math.min(request.ttlMs, this.#limitMs + SPARE_MS);
-    const isOver = elapsedMs(since, now()) >= this.#limitMs;
-    const mustNot = isOver || slow.has(key) || this.#yields || isWantedInside(earlier, key);
-    if (kept === true) {
-      this.#held = { keys: earlier, token, ttlMs };
-      this.#heldSince = since;
-      return mustNot ? this.#giveBack() : undefined;
+    if (kept !== true || keeps === undefined || earlier.length === 0) {
+      this.#heldSince = undefined;
+      return undefined;
     }
-    if (mustNot) return undefined;
-    const briefly = { ...request, keys: earlier };
-    const outcome = await requests.attempt(briefly, { token, ttlMs, isBrief: true });
-    if (outcome.status === 'unavailable') return outcome;
-    if (outcome.status === 'held') return undefined;
-    this.#held = outcome.grant;
-    this.#heldSince = since;
-    return undefined;
+    this.#heldSince ??= now();
+    this.#held = { keys: earlier, token, ttlMs: keeps.ttlMs };
+    const mustNot = this.leftMs === 0 || slow.has(key) || isWantedInside(earlier, key);
+    return mustNot ? this.#giveBack() : undefined;
+  }
+
+  /** One that has waited for a key alone begins again, with a longer limit. */
+  get #nextLimitMs(): number {
+    const isAlone = this.#at !== undefined && this.#at !== this.#deps.keys[0] && !this.#held;
+    return isAlone ? Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS) : this.#limitMs;
   }
 
   /** It had the key for which it has waited. */

@@ -29,23 +29,15 @@ export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<
-  AcquireRequest,
-  'line' | 'joins' | 'splits' | 'isBrief' | 'keeps'
-> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'keeps'> & {
   /** A new one, if not given. */
   readonly token?: string;
   /** The keys in the order in which the store is to take them. Default: that of the request. */
   readonly asked?: readonly string[] | undefined;
-  /** Default: that of the request. */
-  readonly ttlMs?: number;
 };
 
 /** The number of places that are remembered: a place that is forgotten costs its claim. */
 const MOST_LEFT_BEHIND = 1_000;
-
-/** Keys that a call holds while it waits for another one. The fencing token is unknown where they are held as a claim is. */
-export type BriefLease = LeaseRequest & { readonly fencingToken?: number | undefined };
 
 interface Dependencies {
   readonly store: LockStore;
@@ -96,23 +88,23 @@ export class LockRequests {
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, splits, isBrief, keeps } = how;
-    const { asked: keys = request.keys, ttlMs = request.ttlMs } = how;
-    const { upgrades } = request;
+    const { token = this.newToken(request), line, joins, splits, keeps } = how;
+    const { asked: keys = request.keys } = how;
+    const { upgrades, ttlMs } = request;
     if (upgrades !== undefined) return this.#upgrade(upgrades, line);
     const sentAt = scheduler.runtime.now();
     return store
-      .acquire({ keys, token, ttlMs, line, joins, splits, isBrief, keeps })
-      .then((outcome) => this.#judged(request, { token, ttlMs, sentAt }, outcome));
+      .acquire({ keys, token, ttlMs, line, joins, splits, keeps })
+      .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
   }
 
   #judged(
     request: LockRequest,
-    { token, ttlMs, sentAt }: Pick<Grant, 'token' | 'ttlMs' | 'sentAt'>,
+    { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
     outcome: AcquireOutcome,
   ): AttemptOutcome {
     const { keeper, scheduler, clockDrift, differences } = this.#deps;
-    const { keys } = request;
+    const { keys, ttlMs } = request;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
       return outcome;
@@ -148,14 +140,13 @@ export class LockRequests {
     return this.pending.add(this.#deps.store.leave(lease, place));
   }
 
-  /** Releases keys of a call that waits. Resolves with the outage after which they are cleaned up. */
-  async giveUp(lease: BriefLease): Promise<Unavailable | undefined> {
-    const { store, keeper } = this.#deps;
-    const { keys, token, ttlMs, fencingToken } = lease;
-    const outcome = await this.pending.add(store.release({ keys, token, ttlMs }, fencingToken));
+  /** Releases keys of a call that waits. Resolves with the outage after which its line leaves, and takes another token. */
+  async giveUp(lease: LeaseRequest): Promise<Unavailable | undefined> {
+    const outcome = await this.pending.add(this.#deps.store.release(lease));
     if (outcome.status !== 'unavailable') return undefined;
-    keeper.discard(lease, ttlMs, 0, fencingToken);
-    return outcome;
+    // A request before this one was sent, so something may be left, even if the release never left the process.
+    const { sent: _, ...outage } = outcome;
+    return outage;
   }
 
   /** The store calls a place that no caller here stands at: what it was given is for the next in line. */

@@ -2,7 +2,7 @@ import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
-import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
+import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
@@ -35,6 +35,8 @@ export interface LineDependencies {
 interface Asked {
   readonly request: LockRequest;
   readonly place: LinePlace | undefined;
+  readonly token: string;
+  readonly keeps: BriefHold | undefined;
   /** Calls were received when it was sent. */
   readonly hearing: boolean;
   readonly reply: Promise<AttemptOutcome>;
@@ -182,14 +184,14 @@ export class WaitingLine {
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
+    const token = this.#token;
+    const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
     const reply = this.#deps.requests.attempt(request, {
-      line: place,
-      token: this.#token,
+      ...{ line: place, token, keeps },
       asked: this.#earlier?.asked,
-      keeps: place && this.#earlier?.keeps,
       splits: this.#contended,
     });
-    return { request, place, hearing, reply };
+    return { request, place, token, keeps, hearing, reply };
   }
 
   /** Does what the reply demands. Returns a promise that resolves when it is time to ask again, unless it is time at once. */
@@ -248,7 +250,8 @@ export class WaitingLine {
     if (isAll) this.#ticket = undefined;
   }
 
-  async #held(outcome: Held, { request, place, hearing }: Asked): Promise<void> {
+  async #held(outcome: Held, asked: Asked): Promise<void> {
+    const { request, place, hearing } = asked;
     this.#tell(outcome);
     this.#failures = 0;
     this.#earlier?.meets(outcome.key);
@@ -259,13 +262,13 @@ export class WaitingLine {
       this.#ticket = outcome.ticket ?? place.ticket;
       this.#place = { ...place, ticket: this.#ticket };
     }
-    // Ask again right after the subscription was opened: a release may have been reported before it was.
-    if (!hearing && (await this.#deps.releases.open())) return;
     // Over several masters no line decides, and a request that is repeated has another token: it holds nothing while it waits.
     if (request.upgrades === undefined && this.#standsInOrder()) {
-      const outage = await this.#earlier?.refused(outcome, request, this.#token);
+      const outage = await this.#earlier?.refused(outcome, asked);
       if (outage !== undefined) return this.#unavailable(outage, this.#place);
     }
+    // Ask again right after the subscription was opened: a release may have been reported before it was.
+    if (!hearing && (await this.#deps.releases.open())) return;
     this.#contended = isContended(outcome) ? this.#contended + 1 : 0;
     // Not woken by releases: the callers that asked at once would do so again.
     if (this.#contended > 0)

@@ -288,6 +288,54 @@ describe('a request that never left the process', () => {
     locks.refuseWaiting();
     await waiting;
   });
+
+  it('HF-53 and would release keys of a waiting call releases nothing of the lock that the call gets later', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '1m', wait: '10m' });
+    store.onAcquire = () => ({ ...heldFor(60_000, 'b'), ticket: 7, heldForMs: 10, kept: true });
+    store.onRelease = () => ({ ...OUTAGE, sent: false });
+    const waiting = locks.acquire(['a', 'b']);
+    await clock.advance(150);
+    expect(store.released).toMatchObject([{ keys: ['a'] }]);
+    const [given] = store.released;
+    expect(store.left).toEqual(['a', 'b']);
+    // The lease of the key was over before the connection was back.
+    store.onRelease = () => ({ status: 'not-held' });
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 1 });
+    await clock.advance(100);
+    const lock = await waiting;
+    expect(store.acquired.at(-1)?.token).not.toBe(given?.token);
+    await clock.advance(10_000);
+    expect(store.released).toHaveLength(1);
+    store.onRelease = () => ({ status: 'released' });
+    await lock.release();
+  });
+});
+
+describe('a call for several keys', () => {
+  it('HF-53 releases also the keys that it held when its messages arrived again', async () => {
+    const { clock, store, locks } = scriptedService({ ttl: '1m', wait: '10m' });
+    let report: ReleaseListener = () => undefined;
+    let beDeaf = (): void => undefined;
+    store.listen = async (listener: ReleaseListener, tellDeaf = beDeaf) => {
+      [report, beDeaf] = [listener, tellDeaf];
+      return 'listening';
+    };
+    const refused = { ...inLine(), heldForMs: 10 };
+    store.onAcquire = () => ({ ...refused, key: 'a' });
+    const waiting = locks.acquire(['a', 'b']).catch(() => undefined);
+    await settled();
+    const reply = deferred<AcquireOutcome>();
+    store.onAcquire = () => reply.promise;
+    beDeaf();
+    await settled();
+    report();
+    store.onAcquire = () => ({ ...refused, key: 'b', kept: false });
+    reply.resolve({ ...refused, key: 'b', kept: true });
+    await clock.advance(200);
+    expect(store.released).toMatchObject([{ keys: ['a'] }]);
+    locks.refuseWaiting();
+    await waiting;
+  });
 });
 
 describe('a lock that was granted too late', () => {

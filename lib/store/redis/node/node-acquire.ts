@@ -25,6 +25,8 @@ interface GroupRequest {
   readonly proposal: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
+  /** Other slots are asked yet: no turns are taken under it. */
+  readonly isBrief?: boolean;
 }
 
 /** What is remembered of a request until it is answered. */
@@ -46,12 +48,22 @@ export class NodeAcquire {
     this.#release = release;
   }
 
-  acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
-    const groups = this.#scripts.parts.slots.groups(request.keys);
+  /** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
+  async acquire(request: AcquireRequest, proposal: number): Promise<Vote> {
+    const { slots, inbox } = this.#scripts.parts;
+    const groups = slots.groups(request.keys);
+    const isUnheard = ({ slot }: Group): boolean => inbox.channelAt(slot) === undefined;
+    const unheard = request.line === undefined ? [] : groups.filter(isUnheard);
     const [first, second] = groups;
-    return first !== undefined && second === undefined
-      ? this.#askGroup({ group: first, request, proposal })
-      : this.#acquireGroups(groups, request, proposal);
+    const vote = await (first !== undefined && second === undefined
+      ? this.acquireGroup({ group: first, request, proposal })
+      : this.#acquireGroups(groups, request, proposal));
+    if (vote.status !== 'refused') return vote;
+    const at = unheard.find(({ slot }) => slot === slots.slot(vote.key));
+    if (at === undefined) return vote;
+    await inbox.listenAt(at.slot, hashTagOf(at.names[0]));
+    // Of several slots, the caller asks for the busy one first.
+    return second === undefined ? this.acquire(request, proposal) : { ...vote, checkAgainMs: 0 };
   }
 
   /** Raises the fences of a lease that this node granted with another token. Answers why not, where it could not. */
@@ -64,7 +76,7 @@ export class NodeAcquire {
   }
 
   acquireGroup(asked: GroupRequest): Promise<Vote> {
-    const { group, request, proposal } = asked;
+    const { group, request, proposal, isBrief = false } = asked;
     const scripts = this.#scripts;
     const { options, lineMode } = scripts.parts;
     const { fenceKeepMs = options.fenceKeepMs } = asked;
@@ -75,7 +87,7 @@ export class NodeAcquire {
       token: request.token,
       ttlMs: request.ttlMs,
       fenceKeepMs,
-      turns: request.isBrief === true ? 1 : turnsOf(request.token, options.turns),
+      turns: isBrief ? 1 : turnsOf(request.token, options.turns),
       lineMode,
       member,
       ticket: request.line?.ticket,
@@ -140,17 +152,16 @@ export class NodeAcquire {
     const brieflyMs = Math.min(request.ttlMs, BRIEF_MS);
     for (const group of groups) {
       const isFirst = granted.length === 0;
-      const ttlMs = group === groups.at(-1) ? request.ttlMs : brieflyMs;
-      const isBrief = group !== groups.at(-1) || request.isBrief;
-      const asked = { ...(isFirst ? first : later), ttlMs, isBrief };
-      const vote = await this.acquireGroup({ group, request: asked, proposal });
+      const isLast = group === groups.at(-1);
+      const asked = { ...(isFirst ? first : later), ttlMs: isLast ? request.ttlMs : brieflyMs };
+      const vote = await this.acquireGroup({ group, request: asked, proposal, isBrief: !isLast });
       if (vote.status !== 'granted') {
         const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
-        if (isFirst && isUnchanged) return this.#heard(group, request, vote);
+        if (isFirst && isUnchanged) return vote;
         const [had, kept] = this.#toGiveBack(vote, request, granted);
         const failure = await this.#giveBack(had, request, granted);
         if (failure !== undefined || vote.status !== 'refused') return afterGrant(failure ?? vote);
-        return afterGrant(await this.#heard(group, request, { ...vote, kept }));
+        return { ...vote, kept };
       }
       granted.push({ group, vote });
     }
@@ -201,29 +212,6 @@ export class NodeAcquire {
       }),
     );
     return released.find((outcome) => outcome.status === 'unavailable');
-  }
-
-  /** Refused in a slot whose calls are not received yet, it asks again once they are: it holds nothing meanwhile. */
-  async #heard(group: Group, { line }: AcquireRequest, vote: Vote): Promise<Vote> {
-    const { inbox } = this.#scripts.parts;
-    if (vote.status !== 'refused' || line === undefined) return vote;
-    if (inbox.channelAt(group.slot) !== undefined) return vote;
-    await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
-    return { ...vote, checkAgainMs: 0 };
-  }
-
-  /** Stands in line only where it is sure to be called. */
-  #askGroup(asked: GroupRequest): Promise<Vote> {
-    const { group, request } = asked;
-    const { inbox } = this.#scripts.parts;
-    const isHeard = request.line === undefined || inbox.channelAt(group.slot) !== undefined;
-    const asking = this.acquireGroup(asked);
-    if (isHeard) return asking;
-    return asking.then(async (vote) => {
-      if (vote.status !== 'refused') return vote;
-      await inbox.listenAt(group.slot, hashTagOf(group.names[0]));
-      return this.acquireGroup(asked);
-    });
   }
 
   async #raiseFence(
