@@ -41,7 +41,7 @@ export async function askToDetach(
 ): Promise<TransferOutcome> {
   const { keys, token, tenure } = lease;
   const { lastToken } = tenure;
-  const request = { keys, token, to, ttlMs, lastToken, holder: 'nobody' } as const;
+  const request = { keys, token, to, ttlMs, lastToken };
   const transfer = transferOf(store);
   const outcome = await transfer(request);
   // What never left this process was waited for by the store as long as it may.

@@ -180,7 +180,7 @@ export class ModeChanges {
       const { fencingToken } = lease;
       const request: TransferRequest = {
         ...{ keys, token, to: lease.token, ttlMs, lastToken: tenure.lastToken },
-        ...{ phase: fencingToken, holder: 'this service' },
+        phase: fencingToken,
       };
       let outcome = await transferOf(store)(request);
       // It changes nothing where the first one was carried out.

@@ -46,8 +46,11 @@ export class Attaching {
     const token = requests.newToken({ mode, places });
     const sentAt = scheduler.runtime.now();
     const outcome = await transferOf(store)({
-      ...{ keys, token: detached.token, to: token, ttlMs, lastToken },
-      holder: 'this service',
+      keys,
+      token: detached.token,
+      to: token,
+      ttlMs,
+      lastToken,
     });
     if (outcome.status === 'lost')
       throw new LockNotAttachedError({ keys, fencingToken, reason: this.#why(detached, outcome) });
@@ -86,7 +89,7 @@ export class Attaching {
   #putBack(detached: DetachedLock, token: string, ttlMs: number): void {
     const { store, keeper, requests } = this.#deps;
     const { keys, token: to, lastToken, keptForMs } = detached;
-    const request = { keys, token, to, ttlMs: keptForMs, lastToken, holder: 'nobody' } as const;
+    const request = { keys, token, to, ttlMs: keptForMs, lastToken };
     const putBack = transferOf(store)(request).then(() => {
       keeper.discard({ keys, token }, ttlMs);
     });

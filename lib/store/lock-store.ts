@@ -52,8 +52,6 @@ export interface AcquireRequest extends LeaseRequest {
    * was admitted.
    */
   readonly joins?: number | undefined;
-  /** No turns are taken under it: another request makes it a lease of its caller, or it is released. */
-  readonly isBrief?: boolean | undefined;
   /** What to hold when the busy key is not the first one, in stores that can in the same step. */
   readonly keeps?: BriefHold | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
@@ -138,11 +136,6 @@ export interface TransferRequest extends LeaseRequest {
   readonly phase?: number | undefined;
   /** The last fencing token that belongs to the lease. */
   readonly lastToken: number;
-  /**
-   * The holder under the new token: this service, which renews the lease, or `'nobody'` yet. A lease without a holder
-   * is not brought to nodes that lack it.
-   */
-  readonly holder: 'this service' | 'nobody';
 }
 
 export type TransferOutcome =

@@ -47,7 +47,7 @@ const upgrade = async (token: string, to: string): Promise<string> =>
 /** A request to hold as weaker what is held alone. */
 const downgrade = (token: string, mode: HoldMode): TransferRequest => ({
   ...{ keys: KEYS, token, to: tokenIn(mode, token), ttlMs: TTL_MS, lastToken: 0 },
-  ...{ phase: 1, holder: 'this service' },
+  phase: 1,
 });
 
 describe('a request to downgrade a lock that Redis carries out late, over a connection that was replaced,', () => {

@@ -106,7 +106,7 @@ async function play(seed: number): Promise<void> {
     } else if (mode !== 'shared') {
       const to = random.pick(['shared', 'upgradeable'] as const);
       const request = { ...lease, to: tokenIn(to, token), lastToken: highest, phase: highest };
-      const outcome = await store.transfer({ ...request, holder: 'this service' });
+      const outcome = await store.transfer(request);
       compare(`${what} is downgraded to ${to}`, outcome.status, 'transferred');
       caller.token = request.to;
       model.hold(id, to);

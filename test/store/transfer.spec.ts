@@ -54,12 +54,12 @@ async function granted(
   if (outcome.status !== 'granted') throw new Error(outcome.status);
   const { keys, token } = lease;
   const lastToken = outcome.fencingToken;
-  return { keys, token, to: DETACHED, ttlMs: 5_000, lastToken, holder: 'nobody' };
+  return { keys, token, to: DETACHED, ttlMs: 5_000, lastToken };
 }
 
 const attached = (detached: TransferRequest, to = OURS): TransferRequest => ({
-  ...{ ...detached, token: detached.to, to },
-  holder: 'this service',
+  ...detached,
+  ...{ token: detached.to, to },
 });
 
 const holder = (): Promise<string | null> => client.get('lock:key');

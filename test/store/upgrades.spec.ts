@@ -386,7 +386,7 @@ describe('the change of a mode of keys in several slots of a Cluster', () => {
     const to = tokenIn('shared', token);
     const { fencingToken } = outcome;
     const downgrade = { keys, token, to, ttlMs, lastToken: fencingToken, phase: fencingToken };
-    expect(await store.transfer!({ ...downgrade, holder: 'this service' })).toMatchObject({
+    expect(await store.transfer!(downgrade)).toMatchObject({
       status: 'lost',
       reason: 'gone',
     });
