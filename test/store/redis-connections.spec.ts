@@ -474,6 +474,19 @@ describe('a connection to a Cluster', () => {
     return owned(new Cluster(startupNodes, { lazyConnect: true, natMap, ...settings }));
   };
 
+  it('HF-55 that is slow grants a lock of many keys, whose slots are asked one after the other', async () => {
+    const service = await open({ redis: throughProxies(), nodeTimeout: '20s' });
+    const keys = Array.from({ length: 500 }, (_, index) => `many:${String(index)}`);
+    for (const proxy of proxies) proxy.delay(3);
+    try {
+      const lock = await service.acquire(keys, { wait: 0, ttl: '1m' });
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+    } finally {
+      for (const proxy of proxies) proxy.delay(0);
+    }
+  }, 60_000);
+
   it('that breaks sends no command twice, and release is no loss', async () => {
     const server = await cluster.masterOf('lock:cut');
     // However long it takes to connect again.

@@ -1,4 +1,4 @@
-import { BRIEF_MS } from '../../claim.js';
+import { briefMs } from '../../claim.js';
 import { isOwnerToken, turnsOf } from '../../owner-token.js';
 import type { AcquireRequest, BriefHold, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { acquireScript } from '../scripts/acquire.js';
@@ -149,7 +149,7 @@ export class NodeAcquire {
     const { line } = request;
     const first = { ...request, keeps: undefined };
     const later = { ...first, line: line && { ...line, ticket: undefined } };
-    const brieflyMs = Math.min(request.ttlMs, BRIEF_MS);
+    const brieflyMs = Math.min(request.ttlMs, briefMs(groups.length));
     for (const group of groups) {
       const isFirst = granted.length === 0;
       const isLast = group === groups.at(-1);
