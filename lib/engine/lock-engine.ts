@@ -151,7 +151,8 @@ export class LockEngine {
    *
    * @throws LockNotAttachedError when the text was attached before, or the lock has ended
    * @throws LockKeyError for a text that is not, or is no longer, the text of a detached lock
-   * @throws LockConfigurationError when the lock was detached by a service that keeps its locks in another place
+   * @throws LockConfigurationError over several masters, and when the lock was detached by a service that keeps its locks
+   *   in another place
    * @throws LockStoreUnavailableError when the store does not reply: the text can be attached later
    * @throws LockServiceClosedError during shutdown
    * @example
@@ -238,7 +239,7 @@ export class LockEngine {
    * @throws what `acquire` throws, except `LockNotAcquiredError`: the outcome is then `'busy'`
    * @throws LockReentrancyError inside a `run` or `@WithLock` that holds the key
    * @throws LockStoreUnavailableError also when the work is done and could not be marked
-   * @throws LockConfigurationError when a custom store has no `once`
+   * @throws LockConfigurationError over several masters, and when a custom store has no `once`
    * @example
    * ```ts
    * const { outcome } = await locks.runOnce('invoice:42', ({ signal }) => charge('42', { signal }));

@@ -53,7 +53,7 @@ export const HOLD = {
   /**
    * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together. An
    * exclusive caller waits until they are done, and later callers wait behind it. `'upgradeable'`: like `'shared'`, but
-   * for one caller at a time, and `lock.upgrade()` makes the lock exclusive. Not available with several masters.
+   * for one caller at a time, and `lock.upgrade()` makes the lock exclusive. Over several masters: `'exclusive'` only.
    *
    * @defaultValue `'exclusive'`
    */

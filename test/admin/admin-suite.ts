@@ -134,6 +134,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
     });
 
     it('says how several hold a key together', async () => {
+      if (backend.hasModes === false) return;
       const { one, other, admin, idOfOne, idOfOther } = await two();
       const [shared, limited] = [newKey(), newKey()];
       const locks = [
@@ -147,21 +148,19 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(ids.sort()).toEqual([idOfOne, idOfOther].sort());
       const tokens = description.holders.map(({ fencingToken }) => fencingToken);
       expect(tokens).toEqual([locks[0]!.fencingToken, locks[1]!.fencingToken]);
-      if (backend.hasLimits !== false) {
-        locks.push(await one.acquire(limited, { limit: 2 }));
-        const place = await admin.describe(limited);
-        expect(place).toMatchObject({ mode: 'limit:2', holders: [{ isForeign: false }] });
-        await locks.pop()?.release();
-        locks.push(await one.acquire(limited, { limit: 4, places: 3 }));
-        expect(await admin.describe(limited)).toMatchObject({ holders: [{ places: 3 }] });
-        for await (const row of admin.list({ prefix: limited }))
-          expect(row).toMatchObject({ mode: 'limit:4', holders: 1, inUse: 3 });
-      }
+      locks.push(await one.acquire(limited, { limit: 2 }));
+      const place = await admin.describe(limited);
+      expect(place).toMatchObject({ mode: 'limit:2', holders: [{ isForeign: false }] });
+      await locks.pop()?.release();
+      locks.push(await one.acquire(limited, { limit: 4, places: 3 }));
+      expect(await admin.describe(limited)).toMatchObject({ holders: [{ places: 3 }] });
+      for await (const row of admin.list({ prefix: limited }))
+        expect(row).toMatchObject({ mode: 'limit:4', holders: 1, inUse: 3 });
       await Promise.all(locks.map((lock) => lock.release()));
     });
 
     it('says that one of those who hold a key together is upgradeable, and when it is upgraded', async () => {
-      if (backend.hasLimits === false) return; // nor upgrades
+      if (backend.hasModes === false) return;
       const { one, other, admin, idOfOther } = await two();
       const key = newKey();
       const rows = () => listed(admin, key);
@@ -195,7 +194,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
     });
 
     it('says that a lock was detached and has no holder, until it is attached', async () => {
-      if (backend.hasLimits === false) return; // several masters, where no lock is detached
+      if (backend.hasModes === false) return;
       const { one, other, admin, idOfOther } = await two();
       const key = newKey();
       const text = await (await one.acquire(key)).detach({ ttl: '20s' });
@@ -255,14 +254,16 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const held = await one.acquire(['list:a', 'list:b', 'other:c']);
       const free = await one.acquire('list:free');
       await free.release();
-      await one.runOnce('list:once', () => 'done');
+      if (backend.hasModes !== false) await one.runOnce('list:once', () => 'done');
       const waits = other.acquire('list:a', { wait: TTL_MS });
       await eventually(async () => (await admin.describe('list:a')).line.length === 1);
       const found = await listed(admin, 'list:');
       expect(found).toMatchObject([
         { key: 'list:a', state: 'held', mode: 'exclusive', holders: 1, waiting: 1 },
         { key: 'list:b', state: 'held', mode: 'exclusive', holders: 1, waiting: 0 },
-        { key: 'list:once', state: 'free', holders: 0, waiting: 0, once: 'done' },
+        ...(backend.hasModes === false
+          ? []
+          : [{ key: 'list:once', state: 'free', holders: 0, waiting: 0, once: 'done' }]),
       ]);
       expect(found[0]?.instance?.pid).toBe(process.pid);
       const all = await listed(admin, '');
@@ -354,6 +355,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
     });
 
     it('ends those who were seen of the holders of a shared key, and leaves the others', async () => {
+      if (backend.hasModes === false) return;
       const { one, other, admin } = await two();
       const key = newKey();
       const reader = await one.acquire(key, { mode: 'shared' });
@@ -421,9 +423,10 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(await failure).toMatchObject({ reason: 'force-released', intervention: STUCK });
     });
 
-    it('ends all holders of a shared lock, and every key of the instance that is named', async () => {
-      const { one, other, admin, idOfOne } = await two();
-      const [shared, own, pair] = [newKey(), newKey(), newKey()];
+    it('ends all holders of a shared lock', async () => {
+      if (backend.hasModes === false) return;
+      const { one, other, admin } = await two();
+      const shared = newKey();
       const locks: Lock[] = [
         await one.acquire(shared, { mode: 'shared' }),
         await other.acquire(shared, { mode: 'shared' }),
@@ -431,7 +434,11 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(await released(admin, shared)).toEqual({ status: 'done', keys: [shared] });
       await eventually(() => locks.every(({ isHeld }) => !isHeld));
       expect((await admin.describe(shared)).state).toBe('free');
+    });
 
+    it('ends every key of the instance that is named', async () => {
+      const { one, other, admin, idOfOne } = await two();
+      const [own, pair] = [newKey(), newKey()];
       const kept = await other.acquire(own);
       const lost = [await one.acquire([pair, `${pair}:b`]), await one.acquire(`${pair}:c`)];
       expect(await admin.releaseInstance({ id: idOfOne }, STUCK)).toEqual({
@@ -449,6 +456,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
     });
 
     it('shows what has become of once-only work, and forgets it', async () => {
+      if (backend.hasModes === false) return;
       const { one, admin } = await two();
       const key = newKey();
       const fails = (): never => {

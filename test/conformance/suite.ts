@@ -25,8 +25,8 @@ export interface Backend {
   readonly options: LockModuleOptions;
   /** Everything that is in the store, where one can look inside. */
   readonly storedKeys?: () => Promise<readonly StoredKey[]>;
-  /** Whether a key can have a `limit`: over several masters it cannot. Default: true. */
-  readonly hasLimits?: boolean;
+  /** Whether there are other than exclusive locks: over several masters there are not. Default: true. */
+  readonly hasModes?: boolean;
   close(): Promise<void>;
 }
 

@@ -178,21 +178,23 @@ describe.each(placements)(
       await theirs.release();
     });
 
-    it('redlock is refused while readers of Holdfast hold, until the last of them has gone', async () => {
-      const readers = [
-        await locks.acquire(key, { mode: 'shared' }),
-        await locks.acquire(key, { mode: 'shared' }),
-      ];
-      const refused = { retryCount: 0 };
-      for (const reader of readers) {
-        await expect(redlock.acquire([name], LONG_MS, refused)).rejects.toThrow(ExecutionError);
-        expect(await reader.release()).toBe(true);
-      }
-      const theirs = await redlock.acquire([name], LONG_MS);
-      expect(await locks.tryAcquire(key, { mode: 'shared' })).toBeNull();
-      await theirs.release();
-      expect(await locks.tryAcquire(key, { mode: 'shared' })).not.toBeNull();
-    });
+    // Over several masters there are no readers.
+    if (count === 1)
+      it('redlock is refused while readers of Holdfast hold, until the last of them has gone', async () => {
+        const readers = [
+          await locks.acquire(key, { mode: 'shared' }),
+          await locks.acquire(key, { mode: 'shared' }),
+        ];
+        const refused = { retryCount: 0 };
+        for (const reader of readers) {
+          await expect(redlock.acquire([name], LONG_MS, refused)).rejects.toThrow(ExecutionError);
+          expect(await reader.release()).toBe(true);
+        }
+        const theirs = await redlock.acquire([name], LONG_MS);
+        expect(await locks.tryAcquire(key, { mode: 'shared' })).toBeNull();
+        await theirs.release();
+        expect(await locks.tryAcquire(key, { mode: 'shared' })).not.toBeNull();
+      });
 
     it('several keys of the one exclude each of them of the other', async () => {
       const others = [`${keyPrefix}a`, name];

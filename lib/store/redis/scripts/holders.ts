@@ -10,8 +10,8 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * main key, with the longest TTL of them. So every caller that wants the exclusive lock is refused, other software too.
  * The mode of a token is part of the token.
  *
- * Behind the marker stands the fencing token of the phase: all that hold a key together have the same one, over several
- * masters too. A holder of several keys may have a larger one, which changes nothing for later callers.
+ * Behind the marker stands the fencing token of the phase: all that hold a key together have the same one. A holder of
+ * several keys may have a larger one, which changes nothing for later callers.
  *
  * A holder of several places of a limit has a shadow in the set: `+` and the token, with the negative end as its score.
  * So the number of tokens is the number of places if no holder has more than one. The first member of the set shows
