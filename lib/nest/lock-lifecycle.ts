@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { bindLockedMethods } from './methods/bind.js';
-import { bindFeatures } from './methods/lock-feature.js';
+import { bindFeatures } from './methods/bind-features.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { answerOnGateways } from './handlers/gateways.js';

@@ -1,18 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { LockEngine } from '../engine/lock-engine.js';
 import { thisMachine } from '../engine/machine.js';
-import { LockKeyError } from '../errors.js';
-import type { RequestValues } from '../key/index.js';
-import { lockNameOf } from '../lease/grant.js';
-import { inPlace } from '../options/in-place.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
 import './http-exceptions.js';
 import { bindLockedMethods } from './methods/bind.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
-import type { LockFeature } from './methods/lock-feature.js';
-import type { Invocation, LockedMethod } from './methods/locked-method.js';
 
 interface LockServiceSettings {
   readonly name?: string | symbol | undefined;
@@ -21,10 +15,6 @@ interface LockServiceSettings {
 
 /** The locks of an application, as an injectable service. Each `LockModule.forRoot` registers one. */
 export class LockService extends LockEngine {
-  readonly #logger: Logger;
-  /** For each handler, the values of its key that a warning was logged for. */
-  readonly #warnedOf = new WeakMap<LockedMethod, Set<string>>();
-
   readonly #defined = new WeakMap<object, object>();
 
   /** The `name` that the module registered it under. */
@@ -37,7 +27,6 @@ export class LockService extends LockEngine {
   ) {
     const log = new Logger('Holdfast');
     super(options, { runtime, log, name: textOf(name), machine: thisMachine() });
-    this.#logger = log;
     this.name = name;
   }
 
@@ -84,56 +73,6 @@ export class LockService extends LockEngine {
     const defined = new DefinedLock(definition, this);
     this.#defined.set(definition, defined);
     return defined;
-  }
-
-  /** @internal The keys of a decorated call. */
-  keysOf(
-    locked: LockedMethod,
-    call: Invocation,
-    request: RequestValues | undefined,
-  ): readonly string[] {
-    return this.checked(() => {
-      try {
-        return locked.resolve(call, request, this.runtime);
-      } catch (error) {
-        if (error instanceof LockKeyError) {
-          error.nameLock(lockNameOf(locked.origin));
-          if (error.fromRequest) this.#warnOfKey(locked, error);
-        }
-        throw error;
-      }
-    });
-  }
-
-  /**
-   * @internal Whether the options of decorated calls fit those of the service.
-   *
-   * @throws LockConfigurationError
-   */
-  checkOptions(locked: LockedMethod, feature: LockFeature | undefined): void {
-    inPlace(locked.where, () => {
-      this.assertFits(locked.locking.in(feature).run);
-      if (locked.isOnce) this.once.assertPossible();
-    });
-  }
-
-  /**
-   * The client is notified that its request is at fault. If every request is, the key itself is wrong, and only this
-   * warning shows it.
-   */
-  #warnOfKey(locked: LockedMethod, { what = '', detail }: LockKeyError): void {
-    const warned = this.#warnedOf.get(locked) ?? new Set();
-    if (warned.has(what)) {
-      this.#logger.debug(detail);
-      return;
-    }
-    this.#warnedOf.set(locked, warned.add(what));
-    const templates = locked.templates.map(({ source }) => JSON.stringify(source));
-    const key = templates.length > 0 ? templates.join(', ') : 'a function';
-    this.#logger.warn(
-      `${detail} The request was answered with 400, and this is logged once. If all requests are, the key of this handler (${key}) is ` +
-        'wrong: is a name misspelt, or set by a guard that this route does not have?',
-    );
   }
 }
 

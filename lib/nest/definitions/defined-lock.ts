@@ -1,5 +1,5 @@
 import { LockNotAcquiredError } from '../../errors.js';
-import type { LockInspection, TryRunResult } from '../../engine/lock-engine.js';
+import type { LockEngine, LockInspection, TryRunResult } from '../../engine/lock-engine.js';
 import type { NamedTemplate } from '../../key/index.js';
 import type { LockOrigin } from '../../lease/grant.js';
 import type { DetachableLock } from '../../lease/lock.js';
@@ -12,7 +12,6 @@ import {
 } from '../../options/acquire-options.js';
 import { optionsAndWork, optionsOf } from '../../options/call-arguments.js';
 import type { Scope } from '../../sections/scope.js';
-import type { LockService } from '../lock.service.js';
 import { keyFrom, templateOf } from './definition-templates.js';
 import type { KeyArguments, LockDefinition, LockWork } from './definition.types.js';
 
@@ -20,14 +19,14 @@ import type { KeyArguments, LockDefinition, LockWork } from './definition.types.
 export class DefinedLock<Template extends string> {
   /** The template, as events, traces and metrics have it. */
   readonly name: Template;
-  readonly #locks: LockService;
+  readonly #locks: LockEngine;
   readonly #template: NamedTemplate;
   readonly #options: RunOptions;
   readonly #notWaiting: RunOptions;
   readonly #origin: LockOrigin;
 
   /** @throws LockConfigurationError for options that do not fit those of the service */
-  constructor(definition: LockDefinition<Template>, locks: LockService) {
+  constructor(definition: LockDefinition<Template>, locks: LockEngine) {
     const { name, options } = definition;
     this.name = name;
     this.#template = templateOf(definition);

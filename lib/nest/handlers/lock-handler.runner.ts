@@ -8,6 +8,7 @@ import type { LockedMethod } from '../methods/locked-method.js';
 import { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
 import type { LockService } from '../lock.service.js';
+import { getLockServiceToken } from '../tokens.js';
 import { transportOf } from '../transports/transport-of.js';
 
 /**
@@ -103,7 +104,9 @@ export class LockHandlerRunner {
 
   /** The service that the method's `instance` option names. */
   protected serviceOf(locked: LockedMethod): LockService {
-    return this.#moduleRef.get<LockService>(locked.slot.token, { strict: false });
+    return this.#moduleRef.get<LockService>(getLockServiceToken(locked.slot.serviceName), {
+      strict: false,
+    });
   }
 
   /** The values of `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` for this call. */

@@ -1,20 +1,24 @@
-import type { LockService } from '../lock.service.js';
+import { inPlace } from '../../options/in-place.js';
 import { refuseRawPaths } from '../handlers/raw-paths.js';
 import { featureOf } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
+import type { NamedLocks } from './service-slot.js';
 
 /**
  * Gives an object the service for those of its `@WithLock` methods that ask for a service of that name.
  *
  * @throws LockConfigurationError when one of them cannot work
  */
-export function bindLockedMethods(instance: object, service: LockService): void {
+export function bindLockedMethods(instance: object, service: NamedLocks): void {
   for (const locked of lockedMethodsOf(instance)) {
     const { slot } = locked;
     locked.check(instance);
     if (slot.serviceName !== service.name) continue;
     refuseRawPaths(instance, locked);
-    service.checkOptions(locked, featureOf(instance));
+    inPlace(locked.where, () => {
+      service.assertFits(locked.locking.in(featureOf(instance)).run);
+      if (locked.isOnce) service.once.assertPossible();
+    });
     slot.bind(instance, service);
   }
 }

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
 import { LockInterceptor } from '../handlers/lock.interceptor.js';
+import { getLockServiceToken } from '../tokens.js';
 import { installFeature } from './lock-feature.js';
 import { LockedCall } from './locked-call.js';
 import type { LockedMethod } from './locked-method.js';
@@ -46,7 +47,7 @@ export function decorate(
       run(new LockedCall(locked, method, { self, args })),
   });
   descriptor.value = wrapped;
-  locked.slot.install(target);
+  locked.slot.install(target, getLockServiceToken(locked.slot.serviceName));
   installFeature(target);
   // First, so that the interceptors of this method run inside the lock whether they are written above or below.
   UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);

@@ -4,6 +4,7 @@ import type { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
 import type { LockService } from '../lock.service.js';
 import type { Holding } from '../../sections/holding.js';
+import { keysOfCall } from './keys-of-call.js';
 import type { LockFeature } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 
@@ -203,7 +204,7 @@ export class HandlerFrame {
   #keysOf(call: Invocation): readonly string[] {
     const { feature } = this;
     const whole = { ...call, feature, className: this.#className };
-    return this.service.keysOf(this.locked, whole, this.request);
+    return keysOfCall(this.service, this.locked, whole, this.request);
   }
 
   async #end(): Promise<Scope | undefined> {

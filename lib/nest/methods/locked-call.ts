@@ -2,12 +2,12 @@ import { LockError, LockNotAcquiredError, LockNotBoundError } from '../../errors
 import type { CallSite } from '../../lease/call-site.js';
 import { lockNameOf } from '../../lease/grant.js';
 import { Section } from '../../sections/section.js';
-import type { LockService } from '../lock.service.js';
 import { HandlerFrame } from './handler-frame.js';
 import type { Holding } from '../../sections/holding.js';
+import { keysOfCall } from './keys-of-call.js';
 import { featureOf } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
-import { forRootOf, testingForRootOf } from './service-slot.js';
+import { forRootOf, testingForRootOf, type NamedLocks } from './service-slot.js';
 
 export type Entry =
   | { readonly status: 'entered'; readonly holding: Holding }
@@ -52,7 +52,7 @@ export class LockedCall {
   }
 
   /** @throws LockNotBoundError */
-  get service(): LockService {
+  get service(): NamedLocks {
     const service = this.#frame?.service ?? this.#locked.slot.get(this.#call.self);
     if (service === undefined) throw notBound(this.#locked, this.#call);
     return service;
@@ -107,10 +107,10 @@ export class LockedCall {
     }
   }
 
-  #ownScope(service: LockService, signal: AbortSignal | undefined): Promise<Holding> {
+  #ownScope(service: NamedLocks, signal: AbortSignal | undefined): Promise<Holding> {
     const feature = this.#frame === undefined ? featureOf(this.#call.self) : this.#frame.feature;
     const call = feature === undefined ? this.#call : { ...this.#call, feature };
-    const keys = service.keysOf(this.#locked, call, this.#frame?.request);
+    const keys = keysOfCall(service, this.#locked, call, this.#frame?.request);
     const { origin, locking } = this.#locked;
     const from = { parent: this.#section, site: this.#site, signal, origin };
     const options = service.checked(() => this.#locked.optionsOf(call, locking.in(feature).run));

@@ -17,14 +17,13 @@ import { inPlace } from '../../options/in-place.js';
 import { resolve, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
-import { getLockServiceToken } from '../tokens.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
 import { Locking, type MethodOptions } from './locking.js';
 import { returnedPlaces, type PlacesFunction, type WithLockOptions } from './method-options.js';
-import { ServiceSlot } from './service-slot.js';
+import { slotFor, type ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
 type Method = (...args: unknown[]) => unknown;
@@ -252,13 +251,4 @@ function optionsFrom(schema: Schema, given: object): MethodOptions {
   else if (limit === undefined) throw placesWithoutLimit('a function');
   refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
   return options;
-}
-
-const slots = new Map<unknown, ServiceSlot>();
-
-function slotFor(instance: string | symbol | undefined): ServiceSlot {
-  const token = getLockServiceToken(instance);
-  const slot = slots.get(token) ?? new ServiceSlot(token, instance);
-  slots.set(token, slot);
-  return slot;
 }

@@ -1,6 +1,11 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { LockEngine } from '../../engine/lock-engine.js';
-import type { LockService } from '../lock.service.js';
+
+/** A `LockService`, as decorated methods know it. */
+export interface NamedLocks extends LockEngine {
+  /** The `name` that the module registered it under. */
+  readonly name: string | symbol | undefined;
+}
 
 /** The call that registers a service. */
 export function forRootOf(serviceName: string | symbol | undefined): string {
@@ -24,25 +29,27 @@ export const importRemedy = (serviceName?: string | symbol): string =>
 /**
  * Where the objects of decorated classes keep the `LockService` that Nest injects into them. Keyed by a symbol and kept beside the
  * object, so that spreading, comparing or freezing it changes nothing and no field of the application's is touched. One slot for
- * each service token: a class may use several services.
+ * each service name: a class may use several services.
  */
 export class ServiceSlot {
-  readonly token: InjectionToken;
   /** The `name` of the service that belongs here. */
   readonly serviceName: string | symbol | undefined;
   readonly #symbol: symbol;
-  readonly #services = new WeakMap<object, LockService>();
+  readonly #services = new WeakMap<object, NamedLocks>();
   readonly #installed = new WeakSet();
 
-  constructor(token: InjectionToken, serviceName: string | symbol | undefined) {
-    this.token = token;
+  constructor(serviceName: string | symbol | undefined) {
     this.serviceName = serviceName;
     // Nest prints it when it cannot inject: it says what to do.
     this.#symbol = Symbol(`the LockService of @WithLock: ${importRemedy(serviceName)}`);
   }
 
-  /** Has Nest inject the service into every instance that it makes of the class, or of one that extends it. */
-  install(prototype: object): void {
+  /**
+   * Has Nest inject the service into every instance that it makes of the class, or of one that extends it.
+   *
+   * @param token of the service
+   */
+  install(prototype: object, token: InjectionToken): void {
     if (this.#installed.has(prototype)) return;
     this.#installed.add(prototype);
     const services = this.#services;
@@ -51,14 +58,14 @@ export class ServiceSlot {
       get(this: object) {
         return services.get(this);
       },
-      set(this: object, service: LockService) {
+      set(this: object, service: NamedLocks) {
         services.set(this, service);
       },
     });
-    Inject(this.token)(prototype, this.#symbol);
+    Inject(token)(prototype, this.#symbol);
   }
 
-  get(instance: unknown): LockService | undefined {
+  get(instance: unknown): NamedLocks | undefined {
     const service = this.#injectedInto(instance);
     return service instanceof LockEngine ? service : undefined;
   }
@@ -68,13 +75,22 @@ export class ServiceSlot {
     return this.get(instance) === undefined && this.#injectedInto(instance) !== undefined;
   }
 
-  #injectedInto(instance: unknown): LockService | undefined {
+  #injectedInto(instance: unknown): NamedLocks | undefined {
     return typeof instance === 'object' && instance !== null
       ? this.#services.get(instance)
       : undefined;
   }
 
-  bind(instance: object, service: LockService): void {
+  bind(instance: object, service: NamedLocks): void {
     this.#services.set(instance, service);
   }
+}
+
+const slots = new Map<string | symbol | undefined, ServiceSlot>();
+
+/** The slot for the service of this name. */
+export function slotFor(serviceName: string | symbol | undefined): ServiceSlot {
+  const slot = slots.get(serviceName) ?? new ServiceSlot(serviceName);
+  slots.set(serviceName, slot);
+  return slot;
 }
