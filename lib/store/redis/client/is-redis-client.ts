@@ -1,6 +1,6 @@
-import type { RedisLocation } from './redis-source.js';
+import type { Cluster, Redis } from 'ioredis';
 
-type RedisClient = Extract<RedisLocation, { readonly isCluster: boolean }>;
+type RedisClient = Redis | Cluster;
 
 /** By shape: the application may use another copy of ioredis than the one we import. */
 export function isRedisClient(value: unknown): value is RedisClient {
