@@ -2,6 +2,9 @@ import { inspect } from 'node:util';
 import type { Scheduler } from '../../../time/scheduler.js';
 import { TimeLimit } from '../../../time/time-limit.js';
 import { REQUEST } from '../../../observe/channels.js';
+import type { RequestContext } from '../../../observe/contexts.js';
+import { traced } from '../../../observe/traced.js';
+import type { Clock } from '../../../time/clock.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Malformed, Script, ScriptCall } from '../scripts/script.js';
 import { failuresOf, type Fail } from './failure.js';
@@ -18,7 +21,6 @@ import {
   NODE_OF_A_CLUSTER,
 } from './reply-errors.js';
 import { LONGEST_SILENCE_MS, SilentMasters } from './silent-masters.js';
-import { tracedRequest } from './traced-request.js';
 
 export type Reply = { readonly status: 'answered'; readonly value: unknown } | Unavailable;
 
@@ -299,4 +301,29 @@ export class RedisConnection {
     this.#silentSince = now;
     this.client.reconnect();
   }
+}
+
+/** What `holdfast:request` tells of a request. */
+interface TracedRequest {
+  /** What the script does. */
+  readonly operation: string;
+  /** `host:port` */
+  readonly node: string;
+}
+
+/** Publishes a request on `holdfast:request`. */
+function tracedRequest(
+  { operation, node }: TracedRequest,
+  clock: Clock,
+  run: () => Promise<Reply>,
+): Promise<Reply> {
+  const context: RequestContext = { operation, node };
+  const since = clock.now().monotonicMs;
+  return traced(REQUEST, context, async () => {
+    const reply = await run();
+    context.durationMs = clock.now().monotonicMs - since;
+    context.outcome =
+      reply.status === 'answered' ? 'answered' : (reply.nodes[0]?.kind ?? 'connection');
+    return reply;
+  });
 }
