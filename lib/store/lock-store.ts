@@ -1,6 +1,8 @@
-import type { NodeFailure } from '../errors.js';
 import type { AdminStore } from './admin-store.js';
 import type { OnceStore } from './once-store.js';
+import type { Unavailable } from './unavailable.js';
+
+export type { Unavailable };
 
 /** What a lease is called by in the store: its keys and the secret that proves ownership. */
 export interface LeaseReference {
@@ -56,16 +58,6 @@ export interface AcquireRequest extends LeaseRequest {
   readonly keeps?: BriefHold | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;
-}
-
-/** The store did not reply, or its reply cannot be trusted. */
-export interface Unavailable {
-  readonly status: 'unavailable';
-  readonly nodes: readonly NodeFailure[];
-  /** Whether the same request may succeed later without a change of settings. */
-  readonly transient: boolean;
-  /** The request never left this process, so it can have left nothing behind. */
-  readonly sent?: false;
 }
 
 export interface Held {

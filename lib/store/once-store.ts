@@ -1,4 +1,4 @@
-import type { Unavailable } from './lock-store.js';
+import type { Unavailable } from './unavailable.js';
 
 /** One caller's try at work that is to be done once. */
 export interface OnceReference {

@@ -1,0 +1,11 @@
+import type { NodeFailure } from '../errors.js';
+
+/** The store did not reply, or its reply cannot be trusted. */
+export interface Unavailable {
+  readonly status: 'unavailable';
+  readonly nodes: readonly NodeFailure[];
+  /** Whether the same request may succeed later without a change of settings. */
+  readonly transient: boolean;
+  /** The request never left this process, so it can have left nothing behind. */
+  readonly sent?: false;
+}
