@@ -11,7 +11,6 @@ import type {
   RenewContext,
   RequestContext,
 } from './contexts.js';
-import type { LockEventName } from './lock-events.js';
 
 /** A tracing channel whose messages all have one type. */
 export type Tracing<Context extends object> = TracingChannel<unknown, Context>;
@@ -49,7 +48,7 @@ export const channelNameOf = (event: string): string =>
   `holdfast:${event.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The channel of each event. They are kept here because Node forgets a channel without references. */
-export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
+export const EVENTS = {
   waiting: channel(channelNameOf('waiting')),
   acquired: channel(channelNameOf('acquired')),
   refused: channel(channelNameOf('refused')),
@@ -65,4 +64,4 @@ export const EVENTS: Readonly<Record<LockEventName, Channel>> = {
   handedOn: channel(channelNameOf('handedOn')),
   limitsDiffer: channel(channelNameOf('limitsDiffer')),
   once: channel(channelNameOf('once')),
-};
+} satisfies Readonly<Record<string, Channel>>;
