@@ -6,7 +6,7 @@ import { HeldLock } from '../lease/held-lock.js';
 import type { Lease } from '../lease/lease.js';
 import { refuseLongMinHold } from '../options/acquire-options.js';
 import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
-import type { Location } from '../options/location.js';
+import { placeOf } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import { refuseOverMasters } from '../options/several-masters.js';
@@ -70,13 +70,6 @@ async function takeOver(
     throw error;
   }
 }
-
-/**
- * Where the locks of a service are kept, as far as this can be described without the names of servers: a server may
- * have several.
- */
-export const placeOf = ({ kind }: Location, keyPrefix: string): string =>
-  kind === 'redis' ? `Redis, keyPrefix ${JSON.stringify(keyPrefix)}` : kind;
 
 function refuseForeign(place: string, { location, keyPrefix }: ResolvedOptions): void {
   const here = placeOf(location, keyPrefix);

@@ -3,13 +3,15 @@ import {
   LockNotAcquiredError,
   LockStoreUnavailableError,
 } from '../errors.js';
+import type { CallSites } from '../lease/call-site.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { AcquireOptions, RunOptions, TryAcquireOptions } from '../options/acquire-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
 import { count } from '../options/checks.js';
+import type { Scope } from '../sections/scope.js';
 import type { LockStore } from '../store/lock-store.js';
 import { placesOf } from '../store/owner-token.js';
-import type { LockEngine } from './lock-engine.js';
+import type { ScopeOrigin } from './granting.js';
 
 /** Options of calls of a limiter, which has the limit. */
 type WithoutLimit<Options> = Omit<Options, 'limit' | 'mode'>;
@@ -29,8 +31,17 @@ export interface LimiterUsage {
   readonly waiting: number;
 }
 
+/** The calls of its lock service that a limiter needs. */
+interface LimitedLocks {
+  readonly sites: CallSites;
+  acquireFrom(key: string, options: RunOptions, from: ScopeOrigin): Promise<DetachableLock>;
+  openScope(key: string, options: RunOptions, from: ScopeOrigin): Promise<Scope>;
+  readonly refuseStream: (value: unknown, lock: Lock) => void;
+  readonly present: <E>(error: E) => E;
+}
+
 interface Dependencies {
-  readonly locks: LockEngine;
+  readonly locks: LimitedLocks;
   readonly store: LockStore;
 }
 

@@ -11,6 +11,13 @@ export type Location =
   | { readonly kind: 'memory' }
   | { readonly kind: 'store'; readonly store: LockStore };
 
+/**
+ * Where the locks of a service are kept, as far as this can be described without the names of servers: a server may
+ * have several.
+ */
+export const placeOf = ({ kind }: Location, keyPrefix: string): string =>
+  kind === 'redis' ? `Redis, keyPrefix ${JSON.stringify(keyPrefix)}` : kind;
+
 /** One Redis, or the masters of a quorum. */
 export const redisLocations: Check<
   RedisLocation | readonly RedisLocation[],
