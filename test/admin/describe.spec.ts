@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { auditEntryIn, noteOf } from '../../lib/admin/audit.js';
+import { auditEntryIn, noteOf } from '../../lib/admin/lock-admin.js';
 import {
   concernedBy,
   described,
