@@ -1,13 +1,12 @@
 import { LockLostError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
-import { CallSites } from '../lease/call-site.js';
+import { CallSites, type CallSite } from '../lease/call-site.js';
 import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { SectionTimes } from '../lease/section-times.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
-import { isDevelopment, storeWarning } from './environment.js';
 import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
@@ -22,9 +21,10 @@ import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
 import { Interventions } from './interventions.js';
-import { OutlivedWork } from './outlived-work.js';
 import { Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
+import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
+import { Section } from '../sections/section.js';
 
 /** What the parts stand on. */
 export interface Surroundings {
@@ -183,3 +183,53 @@ const defined = <T extends object>(facts: T | undefined): Partial<T> =>
  * often stands for the lock of another process.
  */
 const usualForgottenLocks = (): ForgottenLocksMode => (isDevelopment() ? 'release' : 'keep');
+
+const environment = (): string => process.env.NODE_ENV ?? '';
+
+/** Whether mistakes of the application should be looked for and logged. */
+const isDevelopment = (): boolean => !['production', 'test'].includes(environment());
+
+/** What is wrong with where locks are kept, although they are granted. */
+function storeWarning({ location }: ResolvedOptions): string | undefined {
+  const isMemory =
+    location.kind === 'memory' ||
+    (location.kind === 'store' && location.store instanceof MemoryLockStore);
+  if (!isMemory || environment() !== 'production') return undefined;
+  return (
+    'Locks are kept in the memory of this process only, and NODE_ENV is "production": a second process would get the same lock at the same ' +
+    'time. Give redis: \'redis://…\' instead of "store".'
+  );
+}
+
+/**
+ * Finds work that continues after its section, because a promise in it was not awaited. Such work is known by the calls
+ * that it makes.
+ */
+class OutlivedWork {
+  readonly #warn: (message: string) => void;
+
+  constructor(warn: (message: string) => void) {
+    this.#warn = warn;
+  }
+
+  asksFor(keys: string | readonly string[], site: CallSite | undefined): void {
+    const section = Section.outlived();
+    if (section !== undefined)
+      this.#report(section, `asked for the lock of ${quoteKeys([keys].flat())}`, site);
+  }
+
+  asksForCurrent(siteOf: () => CallSite | undefined): void {
+    const section = Section.outlived();
+    if (section !== undefined) this.#report(section, 'called current()', siteOf());
+  }
+
+  /** @param did what the calling code has done */
+  #report(section: Section, did: string, site: CallSite | undefined): void {
+    const place = site?.place;
+    const where = place === undefined ? '' : `, at ${place}`;
+    this.#warn(
+      `Work under the lock of ${quoteKeys(section.lock.keys)} continues after its section has ended, without that lock: it has ${did}${where}. ` +
+        'Await or return this work in the function that run() or the decorator belongs to.',
+    );
+  }
+}
