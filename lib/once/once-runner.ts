@@ -20,9 +20,8 @@ import {
   type RunOnceOptions,
 } from './once-options.js';
 import { BEGIN_TRIES, OnceAccount } from './once-account.js';
-import { doneElsewhere, exhausted } from './results.js';
 import { attemptUnder, type Running } from './running.js';
-import { errorText, valueAsJson } from './texts.js';
+import { errorText, valueAsJson, valueOfJson } from './texts.js';
 
 interface Dependencies {
   readonly store: { readonly once?: OnceStore | undefined };
@@ -289,3 +288,21 @@ export class OnceRunner {
     return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
   }
 }
+
+export const doneElsewhere = <T>({
+  attempts,
+  value,
+}: BeginOutcome & { readonly status: 'done' }): RunOnceResult<T> => ({
+  outcome: 'done-elsewhere',
+  attempts,
+  ...(valueOfJson(value) as { value?: T }),
+});
+
+export const exhausted = <T>({
+  attempts,
+  error,
+}: BeginOutcome & { readonly status: 'exhausted' }): RunOnceResult<T> => ({
+  outcome: 'exhausted',
+  attempts,
+  ...(error !== undefined && { lastError: error }),
+});

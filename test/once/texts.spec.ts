@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
-import { doneElsewhere, exhausted } from '../../lib/once/results.js';
+import { doneElsewhere, exhausted } from '../../lib/once/once-runner.js';
 import { errorText, valueAsJson, valueOfJson } from '../../lib/once/texts.js';
 
 /** What has no text. */
