@@ -7,7 +7,6 @@ import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Caller, IsHeldAround, LockRequest } from './caller.js';
-import { Callers } from './callers.js';
 import { EarlierKeys, type SlowKeys } from './earlier-keys.js';
 import { letFollow } from './followers.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
@@ -15,6 +14,7 @@ import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
 import type { AttemptOutcome, LockRequests } from './requests.js';
+import { Chain } from '../collections/chain.js';
 
 /** What the lines of a service share. */
 export interface LineDependencies {
@@ -334,5 +334,19 @@ export class WaitingLine {
 
   async #pauseFor(ms: number): Promise<void> {
     if (!this.#callers.isEmpty) await this.#sleep.pause(ms);
+  }
+}
+
+/** The callers of a line, which has nothing to wait for when the last of them has gone. */
+class Callers extends Chain<Caller> {
+  readonly #sleep: LineSleep;
+
+  constructor(sleep: LineSleep) {
+    super();
+    this.#sleep = sleep;
+  }
+
+  protected override onEmpty(): void {
+    this.#sleep.end();
   }
 }
