@@ -1,9 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Runtime } from '../../../time/runtime.js';
-import type { ScriptCall } from '../scripts/script.js';
+import { type ScriptCall, partsOf } from '../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
 import { ClusterProblems, connectProblem } from './connect-problem.js';
-import { EvalSha } from './eval-sha.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
   ClientEvents,
@@ -16,7 +15,8 @@ import type {
   SubscriberEvents,
 } from './redis-client.js';
 import { isReply } from './reply-errors.js';
-import { tlsHint } from './tls-hint.js';
+import ioredis from './ioredis.cjs';
+import { TLSSocket } from 'node:tls';
 
 /** How many arguments of requests of one moment go out in one packet: those of about 16 requests. */
 const MOST_GATHERED = 160;
@@ -228,3 +228,76 @@ class IoredisMaster implements Master {
  */
 const isOfSelect = (error: Error & { readonly command?: { readonly name: string } }): boolean =>
   isReply(error) && error.command?.name === 'select';
+
+/** As the methods of ioredis ask for replies. */
+const AS_TEXT = { replyEncoding: 'utf8' } as const;
+
+/** A call with more arguments would block the server for seconds. No call of the library has a tenth of them. */
+const MOST_ARGUMENTS = 65_536;
+
+/** What stands before an argument of that many bytes. */
+const headOf = (bytes: number): string => `\r\n$${String(bytes)}\r\n`;
+
+/** For arguments of usual length, made once. */
+const HEADS = Array.from({ length: 128 }, (_, bytes) => headOf(bytes));
+
+/**
+ * EVALSHA as ioredis sends it, with less work: the method of that name copies all arguments three times, and asks for
+ * the number of bytes of each.
+ */
+export class EvalSha extends ioredis.Command {
+  /** @throws RangeError for too many arguments */
+  constructor(sha: string, call: ScriptCall) {
+    if (call.length > MOST_ARGUMENTS)
+      throw new RangeError(`a script has at most ${String(MOST_ARGUMENTS)} arguments`);
+    super('evalsha', [], AS_TEXT);
+    this.args = partsOf(sha, call);
+  }
+
+  override toWritable(): string {
+    const text = this.#textWith((arg) => arg.length);
+    // Nearly always each character is one byte.
+    return Buffer.byteLength(text) === text.length
+      ? text
+      : this.#textWith((arg) => Buffer.byteLength(arg));
+  }
+
+  #textWith(bytesOf: (arg: string) => number): string {
+    let text = `*${String(this.args.length + 1)}\r\n$7\r\nevalsha`;
+    for (const part of this.args) {
+      const arg = typeof part === 'string' ? part : String(part);
+      const bytes = bytesOf(arg);
+      text += (HEADS[bytes] ?? headOf(bytes)) + arg;
+    }
+    return `${text}\r\n`;
+  }
+}
+
+/** What OpenSSL and Node say when the other side does not speak TLS. */
+const NO_TLS = /wrong version number|packet length too long|before secure TLS connection/;
+
+/** What becomes of a plain connection to a port that expects TLS: it is closed, or the alert is read as an answer. */
+const CLOSED = /ECONNRESET|EPIPE|Protocol error|RESP type 21/;
+
+/**
+ * Why a connection that was never usable is not, where `redis://` and `rediss://` are likely to be mistaken for each other. Begins with a
+ * space, or is empty.
+ */
+function tlsHint({ options, stream }: Redis, problem: string): string {
+  // The other side speaks TLS, and one of the two does not accept the certificate of the other one.
+  if (problem.includes('certificate')) return '';
+  if (options.tls !== undefined) {
+    const isShakingHands = stream instanceof TLSSocket && isPending(stream);
+    return isShakingHands || NO_TLS.test(problem)
+      ? ' (the port accepts connections, but not TLS: if it has no TLS, write redis:// instead of rediss://)'
+      : '';
+  }
+  return CLOSED.test(problem)
+    ? ' (a port that expects TLS closes plain connections: if it is one, write rediss:// and not redis://)'
+    : '';
+}
+
+/** Connected, with the handshake not over: Node knows, and does not document it. */
+const isPending = (socket: TLSSocket): boolean =>
+  !socket.connecting &&
+  (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;

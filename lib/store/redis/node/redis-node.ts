@@ -15,13 +15,13 @@ import type {
   UpgradeRequest,
   WriteOutcome,
   WriteRequest,
+  LineCall,
 } from '../../lock-store.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import { KeySlots } from './key-groups.js';
-import { lineCallOf } from './line-call.js';
 import { NodeAdmin } from './node-admin.js';
 import { NodeAcquire } from './node-acquire.js';
 import type { InspectVote, RenewalVote, Restoration, Vote } from './node-answers.js';
@@ -284,3 +284,15 @@ const lineModeOf = ({ isCluster }: RedisSource, node: 'only' | 'one of several')
   if (node === 'one of several') return 'quorum';
   return isCluster ? 'cluster' : 'standalone';
 };
+
+/** What scripts send to those in line (`notify` in `scripts/places.ts`): `<tail of the token, or id> <ms> <main key>`. */
+const CALL = /^(\S+) (\d+) (.*)$/s;
+
+/** A message from a script, with the name of the key it is about; `undefined` for what is none. */
+function lineCallOf(
+  message: string,
+): { readonly name: string; readonly call: LineCall } | undefined {
+  const [, to, inMs, name] = CALL.exec(message) ?? [];
+  if (to === undefined || name === undefined) return undefined;
+  return { name, call: { to, inMs: Number(inMs) } };
+}
