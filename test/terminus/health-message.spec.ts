@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { healthMessage, isGranting } from '../../lib/terminus/health-message.js';
+import { healthMessage, isGranting } from '../../lib/terminus/lock-health.indicator.js';
 import type { NodeHealth } from '../../lib/store/lock-store.js';
 
 const GRANTING: NodeHealth = {
