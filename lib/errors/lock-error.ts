@@ -54,7 +54,7 @@ export interface LockErrorExtensions {
   readonly [extra: string]: unknown;
 }
 
-/** Replaces Nest's class until `nest/http-exceptions.ts` sets that; without Nest, permanently. */
+/** Replaces Nest's class until `nest/lock.service.ts` sets that; without Nest, permanently. */
 class PlainException extends Error {
   constructor(_response: unknown, _status: number, options: ErrorOptions) {
     super('', options);

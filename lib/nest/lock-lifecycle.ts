@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import {
   Logger,
   type InjectionToken,
@@ -12,13 +13,14 @@ import { bindFeatures } from './methods/bind-features.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
 import { answerOnGateways } from './handlers/gateways.js';
-import { refuseAmbiguous } from './handlers/message-handlers.js';
-import { answerOnMicroservices } from './handlers/microservices.js';
+import { answerOnMicroservices, PATTERN } from './handlers/microservices.js';
 import { refuseUnheard } from './handlers/refuse-unheard.js';
 import { checkRoute } from './handlers/route-check.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
+import type { LockedMethod } from './methods/locked-method.js';
+import { MESSAGE } from './handlers/handler-parameters.js';
 
 /** Nest says `any` of the instance. */
 interface Wrapper {
@@ -164,4 +166,19 @@ export class LockLifecycle
         'In a test of an application that imports it, replace the service: overrideProvider(LockService).useValue(createTestLocks().locks).',
     );
   }
+}
+
+/** What `@MessagePattern`, `@EventPattern`, `@GrpcMethod` and `@SubscribeMessage` note on a handler. */
+const OF_HANDLERS = [PATTERN, MESSAGE];
+
+/**
+ * Refuses keys of message handlers that may mean a parameter as well as a part of the request. Where parameters have decorators this is
+ * known when the class is defined; these handlers need none, and are known by decorators that may stand above `@WithLock`.
+ *
+ * @throws LockConfigurationError
+ */
+function refuseAmbiguous(instance: object, locked: LockedMethod): void {
+  const handler: unknown = Reflect.get(instance, locked.propertyKey);
+  if (typeof handler !== 'function') return;
+  if (OF_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) locked.checkHandler();
 }

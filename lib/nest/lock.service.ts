@@ -1,12 +1,12 @@
-import { Logger } from '@nestjs/common';
+import { Logger, HttpException } from '@nestjs/common';
 import { LockEngine } from '../engine/lock-engine.js';
 import { thisMachine } from '../engine/machine.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { systemRuntime, type Runtime } from '../time/runtime.js';
-import './http-exceptions.js';
 import { bindLockedMethods } from './methods/bind.js';
 import { DefinedLock } from './definitions/defined-lock.js';
 import type { LockDefinition } from './definitions/definition.types.js';
+import { LockError } from '../errors.js';
 
 interface LockServiceSettings {
   readonly name?: string | symbol | undefined;
@@ -78,3 +78,13 @@ export class LockService extends LockEngine {
 
 const textOf = (name: string | symbol | undefined): string | undefined =>
   typeof name === 'symbol' ? (name.description ?? 'symbol') : name;
+
+/**
+ * Makes Nest's `HttpException` the superclass of our errors at run time, as their type declares. So any filter, of
+ * Nest's or the application's, answers with the right status.
+ *
+ * The engine, which a command line uses without Nest, must not load Nest. A second set of classes would need a
+ * translation wherever an error leaves, and would miss a way: promises, signals, handles, streams.
+ */
+Object.setPrototypeOf(LockError, HttpException);
+Object.setPrototypeOf(LockError.prototype, HttpException.prototype);

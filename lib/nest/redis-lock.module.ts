@@ -1,4 +1,14 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  Module,
+  type DynamicModule,
+  Scope,
+  type OnModuleInit,
+  type Type,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import {
   APP_FILTER,
   ApplicationConfig,
@@ -10,13 +20,10 @@ import {
 import { LockErrorFilter } from './handlers/lock-error.filter.js';
 import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
-import { refuseLazy } from './lazy-check.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
 import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
 import type { LockFeatureOptions } from './methods/method-options.js';
-import { ScopeCheck } from './scope-check.js';
-import { ShutdownStart, ShutdownStartModule } from './shutdown-start.js';
 import {
   REGISTRATION,
   type LockModuleOptions,
@@ -26,6 +33,62 @@ import {
 import { refuseNoOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import { getLockServiceToken } from './tokens.js';
+import { LockConfigurationError } from '../errors.js';
+
+/** Nest gives the root module 1. */
+const BEFORE_ALL_OTHERS = -1;
+
+/**
+ * The first hook of a shutdown. Nest calls the hooks of global modules last. Other modules may first wait for a server to drain, as
+ * `@nestjs/apollo` does: it waits for requests that wait for a lock.
+ */
+@Injectable()
+class ShutdownStart implements OnModuleDestroy {
+  readonly #listeners: (() => void)[] = [];
+
+  /** Nest destroys modules by their distance from the root module, the nearest first. */
+  constructor(@Inject(ModulesContainer) modules: ModulesContainer) {
+    for (const module of modules.values())
+      if (module.metatype === ShutdownStartModule) module.distance = BEFORE_ALL_OTHERS;
+  }
+
+  add(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  onModuleDestroy(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Not global, and apart from `LockModule`, which is initialized before the modules that use it. */
+@Module({ providers: [ShutdownStart], exports: [ShutdownStart] })
+class ShutdownStartModule {}
+
+type Token = Type | string | symbol;
+
+/**
+ * Refuses a service that Nest would create for each request: each would have connections of its own, which are never
+ * closed. Such a service has no lifecycle that could detect this, because nothing of it is created at the start.
+ */
+class ScopeCheck implements OnModuleInit {
+  readonly #modules: ModuleRef;
+  readonly #token: Token;
+
+  constructor(modules: ModuleRef, token: Token) {
+    this.#modules = modules;
+    this.#token = token;
+  }
+
+  onModuleInit(): void {
+    if (this.#modules.introspect(this.#token).scope !== Scope.REQUEST) return;
+    throw new LockConfigurationError(
+      'The options of LockModule depend on the request, through "inject" or a class that does: each request would open connections of its ' +
+        'own. Let the options depend on what exists when the application starts. Where locks differ from tenant to tenant, put the ' +
+        "tenant into the key: @WithLock('<user.tenant>:order:<id>').",
+    );
+  }
+}
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<LockModuleOptions>()
@@ -130,4 +193,35 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
     ],
     exports: [token, LockHandlerRunner],
   };
+}
+
+type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
+
+/**
+ * Refuses a service that `LazyModuleLoader` makes: Nest calls no lifecycle hooks of such modules, so its connections
+ * would never be closed.
+ *
+ * @throws LockConfigurationError
+ */
+async function refuseLazy(service: LockService, modules: ModulesContainer): Promise<void> {
+  const all = [...modules.values()];
+  const host = all.find(({ providers }) =>
+    [...providers.values()].some(({ instance }) => instance === service),
+  );
+  // The first module is Nest's own, with the providers of the core (a minifier changes its name); the next one is the root.
+  const root = all.find(({ providers }) => !providers.has(ModulesContainer));
+  if (host === undefined || root === undefined || importedBy(root).has(host)) return;
+  await service.shutdown(0);
+  throw new LockConfigurationError(
+    'LockModule.forRoot was loaded lazily, by LazyModuleLoader: Nest calls no lifecycle hooks of such modules, so its ' +
+      'connections would never be closed. Import it in the root module. Modules that are loaded lazily use its LockService, and may import LockModule.forFeature.',
+  );
+}
+
+/** A module and whatever it imports, itself or by others. */
+function importedBy(module: NestModule, found = new Set<NestModule>()): ReadonlySet<NestModule> {
+  if (found.has(module)) return found;
+  found.add(module);
+  for (const imported of module.imports) importedBy(imported, found);
+  return found;
 }

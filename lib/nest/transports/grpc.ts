@@ -1,11 +1,11 @@
-import type { ArgumentsHost } from '@nestjs/common';
-import { throwError } from 'rxjs';
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
+import { throwError, isObservable, Observable, ReplaySubject, Subject } from 'rxjs';
 import type { LockError } from '../../errors.js';
 import { clientGone } from './client-gone.js';
 import { rpcException } from './faults.js';
-import { keepMessages } from './grpc-messages.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
+import { systemRuntime } from '../../time/runtime.js';
 
 interface Metadata {
   set(name: string, value: string): void;
@@ -75,3 +75,42 @@ export const grpcTransport: Transport = {
     };
   },
 };
+
+/** As Nest gives it to handlers: with what makes it pass on the messages that came before. */
+type Messages = Observable<unknown> & { readonly drainBuffer?: () => void };
+
+/** The streams that handlers get. */
+const kept = new WeakSet<object>();
+
+/**
+ * Replaces the stream of a client in the arguments of its call by one that keeps the messages until the first subscriber.
+ *
+ * Nest passes them on as soon as the handler has returned its Observable, and the method has not been called by then if
+ * the call still asks for its lock. Nest 11 also forgets them if the stream ends before.
+ */
+function keepMessages(context: ExecutionContext): void {
+  const args = context.getArgs<[unknown]>();
+  const [source] = args;
+  // An interceptor may call again (`retry()`).
+  if (!isObservable(source) || kept.has(source)) return;
+  args[0] = keep(source);
+  kept.add(args[0] as object);
+}
+
+function keep(source: Messages): Observable<unknown> {
+  const [past, messages] = [new ReplaySubject<unknown>(), new Subject<unknown>()];
+  source.drainBuffer?.();
+  const keeping = source.subscribe(past);
+  const passOn = (): void => {
+    keeping.unsubscribe();
+    past.subscribe(messages).unsubscribe();
+    source.subscribe(messages);
+  };
+  let isHeard = false;
+  return new Observable((subscriber) => {
+    // As Nest does it: all that the method has subscribed by then get the messages.
+    if (!isHeard) systemRuntime.afterInput(passOn);
+    isHeard = true;
+    return messages.subscribe(subscriber);
+  });
+}
