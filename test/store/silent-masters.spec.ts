@@ -119,6 +119,32 @@ describe('TR-71 a silent connection to one healthy master of a Cluster', () => {
     expect(await held.release()).toBe(true);
   });
 
+  it('HF-56 keeps no key of another master from others while a call waits for keys of both', async () => {
+    // Keys are asked for in the order of their names.
+    const free = `a:${newKey()}`;
+    const silent = await newKeyElsewhere(free);
+    const [waiting, other] = [await open({ nodeTimeout: '2s' }), await open()];
+    await waiting.run([free, silent], () => undefined);
+    await other.run(free, () => undefined);
+    const proxy = proxyOf(await masterOf(silent));
+    proxy.pause('to-client');
+    const leaving = new AbortController();
+    const call = waiting
+      .run([free, silent], { wait: '1m', signal: leaving.signal }, () => undefined)
+      .catch(() => undefined);
+    let [tries, granted] = [0, 0];
+    for (const until = performance.now() + 8_000; performance.now() < until; tries += 1) {
+      const lock = await other.tryAcquire(free);
+      if (lock !== null) granted += 1;
+      await lock?.release();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    proxy.resume();
+    leaving.abort();
+    await call;
+    expect(granted / tries).toBeGreaterThan(0.7);
+  });
+
   it('is replaced for operators who only look, too', async () => {
     const key = newKey();
     const locks = await open({ instance: false });

@@ -42,6 +42,8 @@ interface Asked {
 export class NodeAcquire {
   readonly #scripts: NodeScripts;
   readonly #release: NodeRelease;
+  /** Whose last request was an outage. They are asked first, so that no other key is held while they do not answer. */
+  readonly #doubtfulSlots = new Set<number>();
 
   constructor(scripts: NodeScripts, release: NodeRelease) {
     this.#scripts = scripts;
@@ -98,9 +100,11 @@ export class NodeAcquire {
     });
     const sentAt = scripts.sentAt();
     const timeLimitMs = scripts.timeLimitMs(request.ttlMs);
-    return scripts
-      .write(group.slot, { script: acquireScript, call, timeLimitMs })
-      .then((reply) => this.#voteOf(reply, { group, member, sentAt, keeps: request.keeps }));
+    return scripts.write(group.slot, { script: acquireScript, call, timeLimitMs }).then((reply) => {
+      if (reply.status === 'unavailable') this.#doubtfulSlots.add(group.slot);
+      else this.#doubtfulSlots.delete(group.slot);
+      return this.#voteOf(reply, { group, member, sentAt, keeps: request.keeps });
+    });
   }
 
   #voteOf(reply: AcknowledgedReply, { group, member, sentAt, keeps }: Asked): Vote {
@@ -137,7 +141,7 @@ export class NodeAcquire {
 
   /**
    * Keys of several slots: one slot after the other. Refused at the first key, nothing has changed. Refused at a later
-   * one, the caller keeps none of the keys.
+   * one, the caller keeps at most the keys before that one.
    */
   async #acquireGroups(
     groups: readonly Group[],
@@ -150,14 +154,16 @@ export class NodeAcquire {
     const first = { ...request, keeps: undefined };
     const later = { ...first, line: line && { ...line, ticket: undefined } };
     const brieflyMs = Math.min(request.ttlMs, briefMs(groups.length));
-    for (const group of groups) {
-      const isFirst = granted.length === 0;
-      const isLast = group === groups.at(-1);
-      const asked = { ...(isFirst ? first : later), ttlMs: isLast ? request.ttlMs : brieflyMs };
+    const isDoubtful = ({ slot }: Group): number => Number(this.#doubtfulSlots.has(slot));
+    const inOrder = groups.toSorted((one, other) => isDoubtful(other) - isDoubtful(one));
+    for (const group of inOrder) {
+      const isLast = group === inOrder.at(-1);
+      const ttlMs = isLast ? request.ttlMs : brieflyMs;
+      const asked = { ...(group === groups[0] ? first : later), ttlMs };
       const vote = await this.acquireGroup({ group, request: asked, proposal, isBrief: !isLast });
       if (vote.status !== 'granted') {
         const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
-        if (isFirst && isUnchanged) return vote;
+        if (granted.length === 0 && isUnchanged) return vote;
         const [had, kept] = this.#toGiveBack(vote, request, granted);
         const failure = await this.#giveBack(had, request, granted);
         if (failure !== undefined || vote.status !== 'refused') return afterGrant(failure ?? vote);
@@ -168,7 +174,7 @@ export class NodeAcquire {
     const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
     // All but the last are held briefly until now.
     const unfinished = granted.filter(
-      ({ group, vote }) => group !== groups.at(-1) || vote.fencingToken < fencingToken,
+      ({ group, vote }) => group !== inOrder.at(-1) || vote.fencingToken < fencingToken,
     );
     const raised = await Promise.all(
       unfinished.map(({ group }) => this.#raiseFence(group, request, fencingToken)),
@@ -184,19 +190,22 @@ export class NodeAcquire {
 
   /**
    * After a refusal at a later key than the first: what the caller releases, and whether it keeps the keys before the
-   * busy one. If it kept none, callers could hand keys to each other in a circle. After an outage the caller removes
-   * whatever it may have.
+   * busy one. If it kept none, callers could hand keys to each other in a circle. One that does not wait held nothing
+   * before. After an outage the caller removes whatever it may have.
    */
   #toGiveBack(
     vote: Exclude<Vote, { readonly status: 'granted' }>,
-    { keys, keeps }: AcquireRequest,
+    { keys, keeps, line }: AcquireRequest,
     granted: readonly { readonly group: Group }[],
   ): readonly [readonly Group[], boolean] {
     if (vote.status !== 'refused') return [granted.map(({ group }) => group), false];
     const { key: busy, ticket, heldForMs = 0 } = vote;
     const kept = keeps !== undefined && ticket !== undefined && heldForMs < keeps.limitMs;
-    const given = keys.filter((key) => key !== busy && !(kept && key < busy));
-    return [this.#scripts.parts.slots.groups(given), kept];
+    const { slots } = this.#scripts.parts;
+    const had = new Set(granted.map(({ group }) => group.slot));
+    const mayHave = (key: string): boolean => line !== undefined || had.has(slots.slot(key));
+    const given = keys.filter((key) => key !== busy && !(kept && key < busy) && mayHave(key));
+    return [slots.groups(given), kept];
   }
 
   /** Also what it held before. Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal. */
