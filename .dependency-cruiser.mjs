@@ -1,4 +1,4 @@
-import { REDIS_ROOMS, ROOMS } from './scripts/rooms.mjs';
+import { PACKAGES, REDIS_ROOMS, ROOMS } from './scripts/rooms.mjs';
 
 /** One rule for each room: nothing of the others but what it may import. */
 const rulesOf = (rooms, folder) =>
@@ -13,11 +13,44 @@ const rulesOf = (rooms, folder) =>
     },
   }));
 
+/** `lib/admin/index.ts` of `nestjs-holdfast/admin`. */
+const fileOf = (entry) =>
+  entry.startsWith('@')
+    ? entry.replace('@nestjs-holdfast', 'packages') + '/lib/index\\.ts'
+    : entry.replace('nestjs-holdfast', 'lib') + '/index\\.ts';
+
+/** Of the library and of other packages, a package imports entries, and by their names. */
+const rulesOfPackages = Object.entries(PACKAGES).flatMap(([name, entries]) => [
+  {
+    name: `what packages/${name} may import`,
+    comment: 'See scripts/rooms.mjs.',
+    severity: 'error',
+    from: { path: `^packages/${name}/` },
+    to: {
+      path: '^(lib|packages)/',
+      pathNot: [`^packages/${name}/`, ...entries.map((entry) => `^${fileOf(entry)}$`)],
+    },
+  },
+  {
+    name: `packages/${name} imports entries by their names`,
+    severity: 'error',
+    from: { path: `^packages/${name}/` },
+    to: { path: '^lib/', dependencyTypesNot: ['aliased'] },
+  },
+]);
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
     ...rulesOf(ROOMS, 'lib/'),
     ...rulesOf(REDIS_ROOMS, 'lib/store/redis/'),
+    ...rulesOfPackages,
+    {
+      name: 'the library knows none of its packages',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { path: '^packages/' },
+    },
     {
       name: 'no circle',
       comment: 'Imports of types count, too.',
@@ -30,7 +63,7 @@ export default {
       severity: 'error',
       from: {
         path: '^lib/',
-        pathNot: '^lib/(nest|swagger|board|terminus|testing)/|\\.module\\.ts$',
+        pathNot: '^lib/(nest|swagger|terminus|testing)/|\\.module\\.ts$',
       },
       to: { path: '@nestjs/', dependencyTypesNot: ['type-only'] },
     },

@@ -107,7 +107,8 @@ export default defineConfig(
     },
   },
   {
-    files: ['lib/**/*.{ts,cts}'],
+    // What applications load.
+    files: ['lib/**/*.{ts,cts}', 'packages/{board,redlock}/lib/**/*.{ts,cts}'],
     rules: {
       'no-console': 'error',
       'no-restricted-syntax': ['error', NO_IMPORT_META],
@@ -116,7 +117,7 @@ export default defineConfig(
   },
   {
     files: ['lib/**/*.{ts,cts}'],
-    ignores: ['lib/time/{clock,runtime}.ts', 'lib/board/page/**'], // the page is run by a browser
+    ignores: ['lib/time/{clock,runtime}.ts'],
     rules: {
       'no-restricted-globals': ['error', ...NO_CLOCKS],
       'no-restricted-properties': [

@@ -1,7 +1,7 @@
 /**
- * The second half of `npm run build`: makes few files of what the compiler wrote to `build/`, and puts them into `dist/`. Node reads one file
- * much faster than two hundred. Names and lines stay as they are, so that a stack trace can be read; comments go, but not those of the
- * declarations, which an editor shows.
+ * The second half of `npm run build`: makes few files of what the compiler wrote to `build/`, and puts them into the `dist/` of a package:
+ * `node scripts/bundle.mjs .` or `packages/cli`. Node reads one file much faster than two hundred. Names and lines stay as they are, so that
+ * a stack trace can be read; comments go, but not those of the declarations, which an editor shows.
  */
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -12,29 +12,18 @@ import ts from 'typescript';
 import { writePage } from './page.mjs';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
-const built = join(projectRoot, 'build');
-const target = join(projectRoot, 'dist');
-
-const { exports, bin } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
 
 /** `admin/index` of `./dist/admin/index.js`. */
 const entryOf = (file) => file.slice('./dist/'.length, -'.js'.length);
 
-const ENTRIES = Object.values(exports).flatMap(({ types, default: file }) =>
-  types === undefined ? [] : entryOf(file),
-);
-
-/** Nobody imports them, so they need no types. */
-const PROGRAMS = Object.values(bin).map(entryOf);
-
 /** Other packages, and what has to be CommonJS: its files stand beside the bundle. */
-const outside = {
+const outside = (built) => ({
   name: 'outside',
   resolveId(id) {
     if (id.endsWith('.cjs')) return { id: join(built, basename(id)), external: 'relative' };
     return /^[./]/.test(id) ? null : { id, external: true };
   },
-};
+});
 
 /** Four spaces become one, in the Lua of the scripts too. */
 const slightlyIndented = (code) =>
@@ -73,10 +62,10 @@ const EXPECTED = [
   /still references private shared type exports/, // the interfaces of the options are derived from schemas that are not exported
 ];
 
-async function bundle(entries, ending, ...plugins) {
+async function bundle({ built, target }, entries, ending, ...plugins) {
   const work = await rollup({
     input: Object.fromEntries(entries.map((name) => [name, join(built, `${name}${ending}`)])),
-    plugins: [outside, ...plugins],
+    plugins: [outside(built), ...plugins],
     onwarn(warning) {
       if (EXPECTED.some((expected) => expected.test(warning.message))) return;
       throw new Error(`bundle: ${warning.message}`);
@@ -92,10 +81,24 @@ async function bundle(entries, ending, ...plugins) {
   await work.close();
 }
 
-await rm(target, { recursive: true, force: true });
-await bundle([...ENTRIES, ...PROGRAMS], '.js', withoutComments);
-await bundle(ENTRIES, '.d.ts', dts());
-await writePage(join(target, 'board-page'));
-const files = await readdir(built, { recursive: true });
-for (const file of files.filter((name) => name.endsWith('.cjs')))
-  await copyFile(join(built, file), join(target, basename(file)));
+/** @param place the folder of a package: `.` or `packages/cli` */
+async function bundlePackage(place) {
+  const root = join(projectRoot, place);
+  const built = join(projectRoot, 'build', place === '.' ? '' : join(place, 'lib'));
+  const target = join(root, 'dist');
+  const { exports, bin = {} } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const entries = Object.values(exports).flatMap(({ types, default: file }) =>
+    types === undefined ? [] : entryOf(file),
+  );
+  // Nobody imports a program, so it needs no types.
+  const programs = Object.values(bin).map(entryOf);
+  await rm(target, { recursive: true, force: true });
+  await bundle({ built, target }, [...entries, ...programs], '.js', withoutComments);
+  if (entries.length > 0) await bundle({ built, target }, entries, '.d.ts', dts());
+  const files = await readdir(built, { recursive: true });
+  for (const file of files.filter((name) => name.endsWith('.cjs')))
+    await copyFile(join(built, file), join(target, basename(file)));
+  if (basename(root) === 'board') await writePage(join(target, 'board-page'));
+}
+
+for (const place of process.argv.slice(2)) await bundlePackage(place);

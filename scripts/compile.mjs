@@ -13,34 +13,36 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from '@swc/core';
 import jestConfig from '../jest.config.js';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
-const ROOMS = ['lib', 'test', 'sample', 'scripts'];
+const ROOMS = ['lib', 'packages', 'test', 'sample', 'scripts'];
 const LEFT_OUT =
-  /(^|\/)(node_modules|build|dist|templates|board\/page)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
+  /(^|\/)(node_modules|build|dist|templates|board\/lib\/page)\/|\.d\.[cm]?ts$|\.spec\.ts$/;
 
 /** The board's page, of which scripts/page.mjs makes the files that a browser loads. */
-const PAGE = 'lib/board/page';
+const PAGE = 'packages/board/lib/page';
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 /** Within `node_modules`, so that packages are found from there. */
 const CACHE = join(projectRoot, 'node_modules', '.cache', 'nestjs-holdfast', 'compiled');
 
-/** What `nestjs-holdfast` is for the samples, and for tests that use it as applications do. */
-const MANIFEST = {
-  name: 'nestjs-holdfast',
-  type: 'module',
-  exports: {
-    '.': './lib/index.js',
-    './*': './lib/*/index.js',
-  },
+/** The entries of the packages for the samples, and for tests that use them as applications do. */
+const MANIFESTS = {
+  '.': { '.': './lib/index.js', './*': './lib/*/index.js' },
+  ...Object.fromEntries(
+    readdirSync(join(projectRoot, 'packages')).map((name) => [
+      `packages/${name}`,
+      { '.': './lib/index.js' },
+    ]),
+  ),
 };
 
 /**
@@ -55,13 +57,28 @@ export function compiledProject() {
     removeOld();
     const fresh = mkdtempSync(join(CACHE, 'new-'));
     for (const source of sources) compile(source, fresh);
-    const pageFiles = join(fresh, 'lib/board/board-page');
+    const pageFiles = join(fresh, 'packages/board/lib/board-page');
     execFileSync(process.execPath, [join(projectRoot, 'scripts/page.mjs'), pageFiles]);
-    writeFileSync(join(fresh, 'package.json'), JSON.stringify(MANIFEST));
+    for (const [place, exports] of Object.entries(MANIFESTS)) writePackage(fresh, place, exports);
     moveTo(folder, fresh);
   }
   utimesSync(folder, new Date(), new Date());
   return folder;
+}
+
+/** The packages find each other, and the programs find them, as in an application. */
+function writePackage(folder, place, exports) {
+  const { name, version } = JSON.parse(
+    readFileSync(join(projectRoot, place, 'package.json'), 'utf8'),
+  );
+  const root = join(folder, place);
+  writeFileSync(
+    join(root, 'package.json'),
+    JSON.stringify({ name, version, type: 'module', exports }),
+  );
+  const link = join(folder, 'node_modules', name);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(relative(dirname(link), root), link);
 }
 
 function sourcesOf(room) {

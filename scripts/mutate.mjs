@@ -1,5 +1,5 @@
 /**
- * `npm run test:mutation -- key time`: changes the code of these folders of lib/, one operator or value at a time, and looks whether a test
+ * `npm run test:mutation -- key time`: changes the code of these folders of lib/ and packages, one operator or value at a time, and looks whether a test
  * notices (StrykerJS). Prints the score of each folder, and what survived. Without folders it takes those of the table in docs/testing.md
  * that differ from `--since` (default: origin/main). What is known from the run before is not done again (`.stryker/`). Fails where a folder
  * has fallen below its score in that table; `--record` writes it anew. `--sample 10` changes one of ten passages of each file, always the
@@ -7,15 +7,15 @@
  * tested further (scripts/mutation/further.mjs).
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
 import { format, resolveConfig } from 'prettier';
 import { compiledProject } from './compile.mjs';
-import { OF_BROWSERS, passagesOf } from './mutation/passages.mjs';
+import { homeOf, OF_BROWSERS, passagesOf } from './mutation/passages.mjs';
 import { testFurther } from './mutation/further.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
 import { specsOf } from './test-parts.mjs';
@@ -64,7 +64,7 @@ const TABLE = 'docs/testing.md';
 
 /** The row of a folder in the documentation: mutants, killed, score, and what is said of them. */
 const rowOf = (folder) =>
-  new RegExp(`^\\| \`lib/${folder}\` *\\| *\\d+ *\\| *\\d+ *\\| *([\\d.]+) % *\\|.*\\|$`, 'm');
+  new RegExp(`^\\| \`${homeOf(folder)}\` *\\| *\\d+ *\\| *\\d+ *\\| *([\\d.]+) % *\\|.*\\|$`, 'm');
 
 function settings() {
   const { values, positionals } = parseArgs({
@@ -78,7 +78,7 @@ function settings() {
   });
   const folders = positionals.length > 0 ? positionals : changedSince(values.since);
   for (const folder of folders)
-    if (!existsSync(join('lib', folder))) throw new Error(`lib/ has no folder "${folder}".`);
+    if (!existsSync(homeOf(folder))) throw new Error(`There is no folder ${homeOf(folder)}.`);
   const sample = values.sample === undefined ? undefined : Number(values.sample);
   if (sample !== undefined && !(Number.isInteger(sample) && sample > 0))
     throw new Error('--sample is a whole number above 0: one of so many passages is changed.');
@@ -88,18 +88,21 @@ function settings() {
 /** What is changed, as StrykerJS takes it: the folder, or the lines of one of `sample` passages. */
 const changedIn = (folder, sample) =>
   sample === 1
-    ? [`lib/${folder}/**/*.ts`, '!**/*.d.ts', `!${OF_BROWSERS}**`]
+    ? [`${homeOf(folder)}/**/*.ts`, '!**/*.d.ts', `!${OF_BROWSERS}**`]
     : passagesOf(folder, sample).flatMap(({ file, passages }) =>
         passages.map(({ first, last }) => `${file}:${first}-${last}`),
       );
 
 function changedSince(revision) {
-  const names = execFileSync('git', ['diff', '--name-only', revision, '--', 'lib'], {
+  const names = execFileSync('git', ['diff', '--name-only', revision, '--', 'lib', 'packages'], {
     encoding: 'utf8',
   });
-  const folders = new Set(Array.from(names.matchAll(/^lib\/(\w+)\//gm), ([, folder]) => folder));
+  const folders = Array.from(
+    names.matchAll(/^(?:lib|packages)\/(\w+)\//gm),
+    ([, folder]) => folder,
+  );
   const text = readFileSync(TABLE, 'utf8');
-  return readdirSync('lib').filter((folder) => folders.has(folder) && rowOf(folder).test(text));
+  return [...new Set(folders)].filter((folder) => rowOf(folder).test(text));
 }
 
 /** The tests of a folder are those in the folder of the same name. All others would take hours, and a folder should not lean on them. */
@@ -176,8 +179,8 @@ function recorded(folder) {
 async function record({ folder, mutants, killed, score, sample }) {
   const text = readFileSync(TABLE, 'utf8');
   const how = `npm run test:mutation${sample > 1 ? ` -- ${folder} --sample ${sample}` : ''}`;
-  const row = `| \`lib/${folder}\` | ${mutants} | ${killed} | ${score.toFixed(1)} % | \`${how}\` |`;
-  if (!rowOf(folder).test(text)) throw new Error(`${TABLE} has no row for lib/${folder}.`);
+  const row = `| \`${homeOf(folder)}\` | ${mutants} | ${killed} | ${score.toFixed(1)} % | \`${how}\` |`;
+  if (!rowOf(folder).test(text)) throw new Error(`${TABLE} has no row for ${homeOf(folder)}.`);
   const options = await resolveConfig(TABLE);
   writeFileSync(
     TABLE,
@@ -200,11 +203,11 @@ for (const folder of folders) {
   scores.push({ folder, mutants: counted.length, killed: killed.length, score, sample: taken });
 }
 for (const { folder, mutants, killed, score } of scores)
-  console.log(`mutation: lib/${folder}: ${score.toFixed(1)} % (${killed} of ${mutants})`);
+  console.log(`mutation: ${homeOf(folder)}: ${score.toFixed(1)} % (${killed} of ${mutants})`);
 if (isRecorded) for (const score of scores) await record(score);
 for (const { folder, score, sample: taken } of scores) {
   const least = recorded(folder).score;
   if (score >= least - (taken > 1 ? TOLERANCE_OF_SAMPLES : TOLERANCE)) continue;
-  console.error(`mutation: lib/${folder} is below its ${least} % in ${TABLE}`);
+  console.error(`mutation: ${homeOf(folder)} is below its ${least} % in ${TABLE}`);
   process.exitCode = 1;
 }

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { minify, transform } from '@swc/core';
 import { rollup } from 'rollup';
 
-const page = fileURLToPath(new URL('../lib/board/page/', import.meta.url));
+const page = fileURLToPath(new URL('../packages/board/lib/page/', import.meta.url));
 const require = createRequire(import.meta.url);
 
 const isOurs = (id) => id.startsWith(page);

@@ -38,9 +38,11 @@ if (args.includes('--measure')) measure();
 else check();
 
 function everySource() {
-  return readdirSync(new URL('lib/', project), { recursive: true })
-    .filter((name) => /\.(?:tsx?|cts)$/.test(name))
-    .map((name) => `lib/${name}`);
+  return ['lib/', 'packages/'].flatMap((folder) =>
+    readdirSync(new URL(folder, project), { recursive: true })
+      .filter((name) => /^(?!.*\b(?:node_modules|dist)\/).*\.(?:tsx?|cts)$/.test(name))
+      .map((name) => folder + name),
+  );
 }
 
 function problemsOfPage({ page, text }) {

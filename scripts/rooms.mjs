@@ -55,11 +55,16 @@ export const ROOMS = {
   prometheus: ['observe'],
   terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
-  migrate: [],
-  cli: ['admin', 'engine', 'errors', 'migrate', 'store', 'time'],
-  board: ['admin', 'errors', 'nest', 'time'],
-  redlock: ['engine', 'errors', 'lease', 'store', 'time'],
+  tools: ['admin', 'engine', 'errors', 'observe', 'options', 'store', 'time'],
   testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
+};
+
+/** The packages beside the library, and which entries of others they import. */
+export const PACKAGES = {
+  board: ['nestjs-holdfast', 'nestjs-holdfast/admin'],
+  cli: ['nestjs-holdfast/admin', 'nestjs-holdfast/tools', '@nestjs-holdfast/migrate'],
+  migrate: [],
+  redlock: ['nestjs-holdfast', 'nestjs-holdfast/tools'],
 };
 
 /** The rooms of the Redis store, likewise. */

@@ -17,13 +17,15 @@ import {
   type LockErrorBody,
 } from 'nestjs-holdfast';
 import * as admin from 'nestjs-holdfast/admin';
-import * as board from 'nestjs-holdfast/board';
+import * as migrate from '@nestjs-holdfast/migrate';
+import * as board from '@nestjs-holdfast/board';
 import * as opentelemetry from 'nestjs-holdfast/opentelemetry';
 import * as prometheus from 'nestjs-holdfast/prometheus';
-import * as redlock from 'nestjs-holdfast/redlock';
+import * as redlock from '@nestjs-holdfast/redlock';
 import * as swagger from 'nestjs-holdfast/swagger';
 import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
+import * as tools from 'nestjs-holdfast/tools';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
 describe('the exports', () => {
@@ -70,7 +72,24 @@ describe('the exports', () => {
     expect(Object.keys(admin).sort()).toEqual(['LockAdmin', 'LockAdminModule']);
   });
 
-  it('of nestjs-holdfast/board are these', () => {
+  it('of nestjs-holdfast/tools are these', () => {
+    expect(Object.keys(tools).sort()).toEqual([
+      'LockAdmin',
+      'LockConfigurationError',
+      'LockKeyError',
+      'LockStoreUnavailableError',
+      'RedisServers',
+      'createLocks',
+      'describe',
+      'redact',
+    ]);
+  });
+
+  it('of @nestjs-holdfast/migrate are these', () => {
+    expect(Object.keys(migrate).sort()).toEqual(['NoCompilerError', 'migrate']);
+  });
+
+  it('of @nestjs-holdfast/board are these', () => {
     expect(Object.keys(board)).toEqual(['LockBoardModule']);
   });
 
@@ -79,7 +98,7 @@ describe('the exports', () => {
     expect(Object.keys(prometheus)).toEqual(['registerLockMetrics']);
   });
 
-  it('of nestjs-holdfast/redlock are these', () => {
+  it('of @nestjs-holdfast/redlock are these', () => {
     expect(Object.keys(redlock).sort()).toEqual([
       'ExecutionError',
       'Lock',

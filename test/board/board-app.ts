@@ -1,6 +1,6 @@
 import type { CanActivate, INestApplication, ModuleMetadata } from '@nestjs/common';
-import { LockBoardModule, type LockBoardOptions } from 'nestjs-holdfast/board';
-import type { BoardKey, BoardSnapshot } from '../../lib/board/board.types.js';
+import { LockBoardModule, type LockBoardOptions } from '@nestjs-holdfast/board';
+import type { BoardKey, BoardSnapshot } from '../../packages/board/lib/board.types.js';
 import { startHttpApp, type AdapterName, type HttpApp } from '../nest/http-app.js';
 
 interface Settings {

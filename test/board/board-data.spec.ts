@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockAdmin } from '../../lib/admin/lock-admin.js';
 import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
-import { BoardData, contentOf, MOST_LOCKS } from '../../lib/board/board-data.js';
+import { BoardData, contentOf, MOST_LOCKS } from '../../packages/board/lib/board-data.js';
 import { LockStoreUnavailableError } from '../../lib/errors.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { Subject, type Observable } from 'rxjs';
-import { streamTo } from '../../lib/board/event-stream.js';
+import { streamTo } from '../../packages/board/lib/event-stream.js';
 import { eventually } from '../support/eventually.js';
 
 describe('a stream of events', () => {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type CanActivate } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { LockConfigurationError } from 'nestjs-holdfast';
-import { LockBoardModule, type LockBoardOptions } from 'nestjs-holdfast/board';
+import { LockBoardModule, type LockBoardOptions } from '@nestjs-holdfast/board';
 import { ADAPTERS, closeHttpApps } from '../nest/http-app.js';
 import { AdminGuard, EventClient, fromPage, startBoard } from './board-app.js';
 

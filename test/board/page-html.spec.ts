@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { baseOf, PAGE_HEADERS, pageHtml } from '../../lib/board/page-html.js';
+import { baseOf, PAGE_HEADERS, pageHtml } from '../../packages/board/lib/page-html.js';
 
 describe('the page before its script runs', () => {
   it.each([

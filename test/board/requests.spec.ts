@@ -7,7 +7,7 @@ import {
   SameOriginGuard,
   textOf,
   type BoardRequest,
-} from '../../lib/board/requests.js';
+} from '../../packages/board/lib/requests.js';
 
 type Headers = BoardRequest['headers'];
 

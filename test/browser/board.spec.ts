@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Injectable, Module } from '@nestjs/common';
 import type { AxeResults } from 'axe-core';
 import { WithLock } from 'nestjs-holdfast';
-import { LockBoardModule } from 'nestjs-holdfast/board';
+import { LockBoardModule } from '@nestjs-holdfast/board';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { closeHttpApps, startHttpApp, type HttpApp } from '../nest/http-app.js';
 import { Program } from '../sample/program.js';

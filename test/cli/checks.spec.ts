@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { keys } from '../../lib/cli/doctor/checks/keys.js';
-import { persistence } from '../../lib/cli/doctor/checks/persistence.js';
-import type { Answer, Server } from '../../lib/cli/doctor/server.js';
-import type { Subject } from '../../lib/cli/doctor/subject.js';
+import { keys } from '../../packages/cli/lib/doctor/checks/keys.js';
+import { persistence } from '../../packages/cli/lib/doctor/checks/persistence.js';
+import type { Answer, Server } from '../../packages/cli/lib/doctor/server.js';
+import type { Subject } from '../../packages/cli/lib/doctor/subject.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 const NOBODY = {} as Subject;

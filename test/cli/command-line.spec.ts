@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { EXIT } from '../../lib/cli/exit-codes.js';
-import { OPTION_NAMES } from '../../lib/cli/options.js';
-import { intervalIn, readArguments } from '../../lib/cli/arguments.js';
+import { EXIT } from '../../packages/cli/lib/exit-codes.js';
+import { OPTION_NAMES } from '../../packages/cli/lib/options.js';
+import { intervalIn, readArguments } from '../../packages/cli/lib/arguments.js';
 import { run } from './program.js';
 
 const NOBODY = 'redis://127.0.0.1:1';

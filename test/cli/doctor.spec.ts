@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
-import { RIGHTS } from '../../lib/cli/doctor/rights.js';
-import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
+import { RIGHTS } from '../../packages/cli/lib/doctor/rights.js';
+import type { Finding, Level } from '../../packages/cli/lib/doctor/finding.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { Locks } from '../support/locks.js';
 import { RedisCluster } from '../support/redis-cluster.js';

@@ -10,13 +10,22 @@ import { RedisServer } from '../support/redis-server.js';
 import { OrdersProcess } from './orders-process.js';
 import { program, run } from './program.js';
 
-const MAIN = compiledFile(new URL('../../lib/cli/main.ts', import.meta.url));
+const MAIN = compiledFile(new URL('../../packages/cli/lib/main.ts', import.meta.url));
 
 /** Of the compiled project; what `import()` loads, too, and nothing of the examples in comments. */
 const IMPORT = /^(?!\s*\*).*?(?: from |import |(?:import|require)\()["']([^"']+)["']\)?;$/gm;
 
 /** Dependencies, and the peers of every application with Nest. */
 const PACKAGES = ['acorn', 'cluster-key-slot', 'fastest-levenshtein', 'ms', 'rxjs'];
+
+/** The file of an import in the compiled project; `undefined` for one of another package. */
+function fileOf(name: string, importer: string): string | undefined {
+  if (name.startsWith('.')) return join(dirname(importer), name);
+  const [, entry] = /^nestjs-holdfast\/(\w+)$/.exec(name) ?? [];
+  if (entry !== undefined) return join(compiledProject(), 'lib', entry, 'index.js');
+  const [, other] = /^@nestjs-holdfast\/(\w+)$/.exec(name) ?? [];
+  return other && join(compiledProject(), 'packages', other, 'lib/index.js');
+}
 
 describe('the program', () => {
   it('imports nothing of Nest, which need not be installed where it runs', () => {
@@ -27,7 +36,8 @@ describe('the program', () => {
       seen.add(file);
       const imports = readFileSync(file, 'utf8').matchAll(IMPORT);
       for (const [, name = ''] of imports) {
-        if (name.startsWith('.')) follow(join(dirname(file), name));
+        const imported = fileOf(name, file);
+        if (imported !== undefined) follow(imported);
         else if (!name.startsWith('node:')) packages.add(name);
       }
     };
@@ -36,17 +46,19 @@ describe('the program', () => {
     expect([...packages].sort()).toEqual([...PACKAGES, 'ioredis'].sort());
   });
 
-  it('says what to install where ioredis is missing', () => {
+  it.each(['ioredis', 'nestjs-holdfast'])('says what to install where %s is missing', (missing) => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
     try {
-      cpSync(join(compiledProject(), 'lib'), join(folder, 'lib'), { recursive: true });
-      cpSync(join(compiledProject(), 'package.json'), join(folder, 'package.json'));
+      for (const name of ['lib', 'packages', 'package.json'])
+        cpSync(join(compiledProject(), name), join(folder, name), { recursive: true });
       mkdirSync(join(folder, 'node_modules'));
       for (const name of PACKAGES)
         symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
+      if (missing !== 'nestjs-holdfast')
+        symlinkSync('..', join(folder, 'node_modules/nestjs-holdfast'));
       const { status, stdout, stderr } = spawnSync(
         process.execPath,
-        [join(folder, 'lib/cli/main.js'), 'list'],
+        [join(folder, 'packages/cli/lib/main.js'), 'list'],
         {
           encoding: 'utf8',
           env: { ...process.env, NODE_OPTIONS: '' },
@@ -55,8 +67,7 @@ describe('the program', () => {
       expect({ status, stdout, stderr }).toEqual({
         status: 2,
         stdout: '',
-        stderr:
-          'error: nestjs-holdfast needs ioredis, which is not installed: npm install ioredis\n',
+        stderr: `error: @nestjs-holdfast/cli needs ${missing}, which is not installed: npm install ${missing}\n`,
       });
     } finally {
       rmSync(folder, { recursive: true });

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { compiledFile } from '../support/compiled.js';
-import { runCli } from '../../lib/cli/run.js';
-import type { ExitCode } from '../../lib/cli/exit-codes.js';
-import type { Size, Terminal } from '../../lib/cli/terminal.js';
+import { runCli } from '../../packages/cli/lib/run.js';
+import type { ExitCode } from '../../packages/cli/lib/exit-codes.js';
+import type { Size, Terminal } from '../../packages/cli/lib/terminal.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 
 /** What became of a run of the program. */
@@ -12,7 +12,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const MAIN = new URL('../../lib/cli/main.ts', import.meta.url);
+const MAIN = new URL('../../packages/cli/lib/main.ts', import.meta.url);
 
 /** The program in a process of its own, as users start it. */
 export function spawnProgram(

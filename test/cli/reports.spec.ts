@@ -7,13 +7,13 @@ import type {
   InterventionOutcome,
   LockDescription,
 } from '../../lib/admin/lock-admin.types.js';
-import type { Context, RedisCommand } from '../../lib/cli/command.js';
-import { audit } from '../../lib/cli/commands/audit.js';
-import { releaseInstance } from '../../lib/cli/commands/release-instance.js';
-import { release } from '../../lib/cli/commands/release.js';
-import { top } from '../../lib/cli/commands/top.js';
-import type { GivenOptions } from '../../lib/cli/options.js';
-import { inkFor } from '../../lib/cli/text/ink.js';
+import type { Context, RedisCommand } from '../../packages/cli/lib/command.js';
+import { audit } from '../../packages/cli/lib/commands/audit.js';
+import { releaseInstance } from '../../packages/cli/lib/commands/release-instance.js';
+import { release } from '../../packages/cli/lib/commands/release.js';
+import { top } from '../../packages/cli/lib/commands/top.js';
+import type { GivenOptions } from '../../packages/cli/lib/options.js';
+import { inkFor } from '../../packages/cli/lib/text/ink.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { FakeTerminal } from './program.js';
 

@@ -34,7 +34,7 @@ class InTerminal {
   #onOutput: () => void = () => undefined;
 
   constructor(...args: readonly string[]) {
-    const main = compiledFile(new URL('../../lib/cli/main.ts', import.meta.url));
+    const main = compiledFile(new URL('../../packages/cli/lib/main.ts', import.meta.url));
     const quoted = [process.execPath, main, ...args].map((each) => `'${each}'`).join(' ');
     const command = `stty cols 60 rows 8; exec ${quoted}`;
     this.#process = spawn(SCRIPT, ['-qfec', command, '/dev/null'], {

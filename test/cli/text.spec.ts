@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { LockSummary } from '../../lib/admin/lock-admin.types.js';
-import type { Finding, Level } from '../../lib/cli/doctor/finding.js';
-import { findingLines } from '../../lib/cli/text/findings.js';
-import { inkFor } from '../../lib/cli/text/ink.js';
-import { byUrgency } from '../../lib/cli/text/lock-table.js';
-import { printable, toJson } from '../../lib/cli/text/printable.js';
-import { tableLines, type Column } from '../../lib/cli/text/table.js';
-import { lasting, moment } from '../../lib/cli/text/times.js';
-import { fitted, padded, widthOf } from '../../lib/cli/text/width.js';
-import { suggestion, UsageError } from '../../lib/cli/usage-error.js';
+import type { Finding, Level } from '../../packages/cli/lib/doctor/finding.js';
+import { findingLines } from '../../packages/cli/lib/text/findings.js';
+import { inkFor } from '../../packages/cli/lib/text/ink.js';
+import { byUrgency } from '../../packages/cli/lib/text/lock-table.js';
+import { printable, toJson } from '../../packages/cli/lib/text/printable.js';
+import { tableLines, type Column } from '../../packages/cli/lib/text/table.js';
+import { lasting, moment } from '../../packages/cli/lib/text/times.js';
+import { fitted, padded, widthOf } from '../../packages/cli/lib/text/width.js';
+import { suggestion, UsageError } from '../../packages/cli/lib/usage-error.js';
 
 const ink = inkFor({ env: {}, isTty: false });
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { loadCompiler } from '../../lib/migrate/compiler.js';
+import { loadCompiler } from '../../packages/migrate/lib/compiler.js';
 import { run } from '../cli/program.js';
 import { fixtures } from './fixtures.js';
 
@@ -47,7 +47,7 @@ describe('nestjs-holdfast migrate', () => {
   it('changes the import of redlock only with --drop-in', async () => {
     const { stderr } = await run(['migrate', '--drop-in', folder]);
     expect(stderr).toContain('2 files read, 1 changed: 1 place rewritten, 1 place marked.');
-    expect(read('src/orders.ts')).toContain("from 'nestjs-holdfast/redlock'");
+    expect(read('src/orders.ts')).toContain("from '@nestjs-holdfast/redlock'");
     expect(read('src/orders.ts')).not.toContain('LockService replaces');
   });
 

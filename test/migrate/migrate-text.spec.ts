@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Project } from '../../lib/migrate/project.js';
+import { Project } from '../../packages/migrate/lib/project.js';
 import { brokenLinksIn } from '../docs/links.js';
 import { fixtures, update } from './fixtures.js';
 import { migrated, textAfter } from './migrated.js';
@@ -70,7 +70,7 @@ describe('the migration of a file', () => {
       const classes = expected.slice(start, expected.indexOf('@Module'));
       const result = afterIn([consumer, provider]);
       expect(result.slice(result.indexOf('@Injectable'))).toBe(classes);
-      expect(result).not.toContain('nestjs-holdfast/redlock');
+      expect(result).not.toContain('@nestjs-holdfast/redlock');
     });
 
     it.each([
@@ -83,7 +83,7 @@ describe('the migration of a file', () => {
       ['a class extends it', `${provider} class Other extends Redlock {}`],
     ])('keeps the calls where %s', (_, text) => {
       const result = afterIn([consumer, text]);
-      expect(result).toContain("from 'nestjs-holdfast/redlock';");
+      expect(result).toContain("from '@nestjs-holdfast/redlock';");
       expect(result).toContain('await this.redlock.using(\n      ids,');
       expect(result).toContain('private readonly redlock: Redlock');
     });
@@ -110,7 +110,7 @@ describe('the migration of a file', () => {
       const fixture = fixtures.find((it) => it.name === `redlock/${file}.ts`)!;
       const project = new Project([fixture.input], 'drop-in');
       const text = textAfter(fixture.name, fixture.input, project);
-      expect(text).toContain("from 'nestjs-holdfast/redlock';");
+      expect(text).toContain("from '@nestjs-holdfast/redlock';");
       expect(text).not.toContain('LockService }');
       expect(textAfter(fixture.name, text)).toBe(fixture.expected);
     });

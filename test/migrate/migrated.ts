@@ -1,6 +1,6 @@
 import ts from 'typescript';
-import { migrateText, type Migrated } from '../../lib/migrate/migrate-text.js';
-import { Project } from '../../lib/migrate/project.js';
+import { migrateText, type Migrated } from '../../packages/migrate/lib/migrate-text.js';
+import { Project } from '../../packages/migrate/lib/project.js';
 
 /** What becomes of a file, which is the only one of its application if no other is given. */
 export const migrated = (name: string, text: string, project = new Project([text])): Migrated =>

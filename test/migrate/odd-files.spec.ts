@@ -95,9 +95,9 @@ describe('the import of a Redlock', () => {
       "let nothing;\nconst none = require();\nconst some = require(name);\nconst Redlock = require('redlock');",
       "let nothing;\nconst none = require();\nconst some = require(name);\nconst { Redlock } = require('<>');",
     ],
-  ])('%s becomes that of nestjs-holdfast/redlock', (given, changed) => {
+  ])('%s becomes that of @nestjs-holdfast/redlock', (given, changed) => {
     const text = after(`${given}\n\nnew redlock([client]);\n`);
-    expect(text).toContain(`${changed.replace('<>', 'nestjs-holdfast/redlock')}\n`);
+    expect(text).toContain(`${changed.replace('<>', '@nestjs-holdfast/redlock')}\n`);
   });
 
   it('is marked beside another one in the same statement', () => {
@@ -153,7 +153,7 @@ describe('a Redlock of a provider', () => {
     const imports = "import type { Redlock, Settings } from 'redlock';\n";
     const call = "this.redlock.using(['a'], 1000, { retryCount: 0 }, async () => {});";
     const text = after(`${imports}\nlet settings: Settings;\n\n${orders(REDLOCK, call)}`);
-    expect(text).toContain("import type { Settings } from 'nestjs-holdfast/redlock';\n");
+    expect(text).toContain("import type { Settings } from '@nestjs-holdfast/redlock';\n");
     expect(text).toContain("import { LockService } from 'nestjs-holdfast';\n");
   });
 });

@@ -1,8 +1,8 @@
 import { expect, it, jest } from '@jest/globals';
-import { Redlock } from 'nestjs-holdfast/redlock';
+import { Redlock } from '@nestjs-holdfast/redlock';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 
-it('nestjs-holdfast/redlock is deprecated, and says so once', () => {
+it('@nestjs-holdfast/redlock is deprecated, and says so once', () => {
   const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   const { locks } = createTestLocks();
   for (let each = 0; each < 2; each += 1) new Redlock(locks);

@@ -16,13 +16,13 @@ import {
   LockNotAcquiredError,
   LockStoreUnavailableError,
 } from 'nestjs-holdfast';
-import * as ours from 'nestjs-holdfast/redlock';
+import * as ours from '@nestjs-holdfast/redlock';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { statsOf } from '../../lib/redlock/errors.js';
-import { waitFrom } from '../../lib/redlock/settings.js';
+import { statsOf } from '../../packages/redlock/lib/errors.js';
+import { waitFrom } from '../../packages/redlock/lib/settings.js';
 import * as theirs from '../interop/redlock.js';
-import { scriptedEngine } from '../engine/scripted-engine.js';
+import { scriptedService } from '../support/scripted-service.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 
@@ -35,7 +35,7 @@ interface Implementation {
 
 const IMPLEMENTATIONS: readonly (readonly [string, Implementation])[] = [
   ['node-redlock', theirs as unknown as Implementation],
-  ['nestjs-holdfast/redlock', ours],
+  ['@nestjs-holdfast/redlock', ours],
 ];
 
 const ONCE = { retryCount: 0 };
@@ -276,7 +276,7 @@ describe.each(IMPLEMENTATIONS)('%s', (_name, { Redlock, ExecutionError, Resource
   });
 });
 
-describe('nestjs-holdfast/redlock', () => {
+describe('@nestjs-holdfast/redlock', () => {
   it('and node-redlock exclude each other', async () => {
     const [old, replacement] = [new theirs.Redlock([client()]), new ours.Redlock([client()])];
     opened.push(replacement);
@@ -371,11 +371,14 @@ describe('nestjs-holdfast/redlock', () => {
   });
 
   it('reckons the expiration from when it asked', async () => {
-    const { locks, clock } = scriptedEngine();
-    const redlock = new ours.Redlock(locks as never);
-    const since = clock.now().wallMs;
-    const lock = await redlock.acquire(['a'], DURATION_MS);
-    expect(lock.expiration).toBe(since + DURATION_MS - 52);
+    const { locks } = scriptedService();
+    const redlock = new ours.Redlock(locks);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(1_000_000);
+    const acquiring = redlock.acquire(['a'], DURATION_MS);
+    clock.mockReturnValue(1_000_500);
+    const lock = await acquiring;
+    clock.mockRestore();
+    expect(lock.expiration).toBe(1_000_000 + DURATION_MS - 52);
     await lock.release();
     await locks.shutdown(0);
   });

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { LockModule } from 'nestjs-holdfast';
-import { LockBoardModule } from 'nestjs-holdfast/board';
+import { LockBoardModule } from '@nestjs-holdfast/board';
 import { StockService } from './stock.service.js';
 
 const redis = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';

@@ -1,0 +1,142 @@
+import { isIP } from 'node:net';
+import {
+  BadRequestException,
+  ForbiddenException,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
+import type { SeenHolder, SeenInstance, SeenLock, SeenOnce } from 'nestjs-holdfast/admin';
+import type { LockBoardOptions } from './board-options.js';
+
+/** What Express and Fastify have in common. */
+export interface BoardRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly originalUrl: string;
+}
+
+/** The longest texts, in characters. */
+const LONGEST = { key: 1_024, id: 100, reason: 500 } as const;
+
+const LONGEST_OPERATOR = 200;
+
+const headersOf = (context: ExecutionContext): BoardRequest['headers'] =>
+  context.switchToHttp().getRequest<BoardRequest>().headers;
+
+/**
+ * Refuses a request for a host that is not the page's. With DNS rebinding, a name of an attacker leads to this
+ * application, and its page is then of the same origin.
+ */
+export class HostGuard implements CanActivate {
+  readonly #isOurs: (host: string) => boolean;
+
+  constructor({ hosts, unguarded = false }: LockBoardOptions) {
+    const names = hosts?.map((host) => host.toLowerCase());
+    if (names !== undefined) this.#isOurs = (host) => names.includes(host);
+    else this.#isOurs = unguarded ? isOwnMachine : () => true;
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    const host = hostIn(headersOf(context)) ?? '';
+    const { hostname = '' } = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : {};
+    if (this.#isOurs(hostname)) return true;
+    throw new ForbiddenException(
+      'The page does not answer under this host name. Name it in the option "hosts" of LockBoardModule.',
+    );
+  }
+}
+
+/** An address needs no DNS, so it cannot be rebound. */
+const isOwnMachine = (host: string): boolean =>
+  /^(.+\.)?localhost$/.test(host) || isIP(host.replace(/^\[|\]$/g, '')) !== 0;
+
+const hostIn = (headers: BoardRequest['headers']): string | undefined => {
+  const host = headers.host ?? headers[':authority'];
+  return typeof host === 'string' ? host : undefined;
+};
+
+/** Refuses other sites that the CORS settings of the application would let read what is held. */
+export class OwnPageGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const site = headersOf(context)['sec-fetch-site'];
+    if (site === undefined || site === 'same-origin' || site === 'none') return true;
+    throw new ForbiddenException('Only the page itself may read this.');
+  }
+}
+
+/** Refuses what another site, or a form, may have sent. */
+export class SameOriginGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const headers = headersOf(context);
+    if (headers['x-holdfast-board'] === '1' && isSameOrigin(headers)) return true;
+    throw new ForbiddenException(
+      'Only the page itself may do this. Behind a proxy, let it pass on the Host header.',
+    );
+  }
+}
+
+/** `Sec-Fetch-Site` is the browser's own word, right behind proxies too. Over plain HTTP there is only `Origin`. */
+function isSameOrigin(headers: BoardRequest['headers']): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const { origin } = headers;
+  const host = hostIn(headers);
+  if (typeof origin !== 'string' || host === undefined) return false;
+  return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+}
+
+/** A text of the body that is not empty. */
+export function textOf(body: unknown, name: keyof typeof LONGEST): string {
+  const value = (body as Record<string, unknown> | null | undefined)?.[name];
+  const text = typeof value === 'string' ? value : '';
+  if (text.trim() === '' || text.length > LONGEST[name])
+    throw new BadRequestException(`"${name}" is a text of 1 to ${LONGEST[name]} characters.`);
+  return name === 'reason' ? text.trim() : text;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** The key, and the holders that the operator saw. */
+export function lockIn(body: unknown): SeenLock {
+  const key = textOf(body, 'key');
+  const { holders } = body as { readonly holders?: unknown };
+  if (Array.isArray(holders) && holders.every(isSeenHolder)) return { key, holders };
+  throw new BadRequestException('"holders" are the holders that the page showed.');
+}
+
+const isSeenHolder = (holder: unknown): holder is SeenHolder =>
+  isObject(holder) &&
+  isText(holder.leaseId) &&
+  (holder.fencingToken === undefined || Number.isSafeInteger(holder.fencingToken));
+
+/** The instance, and whether it was silent when the operator saw it. */
+export function instanceIn(body: unknown): SeenInstance {
+  const id = textOf(body, 'id');
+  const { isSilent } = body as { readonly isSilent?: unknown };
+  if (typeof isSilent === 'boolean') return { id, isSilent };
+  throw new BadRequestException('"isSilent" is what the page showed of the instance.');
+}
+
+/** The key, and what the operator saw of its work. */
+export function onceIn(body: unknown): SeenOnce {
+  const key = textOf(body, 'key');
+  const { once } = body as { readonly once?: unknown };
+  if (isObject(once) && isText(once.state) && Number.isSafeInteger(once.attempts))
+    return { key, once: once as NonNullable<SeenOnce['once']> };
+  throw new BadRequestException('"once" is what the page showed of the work.');
+}
+
+/** The prefix of the query. */
+export const queryText = (value: unknown): string =>
+  typeof value === 'string' ? value.slice(0, LONGEST.key) : '';
+
+/** Who acts, as the application knows it. */
+export async function operatorOf(
+  request: BoardRequest,
+  options: LockBoardOptions,
+): Promise<string> {
+  const named = (await options.user?.(request))?.trim() ?? '';
+  return named === '' ? 'board' : named.slice(0, LONGEST_OPERATOR);
+}

@@ -1,0 +1,121 @@
+import type { LockDescription, SeenHolder } from 'nestjs-holdfast/admin';
+import { describe } from 'nestjs-holdfast/tools';
+import type { Context, RedisCommand } from '../command.js';
+import { confirmed, interventionOf, mayAct } from '../confirm.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { codeOf, factsOf } from '../outcome.js';
+import { callersIn, descriptionLines } from '../text/description.js';
+import { printable, toJson } from '../text/printable.js';
+import { counted, nameOf } from '../text/who.js';
+import { UsageError } from '../usage-error.js';
+
+/** Frees one key. */
+export const release: RedisCommand = {
+  works: 'with-redis',
+  name: 'release',
+  summary: 'Frees a key, if the holder that you saw still has it',
+  word: { name: 'key', isRequired: true },
+  options: ['reason', 'by', 'holder', 'yes'],
+  async run(context) {
+    const request = interventionOf(context, 'release');
+    const named = holdersIn(context);
+    if (!mayAct(context, 'release')) return EXIT.unconfirmed;
+    const { admin, word: key, options, terminal, ink, runtime, target } = context;
+    const lock = await admin().describe(key);
+    if (lock.holders.length === 0) return nobodyHeld(context);
+    if (options.json !== true) {
+      terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
+      terminal.note(`${linesOf(context, lock)}\n\n`);
+    }
+    if (!(await confirmed(context, questionOf(lock)))) return EXIT.unconfirmed;
+    const at = new Date(runtime.now().wallMs);
+    const outcome = await admin().release(
+      named === undefined ? lock : { key, holders: named },
+      request,
+    );
+    if (outcome.status === 'nothing') return nobodyHeld(context);
+    if (outcome.status === 'refused') return otherHolds(context, outcome.now);
+    if (options.json === true)
+      terminal.write(`${toJson({ key, released: true, at, ...factsOf(outcome) })}\n`);
+    else {
+      terminal.write(`${ink.green('Released')} ${printable(key)}${consequenceOf(lock)}\n`);
+      for (const warning of warningsOf(lock)) terminal.note(`${ink.red(warning)}\n`);
+    }
+    return codeOf(context, outcome);
+  },
+};
+
+/**
+ * The holders of `--holder`; `undefined` if it was not given.
+ *
+ * @throws UsageError without them if the program does not show the holder and ask
+ */
+function holdersIn({ options: { holder, yes } }: Context): readonly SeenHolder[] | undefined {
+  if (holder !== undefined) return holder.split(',').map(holderIn);
+  if (yes !== true) return undefined;
+  throw new UsageError(
+    '"release" with --yes needs --holder, so that a later holder keeps the key: --holder 3f2a9c1d0e4b. "nestjs-holdfast show" prints it.',
+  );
+}
+
+/** As `show` prints it: the id of the lease, and the fencing token if it is known. */
+function holderIn(text: string): SeenHolder {
+  const [, leaseId, token] = /^([0-9a-f]{12})(?::(\d{1,16}))?$/.exec(text.trim()) ?? [];
+  if (leaseId === undefined)
+    throw new UsageError(
+      `Option --holder must be what "nestjs-holdfast show" prints, such as 3f2a9c1d0e4b, received ${describe(text)}.`,
+    );
+  return token === undefined ? { leaseId } : { leaseId, fencingToken: Number(token) };
+}
+
+const linesOf = ({ runtime, ink }: Context, lock: LockDescription): string =>
+  descriptionLines(lock, { nowMs: runtime.now().wallMs, ink }).join('\n');
+
+function otherHolds(context: Context, now: LockDescription): ExitCode {
+  const { word: key, options, terminal, ink } = context;
+  if (options.json === true) terminal.write(`${toJson({ key, released: false, now })}\n`);
+  else {
+    terminal.note(`${ink.red('Nothing was changed')}: another holder has ${printable(key)} now.\n`);
+    terminal.note(`${linesOf(context, now)}\n`);
+  }
+  return EXIT.refused;
+}
+
+function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
+  if (options.json === true) terminal.write(`${toJson({ key, released: false })}\n`);
+  else terminal.write(`${printable(key)} is free: it has no holder.\n`);
+  return EXIT.nothing;
+}
+
+/** Work continues after its lock was taken away, so the question names the holder. */
+function questionOf({ key, holders }: LockDescription): string {
+  const living = holders.flatMap(({ instance, isSilent }) =>
+    instance === undefined || isSilent ? [] : [nameOf(instance)],
+  );
+  const [first] = living;
+  const warning =
+    first === undefined
+      ? ''
+      : `${first} answers, so its work may be running: the work has to stop at its signal.\n`;
+  return `${warning}Release ${printable(key)}?`;
+}
+
+/** For holders that did not reply: a frozen process continues when it is resumed. */
+const warningsOf = ({ holders }: LockDescription): readonly string[] =>
+  holders.flatMap(({ instance, isSilent }) =>
+    instance === undefined || !isSilent
+      ? []
+      : [
+          `${nameOf(instance)} did not answer. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.`,
+        ],
+  );
+
+function consequenceOf({ key, line }: LockDescription): string {
+  if (line.length === 0) return '. No caller waits for it.';
+  const waiting = counted(callersIn(line), 'waiting caller');
+  const silent = line.filter(({ isSilent }) => isSilent).length;
+  if (silent === 0) return `. The first of ${waiting} gets it.`;
+  if (silent < line.length)
+    return `. The first of ${waiting} whose process is alive gets it: ${counted(silent, 'process', 'processes')} did not answer.`;
+  return `. No process of its ${waiting} answered. If they are dead, it stays free until the next call: see "show ${printable(key)}".`;
+}

@@ -1,0 +1,54 @@
+import type { HotKeys } from 'nestjs-holdfast/admin';
+import { countIn } from '../arguments.js';
+import type { RedisCommand } from '../command.js';
+import { live } from '../live.js';
+import type { Ink } from '../text/ink.js';
+import { printable } from '../text/printable.js';
+import { tableLines, type Column } from '../text/table.js';
+import { lasting } from '../text/times.js';
+import { fitted } from '../text/width.js';
+import { counted, nameOf } from '../text/who.js';
+
+const DEFAULT_LIMIT = 20;
+
+const COLUMNS: readonly Column[] = [
+  { title: 'KEY', atLeast: 12 },
+  { title: 'WAITED', align: 'right' },
+  { title: 'WAITS', align: 'right' },
+  { title: 'EACH', align: 'right', leaveOut: 1 },
+  { title: 'REFUSED', align: 'right', leaveOut: 2 },
+];
+
+/** Keys that callers wait for. */
+export const top: RedisCommand = {
+  works: 'with-redis',
+  name: 'top',
+  summary: 'Keys that callers waited for longest in the last 5 minutes, redrawn in place',
+  options: ['limit', 'interval'],
+  run(context) {
+    const { admin, options, ink } = context;
+    const limit = countIn(options.limit, DEFAULT_LIMIT);
+    return live(context, async () => {
+      const hot = await admin().hot(limit);
+      return { facts: hot, draw: ({ columns }) => linesOf(hot, columns, ink) };
+    });
+  },
+};
+
+function linesOf({ keys, silent }: HotKeys, columns: number, ink: Ink): readonly string[] {
+  const rows = keys.map(({ key, waitedMs, waits, refusals }) => [
+    printable(key),
+    lasting(waitedMs),
+    String(waits),
+    waits === 0 ? '' : lasting(waitedMs / waits),
+    refusals === 0 ? '' : String(refusals),
+  ]);
+  const table =
+    keys.length === 0
+      ? ['No caller waited or was refused in the last 5 minutes.']
+      : tableLines(COLUMNS, rows, columns, ink);
+  if (silent.length === 0) return table;
+  const names = silent.map(nameOf).join('; ');
+  const missing = `${counted(silent.length, 'instance')} did not answer, so their share is missing: ${names}`;
+  return [...table, '', ink.yellow(fitted(missing, columns))];
+}

@@ -1,0 +1,46 @@
+import { LockStoreUnavailableError } from 'nestjs-holdfast/tools';
+import { nobodyReports, placesOf, PREFIX_HINT } from '../../elsewhere.js';
+import { counted, nameOf } from '../../text/who.js';
+import { ok, unknown, warning, type Found } from '../finding.js';
+import type { Server } from '../server.js';
+import type { CommonCheck } from '../subject.js';
+
+const MOST_NAMED = 5;
+
+/** Who uses the locks, and whether they still report. */
+export const services: CommonCheck = {
+  name: 'services',
+  async examine({ session, servers }) {
+    try {
+      const all = await session.admin.instances();
+      if (all.length === 0) return await nobody(servers);
+      const silent = all.filter(({ isSilent }) => isSilent);
+      const text = `${counted(all.length, 'service')} described ${all.length === 1 ? 'itself' : 'themselves'} in the last hour`;
+      if (silent.length === 0) return [ok(`${text}, and all report.`)];
+      const names = silent.slice(0, MOST_NAMED).map(nameOf).join('; ');
+      return [
+        warning(
+          `${text}, ${String(silent.length)} of them no longer: ${names}. They are frozen, cut off or dead, or a server refuses what they write.`,
+          'See "nestjs-holdfast instances". What a dead one holds ends with its TTL, or by "release-instance".',
+        ),
+      ];
+    } catch (problem) {
+      if (!(problem instanceof LockStoreUnavailableError)) throw problem;
+      return [
+        unknown('Who uses the locks', problem.nodes.map(({ message }) => message).join('; ')),
+      ];
+    }
+  },
+};
+
+/** A new deployment has none yet. Services in another place mean that this is the wrong one. */
+async function nobody(servers: readonly Server[]): Promise<readonly Found[]> {
+  const places = await allPlaces(servers);
+  if (places.length > 0) return [warning(nobodyReports(places), PREFIX_HINT)];
+  return [ok('No service has described itself in the last hour.')];
+}
+
+async function allPlaces(servers: readonly Server[]): Promise<readonly string[]> {
+  const found = await Promise.all(servers.map(placesOf));
+  return [...new Set(found.flat())];
+}

@@ -1,0 +1,141 @@
+import { LockStoreUnavailableError, redact } from 'nestjs-holdfast/tools';
+import { intervalIn } from './arguments.js';
+import type { Context } from './command.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
+import type { Size } from './terminal.js';
+import { printable, toJson } from './text/printable.js';
+import { fitted } from './text/width.js';
+
+/** The alternate screen keeps what was there before; the cursor would blink about. */
+const ENTER = '\x1b[?1049h\x1b[?25l';
+const LEAVE = '\x1b[?25h\x1b[?1049l';
+const HOME = '\x1b[H';
+const TO_END_OF_LINE = '\x1b[K';
+const TO_END_OF_SCREEN = '\x1b[J';
+
+const CTRL_C = '\x03';
+
+/** What was looked at, to be drawn in a window of any size. */
+export interface Look {
+  /** For `--json`. */
+  readonly facts: unknown;
+  /** Lines that fit into this size of terminal. */
+  readonly draw: (size: Size) => readonly string[];
+}
+
+/**
+ * Looks repeatedly, and draws over the last picture, until the user presses q or Ctrl-C. Without a terminal it prints
+ * one look, or with `--interval` one after the other.
+ */
+export async function live(context: Context, look: () => Promise<Look>): Promise<ExitCode> {
+  const { terminal, options } = context;
+  const intervalMs = intervalIn(options.interval);
+  const isOnScreen = terminal.isTty && options.json !== true;
+  if (!isOnScreen && options.interval === undefined) {
+    if (options.json !== true)
+      terminal.note(`${context.ink.dim(`Redis at ${context.target.shown}`)}\n`);
+    print(context, await look());
+    return EXIT.ok;
+  }
+  const pacer = new Pacer(context, intervalMs);
+  try {
+    if (isOnScreen) await redraw(context, look, pacer);
+    else
+      while (!pacer.hasStopped()) {
+        print(context, await look());
+        await pacer.pause();
+      }
+  } finally {
+    pacer.close();
+  }
+  return EXIT.ok;
+}
+
+function print({ terminal, options }: Context, { facts, draw }: Look): void {
+  if (options.json === true) terminal.write(`${toJson(facts)}\n`);
+  else terminal.write(`${draw({ ...terminal.size(), rows: Infinity }).join('\n')}\n`);
+}
+
+async function redraw(context: Context, look: () => Promise<Look>, pacer: Pacer): Promise<void> {
+  const { terminal, ink, target } = context;
+  let last: Look | undefined;
+  let problem = '';
+  const paint = (): void => {
+    const size = terminal.size();
+    const head = [
+      ink.dim(fitted(`Redis at ${target.shown}   q ends`, size.columns)),
+      problem === '' ? '' : ink.red(fitted(problem, size.columns)),
+    ];
+    const rows = Math.max(1, size.rows - head.length);
+    const lines = [...head, ...(last?.draw({ ...size, rows }).slice(0, rows) ?? [])];
+    // Without a line feed behind the last line, which would scroll.
+    terminal.write(
+      HOME + lines.map((line) => line + TO_END_OF_LINE).join('\r\n') + TO_END_OF_SCREEN,
+    );
+  };
+  const stopResizing = terminal.onResize(paint);
+  terminal.write(ENTER);
+  try {
+    while (!pacer.hasStopped()) {
+      try {
+        last = await look();
+        problem = '';
+      } catch (error) {
+        // An outage is no reason to stop watching: it is what is to be seen.
+        if (!(error instanceof LockStoreUnavailableError)) throw error;
+        problem = printable(redact(error.detail));
+      }
+      if (pacer.hasStopped()) break;
+      paint();
+      await pacer.pause();
+    }
+  } finally {
+    stopResizing();
+    terminal.write(LEAVE);
+  }
+}
+
+/** The time between two looks, which ends early when the program is to end. */
+class Pacer {
+  readonly #context: Context;
+  readonly #intervalMs: number;
+  readonly #closers: readonly (() => void)[];
+  #wake: () => void = () => undefined;
+  #isStopped = false;
+
+  constructor(context: Context, intervalMs: number) {
+    this.#context = context;
+    this.#intervalMs = intervalMs;
+    const { terminal } = context;
+    this.#closers = [
+      terminal.onStop(this.#stop),
+      terminal.onKey((key) => {
+        if (key === 'q' || key === 'Q' || key === CTRL_C) this.#stop();
+      }),
+    ];
+  }
+
+  hasStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  pause(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#context.runtime.setTimer(resolve, this.#intervalMs);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  close(): void {
+    for (const close of this.#closers) close();
+  }
+
+  readonly #stop = (): void => {
+    this.#isStopped = true;
+    this.#wake();
+  };
+}

@@ -1,0 +1,50 @@
+import { describe, RedisServers } from 'nestjs-holdfast/tools';
+import type { GivenOptions } from './options.js';
+import { UsageError } from './usage-error.js';
+
+/** A server that is slow is to be examined, too. */
+const LIMIT_MS = 3_000;
+
+/** Which Redis is asked, and for which keys. */
+export interface Target {
+  readonly redis: RedisServers;
+  readonly keyPrefix: string;
+  /** For people: addresses and prefix, never credentials. */
+  readonly shown: string;
+}
+
+/**
+ * There is no default address: a tool that releases locks should not guess the server.
+ *
+ * @throws UsageError for an address that is missing or wrong
+ */
+export function targetOf(
+  { redis: given, cluster, prefix = 'lock:' }: GivenOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): Target {
+  const from = given === undefined ? 'REDIS_URL' : '--redis';
+  const urls = (given ?? [env.REDIS_URL ?? '']).flatMap(separate);
+  if (urls.length === 0)
+    throw new UsageError(
+      'Which Redis? Give --redis redis://localhost:6379, or set REDIS_URL. There is no default.',
+    );
+  for (const url of urls) {
+    if (!/^rediss?:\/\/./.test(url))
+      throw new UsageError(
+        `${from} must be a URL such as redis://localhost:6379, received ${describe(url)}.`,
+      );
+  }
+  const isCluster = cluster === true;
+  const redis = new RedisServers({ urls, isCluster, keyPrefix: prefix, timeLimitMs: LIMIT_MS });
+  const places = redis.places.map(({ name, database }) =>
+    database === 0 ? name : `${name} (database ${String(database)})`,
+  );
+  return { redis, keyPrefix: prefix, shown: `${places.join(', ')}, prefix ${prefix}` };
+}
+
+/** Masters in one text, as they stand in a variable of the environment. A password may have a comma. */
+const separate = (text: string): readonly string[] =>
+  text
+    .split(/\s*,\s*(?=rediss?:\/\/)/)
+    .map((url) => url.trim())
+    .filter((url) => url !== '');

@@ -1,0 +1,179 @@
+import type {
+  AuditEntry,
+  CallOrigin,
+  HolderInfo,
+  LockDescription,
+  WaiterInfo,
+} from 'nestjs-holdfast/admin';
+import type { Ink } from './ink.js';
+import { printable } from './printable.js';
+import { lasting, moment } from './times.js';
+import { counted, nameOf } from './who.js';
+
+/** At most this many callers of each process are shown of a long line. */
+const MOST_CALLERS = 10;
+
+interface Drawing {
+  readonly nowMs: number;
+  readonly ink: Ink;
+}
+
+/** Whether anything is known of the key. */
+export const isInUse = ({ holders, line, once }: LockDescription): boolean =>
+  holders.length > 0 || line.length > 0 || once !== undefined;
+
+/** How many callers wait, as far as is known: a process that does not answer counts for one. */
+export const callersIn = (line: readonly WaiterInfo[]): number =>
+  line.reduce((sum, { callers }) => sum + Math.max(1, callers?.length ?? 1), 0);
+
+/** One key, for people. */
+export function descriptionLines(lock: LockDescription, drawing: Drawing): readonly string[] {
+  return [
+    headline(lock, drawing),
+    ...holderLines(lock, drawing),
+    ...waiterLines(lock, drawing),
+    ...onceLines(lock, drawing),
+    ...auditLines(lock.audit, drawing),
+  ];
+}
+
+function headline(
+  { key, state, mode, limit, holders, fencingToken }: LockDescription,
+  { ink }: Drawing,
+): string {
+  const token = fencingToken === undefined ? '' : `, last fencing token ${String(fencingToken)}`;
+  const facts =
+    state === 'held' ? `held, ${mode ?? 'exclusive'}${placesIn(mode, holders)}` : 'free';
+  const set = limit === undefined ? '' : `, limit set to ${String(limit)}`;
+  return `${ink.bold(printable(key))}  ${facts}${set}${token}`;
+}
+
+/** Of a limit: how many places are in use. */
+function placesIn(mode: string | undefined, holders: readonly HolderInfo[]): string {
+  if (mode?.startsWith('limit') !== true) return '';
+  const inUse = holders.reduce((sum, { places = 1 }) => sum + places, 0);
+  return `, ${counted(inUse, 'place')} in use`;
+}
+
+function holderLines({ key, holders, line }: LockDescription, drawing: Drawing): readonly string[] {
+  if (holders.length === 0) return [];
+  const likely = commonOrigin(line);
+  return [
+    '',
+    drawing.ink.bold('Held by'),
+    ...holders.flatMap((each) => [...holder(each, likely, drawing), ...nextStep(each, key)]),
+  ];
+}
+
+/** What `--holder` takes. */
+const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
+  fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
+
+/** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
+function nextStep(info: HolderInfo, key: string): readonly string[] {
+  const { instance, isSilent } = info;
+  if (!isSilent || instance === undefined) return [];
+  const [host, pid] = [printable(instance.host), String(instance.pid)];
+  return [
+    `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
+    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: nestjs-holdfast release ${printable(key)} --holder ${seenText(info)} --reason '…'`,
+  ];
+}
+
+/** Where all who wait call from: a key is mostly locked in one place. Empty where they differ. */
+function commonOrigin(line: readonly WaiterInfo[]): string {
+  const origins = new Set(line.flatMap(({ callers = [] }) => callers.map(originOf)));
+  const [only = ''] = origins;
+  return origins.size === 1 ? only : '';
+}
+
+function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
+  const { instance, since, remainingMs, isSilent, isDetached, isUpgradeable, places = 1 } = info;
+  const lines = [
+    `  ${instance === undefined ? unknown(info) : nameOf(instance)}`,
+    `    holder ${seenText(info)}`,
+  ];
+  if (since !== undefined)
+    lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
+  if (isUpgradeable) lines.push('    may be upgraded');
+  if (places > 1) lines.push(`    has ${counted(places, 'place')}`);
+  const origin = originOf(info);
+  if (origin !== '') lines.push(`    in ${origin}`);
+  else if (isSilent && likely !== '')
+    lines.push(`    in a method that only it knows, perhaps as those who wait: ${likely}`);
+  lines.push(
+    remainingMs === Infinity
+      ? '    the lock never ends by itself'
+      : `    the lease ends in ${lasting(remainingMs)} unless it is ${isDetached ? 'attached' : 'renewed'}`,
+  );
+  if (isSilent)
+    lines.push(
+      `    ${ink.red('it does not answer')}: it is frozen, cut off or dead${lastSeen(info, nowMs)}`,
+    );
+  return lines;
+}
+
+function unknown({ isForeign, isDetached = false }: HolderInfo): string {
+  if (isDetached) return 'no process at the moment: it was detached, and waits to be attached';
+  return isForeign
+    ? 'other software, which Holdfast knows nothing of'
+    : 'an instance that has no record here: it has been gone for an hour, or keeps no record';
+}
+
+const lastSeen = ({ instance }: HolderInfo, nowMs: number): string =>
+  instance === undefined
+    ? ''
+    : `. It was last seen ${lasting(nowMs - instance.seenAt.getTime())} ago, instance id ${printable(instance.id)}`;
+
+/** `OrdersService.pay (order:<orderId>)` */
+function originOf({ method, template, place }: CallOrigin): string {
+  const where = method ?? place;
+  if (where === undefined) return template === undefined ? '' : printable(template);
+  return printable(template === undefined ? where : `${where} (${template})`);
+}
+
+function waiterLines({ line }: LockDescription, drawing: Drawing): readonly string[] {
+  if (line.length === 0) return [];
+  const title = `Waiting: ${counted(callersIn(line), 'caller')} in ${counted(line.length, 'process', 'processes')}`;
+  return ['', drawing.ink.bold(title), ...line.flatMap((each) => waiter(each, drawing))];
+}
+
+function waiter(info: WaiterInfo, { nowMs, ink }: Drawing): readonly string[] {
+  const { position, instance, isUpgrade, places = 1, since, keys, callers, isSilent } = info;
+  const name = instance === undefined ? 'a process that has no record here' : nameOf(instance);
+  const waited = since === undefined ? '' : `, since ${moment(since)}`;
+  const silent = isSilent ? `, ${ink.red('does not answer')}` : '';
+  const lines = [`  ${String(position)}. ${name}${waited}${silent}`];
+  if (isUpgrade) lines.push('     holds it, and waits until it is alone');
+  if (places > 1) lines.push(`     for ${counted(places, 'place')}`);
+  if (keys !== undefined) lines.push(`     for all of ${printable(keys.join(', '))}`);
+  for (const caller of callers?.slice(0, MOST_CALLERS) ?? []) {
+    const origin = originOf(caller);
+    const where = origin === '' ? 'a call by hand' : origin;
+    lines.push(`     ${where}, for ${lasting(nowMs - caller.since.getTime())}`);
+  }
+  const more = (callers?.length ?? 0) - MOST_CALLERS;
+  if (more > 0) lines.push(`     and ${counted(more, 'caller')} more`);
+  return lines;
+}
+
+function onceLines({ once }: LockDescription, { ink }: Drawing): readonly string[] {
+  if (once === undefined) return [];
+  const { state, attempts, error, keptForMs } = once;
+  const told = error === undefined ? '' : `, last error: ${printable(error)}`;
+  return [
+    '',
+    ink.bold('Work that is to be done once'),
+    `  ${state}, ${counted(attempts, 'attempt')}${told}`,
+    `  remembered for another ${lasting(keptForMs)}`,
+  ];
+}
+
+function auditLines(audit: readonly AuditEntry[], { ink }: Drawing): readonly string[] {
+  if (audit.length === 0) return [];
+  const lines = audit.map(
+    ({ at, action, by, reason }) =>
+      `  ${moment(at)}  ${action} by ${printable(by)}: ${printable(reason)}`,
+  );
+  return ['', ink.bold('What operators did'), ...lines];
+}

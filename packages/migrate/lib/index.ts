@@ -1,0 +1,74 @@
+/** `@nestjs-holdfast/migrate`: rewrites code that uses redlock, redis-semaphore and others. */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadCompiler } from './compiler.js';
+import { diffOf } from './diff.js';
+import { readSource, sourceFilesAt } from './files.js';
+import { migrateText } from './migrate-text.js';
+import { Project, type RedlockTarget } from './project.js';
+
+export { NoCompilerError } from './compiler.js';
+export type { RedlockTarget } from './project.js';
+
+/** A file that was changed, or would be. */
+export interface ChangedFile {
+  readonly path: string;
+  readonly rewritten: number;
+  readonly marked: number;
+  readonly diff: string;
+}
+
+/** A file that was left alone, and why. */
+export interface FailedFile {
+  readonly path: string;
+  /** Behind the path, it is a sentence. */
+  readonly problem: string;
+}
+
+/** What a migration did. */
+export interface Migration {
+  /** How many files were looked at. */
+  readonly files: number;
+  readonly changed: readonly ChangedFile[];
+  readonly failed: readonly FailedFile[];
+}
+
+/** What to migrate. */
+export interface MigrationRequest {
+  readonly paths: readonly string[];
+  /** Where typescript is searched, one after the other. */
+  readonly compilerFolders: readonly string[];
+  readonly writes: boolean;
+  readonly redlockTo: RedlockTarget;
+}
+
+/**
+ * Migrates source files from other packages to nestjs-holdfast.
+ *
+ * @throws NoCompilerError
+ */
+export function migrate(request: MigrationRequest): Migration {
+  const { paths, compilerFolders, writes, redlockTo } = request;
+  const compiler = loadCompiler(compilerFolders);
+  const sources = sourceFilesAt(paths).map(readSource);
+  const project = new Project(
+    sources.map(({ text }) => text),
+    redlockTo,
+  );
+  const changed: ChangedFile[] = [];
+  const failed: FailedFile[] = [];
+  for (const { path, text, isExact } of sources) {
+    const result = migrateText(compiler, resolve(path).replaceAll('\\', '/'), text, project);
+    if (result.kind !== 'untouched' && !isExact) {
+      failed.push({ path, problem: 'is not UTF-8.' });
+      continue;
+    }
+    if (result.kind === 'unparsable')
+      failed.push({ path, problem: `cannot be parsed. ${result.problem}` });
+    if (result.kind !== 'changed') continue;
+    const { rewritten, marked, edits } = result;
+    if (writes) writeFileSync(path, result.text);
+    changed.push({ path, rewritten, marked, diff: diffOf(path, text, edits) });
+  }
+  return { files: sources.length, changed, failed };
+}

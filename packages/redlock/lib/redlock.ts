@@ -1,0 +1,237 @@
+import { EventEmitter } from 'node:events';
+import {
+  LockKeyError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockService,
+  LockStoreUnavailableError,
+  type Lock,
+  type RedisLocation,
+} from 'nestjs-holdfast';
+import { createLocks, type LockEngine } from 'nestjs-holdfast/tools';
+import {
+  ExecutionError,
+  NO_QUORUM,
+  ResourceLockedError,
+  statsOf,
+  type ExecutionResult,
+} from './errors.js';
+import { inDatabase } from './database.js';
+import { RedlockLock } from './redlock-lock.js';
+import { LONGEST_MS, settingsFrom, waitFrom, type Settings } from './settings.js';
+
+/** As node-redlock has it: the error is also in `error`. */
+export type RedlockAbortSignal = AbortSignal & { error?: Error };
+
+type Routine<T> = (signal: RedlockAbortSignal) => Promise<T>;
+
+let hasWarned = false;
+
+function warnOnce(): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  process.emitWarning(
+    '@nestjs-holdfast/redlock helps to migrate from node-redlock. The next major version removes it. Use LockService: docs/migrating.md.',
+    { type: 'DeprecationWarning', code: 'HOLDFAST_REDLOCK' },
+  );
+}
+
+/**
+ * The API of node-redlock 5 on Holdfast, for a migration: change the import first, and the calls one after the other.
+ *
+ * The next major version removes it: use `LockService` in new code.
+ */
+export class Redlock extends EventEmitter {
+  readonly clients: ReadonlySet<RedisLocation>;
+  readonly settings: Settings;
+  readonly #locks: LockEngine;
+  readonly #isOwn: boolean;
+  readonly #released = new WeakSet<Lock>();
+  #opened: Promise<void> | undefined;
+
+  /**
+   * @param source clients of ioredis, of which only the addresses are used, or a `LockService`, whose keys and
+   *   connections are used. With clients, keys are as those of node-redlock, so that old and new processes exclude each
+   *   other
+   * @throws Error for a `db` that the source cannot use
+   */
+  constructor(source: Iterable<RedisLocation> | LockService, settings: Partial<Settings> = {}) {
+    super();
+    warnOnce();
+    // As node-redlock: an emitter without a listener would throw.
+    this.on('error', () => undefined);
+    this.settings = settingsFrom(settings);
+    this.#isOwn = !(source instanceof LockService);
+    const { db } = this.settings;
+    if (source instanceof LockService) {
+      if (db !== undefined)
+        throw new Error(
+          'The setting db has no effect with a LockService: set the database in LockModule.',
+        );
+      this.clients = new Set();
+      this.#locks = source;
+      return;
+    }
+    this.clients = new Set(source);
+    if (this.clients.size === 0)
+      throw new Error('Redlock must be instantiated with at least one redis client.');
+    const { driftFactor: clockDrift } = this.settings;
+    this.#locks = createLocks(
+      {
+        redis: Array.from(this.clients, (client) => inDatabase(client, db)),
+        keyPrefix: '',
+        clockDrift,
+        forgottenLocks: 'keep',
+      },
+      {
+        warn: (message) => {
+          process.emitWarning(message, 'HoldfastWarning');
+        },
+        error: (message, error) => {
+          this.emit('error', error instanceof Error ? error : new Error(String(message)));
+        },
+      },
+    );
+  }
+
+  /** Releases all locks, and closes its own connections and those of the clients. Closes nothing of a `LockService`. */
+  async quit(): Promise<void> {
+    if (!this.#isOwn) return;
+    await this.#locks.shutdown();
+    const clients = [...this.clients] as { quit?: () => Promise<unknown> }[];
+    await Promise.all(clients.map(async (client) => client.quit?.()));
+  }
+
+  /**
+   * Acquires a lock for `duration` ms, which is not renewed. Rejects with an `ExecutionError` when the retries would be
+   * over.
+   */
+  async acquire(
+    resources: string[],
+    duration: number,
+    settings: Partial<Settings> = {},
+  ): Promise<RedlockLock> {
+    refuseFraction(duration);
+    const startMs = Date.now();
+    const held = await this.#acquire(resources, duration, { settings, autoExtend: false });
+    const expiration = this.#expiration(startMs, duration, settings);
+    return new RedlockLock(this, held, statsOf(this.clients, undefined), expiration);
+  }
+
+  /** Releases a lock. Rejects with an `ExecutionError` when it was over already, and when it was released before. */
+  async release(lock: RedlockLock): Promise<ExecutionResult> {
+    const { held } = lock;
+    const wasReleased = this.#released.has(held);
+    this.#released.add(held);
+    lock.expiration = 0;
+    const isReleased = await this.#attempt(() => held.release());
+    if (isReleased && !wasReleased) return { attempts: statsOf(this.clients, undefined) };
+    throw this.#refusal(
+      new ResourceLockedError(
+        `The operation was applied to: 0 of the ${String(lock.resources.length)} requested resources.`,
+      ),
+    );
+  }
+
+  /** Renews a lock for `duration` ms from now. Continue with the lock that it resolves with. */
+  async extend(
+    existing: RedlockLock,
+    duration: number,
+    settings: Partial<Settings> = {},
+  ): Promise<RedlockLock> {
+    refuseFraction(duration);
+    const startMs = Date.now();
+    if (existing.expiration < startMs)
+      throw new ExecutionError('Cannot extend an already-expired lock.', []);
+    await this.#attempt(() => existing.held.extend(leaseOf(duration)));
+    existing.expiration = 0;
+    const expiration = this.#expiration(startMs, duration, settings);
+    return new RedlockLock(this, existing.held, statsOf(this.clients, undefined), expiration);
+  }
+
+  /** Runs `routine` under a lock that is renewed; its signal aborts when the lock is lost. */
+  using<T>(
+    resources: string[],
+    duration: number,
+    settings: Partial<Settings>,
+    routine?: Routine<T>,
+  ): Promise<T>;
+  using<T>(resources: string[], duration: number, routine: Routine<T>): Promise<T>;
+  async using<T>(
+    resources: string[],
+    duration: number,
+    settingsOrRoutine: Partial<Settings> | Routine<T>,
+    optionalRoutine?: Routine<T>,
+  ): Promise<T> {
+    refuseFraction(duration);
+    const isSettled = typeof settingsOrRoutine !== 'function';
+    const settings = settingsFrom(isSettled ? settingsOrRoutine : {}, this.settings);
+    const routine = isSettled ? optionalRoutine : settingsOrRoutine;
+    if (typeof routine !== 'function') throw new Error('INVARIANT: routine is not a function.');
+    if (settings.automaticExtensionThreshold > duration - 100)
+      throw new Error(
+        'A lock `duration` must be at least 100ms greater than the `automaticExtensionThreshold` setting.',
+      );
+    const startMs = Date.now();
+    const held = await this.#acquire(resources, duration, { settings, autoExtend: true });
+    const expiration = this.#expiration(startMs, duration, settings);
+    const lock = new RedlockLock(this, held, statsOf(this.clients, undefined), expiration);
+    const signal: RedlockAbortSignal = held.signal;
+    held.signal.addEventListener('abort', () => {
+      signal.error = held.signal.reason as Error;
+    });
+    try {
+      return await routine(signal);
+    } finally {
+      await lock.release();
+    }
+  }
+
+  #expiration(startMs: number, duration: number, settings: Partial<Settings>): number {
+    const { driftFactor } = settingsFrom(settings, this.settings);
+    return startMs + duration - (Math.round(driftFactor * duration) + 2);
+  }
+
+  async #acquire(
+    resources: string[],
+    duration: number,
+    how: { readonly settings: Partial<Settings>; readonly autoExtend: boolean },
+  ): Promise<Lock> {
+    const wait = waitFrom(settingsFrom(how.settings, this.settings));
+    this.#opened ??= this.#isOwn ? this.#locks.open() : Promise.resolve();
+    await this.#opened;
+    const { autoExtend } = how;
+    const ttl = leaseOf(duration);
+    return this.#attempt(() => this.#locks.acquire(resources, { ttl, wait, autoExtend }));
+  }
+
+  /** Refusals of Holdfast become errors of node-redlock. Other errors are mistakes, and are thrown as they are. */
+  async #attempt<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError || error instanceof LockLostError)
+        throw this.#refusal(new ResourceLockedError(error.message, { cause: error }));
+      if (error instanceof LockStoreUnavailableError) throw this.#refusal(error);
+      if (error instanceof LockKeyError)
+        throw new Error(
+          `${error.detail} For a hash tag such as {orders}, set keyPrefix: '{orders}' in LockModule, and pass its LockService to new Redlock.`,
+          { cause: error },
+        );
+      throw error;
+    }
+  }
+
+  #refusal(cause: Error): ExecutionError {
+    this.emit('error', cause);
+    return new ExecutionError(NO_QUORUM, statsOf(this.clients, cause), { cause });
+  }
+}
+
+function refuseFraction(duration: number): void {
+  if (Math.floor(duration) !== duration)
+    throw new Error('Duration must be an integer value in milliseconds.');
+}
+
+/** A longer lease would be refused. */
+const leaseOf = (duration: number): number => Math.min(duration, LONGEST_MS);
