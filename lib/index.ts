@@ -83,7 +83,6 @@ export type {
   TryRunOptions,
 } from './options/acquire-options.js';
 export type { AttachOptions, DetachOptions } from './options/detach-options.js';
-export type { DowngradeOptions, UpgradeOptions } from './options/mode-options.js';
 export type { Wait } from './options/checks.js';
 export type { Duration } from './options/duration.js';
 export type {
@@ -119,8 +118,6 @@ export type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
-  UpgradeOutcome,
-  UpgradeRequest,
   Unavailable,
   WriteCommand,
   WriteOutcome,

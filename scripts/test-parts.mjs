@@ -29,7 +29,7 @@ const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;
 /** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
 const HEAVY =
-  /^test\/(types\/|hostile\/|docs\/(options|operations)\.|conformance\/(sentinel|once|cluster|places|mode-changes|fail-over)\.|transports\/|track-record\/(quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|interop\/)/;
+  /^test\/(types\/|hostile\/|docs\/(options|operations)\.|conformance\/(sentinel|once|cluster|places|fail-over)\.|transports\/|track-record\/(quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|interop\/)/;
 const isLong = (spec) => [LONG, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';

@@ -18,7 +18,6 @@ import {
   places,
   section,
   shared,
-  upgrade,
 } from './scenarios/contended.mjs';
 import { decorator } from './scenarios/decorator.mjs';
 import { holderKilled } from './scenarios/holder-killed.mjs';
@@ -56,7 +55,6 @@ const scenarios = [
   limitedSection,
   ...places,
   shared,
-  upgrade,
   once,
   transfers,
   ...farUncontended,

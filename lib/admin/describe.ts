@@ -5,7 +5,6 @@ import {
   holdModeOf,
   isDetachedToken,
   isOwnerToken,
-  isUpgradeToken,
   leaseIdOf,
   makerIn,
   placesOf,
@@ -57,7 +56,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
   const { key, holders, line, once } = found;
   const [first] = holders;
   const held = first && {
-    mode: modeOf(holders, first),
+    mode: readMode(first.token),
     ...known({
       instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
       since: dateOf(sinceOf(first)),
@@ -85,7 +84,7 @@ export function described(
   return {
     key,
     state: first === undefined ? 'free' : 'held',
-    ...(first && { mode: modeOf(holders, first) }),
+    ...(first && { mode: readMode(first.token) }),
     ...known({ fencingToken, limit }),
     holders: holders.map((holder) => holderInfo(holder, knowledge)),
     line: waitersIn(line, knowledge),
@@ -129,7 +128,6 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     }),
     isForeign: !isOwnerToken(token),
     ...(isDetachedToken(token) && { isDetached: true }),
-    ...(holdModeOf(token) === 'upgradeable' && { isUpgradeable: true }),
     ...severalOf(token),
     remainingMs,
     ...(recorded && originOf(recorded)),
@@ -153,7 +151,6 @@ function waitersIn(
     }));
     return {
       position: index + 1,
-      ...(isUpgradeToken(place.token) && { isUpgrade: true }),
       ...severalOf(place.token),
       ...known({
         instance: instanceOf(found, wallMs),
@@ -198,18 +195,12 @@ const severalOf = (token: string): { readonly places?: number } => {
 const inUse = (holders: readonly FoundHolder[]): number =>
   holders.reduce((sum, { token }) => sum + placesOf(token), 0);
 
-const MODE = /^(exclusive|shared|upgradeable|limit:[1-9]\d{0,15})$/;
+const MODE = /^(exclusive|shared|limit:[1-9]\d{0,15})$/;
 
 /** Other software may hold a key with a token that looks like ours. */
 function readMode(token: string): LockMode {
   const mode = holdModeOf(token);
   return MODE.test(mode) ? mode : 'exclusive';
-}
-
-/** Of those who hold a key together, one may be upgradeable, which keeps out others of its kind. */
-function modeOf(holders: readonly FoundHolder[], first: FoundHolder): LockMode {
-  const isUpgradeable = holders.some(({ token }) => holdModeOf(token) === 'upgradeable');
-  return isUpgradeable ? 'upgradeable' : readMode(first.token);
 }
 
 /**

@@ -47,8 +47,6 @@ export interface HolderInfo extends CallOrigin {
   readonly isForeign: boolean;
   /** Whether it was detached and waits to be attached, without a holder. */
   readonly isDetached?: boolean;
-  /** Whether it may be upgraded: of the holders of a key at most one. */
-  readonly isUpgradeable?: boolean;
   /** How many of the places of a limit; missing for one, and without a limit. */
   readonly places?: number;
   /** Since when the key is held, by the clock of the store; missing if it is unknown. */
@@ -69,8 +67,6 @@ export interface WaiterInfo {
   /** 1 is next. Over several masters the order is not fixed. */
   readonly position: number;
   readonly instance?: InstanceInfo;
-  /** Whether it is the upgradeable holder, which waits until the other holders are done. */
-  readonly isUpgrade?: boolean;
   /** How many of the places of a limit it wants; missing for one, and without a limit. */
   readonly places?: number;
   readonly since?: Date;
@@ -90,7 +86,7 @@ export interface OnceInfo {
   readonly keptForMs: number;
 }
 
-export type LockMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
+export type LockMode = 'exclusive' | 'shared' | `limit:${number}`;
 
 /** One row of `list`. */
 export interface LockSummary {

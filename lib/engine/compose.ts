@@ -13,9 +13,7 @@ import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { placeOf } from '../options/location.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import { refuseOverMasters } from '../options/several-masters.js';
-import { noUpgradesIn } from './upgrades.js';
 import { LockQueue } from '../queue/lock-queue.js';
-import { beginUpgradeOf } from './circles.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
@@ -62,15 +60,8 @@ export interface Parts extends Surroundings {
   readonly present: <E>(error: E) => E;
 }
 
-/**
- * @param owner the lock service, as its sections know it
- * @throws LockConfigurationError for options that are wrong
- */
-export function compose(
-  given: LockModuleOptions,
-  surroundings: Surroundings,
-  owner: object,
-): Parts {
+/** @throws LockConfigurationError for options that are wrong */
+export function compose(given: LockModuleOptions, surroundings: Surroundings): Parts {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
   const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
@@ -111,9 +102,6 @@ export function compose(
     sectionTimes,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
-    waitMs: options.waitMs,
-    beginUpgrade: beginUpgradeOf(owner),
-    noUpgrades: noUpgradesIn(options.location),
     needsOneRedis,
     noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {

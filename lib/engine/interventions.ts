@@ -3,7 +3,7 @@ import { LockConfigurationError, LockStoreUnavailableError, type Intervention } 
 import type { LeaseEnding } from '../lease/lease-keeper.js';
 import type { FoundHolder, FoundKey } from '../store/admin-store.js';
 import type { LockStore, Unavailable } from '../store/lock-store.js';
-import { digestOf, leaseIdOf, makerIn } from '../store/owner-token.js';
+import { digestOf, makerIn } from '../store/owner-token.js';
 import type { Presence } from './presence.js';
 
 /**
@@ -118,15 +118,11 @@ export class Interventions {
     const lease = { keys: [key], token: holder.token, ttlMs };
     const outcome = await this.#store.release(lease, lastToken);
     if (outcome.status === 'released') return ENDED;
-    const found = await this.#lookAt(key);
-    const id = leaseIdOf(holder.token);
-    const now = found?.holders.find(({ token }) => leaseIdOf(token) === id);
-    // A change of its mode has changed its token.
-    if (now !== undefined && now.token !== holder.token)
-      return this.#endInStore({ key, holder: now, lastToken }, isTold);
     if (outcome.status === 'not-held') return isTold ? ENDED : NOT_HELD;
     // Over several masters, the notified holder may have released some of them itself: no majority replies `released`.
-    return found !== undefined && now === undefined ? ENDED : outcome;
+    const found = await this.#lookAt(key);
+    const isGone = found?.holders.every(({ token }) => token !== holder.token);
+    return isGone === true ? ENDED : outcome;
   }
 
   /** `undefined` where the store cannot be looked into, or does not reply. */

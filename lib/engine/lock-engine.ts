@@ -84,7 +84,7 @@ export class LockEngine {
 
   /** @throws LockConfigurationError for options that are wrong */
   constructor(options: LockModuleOptions, surroundings: Surroundings) {
-    this.#parts = compose(options, surroundings, this);
+    this.#parts = compose(options, surroundings);
     this.#granting = new Granting(this, this.#parts);
     this.once = this.#parts.once;
     this.present = this.#parts.present;

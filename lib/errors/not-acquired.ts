@@ -33,11 +33,6 @@ function holderPhrase(retryAfterMs: number, waitedMs: number, heldHere?: HeldHer
   return `held${since} in this same process${where}, and ${left} unless it is renewed. ${tryAgain}${forgotten}`;
 }
 
-/** The outcome of an upgrade, and for how long other holders keep the keys at most. */
-const readersPhrase = (retryAfterMs: number, waitedMs: number): string =>
-  `others hold it together with this one for up to ${String(Math.ceil(retryAfterMs))} ms more. It stays upgradeable. ` +
-  `Try again later, or ${waitedMs > 0 ? 'wait longer' : 'pass "wait" to wait for them'}.`;
-
 /** Another caller holds the lock (HTTP 409). Nothing was locked. */
 export class LockNotAcquiredError extends LockError {
   /** Whole milliseconds until the holder's lease ends if it is not renewed; a hint for when to try again. */
@@ -51,16 +46,10 @@ export class LockNotAcquiredError extends LockError {
     readonly waitedMs: number;
     /** The holder is in this process. */
     readonly heldHere?: HeldHere | undefined;
-    /** What was refused. Default: `'acquire'`. */
-    readonly operation?: 'acquire' | 'upgrade' | undefined;
   }) {
     const waited =
       facts.waitedMs > 0 ? ` after waiting ${String(Math.round(facts.waitedMs))} ms` : '';
     const { keys, retryAfterMs, waitedMs, heldHere } = facts;
-    const [what, because] =
-      facts.operation === 'upgrade'
-        ? ['upgraded', readersPhrase(retryAfterMs, waitedMs)]
-        : ['acquired', holderPhrase(retryAfterMs, waitedMs, heldHere)];
     super({
       code: 'LOCK_NOT_ACQUIRED',
       keys: facts.keys,
@@ -69,12 +58,9 @@ export class LockNotAcquiredError extends LockError {
         message: 'Somebody else is working on this right now. Try again later.',
         error: 'Conflict',
       },
-      message: (lock) =>
-        facts.operation === 'upgrade'
-          ? `The ${lock} could not be upgraded: other callers hold it, too.`
-          : `The ${lock} is held by another caller.`,
+      message: (lock) => `The ${lock} is held by another caller.`,
       retryAfterMs: facts.retryAfterMs,
-      detail: `${keysPhrase(keys)} could not be ${what}${waited}: ${because}`,
+      detail: `${keysPhrase(keys)} could not be acquired${waited}: ${holderPhrase(retryAfterMs, waitedMs, heldHere)}`,
     });
     this.retryAfterMs = Math.ceil(facts.retryAfterMs);
     this.waitedMs = facts.waitedMs;

@@ -81,7 +81,7 @@ const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
     keys.every((key) => typeof key === 'string') &&
     typeof place === 'string' &&
     typeof mode === 'string' &&
-    /^(exclusive|shared|upgradeable|limit:[1-9]\d*)$/.test(mode) &&
+    /^(exclusive|shared|limit:[1-9]\d*)$/.test(mode) &&
     isCount(places) &&
     Number(places) > 0 &&
     typeof autoExtend === 'boolean' &&

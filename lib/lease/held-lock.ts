@@ -4,12 +4,6 @@ import { LockConfigurationError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { optionsOf } from '../options/call-arguments.js';
 import type { DetachOptions } from '../options/detach-options.js';
-import {
-  MODE_CHANGES,
-  type DowngradeOptions,
-  type UpgradeOptions,
-} from '../options/mode-options.js';
-import { resolve } from '../options/schema.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
@@ -108,19 +102,6 @@ export class HeldLock implements LockHandle, DetachableLock {
     return this.#keeper.release(this.#lease);
   }
 
-  async upgrade(options?: UpgradeOptions): Promise<void> {
-    const given = optionsOf<UpgradeOptions>('upgrade', options);
-    await this.#keeper.upgrade(this.#lease, resolve(MODE_CHANGES.upgrade.options, given));
-  }
-
-  async downgrade(options?: DowngradeOptions): Promise<void> {
-    const given = optionsOf<DowngradeOptions>('downgrade', options);
-    const { mode, isUpgradeable } = this.#lease;
-    const usual = isUpgradeable && mode === 'exclusive' ? 'upgradeable' : 'shared';
-    const { to = usual } = resolve(MODE_CHANGES.downgrade.options, given);
-    await this.#keeper.modes.downgrade(this.#lease, to);
-  }
-
   async detach(options?: DetachOptions): Promise<string> {
     const { ttl } = optionsOf<DetachOptions>('detach', options);
     return this.#keeper.detach(this.#lease, ttl);
@@ -172,14 +153,6 @@ class BorrowedLock extends SectionLock {
   /** Its holder may live with that. */
   override failed(): void {
     return undefined;
-  }
-
-  override downgrade(): Promise<void> {
-    const refusal = new LockConfigurationError(
-      `The lock of ${quoteKeys(this.keys)} cannot be downgraded in a nested call, because the outer call still uses it. Downgrade it in the outer call, ` +
-        'with the lock that the work of that call got.',
-    );
-    return Promise.reject(refusal);
   }
 
   override release(): Promise<boolean> {

@@ -1,7 +1,6 @@
 import {
   GuardedCommandError,
   LockConfigurationError,
-  LockError,
   LockStoreUnavailableError,
   LockLostError,
   type Intervention,
@@ -30,7 +29,6 @@ import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
-import { ModeChanges } from './mode-changes.js';
 import type { SectionTimes } from './section-times.js';
 import type { Successors } from './successors.js';
 import { PendingTasks } from '../time/pending-tasks.js';
@@ -42,16 +40,6 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
-  /** How long an upgrade waits by default. */
-  readonly waitMs: number;
-  /**
-   * An upgrade begins to wait. Returns a function that ends the wait.
-   *
-   * @throws LockDeadlockError when what it waits for is waiting for the calling code
-   */
-  readonly beginUpgrade: (lease: Lease) => () => void;
-  /** Why there are no upgrades, where there are none. */
-  readonly noUpgrades: string;
   /** Throws where the locks are kept on several masters. */
   readonly needsOneRedis: (what: string) => void;
   /** Why there are no guarded writes, where the store has none. */
@@ -78,19 +66,11 @@ export interface EndedLease {
 /** `'passed-on'`: another caller of this process has the lease by now, with another fencing token. It keeps the lease. */
 export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
 
-/** For how long, and until when, an upgrade waits. */
-interface UpgradeWait {
-  readonly waitMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
  * Keeps all leases of a service. It has them renewed, ends them at their deadline and releases them. It cleans up what
  * an unanswered request may have left in the store. It has one scheduler, so one timer for all leases.
  */
 export class LeaseKeeper {
-  /** Changes the mode of leases. */
-  readonly modes: ModeChanges;
   readonly #deps: Dependencies;
   readonly #leases: LeaseRegistry;
   readonly #renewals: Renewals;
@@ -111,19 +91,6 @@ export class LeaseKeeper {
       events,
       lose: (lease, reason) => {
         this.#lose(lease, reason);
-      },
-      settle: (lease) => {
-        void this.modes.settle(lease);
-      },
-    });
-    const { noUpgrades, present } = dependencies;
-    this.modes = new ModeChanges({
-      ...{ store, scheduler, events, present, noUpgrades },
-      ...{ leases: this.#leases, renewals: this.#renewals },
-      // Those of this process who want the keys alone have no place in line while it has them alone.
-      weakened: ({ keys }) => this.#successors?.wake(keys),
-      assertHeld: (lease) => {
-        this.#throwIfLost(lease);
       },
     });
     const onRemoved = (keys: readonly string[]): void => this.#successors?.wake(keys);
@@ -196,27 +163,6 @@ export class LeaseKeeper {
   release(lease: Lease): Promise<boolean> {
     lease.releasing ??= this.#release(lease);
     return lease.releasing;
-  }
-
-  /** Makes an upgradeable lease exclusive, when the other holders of its keys are done. */
-  async upgrade(lease: Lease, { waitMs = this.#deps.waitMs, signal }: UpgradeWait): Promise<void> {
-    this.#throwIfLost(lease);
-    this.modes.assertUpgradeable(lease);
-    if (lease.mode === 'exclusive') return;
-    const since = this.#now();
-    let isOver: (() => void) | undefined;
-    try {
-      if (waitMs > 0) isOver = this.#deps.beginUpgrade(lease);
-      await this.#successors?.upgrade(lease, waitMs, signal);
-      this.modes.reportUpgrade(lease, since);
-    } catch (error) {
-      this.modes.reportFailedUpgrade(lease, since, error);
-      if (error instanceof LockError) error.nameLock(lease.lockName);
-      this.#deps.sectionTimes?.hint(error, lease.lockName);
-      throw this.#deps.present(error);
-    } finally {
-      isOver?.();
-    }
   }
 
   /** Runs commands in one step with the check that the lease is held. */

@@ -22,13 +22,6 @@ export class LeaseRegistry {
     for (const key of lease.keys) this.#byKey.set(key, lease);
   }
 
-  /** Its token changes. */
-  rename(lease: Lease, change: () => void): void {
-    const isKnown = this.#byToken.delete(lease.token);
-    change();
-    if (isKnown) this.#byToken.set(lease.token, lease);
-  }
-
   remove(lease: Lease): void {
     this.#byToken.delete(lease.token);
     for (const key of lease.keys) if (this.#byKey.get(key) === lease) this.#byKey.delete(key);

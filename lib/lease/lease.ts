@@ -10,13 +10,7 @@ import type { LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
 import { endsWhenDone, lockNameOf, type Grant, type LeaseOptions } from './grant.js';
-import {
-  holdModeOf,
-  placesOf,
-  tokenIn,
-  upgradedToken,
-  type HoldMode,
-} from '../store/owner-token.js';
+import { holdModeOf, placesOf, type HoldMode } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
@@ -30,7 +24,7 @@ export class Tenure {
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
   /** The last fencing token that belongs to it. */
-  lastToken: number;
+  readonly lastToken: number;
 
   constructor(first: Lease, { fencingToken, turns = 1, othersWait = true }: Grant, now: Instant) {
     this.current = first;
@@ -93,6 +87,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
   before: Lease | undefined;
   after: Lease | undefined;
   readonly keys: readonly string[];
+  readonly token: string;
+  readonly fencingToken: number;
   readonly heldSince: Instant;
   readonly options: LeaseOptions;
   readonly tenure: Tenure;
@@ -103,10 +99,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
   #ttlMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
-  #token: string;
-  #fencingToken: number;
-  /** How often the store was asked to make it exclusive. */
-  #upgrades = 0;
   #state: LeaseState = HELD;
   #abort: AbortController | undefined;
   /** In its place, while only the code that has the signal keeps it. */
@@ -121,12 +113,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
   hold: HoldContext | undefined;
   /** What is published of the turn before. */
   follows: HoldContext | undefined;
-  /** Ends the wait for an upgrade when the lease ends; there is one at a time. */
-  upgrading: AbortController | undefined;
-  /** The store may know it in a stronger mode than that which it counts as. */
-  isUnsure = false;
-  /** It was acquired as one that can be upgraded. */
-  readonly isUpgradeable: boolean;
   /** The keeper's: the operator that ended it on its way back to the store. */
   endedBy: Intervention | undefined;
   /** Its handle, until that is watched for being forgotten. */
@@ -137,13 +123,12 @@ export class Lease implements LeaseReference, Linked<Lease> {
   constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
     const { clock, clockDrift, now, previous, present } = terms;
     this.keys = grant.keys;
-    this.#token = grant.token;
-    this.#fencingToken = grant.fencingToken;
+    this.token = grant.token;
+    this.fencingToken = grant.fencingToken;
     this.heldSince = previous === undefined ? grant.sentAt : now;
     this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
     this.#grantedAtMs = now.monotonicMs;
     this.options = options;
-    this.isUpgradeable = this.mode === 'upgradeable';
     this.#isRenewed = options.autoExtend;
     this.#ttlMs = grant.ttlMs;
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
@@ -154,46 +139,9 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#present = present;
   }
 
-  get token(): string {
-    return this.#token;
-  }
-
-  get fencingToken(): number {
-    return this.#fencingToken;
-  }
-
-  /** How its keys are held now. */
+  /** How its keys are held. */
   get mode(): HoldMode {
-    return holdModeOf(this.#token);
-  }
-
-  /** Its keys are held in another mode from now on, or may be. */
-  changeMode(mode: HoldMode): void {
-    this.#token = tokenIn(mode, this.#token);
-  }
-
-  /** The token under which the store may have it as exclusive, by all that it was asked for. */
-  get strongestToken(): string {
-    return upgradedToken(this.#token, this.#upgrades);
-  }
-
-  /** The same when the store is asked once more to upgrade it. */
-  nextUpgrade(): string {
-    this.#upgrades += 1;
-    return this.strongestToken;
-  }
-
-  /** The keys are its alone, after it shared them: a section of its own, so it has a fencing token of its own. */
-  upgraded(token: string, fencingToken: number): void {
-    this.#token = token;
-    this.#fencingToken = fencingToken;
-    this.tenure.lastToken = fencingToken;
-  }
-
-  /** The lease continues as before an upgrade for which its caller did not wait. */
-  notUpgraded(fencingToken: number): void {
-    this.changeMode('upgradeable');
-    this.#fencingToken = fencingToken;
+    return holdModeOf(this.token);
   }
 
   /** For events and traces: built when a subscriber exists. */
@@ -404,9 +352,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
   #end(state: LeaseState): void {
     this.#state = state;
     this.look?.cancel();
-    const { notHeldReason: reason } = this;
-    if (reason === undefined) return;
-    this.upgrading?.abort(this.#present(new LockLostError(this.lossFacts(reason))));
   }
 
   #abortAs(reason: LockLossReason): void {

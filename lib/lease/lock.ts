@@ -1,6 +1,5 @@
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { DetachOptions } from '../options/detach-options.js';
-import type { DowngradeOptions, UpgradeOptions } from '../options/mode-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
@@ -29,10 +28,7 @@ export interface Lock extends AsyncDisposable {
    * Milliseconds for which the holder may still rely on the lock; 0 when it is not held. Renewals extend it.
    */
   readonly remainingMs: number;
-  /**
-   * The current mode of the keys: the requested one, until `upgrade` or `downgrade` changes it. A downgrade counts from
-   * its call, an upgrade from its reply.
-   */
+  /** How the keys are held. */
   readonly mode: HoldMode;
   /**
    * Whether the lock is currently held. It compares the clocks, so it is right even after the event loop was blocked.
@@ -70,58 +66,6 @@ export interface Lock extends AsyncDisposable {
    * ```
    */
   extend(ttl?: Duration): Promise<void>;
-  /**
-   * Admits readers, without a gap in which a writer could get the keys. An exclusive lock becomes shared. A lock that
-   * was upgraded becomes upgradeable again, unless `to` decides otherwise. Does nothing if the lock is already held in
-   * that mode.
-   *
-   * - Readers at the head of the line get the lock at once. A caller that waits for the exclusive lock continues to
-   *   wait, and so do all callers behind it.
-   * - Fencing token, renewals, `maxHold` and the section do not change. `release()` releases the share.
-   * - Calls nested in the section at that moment continue, with readers beside them. Wait for these calls first.
-   *
-   * @throws LockLostError when the lock is lost
-   * @throws LockStoreUnavailableError when the store does not reply: the lock counts as downgraded, and readers
-   *   are admitted after the next renewal that the store replies to
-   * @throws LockConfigurationError for a lock that is weaker or waits to be upgraded, in a nested call, and for
-   *   `to: 'upgradeable'` over several masters
-   * @example
-   * ```ts
-   * await locks.run('stock', async (lock) => {
-   *   await writeReport();
-   *   await lock.downgrade();
-   *   await countStock('a');
-   * });
-   * ```
-   */
-  downgrade(options?: DowngradeOptions): Promise<void>;
-  /**
-   * Makes a lock of mode `'upgradeable'` exclusive as soon as the other readers are done. The keys stay taken
-   * meanwhile, so data that was read under the lock is still valid. While the lock waits it stands first in line, and
-   * no further reader is admitted.
-   *
-   * After the upgrade `fencingToken` is a new one, larger than that of the readers. Does nothing for a lock that is
-   * exclusive already.
-   *
-   * After the first three of these errors the lock is upgradeable as before.
-   *
-   * @throws LockNotAcquiredError when the readers are not done within `wait`
-   * @throws the reason of `signal` when that aborts
-   * @throws LockStoreUnavailableError when the store does not reply
-   * @throws LockLostError when the lock was lost or released meanwhile
-   * @throws LockServiceClosedError when the service shuts down
-   * @throws LockDeadlockError when a reader waits for a lock around this call
-   * @throws LockConfigurationError for mode `'shared'` and for `limit`: two such holders would wait for each other
-   * @example
-   * ```ts
-   * await locks.run('stock', { mode: 'upgradeable' }, async (lock) => {
-   *   if ((await countStock('a')) > 0) return;
-   *   await lock.upgrade({ wait: '5s' });
-   *   await writeReport();
-   * });
-   * ```
-   */
-  upgrade(options?: UpgradeOptions): Promise<void>;
   /**
    * Runs commands on the Redis that has the lock, in one step with the check that the lock is still held. Commands that
    * a suspended holder sends after it lost the lock are not run. Resolves with the reply of each command.

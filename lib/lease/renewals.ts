@@ -28,8 +28,6 @@ interface Dependencies {
   readonly events: LockEventHub;
   /** Ends a lease whose time is over, or that the store reports as lost. */
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
-  /** A lease was renewed, and the store may know it in another mode than its holder. */
-  readonly settle: (lease: Lease) => void;
 }
 
 /** A look at a lease that is due. One for all looks at it: each is planned for seconds. */
@@ -188,7 +186,6 @@ export class Renewals {
       if (events.isHeard('renewed'))
         events.emit('renewed', { ...lease.subject, remainingMs: remainingMs(lease, sent.now) });
       this.add(lease, sent.now);
-      if (lease.isUnsure) this.#deps.settle(lease);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
       this.#plan(lease, retryDelayMs(lease.fullValidityMs), sent.now);

@@ -8,8 +8,6 @@ export interface Successors {
    * was one.
    */
   passOn(lease: Lease, now: Instant): boolean;
-  /** Waits until a lease can be upgraded, in line before them. Rejects with the refusal, the loss, or the reason of `signal`. */
-  upgrade(lease: Lease, waitMs: number, signal: AbortSignal | undefined): Promise<void>;
   /** The keys were released, or may have been. Callers that wait for one of them ask the store again. */
   wake(keys: readonly string[]): void;
 }

@@ -59,8 +59,6 @@ export const EVENTS = {
   released: channel(channelNameOf('released')),
   detached: channel(channelNameOf('detached')),
   attached: channel(channelNameOf('attached')),
-  upgraded: channel(channelNameOf('upgraded')),
-  downgraded: channel(channelNameOf('downgraded')),
   handedOn: channel(channelNameOf('handedOn')),
   limitsDiffer: channel(channelNameOf('limitsDiffer')),
   once: channel(channelNameOf('once')),

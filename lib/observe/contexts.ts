@@ -6,7 +6,7 @@ export interface LockSubject {
   readonly service?: string | undefined;
   /** Without `keyPrefix`. */
   readonly keys: readonly string[];
-  readonly mode: 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
+  readonly mode: 'exclusive' | 'shared' | `limit:${number}`;
   /** How many of the places of a limit; missing for one place, and without a limit. */
   readonly places?: number | undefined;
   /** The key templates of the decorated method, joined by `, `; missing for a lock by hand and for a key function. */

@@ -19,9 +19,9 @@ export interface LockEvents {
   readonly acquired: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
   /** A lock was not granted, because another caller holds it. */
   readonly refused: LockSubject & { readonly retryAfterMs: number; readonly waitedMs: number };
-  /** A lock was not granted, released, detached, attached, upgraded or downgraded, because the store did not reply. */
+  /** A lock was not granted, released, detached or attached, because the store did not reply. */
   readonly unavailable: LockSubject & {
-    readonly operation: 'acquire' | 'release' | 'detach' | 'attach' | 'upgrade' | 'downgrade';
+    readonly operation: 'acquire' | 'release' | 'detach' | 'attach';
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock was renewed. */
@@ -49,13 +49,6 @@ export interface LockEvents {
   };
   /** This service holds a lock that was detached. */
   readonly attached: LockSubject & { readonly fencingToken: number };
-  /** An upgradeable lock has become exclusive, with a new fencing token. A refused upgrade is a `refused` event. */
-  readonly upgraded: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
-  /** A lock admits other holders of its keys. `mode` is the new one. */
-  readonly downgraded: LockSubject & {
-    readonly fencingToken: number;
-    readonly previousMode: LockSubject['mode'];
-  };
   /**
    * A lock was released and granted to the next caller of this process, without the store. `template` and `method` are
    * those of the next caller.
@@ -111,8 +104,6 @@ export class LockEventHub {
     released: new Set(),
     detached: new Set(),
     attached: new Set(),
-    upgraded: new Set(),
-    downgraded: new Set(),
     handedOn: new Set(),
     limitsDiffer: new Set(),
     once: new Set(),

@@ -52,12 +52,11 @@ export const LEASE = {
 export const HOLD = {
   /**
    * `'exclusive'`: no other caller holds the keys. `'shared'`: all callers with this mode hold the keys together. An
-   * exclusive caller waits until they are done, and later callers wait behind it. `'upgradeable'`: like `'shared'`, but
-   * for one caller at a time, and `lock.upgrade()` makes the lock exclusive. Over several masters: `'exclusive'` only.
+   * exclusive caller waits until they are done, and later callers wait behind it. Over several masters: `'exclusive'` only.
    *
    * @defaultValue `'exclusive'`
    */
-  mode: optional(oneOf('exclusive', 'shared', 'upgradeable')),
+  mode: optional(oneOf('exclusive', 'shared')),
   /**
    * How many callers may hold the keys at once, each with a lease of its own. A whole number from 1. Not available
    * together with `mode`, or with several masters.

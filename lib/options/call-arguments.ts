@@ -2,19 +2,14 @@ import { LockConfigurationError } from '../errors.js';
 import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
 import { TRAVELS } from './detach-options.js';
-import { MODE_CHANGES } from './mode-options.js';
 import { refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
 
 /** The calls that take options. The arguments of `runOnce` are separated where such work is done. */
-type Call = keyof typeof CALLS | keyof typeof TRAVELS | keyof typeof MODE_CHANGES | 'runOnce';
+type Call = keyof typeof CALLS | keyof typeof TRAVELS | 'runOnce';
 
-const KINDS: Readonly<Partial<Record<Call, Kind>>> = {
-  ...CALLS,
-  ...TRAVELS,
-  ...MODE_CHANGES,
-};
+const KINDS: Readonly<Partial<Record<Call, Kind>>> = { ...CALLS, ...TRAVELS };
 
 /**
  * The options of a call, checked for what TypeScript checks of them: JavaScript passes anything.
@@ -73,8 +68,6 @@ function remedyFor(call: string, options: unknown): string {
   if (options instanceof AbortSignal) return 'Give { signal }.';
   const duration = typeof options === 'number' || typeof options === 'string';
   const given = duration ? describe(options) : '5_000';
-  if (call === 'downgrade') return "Give { to: 'shared' } for how the lock is held from now on.";
-  if (call === 'upgrade') return `Give { wait: ${given} } for how long to wait for readers.`;
   if (Object.hasOwn(TRAVELS, call))
     return `Give { ttl: ${given} } for how long the keys stay taken.`;
   return `Give { wait: ${given} } for how long to wait, or { ttl: ${given} } for how long a lease lasts unless it is renewed.`;

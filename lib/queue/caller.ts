@@ -19,8 +19,6 @@ export interface LockRequest extends LeaseOptions {
   readonly mode: HoldMode;
   /** How many of the places of a limit; 1 without a limit. */
   readonly places: number;
-  /** The lease that is to become exclusive. */
-  readonly upgrades?: Lease | undefined;
   /** What diagnostics channels publish of the call while they have subscribers. */
   readonly observed?: AcquireContext | undefined;
 }
@@ -93,9 +91,7 @@ export class Caller implements Linked<Caller> {
   }
 
   grant(lease: Lease): void {
-    // A lease that is upgraded was held before.
-    const isNew = this.request.upgrades === undefined;
-    this.#forget(isNew ? lease.heldSince : this.#now());
+    this.#forget(lease.heldSince);
     this.#resolve(lease);
   }
 

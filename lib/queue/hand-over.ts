@@ -28,7 +28,6 @@ export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boo
     tenure.nextToken !== undefined &&
     // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
     request.mode !== 'shared' &&
-    request.mode !== 'upgradeable' &&
     holdModeOf(lease.token) === request.mode &&
     lease.options.isAdjustable !== true &&
     request.isAdjustable !== true &&

@@ -23,10 +23,7 @@ import { ReleaseSubscription, type ReleaseHandler } from './release-subscription
 import { LimitDifferences } from './limit-differences.js';
 import { LockRequests } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
-import { upgrade, upgradeLineOf } from './upgrading.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
-
-const nothingAround: IsHeldAround = () => false;
 
 interface Dependencies {
   readonly store: LockStore;
@@ -144,11 +141,6 @@ export class LockQueue implements Successors, ReleaseHandler {
     return line?.passOn(lease, now) ?? false;
   }
 
-  upgrade(lease: Lease, waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const acquire = (request: LockRequest): Promise<Lease> => this.acquire(request, nothingAround);
-    return upgrade(lease, { waitMs, signal, keeper: this.#deps.keeper, acquire });
-  }
-
   called(key: string, call: LineCall): void {
     let isKnown = false;
     for (const line of this.#linesFor(key)) isKnown = line.called(call) || isKnown;
@@ -192,8 +184,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     }
     const isOpen = this.#isOpenTo(request);
     if (outcome.status === 'granted') {
-      if (isOpen) return this.#requests.adopt(outcome.grant, request);
-      this.#requests.giveBack(request, outcome.grant);
+      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request);
+      this.#requests.giveBack(outcome.grant);
     } else if (isOpen || outcome.status === 'unavailable')
       throw this.#refusal(request, outcome, 0, isHeldAround);
     request.signal?.throwIfAborted();
@@ -210,10 +202,10 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
     const caller = new Caller(request, this.#forCallers, isHeldAround);
-    const { keys, upgrades } = request;
+    const { keys } = request;
     for (const key of keys)
       for (const other of this.#linesFor(key)) other.giveBackTo(keys, isHeldAround);
-    const name = upgrades === undefined ? nameOf(keys, request) : upgradeLineOf(upgrades);
+    const name = nameOf(keys, request);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, keys, caller);
@@ -222,22 +214,20 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** What a refusal by the store is called. */
   #refusal(
-    { keys, upgrades }: LockRequest,
+    { keys }: LockRequest,
     outcome: Held | Unavailable,
     waitedMs: number,
     isHeldAround: IsHeldAround,
   ): Error {
-    const operation = upgrades === undefined ? 'acquire' : 'upgrade';
     if (outcome.status === 'unavailable')
-      return new LockStoreUnavailableError({ operation, keys, nodes: outcome.nodes });
+      return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
     this.contention.refused(keys);
     const { remainingMs: retryAfterMs } = outcome;
     return new LockNotAcquiredError({
       keys,
       retryAfterMs,
       waitedMs,
-      operation,
-      heldHere: upgrades === undefined ? this.#heldHere(outcome, isHeldAround) : undefined,
+      heldHere: this.#heldHere(outcome, isHeldAround),
     });
   }
 

@@ -1,6 +1,5 @@
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
-import type { Lease } from '../lease/lease.js';
 import { validityMs } from '../options/validity.js';
 import type {
   AcquireOutcome,
@@ -16,7 +15,6 @@ import {
   newMaker,
   newOwnerToken,
   tailOf,
-  upgradeToken,
   type HoldTerms,
 } from '../store/owner-token.js';
 import { elapsedMs } from '../time/clock.js';
@@ -66,17 +64,6 @@ export class LockRequests {
     return this.#maker;
   }
 
-  /** What a request stands in line under. */
-  tokenFor(request: LockRequest): string {
-    const { upgrades } = request;
-    return upgrades === undefined ? this.newToken(request) : upgradeToken(upgrades.token);
-  }
-
-  /** What the store gave is the caller's. */
-  adopt(grant: Grant, request: LockRequest): Lease {
-    return request.upgrades ?? this.#deps.keeper.adopt(grant, request);
-  }
-
   newToken({ mode, places }: Required<HoldTerms>): string {
     return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode, places });
   }
@@ -90,8 +77,7 @@ export class LockRequests {
     const { store, scheduler } = this.#deps;
     const { token = this.newToken(request), line, joins, splits, keeps } = how;
     const { asked: keys = request.keys } = how;
-    const { upgrades, ttlMs } = request;
-    if (upgrades !== undefined) return this.#upgrade(upgrades, line);
+    const { ttlMs } = request;
     const sentAt = scheduler.runtime.now();
     return store
       .acquire({ keys, token, ttlMs, line, joins, splits, keeps })
@@ -119,18 +105,8 @@ export class LockRequests {
     return tooLate(elapsed, ttlMs);
   }
 
-  async #upgrade(lease: Lease, line: LinePlace | undefined): Promise<AttemptOutcome> {
-    const { keeper, scheduler } = this.#deps;
-    const sentAt = scheduler.runtime.now();
-    const outcome = await keeper.modes.askToUpgrade(lease, line);
-    if (outcome.status !== 'granted') return outcome;
-    const { keys, token, ttlMs } = lease;
-    return { status: 'granted', grant: { keys, token, ttlMs, sentAt, ...outcome } };
-  }
-
-  /** What the store gave is not wanted any more; an upgrade is taken back by its own caller. */
-  giveBack({ upgrades }: LockRequest, grant: Grant): void {
-    if (upgrades !== undefined) return;
+  /** What the store gave is not wanted any more. */
+  giveBack(grant: Grant): void {
     this.#deps.keeper.discard(grant, grant.ttlMs, 0, grant.fencingToken);
   }
 

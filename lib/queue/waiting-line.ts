@@ -183,7 +183,7 @@ export class WaitingLine {
     const hearing = this.#deps.releases.isOpen;
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    if (!this.#standsInOrder()) this.#token = this.#deps.requests.tokenFor(request);
+    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     const token = this.#token;
     const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
     const reply = this.#deps.requests.attempt(request, {
@@ -226,7 +226,7 @@ export class WaitingLine {
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
     // request fits.
     if (caller === undefined || !isAlike(caller.request, request)) {
-      this.#deps.requests.giveBack(request, grant);
+      this.#deps.requests.giveBack(grant);
       return;
     }
     this.#callers.delete(caller);
@@ -235,7 +235,7 @@ export class WaitingLine {
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
     const met = othersWait === grant.othersWait ? grant : { ...grant, othersWait };
-    caller.grant(this.#deps.requests.adopt(met, caller.request));
+    caller.grant(this.#deps.keeper.adopt(met, caller.request));
     if (this.#callers.isEmpty) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
@@ -251,7 +251,7 @@ export class WaitingLine {
   }
 
   async #held(outcome: Held, asked: Asked): Promise<void> {
-    const { request, place, hearing } = asked;
+    const { place, hearing } = asked;
     this.#tell(outcome);
     this.#failures = 0;
     this.#earlier?.meets(outcome.key);
@@ -263,7 +263,7 @@ export class WaitingLine {
       this.#place = { ...place, ticket: this.#ticket };
     }
     // Over several masters no line decides, and a request that is repeated has another token: it holds nothing while it waits.
-    if (request.upgrades === undefined && this.#standsInOrder()) {
+    if (this.#standsInOrder()) {
       const outage = await this.#earlier?.refused(outcome, asked);
       if (outage !== undefined) return this.#unavailable(outage, this.#place);
     }

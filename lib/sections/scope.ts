@@ -2,7 +2,7 @@ import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../err
 import { quoteKeys } from '../errors/quote-keys.js';
 import type { AcquireContext } from '../observe/contexts.js';
 import { anyOf } from '../queue/on-abort.js';
-import { suffices, type HoldMode } from '../store/owner-token.js';
+import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lock } from '../lease/lock.js';
 import { Section } from './section.js';
@@ -119,10 +119,10 @@ export async function enterNested(
         throw new LockReentrancyError({ keys, problem });
       }
       const held = section.lock.mode;
-      if (!suffices(held, options.mode)) {
+      if (held !== 'exclusive' && held !== options.mode) {
         const problem =
           `${quoteKeys(keys)} is requested as '${options.mode}' inside a section that holds it as '${held}', together with other callers. Waiting for them ` +
-          `could last indefinitely, because one of them may do the same. ${held === 'upgradeable' ? UPGRADE_IT : 'Request the mode that you need in the outer call.'}`;
+          `could last indefinitely, because one of them may do the same. Request the mode that you need in the outer call.`;
         throw new LockReentrancyError({ keys, problem });
       }
       const { places } = section.lock;
@@ -152,8 +152,6 @@ export async function enterNested(
   }
   return undefined;
 }
-
-const UPGRADE_IT = 'Call upgrade() of the lock that the outer call got, and then this call.';
 
 /** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
 async function turnOf(

@@ -23,8 +23,6 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
-  UpgradeOutcome,
-  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
 } from './lock-store.js';
@@ -40,7 +38,6 @@ import {
   SET_LIMIT,
   textOf,
   TRANSFER,
-  UPGRADE,
   WRITE,
 } from './outcome-shapes.js';
 import { unhealthy } from './unhealthy.js';
@@ -105,12 +102,6 @@ export class GuardedStore implements LockStore {
     const store = this.#store;
     if (store.transfer === undefined) return undefined;
     return (request) => guard(TRANSFER, () => store.transfer?.(request));
-  }
-
-  get upgrade(): ((request: UpgradeRequest) => Promise<UpgradeOutcome>) | undefined {
-    const store = this.#store;
-    if (store.upgrade === undefined) return undefined;
-    return (request) => guard(UPGRADE, () => store.upgrade?.(request));
   }
 
   get write(): ((request: WriteRequest) => Promise<WriteOutcome>) | undefined {

@@ -119,13 +119,8 @@ export type SetLimitOutcome = { readonly status: 'set' } | Unavailable;
 
 /** A lease that is to continue under another owner token. */
 export interface TransferRequest extends LeaseRequest {
-  /** The token that replaces `token`. It holds the keys in the same mode, or in one that admits others. */
+  /** The token that replaces `token`, of the same mode. */
   readonly to: string;
-  /**
-   * The fencing token of the phase that begins when the lease was exclusive until now: all that join it have this one.
-   * Missing if the mode stays.
-   */
-  readonly phase?: number | undefined;
   /** The last fencing token that belongs to the lease. */
   readonly lastToken: number;
 }
@@ -140,22 +135,6 @@ export type TransferOutcome =
        */
       readonly reason: 'gone' | 'attached' | 'stolen';
     }
-  | Unavailable;
-
-/** An upgradeable lease that is to be exclusive. */
-export interface UpgradeRequest extends LeaseRequest {
-  /** The token under which it is to be exclusive (`upgradedToken`). */
-  readonly to: string;
-  /** Where to stand in line when refused, if at all: before all waiting callers. */
-  readonly line?: LinePlace | undefined;
-}
-
-export type UpgradeOutcome =
-  | Granted
-  /** Others hold a key beside it. */
-  | Held
-  /** Its lease does not hold a key any more. */
-  | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
   | Unavailable;
 
 /** A command of Redis: its name and its arguments. */
@@ -256,15 +235,6 @@ export interface LockStore {
    * `detach`.
    */
   transfer?(request: TransferRequest): Promise<TransferOutcome>;
-  /**
-   * Makes an upgradeable lease exclusive as soon as it is the only holder of its keys. `token` is that of the lease.
-   * The granted lease is held under `to`, whatever upgrade of the same lease was carried out before. It never ends in
-   * between. While it stands in line (under `upgradeToken`), no caller joins the holders of the keys.
-   *
-   * After `unavailable` the store may know it in either mode, and keeps others from it as in the stronger one.
-   * `transfer` to the weaker one settles that. Without this method no lock can be upgraded.
-   */
-  upgrade?(request: UpgradeRequest): Promise<UpgradeOutcome>;
   /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
   write?(request: WriteRequest): Promise<WriteOutcome>;
   /**

@@ -7,7 +7,6 @@ import type {
   SetLimitOutcome,
   TransferOutcome,
   Unavailable,
-  UpgradeOutcome,
   WriteOutcome,
 } from './lock-store.js';
 import type { BeginOutcome, FinishOutcome } from './once-store.js';
@@ -84,8 +83,6 @@ export const TRANSFER: Shapes<TransferOutcome> = {
   transferred: anything,
   lost: ({ reason }) => LOST_IN_TRANSFER.includes(reason),
 };
-
-export const UPGRADE: Shapes<UpgradeOutcome> = { ...ACQUIRE, lost: EXTEND.lost };
 
 export const WRITE: Shapes<WriteOutcome> = {
   ...UNAVAILABLE,

@@ -5,11 +5,10 @@ import type { Runtime } from '../time/runtime.js';
 export const MARK = 'holdfast:';
 
 /**
- * How a lock is held: exclusively, or together with others, by any number (`shared`) or up to a limit (`limit:5`). One
- * of the holders of a shared lock may be `upgradeable`. Otherwise a key is held in one mode only; limits are one mode,
- * whatever their numbers.
+ * How a lock is held: exclusively, or together with others, by any number (`shared`) or up to a limit (`limit:5`). A
+ * key is held in one mode only; limits are one mode, whatever their numbers.
  */
-export type HoldMode = 'exclusive' | 'shared' | 'upgradeable' | `limit:${number}`;
+export type HoldMode = 'exclusive' | 'shared' | `limit:${number}`;
 
 /** What marks the tokens of one service; 48 random bits. */
 export const newMaker = (runtime: Runtime): string => {
@@ -52,11 +51,10 @@ export const detachedToken = (digest: string, mode: HoldMode, places = 1): strin
 
 export const isDetachedToken = (token: string): boolean => token.startsWith(DETACHED);
 
-/** The mode of a token. A token of other software is exclusive, and so is one that waits to be upgraded. */
+/** The mode of a token. A token of other software is exclusive. */
 export function holdModeOf(token: string): HoldMode {
   const colon = token.indexOf(':', MARK.length);
-  const mode = colon === -1 || !isOwnerToken(token) ? 'exclusive' : token.slice(colon + 1);
-  return mode === UPGRADE ? 'exclusive' : (mode as HoldMode);
+  return colon === -1 || !isOwnerToken(token) ? 'exclusive' : (token.slice(colon + 1) as HoldMode);
 }
 
 /** How many places of a limit a token takes. `places_of` is the same in Lua. */
@@ -71,40 +69,6 @@ export const limitIn = (mode: HoldMode): number | undefined =>
 export const isAlike = (mode: HoldMode, other: HoldMode): boolean =>
   mode !== 'exclusive' &&
   (mode === other || (limitIn(mode) !== undefined && limitIn(other) !== undefined));
-/** Whether a holder in one mode may do what another mode allows. */
-export const suffices = (held: HoldMode, wanted: HoldMode): boolean =>
-  held === 'exclusive' || held === wanted || (held === 'upgradeable' && wanted === 'shared');
-
-/** The token of the same lease in another mode: all of them begin alike. */
-export const tokenIn = (mode: HoldMode, token: string): string => withMode(baseOf(token), mode);
-
-/**
- * Under what a lease holds its keys alone when its store has been asked for the so-manieth time to upgrade it; 0 for one that began so. A request
- * that is carried out late names an earlier upgrade than the one that is in force, and changes nothing.
- */
-export const upgradedToken = (token: string, upgrades: number): string =>
-  upgrades === 0 ? baseOf(token) : `${baseOf(token)}~${String(upgrades)}`;
-
-/** Whether a holder has a key alone, under the same lease as a token that shares it or waits to be upgraded. */
-export const isStronger = (holder: string, token: string): boolean =>
-  holdModeOf(holder) === 'exclusive' &&
-  !isUpgradeToken(holder) &&
-  isOwnerToken(token) &&
-  token.includes(':', MARK.length) &&
-  baseOf(holder) === baseOf(token);
-
-/** Names the place in line of an upgradeable lock that waits to be upgraded. */
-export const upgradeToken = (token: string): string => `${baseOf(token)}:${UPGRADE}`;
-
-export const isUpgradeToken = (token: string): boolean => token.endsWith(`:${UPGRADE}`);
-
-/** How the tokens of one lease begin, in every mode. */
-export const baseOf = (token: string): string => /^holdfast:[^:~]+/.exec(token)?.[0] ?? token;
-
-const UPGRADE = 'upgrade';
-
-/** Stands beside the token of an upgradeable holder, and is the same for all of them. No token that is made has this name. */
-export const THE_UPGRADEABLE = `${MARK}-:upgradeable`;
 
 /**
  * How many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock.
@@ -127,16 +91,12 @@ export const isOwnerToken = (value: string): boolean => value.startsWith(MARK);
 export const makerIn = (token: string): string | undefined =>
   /^holdfast:([\w-]+)\./.exec(token)?.[1];
 
-/**
- * Proves that its sender knows the owner token, without disclosing the token. It stays the same when the mode of the
- * lease changes.
- */
-export const digestOf = (token: string): string =>
-  createHash('sha256').update(baseOf(token)).digest('hex');
+/** Proves that its sender knows the owner token, without disclosing the token. */
+export const digestOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 /** Names a lease to operators. It is too short to prove anything. */
 export const leaseIdOf = (token: string): string => digestOf(token).slice(0, 12);
 
 /** What messages call the place of a token: 32 of its 122 random bits, which prove nothing. Scripts make the same (`places.ts`). */
 export const tailOf = (token: string): string =>
-  /^holdfast:([^:*~]*)/.exec(token)?.[1]?.slice(-8) ?? '';
+  /^holdfast:([^:*]*)/.exec(token)?.[1]?.slice(-8) ?? '';

@@ -159,40 +159,6 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       await Promise.all(locks.map((lock) => lock.release()));
     });
 
-    it('says that one of those who hold a key together is upgradeable, and when it is upgraded', async () => {
-      if (backend.hasModes === false) return;
-      const { one, other, admin, idOfOther } = await two();
-      const key = newKey();
-      const rows = () => listed(admin, key);
-      const reader = await one.acquire(key, { mode: 'shared', ttl: '10s', autoExtend: false });
-      const lock = await other.acquire(key, { mode: 'upgradeable', ttl: '20s' });
-      expect(await rows()).toMatchObject([{ mode: 'upgradeable', holders: 2 }]);
-      const description = await admin.describe(key);
-      expect(description).toMatchObject({ mode: 'upgradeable' });
-      expect(description.holders).toHaveLength(2);
-      expect(description.holders.filter(({ isUpgradeable }) => isUpgradeable)).toMatchObject([
-        { instance: { id: idOfOther }, fencingToken: lock.fencingToken },
-      ]);
-      const upgrade = lock.upgrade({ wait: TTL_MS });
-      const { line, holders } = await eventually(async () => {
-        const found = await admin.describe(key);
-        return found.line.length === 1 && found;
-      });
-      expect(line).toMatchObject([
-        { position: 1, isUpgrade: true, instance: { id: idOfOther }, isSilent: false },
-      ]);
-      expect(holders).toHaveLength(2);
-      expect(await rows()).toMatchObject([{ mode: 'upgradeable', holders: 2, waiting: 1 }]);
-      await reader.release();
-      await upgrade;
-      expect(await admin.describe(key)).toMatchObject({ mode: 'exclusive', line: [] });
-      expect((await admin.describe(key)).holders).not.toMatchObject([{ isUpgradeable: true }]);
-      expect(await rows()).toMatchObject([{ mode: 'exclusive', holders: 1 }]);
-      await lock.downgrade({ to: 'shared' });
-      expect(await rows()).toMatchObject([{ mode: 'shared', holders: 1 }]);
-      await lock.release();
-    });
-
     it('says that a lock was detached and has no holder, until it is attached', async () => {
       if (backend.hasModes === false) return;
       const { one, other, admin, idOfOther } = await two();

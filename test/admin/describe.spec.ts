@@ -91,13 +91,11 @@ describe('the summary of a key', () => {
     });
   });
 
-  it('counts the places of a limit, and names the one who may upgrade', () => {
+  it('counts the places of a limit, and of nothing else', () => {
     const limited = heldUnder(tokenOf(ONE, FIRST, '*3:limit:5'), tokenOf(ONE, SECOND, ':limit:5'));
     expect(summarized(limited, knowing())).toMatchObject({ mode: 'limit:5', inUse: 4 });
-    const shared = heldUnder(tokenOf(ONE, FIRST, ':shared'), tokenOf(ONE, SECOND, ':upgradeable'));
-    const upgradeable = summarized(shared, knowing());
-    expect(upgradeable).toMatchObject({ mode: 'upgradeable' });
-    expect(upgradeable).not.toHaveProperty('inUse');
+    const shared = heldUnder(tokenOf(ONE, FIRST, ':shared'), tokenOf(ONE, SECOND, ':shared'));
+    expect(summarized(shared, knowing())).not.toHaveProperty('inUse');
   });
 
   it('of a lock of other software does not know since when', () => {

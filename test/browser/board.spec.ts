@@ -200,29 +200,27 @@ describe('the page in a browser', () => {
     expect(complaints).toEqual([]);
   }, 120_000);
 
-  it('shows who leads, an upgrade that waits and a lock that was detached', async () => {
+  it('shows who leads, who reads, a writer that waits and a lock that was detached', async () => {
     const { locks } = shop;
     const reader = await locks.acquire('stock', { mode: 'shared' });
-    const lock = await locks.acquire('stock', { mode: 'upgradeable' });
-    const upgrade = lock.upgrade({ wait: '2m' });
+    const writing = locks.acquire('stock', { wait: '2m' });
     await (await locks.acquire('report')).detach({ ttl: '2m' });
     await new Promise((elected) => locks.lead('mailbox', { onElected: elected }));
 
     const page = await open();
     const row = (key: string) => page.getByRole('row').filter({ hasText: key });
-    await row('stock').getByText('upgradeable').waitFor();
+    await row('stock').getByText('shared').waitFor();
     await row('stock').getByText('1 waiting').waitFor({ state: 'attached' });
     await row('report').getByText('detached').waitFor();
     await row('mailbox').getByText('shop').waitFor();
 
     await row('stock').getByRole('link', { name: 'stock' }).click();
     const held = page.getByRole('region', { name: 'Held by' });
-    await held.getByText('upgradeable', { exact: true }).waitFor();
     const line = page.getByRole('region', { name: 'In line' });
-    await line.getByText('holds it, and waits until it is alone').waitFor();
+    await line.getByText('shop').waitFor();
     expect(await findingsIn(page)).toEqual([]);
     await reader.release();
-    await upgrade;
+    await writing;
     await line.getByText('No caller waits.').waitFor();
 
     await page.getByRole('link', { name: 'All keys' }).click();

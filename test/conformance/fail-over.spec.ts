@@ -15,7 +15,6 @@ interface Group {
 }
 
 const SHARED = { mode: 'shared' } as const;
-const UPGRADEABLE = { mode: 'upgradeable' } as const;
 /** Longer than a fail-over takes. */
 const TTL_MS = 30_000;
 const ELECTED = { withinMs: 25_000 };
@@ -109,20 +108,6 @@ interface Outcome {
   readonly ended: unknown;
 }
 
-/** Looks all the time whether a lock is alone, as it believes, beside a reader that believes to read. */
-function watchBeliefs(pairs: Readonly<Record<string, readonly [Lock, Lock]>>): readonly string[] {
-  const overlaps: string[] = [];
-  const timer = setInterval(() => {
-    for (const [name, [lock, reader]] of Object.entries(pairs)) {
-      if (lock.mode === 'exclusive' && lock.isHeld && reader.isHeld) overlaps.push(name);
-    }
-  }, 5);
-  ends.push(() => {
-    clearInterval(timer);
-  });
-  return overlaps;
-}
-
 /** Resolves when a call of this service waits. */
 const waits = (service: LockService, key: string): Promise<void> =>
   new Promise((resolve) => {
@@ -132,13 +117,6 @@ const waits = (service: LockService, key: string): Promise<void> =>
       resolve();
     });
   });
-
-async function upgrading(service: LockService, lock: Lock): Promise<Outcome> {
-  const waiting = waits(service, String(lock.keys[0]));
-  const outcome = outcomeOf(lock.upgrade({ wait: 'forever' }));
-  await waiting;
-  return outcome;
-}
 
 /** The new master is found, and asked. */
 const renewed = (lock: Lock): Promise<unknown> =>
@@ -161,123 +139,72 @@ describe.each([
   ['Sentinel', sentinel],
   ['a Cluster', cluster],
 ])('a fail-over of %s', (_name, start) => {
-  it('to a replica that has all data changes nothing for upgrades and their readers', async () => {
+  it('to a replica that has all data changes nothing for writers, readers and those who wait', async () => {
     const group = await start();
     const [one, two] = [await processOn(group), await processOn(group)];
 
-    const waiting = await one.acquire('waiting', UPGRADEABLE);
-    const reader = await two.acquire('waiting', SHARED);
-    const upgrade = await upgrading(one, waiting);
-    const upgraded = await one.acquire('upgraded', UPGRADEABLE);
-    await upgraded.upgrade();
-    const downgraded = await one.acquire('downgraded');
-    await downgraded.downgrade({ to: 'upgradeable' });
-    const beside = await two.acquire('downgraded', SHARED);
-    const read = await two.acquire('read', SHARED);
+    const written = await one.acquire('written');
+    const [read, beside] = [await one.acquire('read', SHARED), await two.acquire('read', SHARED)];
     const writes = waits(one, 'read');
     const writer = one.acquire('read', { wait: 'forever' });
     const write = outcomeOf(writer);
     await writes;
 
-    const overlaps = watchBeliefs({
-      waiting: [waiting, reader],
-      downgraded: [downgraded, beside],
-    });
-    const before = [waiting, upgraded, downgraded, reader, read].map((lock) => lock.fencingToken);
+    const all = [written, read, beside];
+    const before = all.map((lock) => lock.fencingToken);
     await replicated(group);
     await group.failOver();
 
-    const all = [upgraded, downgraded, reader, beside, read];
     for (const lock of all) await renewed(lock);
-    expect([upgrade.ended, write.ended]).toEqual(['pending', 'pending']);
+    expect(write.ended).toBe('pending');
     expect(all.map(({ isHeld }) => isHeld)).toEqual(all.map(() => true));
-    expect([waiting, upgraded, downgraded].map(({ mode }) => mode)).toEqual([
-      'upgradeable',
-      'exclusive',
-      'upgradeable',
-    ]);
-    expect([waiting, upgraded, downgraded, reader, read].map((lock) => lock.fencingToken)).toEqual(
-      before,
-    );
-    // Readers stand behind an upgrade that waits, and behind a writer.
-    await refused(two, 'waiting');
+    expect(all.map((lock) => lock.fencingToken)).toEqual(before);
+    // Readers stand behind a writer.
     await refused(two, 'read');
-    expect(await two.tryAcquire('upgraded', SHARED)).toBeNull();
-    expect(await two.tryAcquire('downgraded')).toBeNull();
+    expect(await two.tryAcquire('written', SHARED)).toBeNull();
 
-    expect(await reader.release()).toBe(true);
-    expect(await upgrade.end).toBe('done');
-    expect([waiting.mode, waiting.isHeld]).toEqual(['exclusive', true]);
-    expect(waiting.fencingToken).toBeGreaterThan(reader.fencingToken);
-    expect(await two.tryAcquire('waiting', SHARED)).toBeNull();
-
-    const again = await upgrading(one, downgraded);
     expect(await beside.release()).toBe(true);
-    expect(await again.end).toBe('done');
+    expect(write.ended).toBe('pending');
     expect(await read.release()).toBe(true);
     const alone = await writer;
     expect(alone.fencingToken).toBeGreaterThan(read.fencingToken);
 
-    for (const lock of [waiting, upgraded, downgraded, alone])
-      expect(await lock.release()).toBe(true);
-    for (const key of ['waiting', 'upgraded', 'downgraded', 'read'])
+    for (const lock of [written, alone]) expect(await lock.release()).toBe(true);
+    for (const key of ['written', 'read'])
       expect(await two.run(key, { wait: 0 }, () => key)).toBe(key);
-    expect(overlaps).toEqual([]);
   }, 120_000);
 
   it('to a replica that missed the last requests ends the locks that it does not know, and no others', async () => {
     const group = await start();
     const [one, two] = [await processOn(group), await processOn(group)];
 
-    const waiting = await one.acquire('waiting', UPGRADEABLE);
-    const reader = await two.acquire('waiting', SHARED);
-    const upgraded = await one.acquire('upgraded', UPGRADEABLE);
-    const earlier = await two.acquire('upgraded', SHARED);
-    const kept = await one.acquire('kept', UPGRADEABLE);
+    const reader = await two.acquire('kept', SHARED);
     await replicated(group);
     await cutReplication(group);
-    const upgrade = await upgrading(one, waiting);
-    await earlier.release();
-    await upgraded.upgrade();
-    await kept.upgrade();
-    const forgotten = await one.acquire('forgotten', UPGRADEABLE);
-    const forgottenReader = await two.acquire('forgotten', SHARED);
-    const forgottenUpgrade = await upgrading(one, forgotten);
+    const writes = waits(one, 'kept');
+    const writer = one.acquire('kept', { wait: 'forever' });
+    await writes;
+    const forgotten = await one.acquire('forgotten');
+    const forgottenReader = await two.acquire('forgotten too', SHARED);
 
-    const overlaps = watchBeliefs({
-      waiting: [waiting, reader],
-      forgotten: [forgotten, forgottenReader],
-    });
     await group.failOver();
     await renewed(reader);
 
     // The place in line was forgotten, and the lock was not.
-    expect(upgrade.ended).toBe('pending');
     expect(await reader.release()).toBe(true);
-    expect(await upgrade.end).toBe('done');
-    expect([waiting.mode, waiting.isHeld]).toEqual(['exclusive', true]);
-    expect(await two.tryAcquire('waiting', SHARED)).toBeNull();
+    const alone = await writer;
+    expect(alone.isHeld).toBe(true);
+    expect(await two.tryAcquire('kept', SHARED)).toBeNull();
 
-    // The new master knows them as they were before the upgrade: a renewal shows it.
-    for (const lock of [upgraded, kept]) {
-      await expect(lock.extend()).rejects.toMatchObject({ reason: 'stolen' });
+    // Nothing is known of them.
+    for (const lock of [forgotten, forgottenReader]) {
+      await expect(lock.extend()).rejects.toThrow(LockLostError);
       expect(lock.isHeld).toBe(false);
+      const next = await two.acquire(lock.keys, { wait: 0 });
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await next.release();
     }
-
-    // Nothing is known of it.
-    expect(await forgottenUpgrade.end).toBeInstanceOf(LockLostError);
-    expect(forgotten.isHeld).toBe(false);
-    await expect(forgottenReader.extend()).rejects.toThrow(LockLostError);
-    const next = await two.acquire('forgotten', { wait: 0 });
-    expect(next.fencingToken).toBeGreaterThan(forgotten.fencingToken);
-    await next.release();
-    expect(overlaps).toEqual([]);
-
-    // What the new master knows of the readers and upgradeable locks of before ends with their leases.
-    expect(await waiting.release()).toBe(true);
-    expect(await two.run('waiting', { wait: 0 }, () => 'free')).toBe('free');
-    for (const { keys } of [upgraded, kept]) {
-      expect(await two.run(keys, { wait: TTL_MS + 5_000 }, () => 'free')).toBe('free');
-    }
+    expect(await alone.release()).toBe(true);
+    expect(await two.run('kept', { wait: 0 }, () => 'free')).toBe('free');
   }, 150_000);
 });

@@ -346,39 +346,11 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       },
     },
     {
-      mistake: "upgrade() of a lock of mode 'shared'",
-      make: () =>
-        service().run('order:42', { mode: 'shared' }, (lock) => lock.upgrade({ wait: 0 })),
-    },
-    {
-      mistake: 'upgrade() while others read',
-      make: async () => {
-        const store = new MemoryLockStore();
-        const lock = await service({ store }).acquire('order:42', { mode: 'upgradeable' });
-        await service({ store }).acquire('order:42', { mode: 'shared' });
-        await lock.upgrade({ wait: 0 });
-      },
-    },
-    {
-      mistake: "run('order:42') inside run('order:42', { mode: 'upgradeable' })",
+      mistake: "run('order:42') inside run('order:42', { mode: 'shared' })",
       make: () => {
         const locks = service();
-        return locks.run('order:42', { mode: 'upgradeable' }, () => locks.run('order:42', () => 1));
+        return locks.run('order:42', { mode: 'shared' }, () => locks.run('order:42', () => 1));
       },
-    },
-    {
-      mistake: 'downgrade() in a nested call',
-      make: () => {
-        const locks = service();
-        return locks.run('order:42', () => locks.run('order:42', (lock) => lock.downgrade()));
-      },
-    },
-    {
-      mistake: "downgrade({ to: 'upgradeable' }) of a lock of mode 'shared'",
-      make: () =>
-        service().run('order:42', { mode: 'shared' }, (lock) =>
-          lock.downgrade({ to: 'upgradeable' }),
-        ),
     },
     {
       mistake: 'the text of a detached lock is attached twice',

@@ -122,11 +122,6 @@ describe('the checker of the engine', () => {
       expect(places('limit:3', 1, 3)).toContainEqual(expect.stringMatching(/^overlap: key "k"/));
     });
 
-    it('lets one of the readers be upgradeable, and no more', () => {
-      expect(two('upgradeable', 'shared', 'shared')).toEqual([]);
-      expect(two('upgradeable', 'upgradeable')).toContainEqual(expect.stringMatching(/^overlap/));
-    });
-
     it.each([
       ['a reader and a writer', 'shared', 'exclusive', undefined],
       ['a reader and one of two', 'shared', 'limit:2', undefined],
@@ -212,24 +207,6 @@ describe('the checker of the engine', () => {
       );
     });
 
-    it('finds an upgrade that waits although no reader is left', () => {
-      const upgrade = (at: number): HistoryEvent[] => [
-        ...holds({ ask: 1, mode: 'upgradeable', token: 7, from: 10, to: at }).slice(0, 4),
-        {
-          ...{ client: 'p', type: 'ask', ask: 2, how: 'upgrade', keys: ['k'], at: 300 },
-          ...{ mode: 'exclusive', holds: 'upgradeable', waitMs: FAIR_WAIT_MS },
-        },
-        {
-          ...{ client: 'p', type: 'changed', continues: 1, ask: 2, keys: ['k'], at },
-          ...{ mode: 'exclusive', fencingToken: 8 },
-        },
-      ];
-      const reader = holds({ client: 'r', ask: 1, mode: 'shared', token: 7, from: 20, to: 690 });
-      expect(violationsOf(upgrade(500))).toEqual([]);
-      expect(violationsOf(upgrade(700))).toEqual([expect.stringMatching(/^gap: for 400 ms/)]);
-      expect(violationsOf([...upgrade(700), ...reader])).toEqual([]);
-    });
-
     it('allows for a machine that is too busy', () => {
       const beats = BEATS.filter(({ at }) => at < 350 || at > 600);
       expect(violationsOf(late(700), { beats })).toEqual([]);
@@ -278,11 +255,9 @@ describe('the checker of the engine', () => {
     ]);
   });
 
-  it('has the rules of changes of mode, of detached locks and of leaders', () => {
+  it('has the rules of detached locks and of leaders', () => {
     const who = { client: 'p', ask: 1 } as const;
     const held = holds({ ask: 1, from: 10, to: 20 });
-    const says = { ...who, type: 'mode', mode: 'shared', at: 15 } as const;
-    expect(violationsOf([...held, says])).toEqual([expect.stringMatching(/^mode: p#1/)]);
     const leads = held.map((event) =>
       event.type === 'ask' ? { ...event, how: 'lead', candidate: 9 } : event,
     );
@@ -322,15 +297,13 @@ describe('the checker of the engine', () => {
     expect(violationsOf([], { plan, faults })).toEqual(['vacuous: no grant after the last fault']);
   });
 
-  it('finds that many locks were granted, and none of them changed its mode or was attached', () => {
-    const crew = { ...CREW, changes: 0.5, detaches: 0.5 };
+  it('finds that many locks were granted, and none of them was attached', () => {
+    const crew = { ...CREW, detaches: 0.5 };
     const many = range(400).flatMap((turn) =>
       holds({ client: 'm', ask: turn + 1, keys: ['m'], from: turn * 4 + 1, to: turn * 4 + 2 }),
     );
     expect(violationsOf(many)).toEqual([]);
     expect(violationsOf(many, { plan: { ...PLAN, crews: [crew] } })).toEqual([
-      'vacuous: no lock was downgraded, in 420 grants',
-      'vacuous: no lock was upgraded, in 420 grants',
       'vacuous: no lock was attached, in 420 grants',
     ]);
   });

@@ -1,11 +1,10 @@
 /** Says from the history of a run whether the engine kept its promises: safety, liveness and economy. */
-import { clientsThatDidNotEnd, lateAnswers, SLACK_MS } from '../faults/answers.js';
-import { detachViolations, withLeases } from '../faults/detached.js';
+import { clientsThatDidNotEnd, lateAnswers } from '../faults/answers.js';
+import { detachViolations, partsOf, withLeases } from '../faults/detached.js';
 import { type Extent, extentOf, unseen } from '../faults/extent.js';
 import { type Grant, grantsOf, nameOf } from '../faults/grants.js';
 import type { CallEvent, HistoryEvent } from '../faults/history.js';
 import { leaderViolations } from '../faults/leaders.js';
-import { modeViolations, partsOf, withDowngrades } from '../faults/mode-rules.js';
 import { type Loss, overlaps, tokensAhead, tokensTogether, wrongTokens } from '../faults/safety.js';
 import { gaps, type Recovery, refusals } from './liveness.js';
 import { type EnginePlan, type Fault, type StoreKind } from './plan.js';
@@ -59,7 +58,7 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
   );
   const fates = { killed, stops: new Map() };
   const calls = partsOf(events);
-  const grants = withLeases(withDowngrades(grantsOf(calls, killed), events), events);
+  const grants = withLeases(grantsOf(calls, killed), events);
   const ttlMs = Math.max(...plan.crews.flatMap((crew) => crew.ttlsMs));
   const losses = faults.flatMap((done) => lossOf(done, ttlMs));
   const hasFailedOver = faults.some(({ fault }) => fault.kind === 'fail-over');
@@ -70,7 +69,6 @@ export function checkEngine({ plan, events, faults, scripts }: EngineHistory): r
     ...wrongTokens(hasFailedOver ? grants.filter(({ mode }) => mode === 'exclusive') : grants),
     ...tokensTogether(grants, losses),
     ...tokensAhead(grants, mostAheadMs(plan.store)),
-    ...modeViolations(events, { grants, bringsOlderData: hasFailedOver, atOnceMs: SLACK_MS }),
     ...detachViolations(events, (from, to) =>
       recoveries.every((recovery) => recovery.until < from || recovery.from > to),
     ),
@@ -125,15 +123,13 @@ function strangeErrors(events: readonly HistoryEvent[]): readonly string[] {
 
 type Ask = CallEvent & { readonly type: 'ask' };
 
-/** A caller that holds a lock already may have lost it. Other rules check detached locks, and upgrades of plain readers. */
-function mayFailWith(error: string, { how, holds }: Ask): boolean {
+/** A caller that holds a lock already may have lost it. Other rules check detached locks. */
+function mayFailWith(error: string, { how }: Ask): boolean {
   switch (error) {
     case 'LockLostError':
-      return how === 'upgrade' || how === 'attach' || how === 'lead';
+      return how === 'attach' || how === 'lead';
     case 'LockNotAttachedError':
       return how === 'attach';
-    case 'LockConfigurationError':
-      return holds === 'shared';
     default:
       return false;
   }
@@ -152,9 +148,7 @@ function wasted(scripts: number, grants: readonly Grant[]): readonly string[] {
 }
 
 function planned({ crews }: EnginePlan): readonly (keyof Extent)[] {
-  const changes = crews.some((crew) => (crew.changes ?? 0) > 0);
   return [
-    ...(changes ? (['downgrades', 'upgrades'] as const) : []),
     ...(crews.some((crew) => (crew.detaches ?? 0) > 0) ? (['attached'] as const) : []),
     ...(crews.some((crew) => crew.lead !== undefined) ? (['terms'] as const) : []),
   ];

@@ -47,15 +47,6 @@ describe('the end of leases by an operator', () => {
     expect(await interventions(['outage']).parts.endHoldersOf('key', WHY)).toBeUndefined();
   });
 
-  it('follows a lease whose mode, and so whose token, changes meanwhile', async () => {
-    const [shared, exclusive] = [`${LEASE}:shared`, `${LEASE}~1`];
-    const gone = { [shared]: { status: 'not-held' } } as const;
-    const { parts, released } = interventions([[holderOf(exclusive)]], gone);
-    const targets = [{ key: 'key', holder: holderOf(shared) }];
-    expect(await parts.end(targets, WHY)).toEqual([{ status: 'ended' }]);
-    expect(released).toEqual([shared, exclusive]);
-  });
-
   it('is unknown where the store does not reply, unless the lease is seen to be gone', async () => {
     const targets = [{ key: 'key', holder: holderOf(LEASE) }];
     const down = { [LEASE]: OUTAGE };

@@ -13,11 +13,8 @@ export interface Recovery {
   readonly until: number;
 }
 
-/**
- * To read beside others, to be the one of the readers that may be upgraded, to hold the keys alone, to hold alone what is held as
- * upgradeable, or to have so many places of a limit.
- */
-type Wish = 'read' | 'upgradeable' | 'alone' | 'upgrade' | Places;
+/** To read beside others, to hold the keys alone, or to have so many places of a limit. */
+type Wish = 'read' | 'alone' | Places;
 
 interface Places {
   readonly places: number;
@@ -55,12 +52,11 @@ interface Share {
 /** How many hold a key, and how many places of it are in use. */
 interface Holders {
   readers: number;
-  upgradeables: number;
   places: number;
   others: number;
 }
 
-const NOBODY: Holders = { readers: 0, upgradeables: 0, places: 0, others: 0 };
+const NOBODY: Holders = { readers: 0, places: 0, others: 0 };
 
 interface Patience {
   readonly recoveries: readonly Recovery[];
@@ -160,20 +156,13 @@ function busyKeys(
   const wanted = (isMeant: (wish: Wish) => boolean): ReadonlySet<string> =>
     new Set(wants.flatMap(({ wish, keys }) => (isMeant(wish) ? keys : [])));
   const excludesReaders = wanted((wish) => wish === 'alone' || typeof wish === 'object');
-  const upgrade = wanted((wish) => wish === 'upgrade');
-  const upgradeable = wanted((wish) => wish === 'upgradeable');
   const fits = (key: string, inUse: number): boolean =>
     wants.every(
       ({ keys, wish }) =>
         !keys.includes(key) || (typeof wish === 'object' && inUse + wish.places <= wish.limit),
     );
-  return [...holders].flatMap(([key, { readers, upgradeables, places, others }]) => {
-    // A caller that waits for an upgrade holds the key, stands before all others, and waits for readers only.
-    const isBusy = upgrade.has(key)
-      ? readers > 0
-      : (excludesReaders.has(key) && readers + upgradeables > 0) ||
-        (upgradeable.has(key) && upgradeables > 0) ||
-        (places > 0 && !fits(key, places));
+  return [...holders].flatMap(([key, { readers, places, others }]) => {
+    const isBusy = (excludesReaders.has(key) && readers > 0) || (places > 0 && !fits(key, places));
     return others > 0 || isBusy ? [key] : [];
   });
 }
@@ -194,15 +183,13 @@ const LIMIT = /^limit:(\d+)$/;
 
 function shareOf({ mode, places }: Grant, areLimitsStated: boolean): Share {
   if (areLimitsStated && LIMIT.test(mode)) return { as: 'places', count: places };
-  const as = mode === 'shared' ? 'readers' : mode === 'upgradeable' ? 'upgradeables' : 'others';
-  return { as, count: 1 };
+  return { as: mode === 'shared' ? 'readers' : 'others', count: 1 };
 }
 
-function wishOf({ mode = 'exclusive', places = 1, holds }: Ask, areLimitsStated: boolean): Wish {
-  if (holds !== undefined) return 'upgrade';
+function wishOf({ mode = 'exclusive', places = 1 }: Ask, areLimitsStated: boolean): Wish {
   const limit = LIMIT.exec(mode)?.[1];
   if (areLimitsStated && limit !== undefined) return { places, limit: Number(limit) };
-  return mode === 'shared' ? 'read' : mode === 'upgradeable' ? mode : 'alone';
+  return mode === 'shared' ? 'read' : 'alone';
 }
 
 type Ask = HistoryEvent & { readonly type: 'ask' };

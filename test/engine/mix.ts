@@ -27,13 +27,9 @@ export interface MixSettings {
   readonly folder: string;
   readonly address: StoreAddress;
   readonly crews: readonly Crew[];
-  /** Whether locks can be upgraded there. */
-  readonly canUpgrade: boolean;
 }
 
-const { name, seed, folder, address, crews, canUpgrade } = JSON.parse(
-  process.argv[2] ?? '',
-) as MixSettings;
+const { name, seed, folder, address, crews } = JSON.parse(process.argv[2] ?? '') as MixSettings;
 
 const recorder = new Recorder(folder, `mix-${name}`);
 const notes = new CallNotes({ recorder, client: name });
@@ -109,13 +105,7 @@ function drawCall(crew: Crew, random: Random): Call {
     ...drawWork(
       random,
       { how, options, holdMs },
-      {
-        canUpgrade,
-        changes: crew.changes ?? 0,
-        detaches: crew.detaches ?? 0,
-        ttlsMs: crew.ttlsMs,
-        longestWaitMs: FAIR_WAIT_MS,
-      },
+      { detaches: crew.detaches ?? 0, ttlsMs: crew.ttlsMs },
     ),
   };
 }
@@ -123,7 +113,7 @@ function drawCall(crew: Crew, random: Random): Call {
 function optionsOf(mode: string): AcquireOptions {
   const limit = /^limit:(\d+)$/.exec(mode)?.[1];
   if (limit !== undefined) return { limit: Number(limit) };
-  return mode === 'shared' || mode === 'upgradeable' ? { mode } : {};
+  return mode === 'shared' ? { mode } : {};
 }
 
 /** Opens the service, and has a caller wait: until its inbox is connected, nobody can be called, and on a busy machine that takes time. */

@@ -26,7 +26,7 @@ export interface Crew {
   readonly keys: readonly string[];
   /** How many of them at once. Default: one. */
   readonly keysAtOnce?: Range;
-  /** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. Default: exclusive. */
+  /** 'exclusive', 'shared' or 'limit:<n>'. Default: exclusive. */
   readonly modes?: readonly string[];
   /** Of those that a limit counts. Default: one. */
   readonly places?: Range;
@@ -38,9 +38,7 @@ export interface Crew {
   readonly impatience?: number;
   /** With this probability a lock has a `minHold`. Default: 0. */
   readonly minHold?: number;
-  /** With this probability a lock changes its mode while it is held. Default: 0. */
-  readonly changes?: number;
-  /** With this probability it goes to another service of the crew. Default: 0. */
+  /** With this probability a lock goes to another service of the crew. Default: 0. */
   readonly detaches?: number;
   /** Each service is a candidate for it. */
   readonly lead?: LeadPlan;
@@ -96,9 +94,8 @@ const DOOMED = 1;
 const CALM_MS = 1_000;
 
 const MODES = {
-  modes: ['exclusive', 'exclusive', 'shared', 'shared', 'limit:3', 'upgradeable'],
+  modes: ['exclusive', 'exclusive', 'shared', 'shared', 'limit:3'],
   places: [1, 3],
-  changes: 0.3,
   detaches: 0.06,
 } satisfies Partial<Crew>;
 

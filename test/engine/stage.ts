@@ -9,7 +9,7 @@ import { range } from '../faults/plan.js';
 import { type EngineBackend, openBackend } from './backends.js';
 import { checkEngine, type DoneFault } from './checker.js';
 import type { MixSettings } from './mix.js';
-import { type EnginePlan, type Fault, hasModes } from './plan.js';
+import type { EnginePlan, Fault } from './plan.js';
 import { Pulse } from './pulse.js';
 
 const MIX = new URL('./mix.ts', import.meta.url);
@@ -88,7 +88,6 @@ class Stage {
         ...{ name, folder, address: backend.address },
         seed: plan.seed * 100 + process,
         crews: plan.crews.filter((crew) => crew.process === process),
-        canUpgrade: hasModes(plan.store),
       };
       this.#recorder.record({ type: 'started', client: name });
       return new ClientProcess(MIX, settings, DEAD_AFTER_MS);

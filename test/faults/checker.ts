@@ -2,13 +2,12 @@
  * Says from the history of a run whether the locks kept their promises. It knows nothing of the library: what it believes is what the
  * processes wrote down.
  */
-import { clientsThatDidNotEnd, type Fates, lateAnswers, SLACK_MS } from './answers.js';
-import { detachViolations, withLeases } from './detached.js';
+import { clientsThatDidNotEnd, type Fates, lateAnswers } from './answers.js';
+import { detachViolations, partsOf, withLeases } from './detached.js';
 import { extentOf, unseen } from './extent.js';
 import { grantsOf } from './grants.js';
 import type { History, LeftKey } from './history.js';
 import { leaderViolations } from './leaders.js';
-import { modeViolations, partsOf, withDowngrades } from './mode-rules.js';
 import { repeatedWork } from './once-work.js';
 import { describeStep } from './plan.js';
 import { overlaps, wrongTokens } from './safety.js';
@@ -24,12 +23,10 @@ export function check(history: History): readonly string[] {
   const { events, plan } = history;
   const fates = fatesOf(history);
   const calls = partsOf(events);
-  const grants = withLeases(withDowngrades(grantsOf(calls, fates.killed), events), events);
+  const grants = withLeases(grantsOf(calls, fates.killed), events);
   return [
     ...overlaps(grants),
     ...wrongTokens(grants),
-    // A process may be stopped before it hears what no server is asked for.
-    ...modeViolations(events, { grants, bringsOlderData: false, atOnceMs: SLACK_MS }),
     ...detachViolations(events, () => plan.nodes === 1 && plan.mode === 'clocks-set-back'),
     ...leaderViolations(events, fates.killed),
     // "If Redis loses its data, it forgets what was done."
@@ -86,8 +83,7 @@ function vacuities({ plan, events }: History): readonly string[] {
   }
 
   if (grantedAt.length >= MANY_GRANTS) {
-    const ofOne = plan.nodes === 1 ? (['downgrades', 'upgrades', 'attached'] as const) : [];
-    const wanted = [...ofOne, 'terms'] as const;
+    const wanted = plan.nodes === 1 ? (['attached', 'terms'] as const) : (['terms'] as const);
     violations.push(...unseen(extentOf(events), wanted, grantedAt.length));
   }
 

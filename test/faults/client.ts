@@ -85,18 +85,12 @@ const SHARED = { mode: 'shared' } as const;
 const isOne = urls.length === 1;
 
 const MODES: readonly AcquireOptions[] = isOne
-  ? [
-      ...[{}, {}, {}, {}, SHARED, SHARED],
-      ...[{ limit: 3 }, { limit: 3, places: 2 }, { mode: 'upgradeable' as const }],
-    ]
+  ? [...[{}, {}, {}, {}, SHARED, SHARED], ...[{ limit: 3 }, { limit: 3, places: 2 }]]
   : [{}];
 
 const HABITS: Habits = {
-  canUpgrade: isOne,
-  changes: isOne ? 0.3 : 0,
   detaches: isOne ? 0.1 : 0,
   ttlsMs: TTLS_MS,
-  longestWaitMs: LONGEST_WAIT_MS,
 };
 
 const LEAD: LeadPlan = { name: LEADER, ttlMs: LONGEST_TTL_MS, rotateEveryMs: 1_500 };

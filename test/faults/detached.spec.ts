@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { detachViolations, withLeases } from './detached.js';
+import { detachViolations, partsOf, withLeases } from './detached.js';
 import { grantsOf } from './grants.js';
 import type { HistoryEvent } from './history.js';
-import { partsOf } from './mode-rules.js';
 import { overlaps, wrongTokens } from './safety.js';
 
 const KEYS = ['k'] as const;

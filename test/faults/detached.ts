@@ -25,7 +25,7 @@ interface Attempt {
 }
 
 /** What became of the locks of a history that were detached. */
-export class Parcels {
+class Parcels {
   readonly #detachedAt = new Map<string, number>();
   readonly #attempts = new Map<string, Attempt[]>();
 
@@ -63,7 +63,7 @@ export class Parcels {
 }
 
 /** The time without a holder as a grant of nobody's: from the answer to `detach` until the lock is attached, or its time is over. */
-export function unheld(event: Detached, parcels: Parcels): readonly HistoryEvent[] {
+function unheld(event: Detached, parcels: Parcels): readonly HistoryEvent[] {
   const { at, client, ask, part, keys, mode, places, fencingToken, forMs } = event;
   const detachedAt = parcels.detachedAt(event);
   const attempts = parcels.attempts(event);
@@ -125,6 +125,21 @@ export function detachViolations(
   });
 }
 
+/** What callers wrote down besides what they asked for and got. */
+const NOTES: ReadonlySet<string> = new Set<CallEvent['type']>(['detaches', 'term-over']);
+
+/** The events as checks of grants know them: while a lock has no holder, nobody holds it. */
+export function partsOf<Event extends AnyEvent>(
+  events: readonly Event[],
+): readonly (Event | HistoryEvent)[] {
+  const parcels = new Parcels(events);
+  return events.flatMap((each): readonly (Event | HistoryEvent)[] => {
+    if (NOTES.has(each.type)) return [];
+    const [event] = callEvents([each]);
+    return event?.type === 'detached' ? unheld(event, parcels) : [each];
+  });
+}
+
 /** Marks grants of one lease, in whichever process: they have one token. */
 export function withLeases(
   grants: readonly Grant[],
@@ -134,8 +149,6 @@ export function withLeases(
   const leaseOf = (name: string): string => leases.get(name) ?? name;
   const nobody = (client: string, part: number): string => parcelOf(nobodyAfter(client), part);
   for (const event of callEvents(events)) {
-    if (event.type === 'changed')
-      leases.set(nameOf(event), leaseOf(nameOf({ client: event.client, ask: event.continues })));
     if (event.type === 'detached')
       leases.set(nobody(event.client, event.part), leaseOf(nameOf(event)));
     if (event.type === 'ask' && event.sender !== undefined && event.part !== undefined)

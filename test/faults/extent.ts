@@ -3,8 +3,6 @@ import { nameOf } from './grants.js';
 import { type AnyEvent, type CallEvent, callEvents } from './history.js';
 
 export interface Extent {
-  readonly upgrades: number;
-  readonly downgrades: number;
   readonly attached: number;
   readonly terms: number;
 }
@@ -18,16 +16,12 @@ export function extentOf(events: readonly AnyEvent[]): Extent {
   const isGranted = (how: string) => (call: CallEvent) =>
     call.type === 'granted' && hows.get(nameOf(call)) === how;
   return {
-    upgrades: count((call) => call.type === 'changed' && call.mode === 'exclusive'),
-    downgrades: count((call) => call.type === 'changed' && call.mode !== 'exclusive'),
     attached: count(isGranted('attach')),
     terms: count(isGranted('lead')),
   };
 }
 
 const IN_WORDS: Readonly<Record<keyof Extent, string>> = {
-  upgrades: 'lock was upgraded',
-  downgrades: 'lock was downgraded',
   attached: 'lock was attached',
   terms: 'process was elected',
 };

@@ -6,7 +6,7 @@ export interface Grant {
   readonly name: string;
   readonly client: string;
   readonly keys: readonly string[];
-  /** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. */
+  /** 'exclusive', 'shared' or 'limit:<n>'. */
   readonly mode: string;
   /** Of those that a limit counts. */
   readonly places: number;
@@ -15,10 +15,6 @@ export interface Grant {
   readonly fencingToken: number;
   /** The same for all who have it one after the other, with one token. Default: its own. */
   readonly lease?: string;
-  /** Its holder went on in a weaker mode with the same token, which those who joined have too. */
-  readonly wasDowngraded?: boolean;
-  /** It is the weaker part that follows: nothing was granted. */
-  readonly isDowngraded?: boolean;
   /** By how much the token was ahead of the clock. */
   readonly aheadMs: number;
   readonly askedAt: number;

@@ -23,8 +23,6 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       /** Of those that a limit counts. Default 1. */
       readonly places?: number;
       readonly minHoldMs?: number;
-      /** Of one that asks to hold alone what it holds already: how it does. */
-      readonly holds?: string;
       /** Of one that attaches a lock: who has detached it, and how that is numbered. */
       readonly sender?: string;
       readonly part?: number;
@@ -66,19 +64,6 @@ export type ClientEvent = { readonly at: number; readonly client: string } & (
       readonly attempts: number;
       readonly value?: unknown;
     }
-  /** A hold goes on in another mode, under another number: since it asked for less, or since it knows that it has more. */
-  | {
-      readonly type: 'changed';
-      readonly ask: number;
-      readonly continues: number;
-      readonly keys: readonly string[];
-      readonly mode: string;
-      readonly fencingToken: number;
-    }
-  /** A downgrade has failed: the hold counts as weaker all the same. */
-  | { readonly type: 'not-changed'; readonly ask: number; readonly error: string }
-  /** The lock says that it is held, and how. */
-  | { readonly type: 'mode'; readonly ask: number; readonly mode: string }
   /** Its holder gives it up, for somebody else to go on with; `part` is the number of the time in which nobody holds it. */
   | { readonly type: 'detaches'; readonly ask: number; readonly part: number }
   /** The store keeps it for the process that attaches it. */

@@ -5,7 +5,7 @@ import type { DetachableLock } from '../../lib/lease/lock.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { type CallNotes, errorName } from './call-notes.js';
 import { now } from './history.js';
-import { Holding, type ModeChange } from './holding.js';
+import { Holding } from './holding.js';
 
 /** `poll` tries again and again until its wait is over; `once` is work that is to be done once. */
 export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll' | 'once';
@@ -13,8 +13,6 @@ export type How = 'acquire' | 'tryAcquire' | 'run' | 'poll' | 'once';
 /** What a caller does with a lock that it has. */
 export interface Work {
   readonly holdMs: number;
-  /** How the lock goes on, one after the other. */
-  readonly changes?: readonly ModeChange[];
   /** At its end it goes to somebody else; only of a lock that has no section. */
   readonly detach?: DetachPlan;
 }
@@ -197,16 +195,8 @@ export class RecordedCalls {
   }
 
   /** The section. */
-  async #hold(holding: Holding, { holdMs, changes = [] }: Work): Promise<void> {
-    let leftMs = holdMs;
-    for (const change of changes) {
-      const afterMs = Math.min(change.afterMs, leftMs);
-      leftMs -= afterMs;
-      await holding.last(afterMs);
-      if (!holding.look()) break;
-      await holding.change(change);
-    }
-    await holding.last(leftMs);
+  async #hold(holding: Holding, { holdMs }: Work): Promise<void> {
+    await holding.last(holdMs);
     holding.end();
   }
 

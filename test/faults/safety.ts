@@ -40,11 +40,13 @@ export function overlaps(
 
 /** Those among the holders who should have kept this one out. */
 function excludedBy(grant: Grant, holding: readonly Grant[]): readonly Grant[] {
-  const fellows = holding.filter((other) => !exclude(grant, other));
+  const fellows = holding.filter((other) => areOfOnePhase(grant, other));
   // Whoever came last of them was let in by the limit that was in force then.
   const limit = Math.max(...[grant, ...fellows].map(limitOf));
   const inUse = fellows.reduce((sum, { places }) => sum + places, 0);
-  return inUse + grant.places > limit ? holding : holding.filter((other) => exclude(grant, other));
+  return inUse + grant.places > limit
+    ? holding
+    : holding.filter((other) => !areOfOnePhase(grant, other));
 }
 
 const limitOf = ({ mode, mostPlaces }: Grant): number =>
@@ -52,15 +54,11 @@ const limitOf = ({ mode, mostPlaces }: Grant): number =>
 
 const isLimited = ({ mode }: Grant): boolean => mode.startsWith('limit:');
 
-/** Of those who read a key, one may be upgradeable. */
-const exclude = (one: Grant, other: Grant): boolean =>
-  !areOfOnePhase(one, other) || (one.mode === 'upgradeable' && other.mode === 'upgradeable');
-
 /** Whether they have one fencing token if they hold a key together. All limits are one mode. */
 const areOfOnePhase = (one: Grant, other: Grant): boolean =>
   (reads(one) && reads(other)) || (isLimited(one) && isLimited(other));
 
-const reads = ({ mode }: Grant): boolean => mode === 'shared' || mode === 'upgradeable';
+const reads = ({ mode }: Grant): boolean => mode === 'shared';
 
 /** One of them may have been granted it before it was forgotten, and may believe to hold it for as long as that took. */
 function isForgiven(
@@ -111,7 +109,6 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
       if (top === undefined || before.fencingToken > top.fencingToken)
         highest.set(before.mode, before);
     }
-    if (grant.isDowngraded === true) continue;
     for (const before of highest.values()) {
       if (areOfOnePhase(grant, before) || before.fencingToken < grant.fencingToken) continue;
       if (goesOn(before, grant)) continue;
@@ -123,12 +120,11 @@ function fallenTokens(key: string, ofKey: readonly Grant[]): readonly string[] {
   return violations;
 }
 
-/** "A downgraded lock keeps its token, and readers that join it have the same one." */
+/** "`locks.attach(text)` continues the lock", with its token. */
 const goesOn = (before: Grant, grant: Grant): boolean =>
-  (before.lease !== undefined &&
-    before.lease === grant.lease &&
-    before.fencingToken === grant.fencingToken) ||
-  (before.wasDowngraded === true && reads(grant) && before.fencingToken === grant.fencingToken);
+  before.lease !== undefined &&
+  before.lease === grant.lease &&
+  before.fencingToken === grant.fencingToken;
 
 /** Whether two that hold a key together may have different tokens. */
 type MayDiffer = (smaller: Grant, larger: Grant) => boolean;

@@ -52,13 +52,9 @@ describe('the options mode and limit', () => {
     [
       'another mode',
       { mode: 'write' },
-      `Option "mode" must be 'exclusive', 'shared' or 'upgradeable', received "write".`,
+      `Option "mode" must be 'exclusive' or 'shared', received "write".`,
     ],
-    [
-      'no mode',
-      { mode: null },
-      `Option "mode" must be 'exclusive', 'shared' or 'upgradeable', received null.`,
-    ],
+    ['no mode', { mode: null }, `Option "mode" must be 'exclusive' or 'shared', received null.`],
     ['a limit of none', { limit: 0 }, 'Option "limit" must be a whole number from 1, received 0.'],
     ['half a place', { limit: 1.5 }, 'Option "limit" must be a whole number from 1, received 1.5.'],
     ['a text', { limit: '3' }, 'Option "limit" must be a whole number from 1, received "3".'],

@@ -30,7 +30,7 @@ describe('the events of locks', () => {
     const listen = (): unknown => hub.on('taken' as LockEventName, () => undefined);
     expect(listen).toThrow(LockConfigurationError);
     expect(listen).toThrow(
-      'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, detached, attached, upgraded, downgraded, handedOn, limitsDiffer, once.',
+      'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, detached, attached, handedOn, limitsDiffer, once.',
     );
   });
 

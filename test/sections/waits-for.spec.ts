@@ -18,7 +18,6 @@ interface Hold {
   readonly keys: readonly string[];
   readonly mode?: HoldMode;
   readonly owner?: object;
-  readonly token?: string;
 }
 
 const holdOf = (keys: readonly string[] | string): Hold => ({ keys: [keys].flat() });
@@ -27,18 +26,12 @@ const holdOf = (keys: readonly string[] | string): Hold => ({ keys: [keys].flat(
 function begin(
   holds: Hold | readonly Hold[] | string,
   keys: readonly string[] | string,
-  {
-    mode = 'exclusive',
-    owner = service,
-    upgrades,
-  }: { mode?: HoldMode; owner?: object; upgrades?: string } = {},
+  { mode = 'exclusive', owner = service }: { mode?: HoldMode; owner?: object } = {},
 ): () => void {
   const sections = [typeof holds === 'string' ? holdOf(holds) : holds]
     .flat()
     .map((hold) => new Section(hold.owner ?? service, stubLock(hold), undefined));
-  const wanted = [keys].flat();
-  const lock = upgrades === undefined ? {} : { upgrades: { keys: wanted, token: upgrades } };
-  return waitsFor.begin({ owner, keys: wanted, mode, sections, ...lock });
+  return waitsFor.begin({ owner, keys: [keys].flat(), mode, sections });
 }
 
 /** The circle that an error tells of, or `undefined` when the wait begins. */
@@ -149,54 +142,6 @@ describe('a wait begins', () => {
     const end = begin('a', 'b');
     end();
     expect(circleOf('b', 'a')).toBeUndefined();
-  });
-});
-
-describe('an upgrade that waits', () => {
-  const upgradeable = (key: string): Hold => ({
-    ...{ keys: [key], mode: 'upgradeable', token: 'mine' },
-  });
-
-  it('does not wait for its own lock, nested or not, nor for its section', () => {
-    const own = [holdOf('x'), upgradeable('a'), upgradeable('a')];
-    expect(circleOf(own, 'a', { upgrades: 'mine' })).toBeUndefined();
-  });
-
-  it('waits for the section around it that reads its key under another lock', () => {
-    const around = [{ keys: ['a'], mode: 'shared', token: 'other' } as const];
-    expect(circleOf(around, ['a', 'b'], { upgrades: 'mine' })).toEqual(['a']);
-    expect(circleOf(around, ['a', 'b'], { upgrades: 'mine', owner: {} })).toBeUndefined();
-  });
-
-  it('waits for readers of each of its keys', () => {
-    begin({ keys: ['b'], mode: 'shared' }, 'x');
-    expect(circleOf([holdOf('x'), upgradeable('a')], ['a', 'b'], { upgrades: 'mine' })).toEqual([
-      'b',
-      'x',
-    ]);
-  });
-
-  it('is in the way of all who come after it, without a section, too', () => {
-    begin([], ['a', 'k'], { upgrades: 'mine' });
-    begin({ keys: ['k'], mode: 'shared' }, 'b');
-    for (const mode of ['shared', 'upgradeable'] as const)
-      expect(circleOf('b', 'k', { mode })).toEqual(['k', 'k', 'b']);
-    for (const mode of ['exclusive', 'limit:2'] as const)
-      expect(circleOf('b', 'k', { mode })).toEqual(['k', 'b']);
-    expect(circleOf({ keys: ['b'], owner: {} }, 'k', { mode: 'shared' })).toBeUndefined();
-  });
-
-  it('is not in the way of readers that came before it', () => {
-    begin('b', 'k', { mode: 'shared' });
-    begin({ keys: ['k'], mode: 'shared' }, 'b');
-    expect(circleOf([], 'k', { upgrades: 'mine' })).toBeUndefined();
-  });
-
-  it('leaves nothing behind', () => {
-    const end = begin([], 'k', { upgrades: 'mine' });
-    begin({ keys: ['k'], mode: 'shared' }, 'b');
-    end();
-    expect(circleOf('b', 'k', { mode: 'shared' })).toBeUndefined();
   });
 });
 

@@ -4,7 +4,6 @@ import { withLeaders } from './profiles/draw-leaders.js';
 import { drawProcesses } from './profiles/draw-processes.js';
 import { withDetaching } from './profiles/draw-detaching.js';
 import { withStaying } from './profiles/draw-staying.js';
-import { withModeChanges } from './profiles/draw-mode-changes.js';
 import { featuresOf } from './profiles/features.js';
 import { SIZES, type SizeName } from './profiles/size.js';
 import type { ProfileName, Scenario, ServicePlan } from './scenario.js';
@@ -14,7 +13,7 @@ import type { ClockPlan } from './world/clock.js';
 const MOST_DRIFT = 0.009;
 
 /** Sources of chance for what was added to worlds later: the rest of a world is as it would be without. */
-const MODES = 1;
+const DETACHING = 1;
 const LEADERS = 2;
 const STAYING = 3;
 
@@ -23,9 +22,9 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const random = new Random(seed);
   // Seeds that follow each other begin alike.
   for (let index = 0; index < 3; index += 1) random.fraction();
-  const [forModes, forLeaders] = [random.fork(MODES), random.fork(LEADERS)];
+  const [forDetaching, forLeaders] = [random.fork(DETACHING), random.fork(LEADERS)];
   const forStaying = random.fork(STAYING);
-  const chances = { random, forModes, forLeaders, forStaying };
+  const chances = { random, forDetaching, forLeaders, forStaying };
   const features = featuresOf(profile, chances, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
   const clock = (): ClockPlan => ({
@@ -34,8 +33,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   });
   const servers = Array.from({ length: serverCount }, () => ({ clock: clock(), replicas }));
   const drawn = drawProcesses(random, features, clock);
-  const changing = withModeChanges(drawn, forModes, features);
-  const detaching = withDetaching(changing, forModes, features);
+  const detaching = withDetaching(drawn, forDetaching, features);
   const leading = withLeaders(detaching, forLeaders, features);
   const processes = withStaying(leading, forStaying, features);
   const service: ServicePlan = {

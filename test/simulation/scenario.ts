@@ -9,19 +9,8 @@ export type ProfileName = (typeof PROFILES)[number];
 
 export type How = 'acquire' | 'tryAcquire' | 'run' | 'tryRun' | 'once' | 'lead';
 
-/** 'exclusive', 'shared', 'upgradeable' or 'limit:<n>'. */
+/** 'exclusive', 'shared' or 'limit:<n>'. */
 export type Mode = string;
-
-/** Has a lock go on in another mode, in the middle of its section. */
-export interface ModeChange {
-  /** Since the one before, or since the section began. */
-  readonly afterMs: number;
-  readonly to: 'exclusive' | 'upgradeable' | 'shared';
-  /** For those who hold the keys beside it. */
-  readonly waitMs?: number;
-  /** It gives up after so long. */
-  readonly patienceMs?: number;
-}
 
 /** Has a lock go to another process when its work is done. */
 export interface DetachPlan {
@@ -64,8 +53,6 @@ export interface Operation {
   readonly lead?: LeadPlan;
   /** It sets the limit of its first key while it holds it. */
   readonly setLimit?: number;
-  /** How the lock goes on, one after the other. */
-  readonly changes?: readonly ModeChange[];
   /** Only of one that it has without a section. */
   readonly detach?: DetachPlan;
 }

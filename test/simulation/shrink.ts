@@ -60,7 +60,6 @@ function* simplerOperations(
     'minHoldMs',
     'blocksMs',
     'release',
-    'changes',
     'detach',
   ] as const;
   for (const [caller, plan] of callers.entries()) {

@@ -63,19 +63,6 @@ function lanesOf(events: readonly SimEvent[]): readonly Lane[] {
   for (const event of events) {
     if (!('ask' in event)) continue;
     const name = `${event.client}#${String(event.ask)}`;
-    if (event.type === 'changed') {
-      const before = lanes.get(`${event.client}#${String(event.continues)}`);
-      if (before !== undefined) {
-        before.endedAt ??= event.at;
-        before.end ??= event.mode;
-      }
-      const { keys, mode, at } = event;
-      lanes.set(name, {
-        ...{ name, keys: keys.join(' '), mode, grantedAt: at },
-        askedAt: lanes.get(name)?.askedAt ?? at,
-      });
-      continue;
-    }
     if (event.type === 'ask') {
       const { keys, mode = 'exclusive', at: askedAt } = event;
       lanes.set(name, { name, keys: keys.join(' '), mode, askedAt });

@@ -1,8 +1,7 @@
 /**
- * A process that takes a lock. `hold`: holds it until it is killed. `wait`: stands in line for it. `upgrade`: waits to
- * upgrade it. `work`: takes it at random as a
- * reader or a writer, or with the limit of three, for as many ms as `options.ttl`, and counts in Redis who is inside. Arguments: what,
- * options of acquire as JSON, URL.
+ * A process that takes a lock. `hold`: holds it until it is killed. `wait`: stands in line for it. `work`: takes it at
+ * random as a reader or a writer, or with the limit of three, for as many ms as `options.ttl`, and counts in Redis who
+ * is inside. Arguments: what, options of acquire as JSON, URLs.
  */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,10 +42,7 @@ if (what === 'work') {
   redis.disconnect();
 } else {
   if (what === 'hold') await locks.acquire('key', options);
-  else if (what === 'upgrade') {
-    const lock = await locks.acquire('key', { ...options, mode: 'upgradeable' });
-    void lock.upgrade({ wait: '60s' });
-  } else void locks.acquire('key', { ...options, wait: '60s' });
+  else void locks.acquire('key', { ...options, wait: '60s' });
   await redis.set('child', what);
   await sleep(60_000);
 }

@@ -13,8 +13,6 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
-  UpgradeOutcome,
-  UpgradeRequest,
 } from 'nestjs-holdfast';
 import { deferred } from './eventually.js';
 
@@ -50,7 +48,6 @@ export class ScriptedStore implements LockStore {
   readonly extended: (readonly LeaseRequest[])[] = [];
   readonly released: LeaseReference[] = [];
   readonly transferred: TransferRequest[] = [];
-  readonly upgraded: UpgradeRequest[] = [];
   readonly left: string[] = [];
   listened = 0;
 
@@ -61,10 +58,6 @@ export class ScriptedStore implements LockStore {
   onExtend: Answer<LeaseRequest, ExtendOutcome> = () => ({ status: 'extended' });
   onRelease: Answer<LeaseReference, ReleaseOutcome> = () => ({ status: 'released' });
   onTransfer: Answer<TransferRequest, TransferOutcome> = () => ({ status: 'transferred' });
-  onUpgrade: Answer<UpgradeRequest, UpgradeOutcome> = () => ({
-    status: 'granted',
-    fencingToken: this.acquired.length + this.upgraded.length,
-  });
   onListen: () => 'listening' | 'polling' | Promise<'listening' | 'polling'> = () => 'listening';
   #listener: ReleaseListener = () => undefined;
 
@@ -92,11 +85,6 @@ export class ScriptedStore implements LockStore {
   async transfer(request: TransferRequest): Promise<TransferOutcome> {
     this.transferred.push(request);
     return this.onTransfer(request);
-  }
-
-  async upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
-    this.upgraded.push(request);
-    return this.onUpgrade(request);
   }
 
   async inspect(): Promise<InspectOutcome> {

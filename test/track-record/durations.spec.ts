@@ -132,12 +132,6 @@ describe('seconds that are given as a number of milliseconds', () => {
     );
   });
 
-  it('HF-39 "wait" of an upgrade is refused', async () => {
-    const lock = await locks.acquire('key', { mode: 'upgradeable' });
-    await expectTooShort('wait', OR_ZERO, (value) => lock.upgrade({ wait: value as number }));
-    await lock.release();
-  });
-
   it('HF-39 what limits one request, or one turn, may be shorter', () => {
     const nodeTimeout = 20;
     module({ nodeTimeout, handoff: { tenure: 5, minTenure: 1 } });

@@ -36,8 +36,6 @@ const lockOf = (key: string): LockHandle => ({
   stopRenewal: () => undefined,
   extend: () => Promise.resolve(),
   guarded: () => Promise.resolve([]),
-  upgrade: () => Promise.resolve(),
-  downgrade: () => Promise.resolve(),
   release: () => Promise.resolve(true),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });

@@ -13,7 +13,7 @@ const item = defineLock('order:<orderId>:item:<itemId>');
 const twice = defineLock('<id>:copy:<id>');
 const unknown = defineLock(template);
 const exports = defineLock('exports:<tenant>', { limit: 10, places: 2, minValidity: '1s' });
-const stock = defineLock('stock:<warehouse>', { mode: 'upgradeable' });
+const stock = defineLock('stock:<warehouse>', { mode: 'shared' });
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -47,10 +47,7 @@ export async function accepted(): Promise<void> {
   await locks.use(order).inspect(42);
   [lock, perhaps, key] satisfies unknown[];
   await locks.use(exports).run('a', { places: 3 }, () => 1);
-  await locks.use(stock).run({ warehouse: 7 }, async (held) => {
-    await held.upgrade({ wait: '1s' });
-    await held.downgrade({ to: 'shared' });
-  });
+  await locks.use(stock).run({ warehouse: 7 }, (held) => held.extend('1m'));
   (await (await locks.use(exports).acquire('a')).detach()) satisfies string;
 }
 

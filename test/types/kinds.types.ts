@@ -10,67 +10,34 @@ import type {
 } from '../../lib/index.js';
 
 declare const locks: LockService;
-declare const signal: AbortSignal;
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 export async function modes(): Promise<void> {
-  const lock: DetachableLock = await locks.acquire('stock', { mode: 'upgradeable' });
+  const lock: DetachableLock = await locks.acquire('stock', { mode: 'shared' });
   await locks.run('stock', { mode: 'shared', minValidity: 500, wait: Infinity }, () => 1);
   const mode: HoldMode = lock.mode;
-  // Nothing is returned: the same handle has the new mode.
-  const upgraded: Same<ReturnType<Lock['upgrade']>, Promise<void>> = true;
-  const downgraded: Same<ReturnType<Lock['downgrade']>, Promise<void>> = true;
-  await lock.upgrade();
-  await lock.upgrade({ wait: '5s', signal });
-  await lock.upgrade({ wait: 'forever' });
-  await lock.downgrade();
-  await lock.downgrade({ to: 'shared' });
-  await lock.downgrade({ to: 'upgradeable' });
-  [mode, upgraded, downgraded] satisfies unknown[];
+  mode satisfies string;
 
   // @ts-expect-error not assignable to type
-  await locks.acquire('stock', { mode: 'upgradable' });
-  // @ts-expect-error 'to' does not exist in type 'UpgradeOptions'
-  await lock.upgrade({ to: 'exclusive' });
-  // @ts-expect-error 'ttl' does not exist in type 'UpgradeOptions'
-  await lock.upgrade({ ttl: '5s' });
-  // @ts-expect-error not assignable to type
-  await lock.upgrade({ wait: 'soon' });
-  // @ts-expect-error Type '"5s"' has no properties in common with type 'UpgradeOptions'
-  await lock.upgrade('5s');
-  // @ts-expect-error Type '"shared"' has no properties in common with type 'DowngradeOptions'
-  await lock.downgrade('shared');
-  // @ts-expect-error Type '"exclusive"' is not assignable to type '"shared" | "upgradeable" | undefined'
-  await lock.downgrade({ to: 'exclusive' });
-  // @ts-expect-error 'mode' does not exist in type 'DowngradeOptions'
-  await lock.downgrade({ mode: 'shared' });
-  // @ts-expect-error 'wait' does not exist in type 'DowngradeOptions'
-  await lock.downgrade({ wait: '1s' });
+  await locks.acquire('stock', { mode: 'upgradeable' });
   // @ts-expect-error Cannot assign to 'mode' because it is a read-only property
   lock.mode = 'shared';
 }
 
 export function modeEvents(): void {
-  const stop: () => void = locks.on('upgraded', ({ fencingToken, waitedMs, keys, mode }) => {
-    return [fencingToken + waitedMs, mode satisfies HoldMode, keys satisfies readonly string[]];
-  });
-  locks.on('downgraded', ({ fencingToken, mode, previousMode }) => {
-    return [fencingToken + 1, [mode, previousMode] satisfies HoldMode[]];
+  const stop: () => void = locks.on('acquired', ({ mode, keys }) => {
+    return [mode satisfies HoldMode, keys satisfies readonly string[]];
   });
   locks.on('detached', ({ heldMs, ttlMs }) => [heldMs satisfies number, ttlMs satisfies number]);
   locks.on('attached', (event: LockEvents['attached']) => event.fencingToken satisfies number);
   locks.on('limitsDiffer', ({ limit, otherLimit }) => limit < otherLimit);
-  locks.on('unavailable', ({ operation }) => operation === 'upgrade' || operation === 'attach');
+  locks.on('unavailable', ({ operation }) => operation === 'detach' || operation === 'attach');
   stop();
 
-  // @ts-expect-error Argument of type '"upgrade"' is not assignable to parameter of type 'keyof LockEvents'
-  locks.on('upgrade', () => undefined);
-  // @ts-expect-error Property 'previousMode' does not exist
-  locks.on('upgraded', ({ previousMode }) => previousMode);
-  // @ts-expect-error Property 'waitedMs' does not exist
-  locks.on('downgraded', ({ waitedMs }) => waitedMs);
+  // @ts-expect-error Argument of type '"upgraded"' is not assignable to parameter of type 'keyof LockEvents'
+  locks.on('upgraded', () => undefined);
   // @ts-expect-error Property 'ttlMs' does not exist
   locks.on('attached', ({ ttlMs }) => ttlMs);
   locks.on('unavailable', ({ operation }) => {

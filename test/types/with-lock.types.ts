@@ -562,9 +562,6 @@ export class Options {
   @WithLock('k', { limit: 5, onLocked: 'skip' })
   async limited(): Promise<void> {}
 
-  @WithLock('k', { mode: 'upgradeable', wait: 'forever' })
-  async readThenWrite(): Promise<void> {}
-
   @WithLock('k', { minValidity: '5s', minHold: '1s', release: 'on-expiry', wait: Infinity })
   async held(): Promise<void> {}
 

@@ -10,12 +10,11 @@ export async function open(urls, { waits = true } = {}) {
   await locks.open();
   return {
     locks,
-    async acquire(key, { wait, upgrades = false, ...options }) {
+    async acquire(key, { wait, ...options }) {
       const lock = waits
         ? await locks.acquire(key, { wait, ...options })
         : await locks.tryAcquire(key, options);
       if (lock === null) throw new Error(`${key} is held`);
-      if (upgrades) await lock.upgrade();
       return () => lock.release();
     },
     close: () => locks.shutdown(0),

@@ -1,6 +1,6 @@
 /**
  * @typedef {object} Client One library, connected.
- * @property {(key: string, options: { ttl: number, wait: number, mode?: 'shared' | 'upgradeable', limit?: number, places?: number, upgrades?: boolean }) => Promise<() => Promise<unknown>>} acquire
+ * @property {(key: string, options: { ttl: number, wait: number, mode?: 'shared', limit?: number, places?: number }) => Promise<() => Promise<unknown>>} acquire
  *   waits for the lock and resolves with what gives it back
  * @property {() => Promise<unknown>} close
  *

@@ -204,17 +204,6 @@ export const places = [1, 3].map((count) =>
   }),
 );
 
-export const upgrade = contended({
-  id: 'upgrade',
-  title: "64 callers, each with a key of its own: `mode: 'upgradeable'`, then `upgrade()`",
-  processes: 1,
-  callers: 64,
-  keys: Array.from({ length: 64 }, (_, caller) => `key:${caller}`),
-  held: { mode: 'upgradeable', upgrades: true },
-  among: [holdfast],
-  musts: () => [],
-});
-
 export const shared = contended({
   id: 'shared',
   title: "64 readers of one key (`mode: 'shared'`), nothing to do meanwhile",

@@ -1,13 +1,12 @@
 import { BriefMap } from '../../collections/brief-map.js';
 import type { Clock } from '../../time/clock.js';
 import type { FoundPlace } from '../admin-store.js';
-import type { LeaseReference, LinePlace } from '../lock-store.js';
+import type { LinePlace } from '../lock-store.js';
 import { LONGEST_CLAIM_MS } from '../claim.js';
 
-/** A place in the line of a key; one that waits to be upgraded stands in the lines of all its keys. */
+/** A place in the line of a key. */
 export interface Waiter {
   readonly token: string;
-  readonly keys: readonly string[];
   /** When it came, in µs of the monotonic clock; no two are the same. */
   readonly ticket: number;
   readonly claimMs: number;
@@ -34,8 +33,7 @@ export class MemoryLines {
     return this.of(key).map(({ token, ticket }) => ({
       token,
       channel: '',
-      // One that waits to be upgraded stands before all who have a ticket.
-      ...(ticket > 0 && { sinceMs: wallMs - monotonicMs + ticket / 1_000 }),
+      sinceMs: wallMs - monotonicMs + ticket / 1_000,
     }));
   }
 
@@ -44,24 +42,21 @@ export class MemoryLines {
   }
 
   /** In the place it had, or at the end. */
-  stand({ keys, token }: LeaseReference, { ticket, ttlMs }: LinePlace): number {
-    const known = this.#lines.get(keys[0] ?? '')?.find((waiter) => waiter.token === token);
+  stand(key: string, token: string, { ticket, ttlMs }: LinePlace): number {
+    const line = this.#lines.get(key) ?? [];
+    const known = line.find((waiter) => waiter.token === token);
     if (known !== undefined) return known.ticket;
     if (ticket === undefined) this.#lastTicket = Math.max(this.#lastTicket + 1, this.#nowUs());
     const waiter = {
       token,
-      keys,
       ticket: ticket ?? this.#lastTicket,
       claimMs: Math.min(ttlMs, LONGEST_CLAIM_MS),
     };
-    for (const key of keys) {
-      const line = this.#lines.get(key) ?? [];
-      line.push(waiter);
-      this.#lines.set(
-        key,
-        line.sort((a, b) => a.ticket - b.ticket),
-      );
-    }
+    line.push(waiter);
+    this.#lines.set(
+      key,
+      line.sort((a, b) => a.ticket - b.ticket),
+    );
     return waiter.ticket;
   }
 

@@ -1,4 +1,4 @@
-import { holdModeOf, isUpgradeToken, tokenIn, upgradeToken } from '../owner-token.js';
+import { holdModeOf } from '../owner-token.js';
 import { systemClock, type Clock } from '../../time/clock.js';
 import type {
   AcquireOutcome,
@@ -15,8 +15,6 @@ import type {
   SetLimitOutcome,
   TransferOutcome,
   TransferRequest,
-  UpgradeOutcome,
-  UpgradeRequest,
 } from '../lock-store.js';
 import type { AdminStore, FoundKey } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
@@ -76,8 +74,7 @@ export class MemoryLockStore implements LockStore {
     const key = keys.find((each) => !this.#mayHave(each, request, beforeAt(each)));
     if (key !== undefined) {
       const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, beforeAt(key));
-      const at = { keys: [key], token };
-      const ticket = line && this.#lines.stand(at, key === keys[0] ? line : anew(line));
+      const ticket = line && this.#lines.stand(key, token, key === keys[0] ? line : anew(line));
       const remainingMs = keptForMs || this.#holds.remaining(key, token);
       const heldForMs = this.#holds.heldForMs(key);
       const kept = this.#keepBefore(keys.indexOf(key), request, heldForMs);
@@ -107,14 +104,7 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
 
-  transfer({
-    keys,
-    token,
-    to,
-    ttlMs,
-    lastToken,
-    phase,
-  }: TransferRequest): Promise<TransferOutcome> {
+  transfer({ keys, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
     for (const key of keys) {
       const entry = this.#holds.of(key);
       if (entry?.holds.has(token) === true || entry?.holds.has(to) === true) continue;
@@ -123,10 +113,9 @@ export class MemoryLockStore implements LockStore {
       const taken = (entry?.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
       return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
     }
-    for (const key of keys) this.#holds.rename(key, token, to, phase);
+    for (const key of keys) this.#holds.rename(key, token, to);
     this.#holds.put({ keys, token: to, ttlMs });
     for (const key of keys) this.#warn(key);
-    if (holdModeOf(token) !== holdModeOf(to)) for (const key of keys) this.#give(key);
     return Promise.resolve({ status: 'transferred' });
   }
 
@@ -134,26 +123,6 @@ export class MemoryLockStore implements LockStore {
     this.#holds.setLimit(key, limit);
     this.#give(key);
     return Promise.resolve({ status: 'set' });
-  }
-
-  upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
-    const { keys, token, to, ttlMs, line } = request;
-    const reason = this.#holds.lossOf(request);
-    if (reason !== undefined) return Promise.resolve({ status: 'lost', reason });
-    const busy = keys.find((key) => this.#holds.isShared(key, token));
-    const waiting = { keys, token: upgradeToken(token) };
-    if (busy !== undefined) {
-      const remainingMs = this.#holds.remaining(busy, waiting.token);
-      const ticket = line && this.#lines.stand(waiting, { ...line, ticket: 0 });
-      return Promise.resolve({
-        ...{ status: 'held', key: busy, remainingMs, checkAgainMs: remainingMs, ticket },
-      });
-    }
-    this.#lines.forget(keys, waiting.token);
-    for (const key of keys) this.#holds.rename(key, token, to);
-    this.#holds.put({ keys, token: to, ttlMs });
-    const fencingToken = this.#holds.fencingToken({ keys, token: to, ttlMs });
-    return Promise.resolve({ status: 'granted', fencingToken });
   }
 
   inspect(key: string): Promise<InspectOutcome> {
@@ -189,7 +158,7 @@ export class MemoryLockStore implements LockStore {
   #extend(lease: LeaseRequest): ExtendOutcome {
     const reason = this.#holds.lossOf(lease);
     if (reason !== undefined) return { status: 'lost', reason };
-    this.#holds.renew(lease);
+    this.#holds.put(lease);
     if (holdModeOf(lease.token) !== 'exclusive') for (const key of lease.keys) this.#warn(key);
     return { status: 'extended' };
   }
@@ -260,21 +229,11 @@ export class MemoryLockStore implements LockStore {
   #give(key: string, asking?: { readonly token: string; readonly before: number }): void {
     // Callers that are admitted leave the line.
     for (const waiter of [...this.#lines.of(key)]) {
-      const { token, ticket, keys, claimMs } = waiter;
+      const { token, ticket, claimMs } = waiter;
       if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
-      if (isUpgradeToken(token)) {
-        const held = tokenIn('upgradeable', token);
-        if (this.#holds.tokenOf(key, held) === undefined) {
-          this.#lines.forget(keys, token);
-          continue;
-        }
-        // It has the key meanwhile: it asks when it is the only holder.
-        if (!this.#holds.isShared(key, held)) this.#tell(key, { to: token, inMs: 0 });
-        return;
-      }
       if (this.#holds.isInTheWay(key, token)) return;
-      this.#lines.forget(keys, token);
-      this.#holds.put({ keys, token, ttlMs: claimMs });
+      this.#lines.forget([key], token);
+      this.#holds.put({ keys: [key], token, ttlMs: claimMs });
       this.#tell(key, { to: token, inMs: 0 });
       const [next] = this.#lines.of(key);
       if (next !== undefined) this.#tell(key, { to: next.token, inMs: claimMs });

@@ -4,7 +4,7 @@ import { stoodStillMs, type Facts } from './facts.js';
 
 type Ask = SimEvent & { readonly type: 'ask' };
 
-const ANSWERS = new Set(['granted', 'changed', 'refused', 'failed', 'once', 'nested', 'released']);
+const ANSWERS = new Set(['granted', 'refused', 'failed', 'once', 'nested', 'released']);
 
 /** How much sooner than its wait a caller may be refused: timers come up in slots. */
 const EARLY_MS = 10;

@@ -55,11 +55,10 @@ const isPlain = ({ servers, processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ how, mode, waitMs, blocksMs, inner, changes, detach }) =>
+        ({ how, mode, waitMs, blocksMs, inner, detach }) =>
           mode === 'exclusive' &&
           (waitMs === 0 || how === 'tryAcquire' || how === 'tryRun') &&
           blocksMs === undefined &&
-          changes === undefined &&
           detach === undefined &&
           inner === undefined,
       ),

@@ -2,15 +2,14 @@
  * Says from the history of a world whether the locks kept their promises. It knows the scenario and docs/guarantees.md, and nothing of the
  * library.
  */
-import { detachViolations, withLeases } from '../../faults/detached.js';
+import { detachViolations, partsOf, withLeases } from '../../faults/detached.js';
 import { grantsOf, nameOf, type Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
-import { modeViolations, partsOf, withDowngrades } from '../../faults/mode-rules.js';
 import type { SimEvent } from '../history.js';
 import type { Played } from '../play.js';
 import { answerViolations } from './answers.js';
 import { exclusionViolations } from './exclusion.js';
-import { bringsOlderData, fencingViolations } from './fencing.js';
+import { fencingViolations } from './fencing.js';
 import { leaderViolations } from './leaders.js';
 import { leftovers } from './leftovers.js';
 import { livenessViolations } from './liveness.js';
@@ -30,7 +29,7 @@ export function check(played: Played): readonly string[] {
   );
   const calls = callsOf(events);
   const losses = lossesOf(scenario, done, calls);
-  const parts = withLeases(withDowngrades(grantsOf(calls, killed), events), events);
+  const parts = withLeases(grantsOf(calls, killed), events);
   const given = parts.map((grant) => asShortened(grant, events));
   const grants = given.map((grant) => keptAfterwards(grant, events, ['kept']));
   const longest = given.map((grant) => keptAfterwards(grant, events, ['kept', 'perhaps-kept']));
@@ -43,11 +42,6 @@ export function check(played: Played): readonly string[] {
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
     ...onceViolations(facts),
-    ...modeViolations(events, {
-      grants,
-      bringsOlderData: done.some(({ fault }) => bringsOlderData(fault)),
-      atOnceMs: AT_ONCE_MS,
-    }),
     ...detachViolations(events, () => done.length === 0),
     ...leaderViolations(scenario, facts),
     ...validityViolations(scenario, facts),
@@ -55,9 +49,6 @@ export function check(played: Played): readonly string[] {
     ...leftovers(played),
   ];
 }
-
-/** No request is sent. */
-const AT_ONCE_MS = 0.1;
 
 /** As the checks of the fault test know them: who was told what became of work, or runs inside a section, has had what it wanted. */
 const callsOf = (events: readonly SimEvent[]): readonly HistoryEvent[] =>

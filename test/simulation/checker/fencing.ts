@@ -111,7 +111,7 @@ const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   (fault.kind === 'server-restarted' && fault.data !== 'kept');
 
 /** Has a server know what was over. */
-export const bringsOlderData = (fault: DoneFault['fault']): boolean =>
+const bringsOlderData = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'fail-over' || (fault.kind === 'server-restarted' && fault.data === 'older');
 
 /** "Nested calls have the token of the lock that they run under." */

@@ -139,11 +139,10 @@ const isPlain = ({ processes, service }: Scenario): boolean =>
   processes.every(({ callers }) =>
     callers.every(({ operations }) =>
       operations.every(
-        ({ keys, mode, inner, blocksMs, changes, detach }) =>
+        ({ keys, mode, inner, blocksMs, detach }) =>
           keys.length === 1 &&
           mode === 'exclusive' &&
           inner === undefined &&
-          changes === undefined &&
           detach === undefined &&
           blocksMs === undefined,
       ),

@@ -34,9 +34,6 @@ export function starvationViolations(
 
 type Answer = Exclude<Extract<SimEvent, { readonly ask: number }>, Ask>;
 
-/** In the moment in which an upgradeable holder may come in, readers behind it may, too. */
-const READS: ReadonlySet<string> = new Set(['shared', 'upgradeable']);
-
 /** Who waits. */
 class Queue {
   readonly #slackMs: number;
@@ -67,7 +64,7 @@ class Queue {
     const line = isPatientReader(ask) ? this.#lines.get(placeOf(ask)) : undefined;
     const before = Math.min(ask.at, line?.since ?? ask.at) - this.#slackMs;
     return [...this.#waiting.values()].find((other) => {
-      if (other.waitMs === 0 || READS.has(other.mode ?? '') || other.keys[0] !== ask.keys[0])
+      if (other.waitMs === 0 || other.mode === 'shared' || other.keys[0] !== ask.keys[0])
         return false;
       // Its wait was over before the reader came: it has left the line, and has not heard of it yet.
       if (other.at + other.waitMs < ask.at) return false;

@@ -39,8 +39,6 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
         (error === 'LockLostError' && (!isCalm || mayBeLost)) ||
         // Whether it came in time is looked at elsewhere.
         (error === 'LockNotAttachedError' && ask?.how === 'attach') ||
-        // "A plain shared lock cannot be upgraded."
-        (error === 'LockConfigurationError' && ask?.holds === 'shared') ||
         // "Answer to acquire later than its own validity: refused and cleaned up", behind a block too.
         (error === 'LockStoreUnavailableError' && (!isCalm || mayBeLost));
       if (error === 'LockStoreUnavailableError' && ask !== undefined && !isBlocked)
@@ -50,10 +48,6 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
           );
       if (!isExpected) violations.push(`surprise: ${name} failed with ${error}`);
     }
-    if (event.type === 'not-changed' && isCalm && !mayBeLost)
-      violations.push(
-        `surprise: ${event.client}#${event.ask} could not be downgraded: ${event.error}`,
-      );
     if (event.type === 'lost' && isCalm && !mayBeLost && !closing.has(event.client))
       violations.push(`surprise: ${event.client}#${event.ask} was lost: ${event.reason}`);
     // "Nested calls have the token of the lock that they run under."

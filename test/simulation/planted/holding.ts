@@ -66,7 +66,7 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'renewal-of-a-foreign-token',
     file: 'lib/store/redis/scripts/extend.ts',
-    find: 'elseif holder == token or is_stronger(holder, token) or may_join',
+    find: 'elseif holder == token or may_join',
     replace: 'elseif holder and not mode or may_join',
     profile: 'line',
     explanation: 'A renewal overwrites the owner token of another client that holds the key now.',

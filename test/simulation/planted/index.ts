@@ -3,7 +3,6 @@ import { FENCING } from './fencing.js';
 import { HOLDING } from './holding.js';
 import { LEADERS } from './leaders.js';
 import { LINE } from './line.js';
-import { MODE_CHANGES } from './mode-changes.js';
 import { MODES } from './modes.js';
 import { ONCE } from './once.js';
 import type { PlantedBug } from './planted-bug.js';
@@ -19,7 +18,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ...LINE,
   ...QUORUM,
   ...MODES,
-  ...MODE_CHANGES,
   ...DETACHING,
   ...LEADERS,
   ...ONCE,

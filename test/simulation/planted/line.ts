@@ -74,7 +74,7 @@ export const LINE: readonly PlantedBug[] = [
     explanation:
       'The second process in line gets the key together with the first, even if they may not hold it together.',
     breaks:
-      'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
+      'a key has any number of shared holders, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.',
   },
   {
     name: 'later-key-kept',

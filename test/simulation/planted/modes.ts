@@ -3,7 +3,7 @@ import type { PlantedBug } from './planted-bug.js';
 const PLACES = 'All places in use together are never more than the limit';
 
 const TOGETHER =
-  'a key has any number of shared holders, at most one upgradeable holder, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.';
+  'a key has any number of shared holders, and no other. With `limit: n`, a key has at most n holders with that limit, and no shared or exclusive holder.';
 
 export const MODES: readonly PlantedBug[] = [
   {

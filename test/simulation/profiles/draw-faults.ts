@@ -14,7 +14,7 @@ const DURATIONS_MS = [5, 50, 200, 1_000, 3_000] as const;
 
 export function drawFaults(
   random: Random,
-  { faults, mostFaults, lengthMs, serverCount, keys, cutsMs = DURATIONS_MS }: Features,
+  { faults, mostFaults, lengthMs, serverCount, keys }: Features,
   processes: number,
 ): readonly Fault[] {
   if (faults.length === 0) return [];
@@ -24,7 +24,7 @@ export function drawFaults(
       random.between(0, processes - 1),
       random.between(0, serverCount - 1),
     ];
-    const forMs = random.pick(cutsMs);
+    const forMs = random.pick(DURATIONS_MS);
     return {
       atMs,
       ...ofKind(random, random.pick(faults), { process, server, forMs, key: random.pick(keys) }),

@@ -19,8 +19,6 @@ export interface Features {
   readonly modes: readonly Mode[];
   /** Whether limits are set while they are used. */
   readonly limitChanges: boolean;
-  /** Whether locks change their mode while they are held. */
-  readonly modeChanges: boolean;
   /** Whether locks go to other processes. */
   readonly detaching: boolean;
   /** Whether there are candidates for a lead. */
@@ -44,8 +42,6 @@ export interface Features {
   readonly blocks: boolean;
   readonly handoff: boolean;
   readonly ttlsMs: readonly number[];
-  /** For how long links are cut, where that is not as other faults are. */
-  readonly cutsMs?: readonly number[];
   readonly lengthMs: number;
   readonly faults: readonly FaultKind[];
   /** At the most. */
@@ -92,14 +88,14 @@ const NAMES = ['a', 'b', 'c', 'd'] as const;
 /** What is drawn from one of them does not shift the others. */
 interface Chances {
   readonly random: Random;
-  readonly forModes: Random;
+  readonly forDetaching: Random;
   readonly forLeaders: Random;
   readonly forStaying: Random;
 }
 
 export function featuresOf(
   profile: ProfileName,
-  { random, forModes, forLeaders, forStaying }: Chances,
+  { random, forDetaching, forLeaders, forStaying }: Chances,
   size: Size,
 ): Features {
   const isQuorum =
@@ -132,10 +128,8 @@ export function featuresOf(
     keys: random.sample(NAMES, random.pick([1, 1, 2, 3])),
     modes: hasModes ? modesOf(random) : ['exclusive'],
     limitChanges,
-    // From a source of its own, like all that follows from it: the rest of a world is as it would be without.
-    modeChanges: hasModes && forModes.chance(0.6),
     // A limit may be set lower while a place goes to somebody else, who takes it all the same.
-    detaching: hasModes && !limitChanges && forModes.chance(0.25),
+    detaching: hasModes && !limitChanges && forDetaching.chance(0.25),
     leaders: profile === 'lead' || (profile === 'all' && forLeaders.chance(0.3)),
     staying: (profile === 'line' || profile === 'all') && forStaying.chance(0.3),
     severalKeys: random.chance(0.4),
@@ -156,7 +150,7 @@ export function featuresOf(
     faults: faultsOf(random, replicas),
     mostFaults: size.faults,
   };
-  const rare = { ...staged(features, random), ...stagedForModes(features, forModes) };
+  const rare = staged(features, random);
   return { ...features, ...(profile === 'lead' ? longer(features) : rare) };
 }
 
@@ -172,52 +166,6 @@ function staged({ serverCount, replicas, guardMs }: Features, random: Random): P
 
 const PLAIN = {
   ...{ guardMs: 0, modes: ['exclusive'], nesting: false, minHolds: false, blocks: false },
-} satisfies Partial<Features>;
-
-/** The same for locks that change their mode. */
-function stagedForModes(
-  { modeChanges, replicas, guardMs }: Features,
-  forModes: Random,
-): Partial<Features> {
-  if (!modeChanges || replicas + guardMs > 0) return {};
-  const chance = forModes.fraction();
-  if (chance < 0.15) return CHANGES_AND_LONG_CUTS;
-  if (chance < 0.3) return CHANGES_AND_RESETS;
-  return chance < 0.4 ? CHANGES_AND_LOSSES : {};
-}
-
-/** One writes and reads in turns, and all others would read. */
-const CHANGES = {
-  ...{ ...PLAIN, modes: ['exclusive', 'shared', 'shared'], keys: ['a'], severalKeys: false },
-  ...{
-    detaching: false,
-    onceWork: 'none',
-    limitChanges: false,
-    holdLimits: false,
-    fixedLeases: false,
-  },
-  ...{ network: { latencyUs: 200, jitterUs: 500 }, nobodyWaits: false, crowds: true },
-} satisfies Partial<Features>;
-
-/** What was sent before a cut may arrive behind what was sent after it: a connection that is silent for long is replaced meanwhile. */
-const CHANGES_AND_LONG_CUTS = {
-  ...{ ...CHANGES, ttlsMs: [20_000], lengthMs: 500, faults: ['link-cut'], mostFaults: 2 },
-  cutsMs: [3_000, 6_000, 8_000],
-} satisfies Partial<Features>;
-
-/**
- * A caller that would write may have lost the lock that it has read under, and another one may have written before it renews: all that the
- * server knew is lost, because a lock outlives the loss of its key.
- */
-const CHANGES_AND_LOSSES = {
-  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 3_000, crowds: false },
-  ...{ faults: ['server-flushed'], mostFaults: 40 },
-} satisfies Partial<Features>;
-
-/** Answers are lost, and nothing else. */
-const CHANGES_AND_RESETS = {
-  ...{ ...CHANGES, ttlsMs: [4_000], lengthMs: 2_000 },
-  ...{ faults: ['link-reset', 'connections-reset'], mostFaults: 8 },
 } satisfies Partial<Features>;
 
 /** When many ask at once and nobody waits, votes are split. */

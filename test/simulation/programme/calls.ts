@@ -10,7 +10,6 @@ import type { SimProcess } from '../world/sim-process.js';
 import type { CallersOptions } from './callers.js';
 import { errorName, PlannedFailure, recordFailure } from './failures.js';
 import type { Holdings, LockHolding } from './holdings.js';
-import { ModeChanges } from './mode-changes.js';
 import { Detaching, type Parcel } from './detaching.js';
 import { sleep } from './sleep.js';
 
@@ -28,7 +27,6 @@ export class Calls {
   readonly #history: History;
   readonly #holdings: Holdings;
   readonly #client: string;
-  readonly #modes: ModeChanges;
   readonly #detaching: Detaching;
   #asks = 0;
 
@@ -39,7 +37,6 @@ export class Calls {
     this.#holdings = holdings;
     this.#client = process.name;
     const { nextAsk } = this;
-    this.#modes = new ModeChanges({ process, history, holdings, nextAsk });
     this.#detaching = new Detaching({ engine, process, history, holdings, send, nextAsk });
   }
 
@@ -213,7 +210,6 @@ export class Calls {
       await this.#work(operation, { holding, isSection }, signal);
     } finally {
       const { ask } = holding;
-      if (operation.changes !== undefined) this.#modes.look(holding);
       this.#holdings.look(holding);
       this.#holdings.remove(holding);
       this.#history.record({ type: 'releasing', client, ask });
@@ -227,7 +223,7 @@ export class Calls {
 
   async #work(operation: Operation, outer: Outer, signal?: AbortSignal): Promise<void> {
     const { applicationRuntime } = this.#process;
-    const { extend, inner, blocksMs, changes = [] } = operation;
+    const { extend, inner, blocksMs } = operation;
     const { holding } = outer;
     let leftMs = operation.holdMs;
     if (extend !== undefined) {
@@ -246,13 +242,6 @@ export class Calls {
     }
     if (operation.setLimit !== undefined)
       await this.#setLimit(operation, holding.ask, operation.setLimit);
-    for (const change of changes) {
-      const afterMs = Math.min(change.afterMs, leftMs);
-      await sleep(applicationRuntime, afterMs, signal);
-      leftMs -= afterMs;
-      if (signal?.aborted === true) break;
-      await this.#modes.make(change, holding);
-    }
     if (inner !== undefined) await this.make(inner, outer);
     if (leftMs > 0) await sleep(applicationRuntime, leftMs, signal);
   }
@@ -282,7 +271,7 @@ function optionsOf(operation: Operation): AcquireOptions {
     ...(maxHoldMs !== undefined && { maxHold: maxHoldMs }),
     ...(limit !== undefined && { limit: Number(limit) }),
     ...(places !== undefined && { places }),
-    ...((mode === 'shared' || mode === 'upgradeable') && { mode }),
+    ...(mode === 'shared' && { mode }),
   };
 }
 

@@ -19,9 +19,8 @@ export type Held = Pick<Lock, 'keys' | 'isHeld' | 'remainingMs' | 'signal'>;
 /** Somebody who was granted a lock and has not begun to give it back. */
 export interface Holding {
   readonly process: SimProcess;
-  /** Another one in each mode. */
-  ask: number;
-  mode: string;
+  readonly ask: number;
+  readonly mode: string;
   readonly places: number | undefined;
   readonly lock: Held;
   /** Whether its holder relies on the signal. */
@@ -55,18 +54,14 @@ export class Holdings {
     this.#servers = servers;
   }
 
+  /** All look who have one of its keys. */
   add(holding: Holding): void {
-    this.lookBeside(holding);
-    this.#all.add(holding);
-    if (holding.listens) this.#watch(holding);
-  }
-
-  /** It begins, or goes on in another mode: all look who have one of its keys. */
-  lookBeside(holding: Holding): void {
     const { keys } = holding.lock;
     for (const other of this.#all)
-      if (other !== holding && other.lock.keys.some((key) => keys.includes(key))) this.look(other);
+      if (other.lock.keys.some((key) => keys.includes(key))) this.look(other);
     this.look(holding);
+    this.#all.add(holding);
+    if (holding.listens) this.#watch(holding);
   }
 
   remove(holding: Holding): void {

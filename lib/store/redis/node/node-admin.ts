@@ -1,6 +1,6 @@
 import type { Unavailable } from '../../lock-store.js';
 import type { FoundHolder, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
-import { MARK, THE_UPGRADEABLE } from '../../owner-token.js';
+import { MARK } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
 import { countIn, instanceIn, momentIn, onceIn } from './admin-replies.js';
@@ -236,13 +236,12 @@ function holdersIn(
   return tokens
     .filter(([token]) => !token.startsWith(SHADOW))
     .map(([token, end]) => ({ token, remainingMs: Math.round(longestMs - (last - end) / 1_000) }))
-    .filter(({ token, remainingMs }) => remainingMs > 0 && token !== THE_UPGRADEABLE);
+    .filter(({ remainingMs }) => remainingMs > 0);
 }
 
 /** As `places.ts` writes it. */
 function placeIn(member: string, ticket: number): FoundKey['line'] {
   const [, token, channel] = /^(\S+) \d+ ([^\n]+)/.exec(member) ?? [];
   if (token === undefined || channel === undefined) return [];
-  // One that waits to be upgraded stands before all who have a ticket.
   return [{ token, channel, sinceMs: momentIn(ticket) }];
 }

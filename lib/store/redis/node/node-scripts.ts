@@ -2,7 +2,6 @@ import type { Runtime } from '../../../time/runtime.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
 import { LONGEST_CLAIM_MS } from '../../claim.js';
-import { isUpgradeToken } from '../../owner-token.js';
 import type { RedisConnection } from '../client/redis-connection.js';
 import type { LineMode } from '../scripts/line.js';
 import type { RedisInbox } from '../wakeups/redis-inbox.js';
@@ -115,8 +114,6 @@ export class NodeScripts {
     const channel = this.parts.inbox.channelAt(group.slot);
     if (channel === undefined) return '';
     if (this.parts.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
-    // One that waits to be upgraded holds its keys, and is given no claim.
-    const claimMs = isUpgradeToken(token) ? 0 : Math.min(line.ttlMs, LONGEST_CLAIM_MS);
-    return `${token} ${String(claimMs)} ${channel}`;
+    return `${token} ${String(Math.min(line.ttlMs, LONGEST_CLAIM_MS))} ${channel}`;
   }
 }

@@ -16,8 +16,7 @@ export async function transferAt(
   const done: Group[] = [];
   for (const group of scripts.parts.slots.groups(request.keys)) {
     const outcome = await transferGroup(scripts, group, request);
-    // A lease that only changes its mode belongs to its holder under either token.
-    if (outcome.status === 'lost' && done.length > 0 && request.phase === undefined) {
+    if (outcome.status === 'lost' && done.length > 0) {
       // A lease that has lost a key is lost: no caller has the keys of it that were taken.
       const { keys, to: token } = request;
       const undone = await Promise.all(
@@ -40,13 +39,11 @@ function afterWrite({ sent: _, ...outage }: Unavailable): Unavailable {
 async function transferGroup(
   scripts: NodeScripts,
   { slot, names }: Group,
-  { token, to, ttlMs, lastToken, phase }: TransferRequest,
+  { token, to, ttlMs, lastToken }: TransferRequest,
 ): Promise<TransferOutcome> {
   const { connection, options, lineMode } = scripts.parts;
   const { fenceKeepMs } = options;
-  const call = transferScript.encode({
-    ...{ names, token, to, ttlMs, fenceKeepMs, lineMode, phase },
-  });
+  const call = transferScript.encode({ names, token, to, ttlMs, fenceKeepMs, lineMode });
   const timeLimitMs = scripts.timeLimitMs(ttlMs);
   const request = { script: transferScript, call, timeLimitMs, whileDown: 'waits' } as const;
   const reply = await scripts.write(slot, request);

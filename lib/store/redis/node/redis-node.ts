@@ -11,8 +11,6 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
-  UpgradeOutcome,
-  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
   LineCall,
@@ -35,7 +33,6 @@ import type { RedisNodeOptions, ReleaseManner } from './node-options.js';
 import { NodeRelease } from './node-release.js';
 import { NodeScripts } from './node-scripts.js';
 import { transferAt } from './node-transfer.js';
-import { upgradeAt } from './node-upgrade.js';
 import { NodeTrial } from './node-trial.js';
 import { writeAt } from './node-write.js';
 import { NodeWatch, type Until } from './node-watch.js';
@@ -228,11 +225,6 @@ export class RedisNode {
   /** Gives a lease another owner token. */
   transfer(request: TransferRequest): Promise<TransferOutcome> {
     return transferAt(this.#scripts, this.#release, request);
-  }
-
-  /** Makes an upgradeable lease exclusive. */
-  upgrade(request: UpgradeRequest): Promise<UpgradeOutcome> {
-    return upgradeAt(this.#scripts, this.#acquire, request);
   }
 
   /** Runs commands of the application, as long as the lease holds its keys. */

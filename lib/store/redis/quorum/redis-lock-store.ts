@@ -15,8 +15,6 @@ import type {
   StoreHealth,
   TransferOutcome,
   TransferRequest,
-  UpgradeOutcome,
-  UpgradeRequest,
   WriteOutcome,
   WriteRequest,
 } from '../../lock-store.js';
@@ -53,7 +51,6 @@ export class RedisLockStore implements LockStore {
   // Only with one node: over several there are exclusive locks, and nothing else.
   readonly once?: OnceStore;
   readonly transfer?: (request: TransferRequest) => Promise<TransferOutcome>;
-  readonly upgrade?: (request: UpgradeRequest) => Promise<UpgradeOutcome>;
   readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
   readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
   readonly #options: RedisNodeOptions;
@@ -99,7 +96,6 @@ export class RedisLockStore implements LockStore {
     if (only !== undefined && second === undefined) {
       this.once = only.once;
       this.transfer = (request) => only.transfer(request);
-      this.upgrade = (request) => only.upgrade(request);
       this.write = (request) => only.write(request);
       this.setLimit = (key, limit) => only.setLimit(key, limit);
     }

@@ -160,7 +160,7 @@ local function renew(i)
 
   local answer
   if type(holder) == 'table' then answer = { -2, holder.err }
-  elseif holder == token or is_stronger(holder, token) or may_join and holds(main, holders, token) then answer = { 1 }
+  elseif holder == token or may_join and holds(main, holders, token) then answer = { 1 }
   elseif not may_join then answer = { -1 }
   else answer = { 0, text(fence) } end
 
@@ -168,15 +168,12 @@ local function renew(i)
     local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    -- An upgradeable lease may have been upgraded since this was sent. A shared one was exclusive before. It stays so until its holder has
-    -- downgraded it, because readers that join have its fencing token, which is not known here.
-    if holder == token or is_stronger(holder, token) then redis.call('PEXPIRE', main, ttl)
+    if holder == token then redis.call('PEXPIRE', main, ttl)
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
       local phase = phase_of(main, holders, mode)
       if mine > 0 then phase = math.min(phase or mine, mine) end
-      if kind_of(token) == 'shared' and not is_in(holders, token) then take_out(holders, upgradeable(token)) end
       add_holder(main, holders, token, ttl, phase)
       local is_sooner = redis.pcall('PTTL', main) < lasted
       if redis.pcall('EXISTS', queue) == 1 then

@@ -1,4 +1,4 @@
-import { MARK, THE_UPGRADEABLE } from '../../owner-token.js';
+import { MARK } from '../../owner-token.js';
 import { LARGEST_FENCE } from './fence.js';
 
 /** For so long a limit that was set is kept after the last grant or renewal of a limited lock of its key: 30 days. In ms. */
@@ -21,19 +21,8 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * the token. Without it, each token is admitted by its own limit: the places in use and those that it wants must not
  * exceed it.
  *
- * One of the holders of a shared phase may be upgradeable. Beside its token the set has a member that is the same for
- * every upgradeable holder, so that a second one is detected, whatever its token. All tokens of one lease begin alike:
- * exclusive, upgradeable, shared. An exclusive one that was upgraded ends with `~` and the number of the upgrade. A
- * holder under one of them also holds the key under the weaker ones. So a change of mode whose reply was lost is no
- * loss.
- *
  * Gives a script
- * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone; an upgradeable lock is held as
- *   'shared';
- * - `kind_of(token)`: what is written at its end; `base_of(token)`: how all tokens of its lease begin;
- * - `is_stronger(holder, token)`: whether the holder has the key alone, under the same lease as a token that shares it;
- * - `is_older(token, holder)`: whether the holder was upgraded after a request of the same lease with this exclusive
- *   token was sent;
+ * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
  * - `alike(mode, other)`: whether those modes hold a key together;
  * - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
  * - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
@@ -48,28 +37,9 @@ export const LIMIT_LIFE_MS = 30 * 86_400_000;
  * the tokens in the holder set hold nothing any more. Needs `CLOCK`.
  */
 export const HOLDERS = `
-local function kind_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
-local function base_of(token) return string.match(token, '^${MARK}[^:~]+') end
-local function upgrades_of(token) return tonumber(string.match(token, '~(%d+)$')) or 0 end
-
-local function is_stronger(holder, token)
-  if type(holder) ~= 'string' or kind_of(holder) or not kind_of(token) then return false end
-  return base_of(holder) == base_of(token)
-end
-local function is_older(token, holder)
-  if type(holder) ~= 'string' or kind_of(holder) or kind_of(token) or not base_of(token) then return false end
-  return base_of(holder) == base_of(token) and upgrades_of(holder) > upgrades_of(token)
-end
+local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
 local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
 local function shadow(token) return '+' .. token end
--- The token that a caller which waits to be upgraded holds meanwhile.
-local function upgradeable(token) return base_of(token) .. ':upgradeable' end
-
-local function mode_of(token)
-  local kind = kind_of(token)
-  if kind == 'upgradeable' then return 'shared' end
-  return kind ~= 'upgrade' and kind or nil
-end
 
 -- All limits are one mode: holders with different numbers may hold a key together.
 local function alike(mode, other)
@@ -106,8 +76,7 @@ end
 
 local function holds(main, holders, token)
   if not mode_of(token) then return redis.pcall('GET', main) == token end
-  if is_stronger(redis.pcall('GET', main), token) then return true end
-  return is_open(main) and (is_in(holders, token) or kind_of(token) == 'shared' and is_in(holders, upgradeable(token)))
+  return is_open(main) and is_in(holders, token)
 end
 
 -- Beside a limited key: the limit that was set for it.
@@ -125,11 +94,9 @@ end
 
 local function in_the_way(main, holders, token)
   local holder, mode = redis.call('GET', main), mode_of(token)
-  if holder == token or is_stronger(holder, token) then return nil end
+  if holder == token then return nil end
   if holder and not is_marker(holder) then return holder end
   local count = live(holders)
-  local kind = kind_of(token)
-  if kind == 'upgrade' and is_in(holders, upgradeable(token)) then count = count - 2 end
   local own = mode and tonumber(string.match(mode, '^limit:(%d+)$'))
   local set = own and set_limit(holders)
   local limit = set or own
@@ -139,7 +106,6 @@ local function in_the_way(main, holders, token)
   local has_shadows = string.sub(first, 1, 1) == '+'
   local present = mode_of(has_shadows and string.sub(first, 2) or first)
   if not alike(mode, present) then return marker(present) end
-  if kind == 'upgradeable' and is_in(holders, '${THE_UPGRADEABLE}') and not is_in(holders, token) then return marker(mode) end
   if not limit then return nil end
   if not set and mode ~= present then other_limits[token] = tonumber(string.match(present, '^limit:(%d+)$')) end
   if has_shadows then count = in_use(holders, count) end
@@ -147,17 +113,7 @@ local function in_the_way(main, holders, token)
   return nil
 end
 
--- For a caller that waits to be upgraded: ms until the last of the other holders is done.
-local function others_left(holders, own)
-  local list = redis.call('ZREVRANGE', holders, 0, 2, 'WITHSCORES')
-  for i = 1, #list, 2 do
-    if list[i] ~= own and list[i] ~= '${THE_UPGRADEABLE}' then return math.max(0, ms_until({ list[i], list[i + 1] })) end
-  end
-  return 0
-end
-
 local function left(main, holders, token)
-  if kind_of(token) == 'upgrade' then return others_left(holders, upgradeable(token)) end
   local first = one_of(holders)
   if first[1] and alike(mode_of(token), mode_of(first[1])) then return ms_until(first) end
   local pttl = redis.call('PTTL', main)
@@ -190,7 +146,6 @@ local function add_holder(main, holders, token, ttl, phase)
     local ends = now + ttl * 1000
     redis.call('ZADD', holders, ends, token)
     if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end
-    if kind_of(token) == 'upgradeable' then redis.call('ZADD', holders, ends, '${THE_UPGRADEABLE}') end
     redis.call('ZREMRANGEBYSCORE', holders, -now, now)
     -- A limit that was set is kept while there are holders by a limit, and some time after that.
     if set_limits[holders] ~= false and string.sub(mode, 1, 6) == 'limit:' then
@@ -203,11 +158,8 @@ local function add_holder(main, holders, token, ttl, phase)
 end
 
 local function take_out(holders, token)
-  local was_in = redis.call('ZREM', holders, token) == 1
+  redis.call('ZREM', holders, token)
   if places_of(token) > 1 then redis.call('ZREM', holders, shadow(token)) end
-  if not was_in and kind_of(token) == 'shared' then return take_out(holders, upgradeable(token)) end
-  -- Else it stands for another one.
-  if was_in and kind_of(token) == 'upgradeable' then redis.call('ZREM', holders, '${THE_UPGRADEABLE}') end
 end
 
 local function remove_holder(main, holders, token)

@@ -9,10 +9,6 @@ const KEPT_MS = 1_000;
 /**
  * The line at a key, with the places of `places.ts`.
  *
- * An upgradeable lock that waits to be upgraded is the first in the line of each of its keys, before all earlier
- * callers: it holds them. When it is the only holder of a key, it is called, and asks. Its place is worth nothing
- * without the lock that it is to upgrade.
- *
  * Gives a script
  *
  * `grant_next(main, queue, holders, mine, counts, before)`: grants a free key to the first in line that is alive.
@@ -62,16 +58,13 @@ local function grant_next(main, queue, holders, mine, counts, before)
       local blocked = token and not is_far and in_the_way(main, holders, token)
       if is_far or blocked and not is_marker(blocked) then return remove(queue, dead) end
       if i == 1 then look_up(list, counts) end
-      local upgrades = token and kind_of(token) == 'upgrade'
       -- A dead process does not keep others from joining the holders.
-      if not token or not is_there(channel, counts) or upgrades and not holds(main, holders, upgradeable(token)) then
+      if not token or not is_there(channel, counts) then
         dead[#dead + 1] = member
       else
         remove(queue, dead)
         dead = {}
-        -- One that is upgraded holds the key meanwhile, so it needs no claim: it asks.
-        if upgrades and not blocked then notify(channel, token, 0, main) end
-        if blocked or upgrades or not claim(member, main, queue, holders, counts) or not mode_of(token) then return end
+        if blocked or not claim(member, main, queue, holders, counts) or not mode_of(token) then return end
         admitted = admitted + 1
         if admitted == ${String(MOST_ADMITTED)} then return notify_next(main, queue, holders, 0, 0, counts, {}) end
       end

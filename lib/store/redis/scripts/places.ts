@@ -83,7 +83,7 @@ end
 
 local function notify(channel, to, ms, main)
   -- As tailOf does.
-  local tail = string.sub(string.match(to, '^${MARK}([^:*~]*)') or to, -8)
+  local tail = string.sub(string.match(to, '^${MARK}([^:*]*)') or to, -8)
   redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, table.concat({ tail, ms, main }, ' '))
 end
 

@@ -85,14 +85,13 @@ function HolderName({ instance, isForeign, isDetached }: Holder) {
 }
 
 function HolderItem(holder: Holder & { readonly at: string }) {
-  const { isSilent, isDetached, isUpgradeable, since, at } = holder;
+  const { isSilent, isDetached, since, at } = holder;
   // JSON has no endless numbers.
   const remainingMs = holder.remainingMs as number | null;
   const origin = originOf(holder);
   return (
     <li>
-      <HolderName {...holder} /> {isUpgradeable && <Tag>upgradeable</Tag>}
-      {isSilent && <Tag bad>does not answer</Tag>}
+      <HolderName {...holder} /> {isSilent && <Tag bad>does not answer</Tag>}
       {origin !== undefined && <code>{origin}</code>}
       <span>
         for <Since at={since} />
@@ -124,7 +123,7 @@ function Line({ line }: Lock) {
   );
 }
 
-function WaiterItem({ instance, isSilent, isUpgrade, places, since, keys, callers = [] }: Waiter) {
+function WaiterItem({ instance, isSilent, places, since, keys, callers = [] }: Waiter) {
   return (
     <li>
       <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
@@ -133,7 +132,6 @@ function WaiterItem({ instance, isSilent, isUpgrade, places, since, keys, caller
           for <Since at={since} />
         </span>
       )}
-      {isUpgrade && <span class="quiet">holds it, and waits until it is alone</span>}
       {places !== undefined && <span class="quiet">wants {count(places, 'place')}</span>}
       {keys !== undefined && <span class="quiet">wants {keys.join(', ')}</span>}
       {callers.length > 0 && (

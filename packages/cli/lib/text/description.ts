@@ -88,14 +88,13 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 }
 
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
-  const { instance, since, remainingMs, isSilent, isDetached, isUpgradeable, places = 1 } = info;
+  const { instance, since, remainingMs, isSilent, isDetached, places = 1 } = info;
   const lines = [
     `  ${instance === undefined ? unknown(info) : nameOf(instance)}`,
     `    holder ${seenText(info)}`,
   ];
   if (since !== undefined)
     lines.push(`    since ${moment(since)}, for ${lasting(nowMs - since.getTime())}`);
-  if (isUpgradeable) lines.push('    may be upgraded');
   if (places > 1) lines.push(`    has ${counted(places, 'place')}`);
   const origin = originOf(info);
   if (origin !== '') lines.push(`    in ${origin}`);
@@ -139,12 +138,11 @@ function waiterLines({ line }: LockDescription, drawing: Drawing): readonly stri
 }
 
 function waiter(info: WaiterInfo, { nowMs, ink }: Drawing): readonly string[] {
-  const { position, instance, isUpgrade, places = 1, since, keys, callers, isSilent } = info;
+  const { position, instance, places = 1, since, keys, callers, isSilent } = info;
   const name = instance === undefined ? 'a process that has no record here' : nameOf(instance);
   const waited = since === undefined ? '' : `, since ${moment(since)}`;
   const silent = isSilent ? `, ${ink.red('does not answer')}` : '';
   const lines = [`  ${String(position)}. ${name}${waited}${silent}`];
-  if (isUpgrade) lines.push('     holds it, and waits until it is alone');
   if (places > 1) lines.push(`     for ${counted(places, 'place')}`);
   if (keys !== undefined) lines.push(`     for all of ${printable(keys.join(', '))}`);
   for (const caller of callers?.slice(0, MOST_CALLERS) ?? []) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
-import { newOwnerToken, tokenIn, type HoldMode } from '../../lib/store/owner-token.js';
+import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
 import { Random } from '../faults/random.js';
 import { share } from '../support/soak.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
@@ -33,8 +33,7 @@ class Model {
       .filter((other) => other !== caller)
       .flatMap((other) => this.modeOf(other) ?? []);
     if (mode === 'exclusive') return others.length === 0;
-    const isOnly = mode === 'upgradeable' && others.includes('upgradeable');
-    return !isOnly && !others.includes('exclusive');
+    return !others.includes('exclusive');
   }
 }
 
@@ -81,8 +80,8 @@ async function play(seed: number): Promise<void> {
       compare(`${what} renews`, outcome?.status, mode === undefined ? 'lost' : 'extended');
       if (mode !== undefined) model.hold(id, mode);
     } else if (mode === undefined) {
-      const wanted = random.pick(['exclusive', 'shared', 'shared', 'upgradeable'] as const);
-      caller.token = tokenIn(wanted, newOwnerToken(runtime));
+      const wanted = random.pick(['exclusive', 'shared', 'shared'] as const);
+      caller.token = newOwnerToken(runtime, { mode: wanted });
       const outcome = await store.acquire({ ...lease, token: caller.token });
       const may = model.admits(id, wanted);
       compare(`${what} asks for ${wanted}`, outcome.status, may ? 'granted' : 'held');
@@ -94,22 +93,6 @@ async function play(seed: number): Promise<void> {
       const outcome = await store.release(lease);
       compare(`${what} releases`, outcome.status, 'released');
       model.end(id);
-    } else if (mode === 'upgradeable' && random.chance(0.7)) {
-      const to = tokenIn('exclusive', token);
-      const outcome = await store.upgrade({ ...lease, to });
-      const may = model.admits(id, 'exclusive');
-      compare(`${what} upgrades`, outcome.status, may ? 'granted' : 'held');
-      if (outcome.status !== 'granted') continue;
-      compare('its token is the largest', newest(outcome.fencingToken), true);
-      caller.token = tokenIn('exclusive', token);
-      model.hold(id, 'exclusive');
-    } else if (mode !== 'shared') {
-      const to = random.pick(['shared', 'upgradeable'] as const);
-      const request = { ...lease, to: tokenIn(to, token), lastToken: highest, phase: highest };
-      const outcome = await store.transfer(request);
-      compare(`${what} is downgraded to ${to}`, outcome.status, 'transferred');
-      caller.token = request.to;
-      model.hold(id, to);
     }
   }
 }
