@@ -7,7 +7,6 @@ import { SectionTimes } from '../lease/section-times.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
 import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
-import { noWritesIn } from './guarded-writes.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { placeOf } from '../options/location.js';
@@ -103,7 +102,6 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
     needsOneRedis,
-    noWrites: noWritesIn(options.location),
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);
     },

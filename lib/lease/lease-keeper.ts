@@ -24,7 +24,7 @@ import type { Instant } from '../time/clock.js';
 import { askForRelease } from './ask-release.js';
 import { askToDetach, toDetached, transferOf } from './detach.js';
 import type { Grant, LeaseOptions } from './grant.js';
-import { checkCommands } from './guarded-write.js';
+import { checkCommands, NO_WRITES } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
@@ -42,8 +42,6 @@ interface Dependencies {
   readonly ttlToMs: (ttl: Duration) => number;
   /** Throws where the locks are kept on several masters. */
   readonly needsOneRedis: (what: string) => void;
-  /** Why there are no guarded writes, where the store has none. */
-  readonly noWrites: string;
   /** Missing if no hint is made of them. */
   readonly sectionTimes: SectionTimes | undefined;
   /** Where the locks are kept, for the texts of detached ones. */
@@ -167,7 +165,7 @@ export class LeaseKeeper {
 
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    const { store, needsOneRedis, noWrites, present } = this.#deps;
+    const { store, needsOneRedis, present } = this.#deps;
     checkCommands(commands);
     needsOneRedis('guarded()');
     this.#throwIfLost(lease);
@@ -175,7 +173,7 @@ export class LeaseKeeper {
     const outcome = await store.write?.({ keys, token, ttlMs, commands });
     switch (outcome?.status) {
       case undefined:
-        throw new LockConfigurationError(noWrites);
+        throw new LockConfigurationError(NO_WRITES);
       case 'written':
         return outcome.replies;
       case 'failed': {

@@ -337,7 +337,7 @@ describe('an answer that comes too late', () => {
         // Everything that was held has come through when this has.
         await eventually(() => locks.inspect('key'));
       });
-      const evals = sent.filter(([name, lua]) => name === 'eval' && lua?.includes('must_queue'));
+      const evals = sent.filter(([name, lua]) => name === 'eval' && lua?.includes('holder_of'));
       expect(evals).toEqual([]);
     } finally {
       await Promise.all(services.map((each) => each.shutdown(0)));
