@@ -86,9 +86,14 @@ export class OnceRunner {
     return this.run(holding, { options, signal: lockOptions.signal, work });
   }
 
+  /** @throws LockConfigurationError over several masters */
+  assertOneRedis(): void {
+    this.#deps.needsOneRedis('Work that is to be done once');
+  }
+
   /** @throws LockConfigurationError over several masters, and when the store keeps no record of such work */
   assertPossible(): void {
-    this.#deps.needsOneRedis('Work that is to be done once');
+    this.assertOneRedis();
     this.#account.assertKept();
   }
 

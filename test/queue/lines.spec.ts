@@ -32,8 +32,7 @@ describe('lines', () => {
     const waiting = ways.flatMap((way) => [locks.acquire('key', way), locks.acquire('key', way)]);
     const outcomes = Promise.allSettled(waiting);
     await settled();
-    const ids = places().map(({ id }) => id.replace(/^[0-9a-f-]{36}/, ''));
-    expect(ids).toEqual(['', ':shared', ':limit:2', ':limit:3']);
+    expect(new Set(places().map(({ id }) => id)).size).toBe(ways.length);
     expect(store.acquired).toHaveLength(8);
     locks.refuseWaiting();
     await outcomes;
