@@ -10,9 +10,10 @@ import type { Location } from './location.js';
  */
 export function refuseOverMasters(what: string, location: Location): void {
   if (location.kind !== 'redis' || location.redis.length === 1) return;
+  const count = String(location.redis.length);
   throw new LockConfigurationError(
-    `${what} needs one Redis, and option "redis" lists ${String(location.redis.length)} masters, over which locks are exclusive. Use a second, ` +
-      "named service on one Redis: LockModule.forRoot({ name: 'single', redis: 'redis://…' }), chosen by the decorator's option \"instance\" or " +
-      "by @InjectLockService('single').",
+    `${what} needs one Redis, and option "redis" lists ${count} masters, over which locks are exclusive. Use a second, named service on ` +
+      "one Redis: LockModule.forRoot({ name: 'single', redis: 'redis://…' }), chosen by the decorator's option \"instance\" or by " +
+      "@InjectLockService('single').",
   );
 }
