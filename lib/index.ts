@@ -74,7 +74,7 @@ export type {
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
 export type { Limiter, LimiterUsage } from './engine/limiter.js';
 export type { LimiterOptions } from './options/limiter-options.js';
-export { LockService } from './nest/lock.service.js';
+export { LockService, type DriverLockService } from './nest/lock.service.js';
 export type {
   AcquireOptions,
   LockDefinitionOptions,
@@ -134,6 +134,7 @@ export type {
   OnceStore,
 } from './store/once-store.js';
 export { holdModeOf, type HoldMode } from './store/owner-token.js';
+export type { LockDriver } from './store/driver/lock-driver.js';
 export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { CredentialsProvider, RedisCredentials } from './store/redis/client/login.js';
 export type { RedisLocation } from './store/redis/client/redis-source.js';

@@ -56,7 +56,7 @@ export const ROOMS = {
   terminus: ['engine', 'errors', 'nest', 'options', 'store'],
   admin: ['engine', 'errors', 'key', 'nest', 'queue', 'store'],
   tools: ['admin', 'engine', 'errors', 'observe', 'options', 'store', 'time'],
-  testing: ['errors', 'key', 'nest', 'observe', 'options', 'store'],
+  testing: ['errors', 'key', 'nest', 'observe', 'options', 'store', 'time'],
 };
 
 /** The packages beside the library, and which entries of others they import. */

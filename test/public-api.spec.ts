@@ -121,6 +121,7 @@ describe('the exports', () => {
       'LockTestingModule',
       'TestLocks',
       'createTestLocks',
+      'driverSuite',
     ]);
   });
 });

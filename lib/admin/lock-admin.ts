@@ -66,8 +66,9 @@ export class LockAdmin {
   readonly #presence: Presence;
   readonly #interventions: Interventions;
 
-  /** @throws LockConfigurationError for a custom store without `admin` */
+  /** @throws LockConfigurationError for a custom store without `admin`, and for a driver */
   constructor(service: LockEngine) {
+    service.needsRedis('LockAdmin');
     const { store, presence, interventions } = service.administered;
     if (store.admin === undefined || presence === undefined)
       throw new LockConfigurationError(

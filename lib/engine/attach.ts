@@ -6,10 +6,10 @@ import { HeldLock } from '../lease/held-lock.js';
 import type { Lease } from '../lease/lease.js';
 import { refuseLongMinHold } from '../options/acquire-options.js';
 import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
+import { needsOneRedis } from '../options/one-redis.js';
 import { placeOf } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
-import { refuseOverMasters } from '../options/several-masters.js';
 import type { AttachRequest } from '../queue/attaching.js';
 import type { Parts } from './compose.js';
 
@@ -43,7 +43,7 @@ function requestFor(
   options: ResolvedOptions,
 ): AttachRequest {
   keys.forEach(checkKey);
-  refuseOverMasters('attach()', options.location);
+  needsOneRedis('attach()', options.location);
   refuseForeign(place, options);
   const {
     ttlMs = before.ttlMs,

@@ -10,8 +10,8 @@ import type { Log } from '../observe/log.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { placeOf } from '../options/location.js';
+import { needsOneRedis } from '../options/one-redis.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
-import { refuseOverMasters } from '../options/several-masters.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { createStore, type OpenStore } from './create-store.js';
 import type { Runtime } from '../time/runtime.js';
@@ -89,8 +89,8 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     options.errors.retryAfter === 'lease'
       ? undefined
       : new SectionTimes(() => runtime.now().monotonicMs);
-  const needsOneRedis = (what: string): void => {
-    refuseOverMasters(what, options.location);
+  const refuseWithoutOneRedis = (what: string): void => {
+    needsOneRedis(what, options.location);
   };
   const keeper = new LeaseKeeper({
     store,
@@ -101,7 +101,7 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
     sectionTimes,
     ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
     place: placeOf(options.location, options.keyPrefix),
-    needsOneRedis,
+    needsOneRedis: refuseWithoutOneRedis,
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);
     },
@@ -112,7 +112,8 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
   });
   const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
   const once = new OnceRunner({
-    ...{ store, scheduler, events, nodeTimeoutMs, present, warn, needsOneRedis },
+    ...{ store, scheduler, events, nodeTimeoutMs, present, warn },
+    needsOneRedis: refuseWithoutOneRedis,
   });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {

@@ -1,5 +1,6 @@
 import type { Runtime } from '../time/runtime.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
+import { DriverStore } from '../store/driver/driver-store.js';
 import { GuardedStore } from '../store/guarded-store.js';
 import type { LockStore } from '../store/lock-store.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
@@ -18,6 +19,8 @@ export function createStore(
   if (location.kind === 'store') return new GuardedStore(location.store, runtime);
   if (location.kind === 'memory') return new GuardedStore(new MemoryLockStore(runtime), runtime);
   const { keyPrefix, nodeTimeoutMs, clockDrift, fenceKeepMs } = options;
+  if (location.kind === 'driver')
+    return new DriverStore({ driver: location.driver, keyPrefix, nodeTimeoutMs, runtime });
   const { credentials, restartGuard, replicas, turns } = options;
   const { redis } = location;
   const store = new RedisLockStore({

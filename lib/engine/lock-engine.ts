@@ -33,6 +33,7 @@ import {
 } from '../options/acquire-options.js';
 import type { AttachOptions } from '../options/detach-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
+import { needsRedis } from '../options/one-redis.js';
 import { resolve } from '../options/schema.js';
 import { refuseUnknown } from '../options/unknown-option.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
@@ -65,7 +66,7 @@ export type TryRunResult<T> =
   | { readonly acquired: false; readonly retryAfterMs: number };
 
 /** The API of a lock service, without Nest. Call `open()` first and `shutdown()` at the end. */
-export class LockEngine {
+export class LockEngine<Token extends number | undefined = number> {
   readonly #parts: Parts;
   readonly #granting: Granting;
   readonly #leaders = new Leaders();
@@ -115,7 +116,7 @@ export class LockEngine {
   async acquire(
     keys: string | readonly string[],
     options?: AcquireOptions,
-  ): Promise<DetachableLock> {
+  ): Promise<DetachableLock<Token>> {
     const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
     return await this.#acquire(keys, resolved, { site: this.sites.here(1) });
   }
@@ -133,7 +134,7 @@ export class LockEngine {
   async tryAcquire(
     keys: string | readonly string[],
     options?: TryAcquireOptions,
-  ): Promise<DetachableLock | null> {
+  ): Promise<DetachableLock<Token> | null> {
     const given = optionsOf('tryAcquire', options);
     const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
@@ -181,13 +182,16 @@ export class LockEngine {
    * const receipt = await locks.run('order:42', ({ signal }) => charge('42', { signal }));
    * ```
    */
-  run<T>(keys: string | readonly string[], work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  run<T>(
+    keys: string | readonly string[],
+    work: (lock: Lock<Token>) => T | PromiseLike<T>,
+  ): Promise<T>;
   run<T>(
     keys: string | readonly string[],
     options: RunOptions,
-    work: (lock: Lock) => T | PromiseLike<T>,
+    work: (lock: Lock<Token>) => T | PromiseLike<T>,
   ): Promise<T>;
-  async run<T>(keys: string | readonly string[], ...rest: RunArguments<T>): Promise<T> {
+  async run<T>(keys: string | readonly string[], ...rest: RunArguments<T, Token>): Promise<T> {
     const [options, work] = optionsAndWork('run', rest);
     const scope = await this.openScope(keys, options, { site: this.sites.here(1) });
     return await scope.run(work, this.refuseStream);
@@ -204,16 +208,16 @@ export class LockEngine {
    */
   tryRun<T>(
     keys: string | readonly string[],
-    work: (lock: Lock) => T | PromiseLike<T>,
+    work: (lock: Lock<Token>) => T | PromiseLike<T>,
   ): Promise<TryRunResult<T>>;
   tryRun<T>(
     keys: string | readonly string[],
     options: TryRunOptions,
-    work: (lock: Lock) => T | PromiseLike<T>,
+    work: (lock: Lock<Token>) => T | PromiseLike<T>,
   ): Promise<TryRunResult<T>>;
   async tryRun<T>(
     keys: string | readonly string[],
-    ...rest: RunArguments<T>
+    ...rest: RunArguments<T, Token>
   ): Promise<TryRunResult<T>> {
     const [options, work] = optionsAndWork('tryRun', rest);
     let scope: Scope;
@@ -301,6 +305,7 @@ export class LockEngine {
    * ```
    */
   async getLeader(name: string): Promise<LeaderInfo | null> {
+    this.needsRedis('getLeader()');
     const key = this.checked(() => checkKey(name));
     try {
       return await findLeader(key, this.#parts);
@@ -327,7 +332,7 @@ export class LockEngine {
     const { limit } = resolve(LIMITER.options, options);
     const name = this.checked(() => checkKey(key));
     this.assertFits({ limit });
-    return new Limiter(name, limit, { locks: this, store: this.#parts.store });
+    return new Limiter(name, limit, { locks: this as LockEngine, store: this.#parts.store });
   }
 
   /**
@@ -352,6 +357,7 @@ export class LockEngine {
    * ```
    */
   async inspect(key: string): Promise<LockInspection> {
+    this.needsRedis('inspect()');
     const outcome = await this.#parts.store.inspect(this.checked(() => checkKey(key)));
     if (outcome.status === 'unavailable') throw this.#unavailable('inspect', key, outcome);
     return outcome.status === 'free'
@@ -377,6 +383,7 @@ export class LockEngine {
     key: string,
     request: InterventionRequest = { reason: 'no reason was given' },
   ): Promise<boolean> {
+    this.needsRedis('forceRelease()');
     const intervention = checkedIntervention(request);
     const name = this.checked(() => checkKey(key));
     const ended = await this.#presented(this.#parts.interventions.endHoldersOf(name, intervention));
@@ -433,10 +440,10 @@ export class LockEngine {
    * const token = locks.current()?.fencingToken;
    * ```
    */
-  current(): Lock | undefined {
+  current(): Lock<Token> | undefined {
     this.#parts.outlivedWork?.asksForCurrent(() => this.sites.here(3));
     const [section] = Section.current()?.enclosing(this) ?? [];
-    return section?.lock;
+    return section?.lock as Lock<Token> | undefined;
   }
 
   /**
@@ -485,8 +492,8 @@ export class LockEngine {
    * const stop = locks.on('lost', ({ keys, reason }) => console.error(keys, reason));
    * ```
    */
-  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
-    return this.#parts.events.on(name, listener);
+  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name, Token>): () => void {
+    return this.#parts.events.on(name, listener as LockEventListener<Name>);
   }
 
   /**
@@ -581,7 +588,7 @@ export class LockEngine {
     keys: string | readonly string[],
     options: RunOptions,
     from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
-  ): Promise<DetachableLock> {
+  ): Promise<DetachableLock<Token>> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
     return this.#acquire(keys, resolved, from);
   }
@@ -590,11 +597,15 @@ export class LockEngine {
     keys: string | readonly string[],
     options: ResolvedAcquireOptions,
     from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
-  ): Promise<DetachableLock> {
+  ): Promise<DetachableLock<Token>> {
     const origin = from.origin ?? originByHand(keys);
-    const taking = this.#granting.acquire(keys, options, { ...from, origin });
+    const taking: Promise<DetachableLock> = this.#granting.acquire(keys, options, {
+      ...from,
+      origin,
+    });
     this.#parts.outlivedWork?.asksFor(keys, from.site);
-    return taking.catch(this.#naming(origin));
+    // The type of the service says whether its locks have fencing tokens.
+    return taking.catch(this.#naming(origin)) as Promise<DetachableLock<Token>>;
   }
 
   /**
@@ -604,6 +615,17 @@ export class LockEngine {
    */
   assertFits(options: RunOptions): void {
     resolveAcquireOptions(options, this.#parts.options);
+  }
+
+  /**
+   * @internal Refuses what a driver cannot do.
+   *
+   * @throws LockConfigurationError
+   */
+  needsRedis(what: string): void {
+    this.checked(() => {
+      needsRedis(what, this.#parts.options.location);
+    });
   }
 
   /** @internal Runs a check and presents its error. */
@@ -652,6 +674,7 @@ export class LockEngine {
     };
 
   #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
+    this.needsRedis('A leader');
     refuseUnknown(LEAD_KIND, given);
     const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
     const key = this.checked(() => checkKey(name));
@@ -704,9 +727,9 @@ const HEALTH_SLACK_MS = 50;
 const notWaiting = (options: RunOptions): RunOptions =>
   options === NO_OPTIONS ? NO_WAIT : { ...options, wait: 0 };
 
-type RunArguments<T> =
-  | [work: (lock: Lock) => T | PromiseLike<T>]
-  | [options: RunOptions, work: (lock: Lock) => T | PromiseLike<T>];
+type RunArguments<T, Token extends number | undefined> =
+  | [work: (lock: Lock<Token>) => T | PromiseLike<T>]
+  | [options: RunOptions, work: (lock: Lock<Token>) => T | PromiseLike<T>];
 
 type RunOnceArguments<T> =
   | [work: (attempt: OnceAttempt) => T | PromiseLike<T>]

@@ -1,9 +1,12 @@
 import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
 
+/** What `NodeFailure.node` is for a `LockDriver`. */
+export const DRIVER_NODE = 'driver';
+
 /** The failure of one node of the store. */
 export interface NodeFailure {
-  /** `host:port`, never with credentials. */
+  /** `host:port`, never with credentials; `'driver'` for a `LockDriver`. */
   readonly node: string;
   /**
    * The kind of failure:
@@ -36,7 +39,9 @@ export class LockStoreUnavailableError extends LockError {
       .join('; ');
     const kinds = new Set(facts.nodes.map(({ kind }) => kind));
     let remedy = 'Try again later.';
-    if (kinds.has('timeout') || kinds.has('connection'))
+    if (facts.nodes.some(({ node }) => node === DRIVER_NODE))
+      remedy = 'Check the database of the driver and try again.';
+    else if (kinds.has('timeout') || kinds.has('connection'))
       remedy = 'Check that Redis is reachable and try again.';
     else if (!kinds.has('refused'))
       remedy = 'Redis is reachable, but answered with an error: that must be fixed first.';

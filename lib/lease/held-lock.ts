@@ -59,7 +59,7 @@ export class HeldLock implements LockHandle, DetachableLock {
   }
 
   get fencingToken(): number {
-    return this.#lease.fencingToken;
+    return this.#lease.shownToken;
   }
 
   get signal(): AbortSignal {

@@ -40,7 +40,7 @@ interface Dependencies {
   readonly clockDrift: number;
   /** @throws LockConfigurationError */
   readonly ttlToMs: (ttl: Duration) => number;
-  /** Throws where the locks are kept on several masters. */
+  /** Throws where the locks are kept on several masters, or by a driver. */
   readonly needsOneRedis: (what: string) => void;
   /** Missing if no hint is made of them. */
   readonly sectionTimes: SectionTimes | undefined;

@@ -72,6 +72,9 @@ interface LeaseTerms {
 /** Of signals that their leases no longer keep. */
 const controllers = new WeakMap<AbortSignal, AbortController>();
 
+/** The fencing token of a lock that has none: one of a driver, which `DriverLockService` types so. */
+const NONE = undefined as unknown as number;
+
 const HELD: LeaseState = { status: 'held' };
 const JEOPARDY: LeaseState = { status: 'jeopardy' };
 const RELEASED: LeaseState = { status: 'released' };
@@ -139,6 +142,11 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#present = present;
   }
 
+  /** The fencing token as callers see it. */
+  get shownToken(): number {
+    return this.fencingToken === 0 ? NONE : this.fencingToken;
+  }
+
   /** How its keys are held. */
   get mode(): HoldMode {
     return holdModeOf(this.token);
@@ -146,7 +154,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** For events and traces: built when a subscriber exists. */
   get subject(): LockSubject & { readonly fencingToken: number } {
-    const { keys, mode, token, fencingToken } = this;
+    const { keys, mode, token, shownToken: fencingToken } = this;
     const terms = { mode, ...inPlaces({ places: placesOf(token) }) };
     return { keys, ...terms, ...this.options.origin, fencingToken };
   }
@@ -339,12 +347,12 @@ export class Lease implements LeaseReference, Linked<Lease> {
   /** The facts of the error of a loss. */
   lossFacts<Reason>(reason: Reason): {
     readonly keys: readonly string[];
-    readonly fencingToken: number;
+    readonly fencingToken: number | undefined;
     readonly reason: Reason;
     readonly intervention: Intervention | undefined;
     readonly lock: string | undefined;
   } {
-    const { keys, fencingToken, lockName: lock } = this;
+    const { keys, shownToken: fencingToken, lockName: lock } = this;
     const intervention = this.#state.status === 'lost' ? this.#state.intervention : undefined;
     return { keys, fencingToken, reason, intervention, lock };
   }

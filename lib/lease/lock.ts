@@ -4,8 +4,12 @@ import type { Duration } from '../options/duration.js';
 import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 
-/** A lock that is held: `acquire` returns it, and the work of `run` is given it. */
-export interface Lock extends AsyncDisposable {
+/**
+ * A lock that is held: `acquire` returns it, and the work of `run` is given it.
+ *
+ * @typeParam Token `undefined` for a lock of a `LockDriver`, which has no fencing token
+ */
+export interface Lock<Token extends number | undefined = number> extends AsyncDisposable {
   /** The locked keys: sorted, without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
   /**
@@ -17,7 +21,7 @@ export interface Lock extends AsyncDisposable {
    * exclusive locks. A lock that also holds other keys may have a larger one. The limits:
    * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/guarantees.md#shared-and-limited-locks
    */
-  readonly fencingToken: number;
+  readonly fencingToken: Token;
   /**
    * Aborts with a `LockLostError` when the lock is lost: at the local deadline at the latest, even if Redis does not
    * reply. After the event loop was blocked, `lock.signal.aborted` is right at once. A signal that was read before the
@@ -120,7 +124,7 @@ export interface Lock extends AsyncDisposable {
  * A lock that `acquire`, `tryAcquire` or `attach` returned. It belongs to no section, so another process can take it
  * over.
  */
-export interface DetachableLock extends Lock {
+export interface DetachableLock<Token extends number | undefined = number> extends Lock<Token> {
   /**
    * Ends the lock in this handle without releasing its keys. Returns a text with which this or another process takes
    * the lock over: `locks.attach(text)`. The attached lock has the same keys, mode and fencing token.

@@ -70,10 +70,30 @@ export class LockService extends LockEngine {
   use<Template extends string>(definition: LockDefinition<Template>): DefinedLock<Template> {
     const known = this.#defined.get(definition) as DefinedLock<Template> | undefined;
     if (known !== undefined) return known;
-    const defined = new DefinedLock(definition, this);
+    const defined = new DefinedLock<Template>(definition, this);
     this.#defined.set(definition, defined);
     return defined;
   }
+}
+
+/**
+ * The type of the `LockService` of a `LockDriver`, whose locks have no fencing tokens.
+ *
+ * @example
+ * ```ts
+ * import { InjectLockService, type DriverLockService } from 'nestjs-holdfast';
+ *
+ * class Orders {
+ *   constructor(@InjectLockService() private readonly locks: DriverLockService) {}
+ * }
+ * ```
+ */
+export interface DriverLockService
+  extends LockEngine<undefined>, Pick<LockService, 'bind' | 'name'> {
+  /** As `LockService.use`. */
+  use<Template extends string>(
+    definition: LockDefinition<Template>,
+  ): DefinedLock<Template, undefined>;
 }
 
 const textOf = (name: string | symbol | undefined): string | undefined =>

@@ -11,12 +11,14 @@ import type { Log } from './log.js';
 /**
  * The events of a `LockService`: see `LockService.on`. Each event is also published on the channel `holdfast:<event>`
  * of Node's `diagnostics_channel`: `holdfast:lost`, `holdfast:handed-on`. Durations are in milliseconds.
+ *
+ * @typeParam Token `undefined` for the locks of a `LockDriver`, which have no fencing tokens
  */
-export interface LockEvents {
+export interface LockEvents<Token extends number | undefined = number> {
   /** A call begins to wait: another caller holds the lock, or the store does not reply. */
   readonly waiting: LockSubject & { readonly because: 'held' | 'unavailable' };
   /** A lock was granted. */
-  readonly acquired: LockSubject & { readonly fencingToken: number; readonly waitedMs: number };
+  readonly acquired: LockSubject & { readonly fencingToken: Token; readonly waitedMs: number };
   /** A lock was not granted, because another caller holds it. */
   readonly refused: LockSubject & { readonly retryAfterMs: number; readonly waitedMs: number };
   /** A lock was not granted, released, detached or attached, because the store did not reply. */
@@ -25,36 +27,36 @@ export interface LockEvents {
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock was renewed. */
-  readonly renewed: LockSubject & { readonly fencingToken: number; readonly remainingMs: number };
+  readonly renewed: LockSubject & { readonly fencingToken: Token; readonly remainingMs: number };
   /** A renewal failed. The lock is still held for `remainingMs`. Then it is lost, unless a renewal succeeds before. */
   readonly jeopardy: LockSubject & {
-    readonly fencingToken: number;
+    readonly fencingToken: Token;
     readonly remainingMs: number;
     readonly nodes: readonly NodeFailure[];
   };
   /** A lock is no longer held, although it was not released through its handle. */
   readonly lost: LockSubject & {
-    readonly fencingToken: number;
+    readonly fencingToken: Token;
     readonly reason: LockLossReason;
     /** The operator that released it by force, and the reason, if that is why it was lost. */
     readonly intervention?: Intervention;
   };
   /** The holder released a lock. */
-  readonly released: LockSubject & { readonly fencingToken: number; readonly heldMs: number };
+  readonly released: LockSubject & { readonly fencingToken: Token; readonly heldMs: number };
   /** The holder detached a lock. For `ttlMs` it can be attached. */
   readonly detached: LockSubject & {
-    readonly fencingToken: number;
+    readonly fencingToken: Token;
     readonly heldMs: number;
     readonly ttlMs: number;
   };
   /** This service holds a lock that was detached. */
-  readonly attached: LockSubject & { readonly fencingToken: number };
+  readonly attached: LockSubject & { readonly fencingToken: Token };
   /**
    * A lock was released and granted to the next caller of this process, without the store. `template` and `method` are
    * those of the next caller.
    */
   readonly handedOn: LockSubject & {
-    readonly fencingToken: number;
+    readonly fencingToken: Token;
     /** The token of the lock that was released. */
     readonly previousToken: number;
   };
@@ -80,7 +82,10 @@ export type OnceProgress =
     };
 
 export type LockEventName = keyof LockEvents;
-export type LockEventListener<Name extends LockEventName> = (event: LockEvents[Name]) => void;
+export type LockEventListener<
+  Name extends LockEventName,
+  Token extends number | undefined = number,
+> = (event: LockEvents<Token>[Name]) => void;
 
 /** An event before its service is named. */
 type Unsigned<Event> = Event extends unknown ? Omit<Event, 'service'> : never;

@@ -31,7 +31,7 @@ interface Dependencies {
   /** Applied to every error before a caller gets it. */
   readonly present: <E>(error: E) => E;
   readonly warn: (message: string) => void;
-  /** Throws where the locks are kept on several masters. */
+  /** Throws where the locks are kept on several masters, or by a driver. */
   readonly needsOneRedis: (what: string) => void;
 }
 

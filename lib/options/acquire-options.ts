@@ -21,7 +21,7 @@ import {
   type OneSchema,
   type OptionsOf,
 } from './schema.js';
-import { refuseOverMasters } from './several-masters.js';
+import { needsOneRedis } from './one-redis.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
 import { validityMs } from './validity.js';
 
@@ -233,10 +233,7 @@ function checkedAcquireOptions(
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   if (mode !== 'exclusive')
-    refuseOverMasters(
-      `Option "${options.limit === undefined ? 'mode' : 'limit'}"`,
-      defaults.location,
-    );
+    needsOneRedis(`Option "${options.limit === undefined ? 'mode' : 'limit'}"`, defaults.location);
   refuseLongMinHold(minHoldMs, ttlMs);
   refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
   return {

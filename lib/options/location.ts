@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../errors.js';
+import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LockStore } from '../store/lock-store.js';
 import { isMockedClient, isRedisClient } from '../store/redis/client/is-redis-client.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
@@ -9,6 +10,7 @@ import type { Check } from './schema.js';
 export type Location =
   | { readonly kind: 'redis'; readonly redis: readonly RedisLocation[] }
   | { readonly kind: 'memory' }
+  | { readonly kind: 'driver'; readonly driver: LockDriver }
   | { readonly kind: 'store'; readonly store: LockStore };
 
 /**
@@ -34,6 +36,8 @@ export const redisLocations: Check<
   },
 };
 
+const DRIVER_METHODS: readonly (keyof LockDriver)[] = ['acquire', 'extend', 'release'];
+
 const STORE_METHODS = [
   'acquire',
   'extend',
@@ -45,17 +49,28 @@ const STORE_METHODS = [
   'close',
 ];
 
-/** A store of the application's own, or the one in memory. */
-export const lockStore: Check<'memory' | LockStore, 'memory' | LockStore> = {
+type Store = 'memory' | LockDriver | LockStore;
+
+/** What only a store has. */
+const isStore = (store: object): store is LockStore => 'listen' in store;
+
+/** A driver of the application's own, or the store in memory. */
+export const lockStore: Check<Store, Store> = {
   unit: '',
   resolve: (store, option) => {
     if (store === 'memory') return store;
-    const missing = STORE_METHODS.filter(
+    const isObject = typeof store === 'object' && store !== null;
+    const methods = isObject && isStore(store) ? STORE_METHODS : DRIVER_METHODS;
+    const missing = methods.filter(
       (name) => typeof (store as Record<string, unknown> | null)?.[name] !== 'function',
     );
-    if (missing.length === 0) return store as LockStore;
-    const lacks = missing.length < STORE_METHODS.length ? ` (it has no ${missing.join(', ')})` : '';
-    throw wrong(option, store, `'memory' or an object with the methods of LockStore${lacks}`);
+    if (missing.length === 0) return store as LockDriver | LockStore;
+    const lacks = missing.length < methods.length ? ` (it has no ${missing.join(', ')})` : '';
+    throw wrong(
+      option,
+      store,
+      `'memory' or a LockDriver, an object with the methods ${DRIVER_METHODS.join(', ')}${lacks}`,
+    );
   },
 };
 
@@ -64,10 +79,7 @@ export const lockStore: Check<'memory' | LockStore, 'memory' | LockStore> = {
  * @throws LockConfigurationError unless exactly one of both is given
  */
 export function locationOf(
-  {
-    redis,
-    store,
-  }: { redis: readonly RedisLocation[] | undefined; store: 'memory' | LockStore | undefined },
+  { redis, store }: { redis: readonly RedisLocation[] | undefined; store: Store | undefined },
   given: object,
 ): Location {
   if (redis !== undefined && store !== undefined) {
@@ -77,7 +89,8 @@ export function locationOf(
   }
   if (redis !== undefined) return { kind: 'redis', redis };
   if (store === 'memory') return { kind: 'memory' };
-  if (store !== undefined) return { kind: 'store', store };
+  if (store !== undefined)
+    return isStore(store) ? { kind: 'store', store } : { kind: 'driver', driver: store };
   const problem = Object.hasOwn(given, 'redis')
     ? 'Option "redis" is undefined: is the environment variable that contains it set? There is no silent default.'
     : 'LockModule was given neither "redis" nor "store", and there is no silent default.';

@@ -165,9 +165,7 @@ const MODULE = {
   ),
   /**
    * `'memory'`: locks inside this process, for development and unit tests. With `NODE_ENV` `production`, the log and the
-   * health check warn of it. Or an object that implements `LockStore`,
-   * such as one `MemoryLockStore` for two modules. In a store of your own, `holdModeOf(token)` returns whether a lock is
-   * shared.
+   * health check warn of it. Or a `LockDriver`: exclusive locks in a database of yours, without fencing tokens.
    */
   store: optional(lockStore),
   /**

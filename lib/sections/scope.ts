@@ -28,14 +28,14 @@ export class Scope {
    *
    * @param check throws for a value that the work must not return
    */
-  async run<T>(
-    work: (lock: Lock) => T | PromiseLike<T>,
+  async run<T, Token extends number | undefined>(
+    work: (lock: Lock<Token>) => T | PromiseLike<T>,
     check: (value: T, lock: Lock) => void,
   ): Promise<T> {
     let value: T;
     this.section.endsWithWork = true;
     try {
-      value = await this.section.inside(() => work(this.lock));
+      value = await this.section.inside(() => work(this.lock as Lock<Token>));
       check(value, this.lock);
     } catch (error) {
       throw await this.fail(error);

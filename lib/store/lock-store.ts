@@ -95,6 +95,7 @@ export interface Held {
 
 export interface Granted {
   readonly status: 'granted';
+  /** 0 of a store that has none: a driver. */
   readonly fencingToken: number;
   /** How many fencing tokens from that one on belong to this lease, for turns that callers take under it. Default 1. */
   readonly turns?: number | undefined;

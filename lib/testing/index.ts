@@ -1,3 +1,4 @@
+export { driverSuite, type DriverCheck, type DriverSuiteOptions } from './driver-suite.js';
 export {
   createTestLocks,
   LockTestingModule,

@@ -107,13 +107,13 @@ describe('where the locks are kept', () => {
     [
       'a store that does not exist',
       { store: 'postgres' },
-      `Option "store" must be 'memory' or an object with the methods of LockStore, received "postgres".`,
+      `Option "store" must be 'memory' or a LockDriver, an object with the methods acquire, extend, release, received "postgres".`,
     ],
     [
-      'an object that is half a store',
-      { store: { ...methods('acquire', 'extend', 'release', 'inspect'), password: 'secret' } },
-      `Option "store" must be 'memory' or an object with the methods of LockStore ` +
-        '(it has no forceRelease, listen, leave, close), received a value of type object.',
+      'an object that is half a driver',
+      { store: { ...methods('acquire'), password: 'secret' } },
+      `Option "store" must be 'memory' or a LockDriver, an object with the methods acquire, extend, release ` +
+        '(it has no extend, release), received a value of type object.',
     ],
   ])('is refused: %s', async (_what, options, message) => {
     expect(await failureOf(options)).toBe(message);

@@ -91,7 +91,7 @@ describe('where Redis is', () => {
 describe('a store', () => {
   it.each([null, 7, {}])('is not %p', (store) => {
     expect(() => lockStore.resolve(store, 'store')).toThrow(
-      `Option "store" must be 'memory' or an object with the methods of LockStore, received `,
+      `Option "store" must be 'memory' or a LockDriver, an object with the methods acquire, extend, release, received `,
     );
   });
 });

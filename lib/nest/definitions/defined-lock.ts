@@ -16,17 +16,17 @@ import { keyFrom, templateOf } from './definition-templates.js';
 import type { KeyArguments, LockDefinition, LockWork } from './definition.types.js';
 
 /** A definition with the service that takes its locks: what `locks.use(orderLock)` returns. */
-export class DefinedLock<Template extends string> {
+export class DefinedLock<Template extends string, Token extends number | undefined = number> {
   /** The template, as events, traces and metrics have it. */
   readonly name: Template;
-  readonly #locks: LockEngine;
+  readonly #locks: LockEngine<Token>;
   readonly #template: NamedTemplate;
   readonly #options: RunOptions;
   readonly #notWaiting: RunOptions;
   readonly #origin: LockOrigin;
 
   /** @throws LockConfigurationError for options that do not fit those of the service */
-  constructor(definition: LockDefinition<Template>, locks: LockEngine) {
+  constructor(definition: LockDefinition<Template>, locks: LockEngine<Token>) {
     const { name, options } = definition;
     this.name = name;
     this.#template = templateOf(definition);
@@ -41,13 +41,13 @@ export class DefinedLock<Template extends string> {
    * As `LockService.run`, with the values of the key instead of the key: `run(orderId, work)`,
    * `run({ orderId }, options, work)`.
    */
-  run<T>(...args: [...key: KeyArguments<Template>, work: LockWork<T>]): Promise<T>;
+  run<T>(...args: [...key: KeyArguments<Template>, work: LockWork<T, Token>]): Promise<T>;
   run<T>(
-    ...args: [...key: KeyArguments<Template>, options: RunOptions, work: LockWork<T>]
+    ...args: [...key: KeyArguments<Template>, options: RunOptions, work: LockWork<T, Token>]
   ): Promise<T>;
   async run<T>(...args: unknown[]): Promise<T> {
     const { key, rest } = this.#split(args);
-    const [given, work] = optionsAndWork('run', rest as [RunOptions, LockWork<T>]);
+    const [given, work] = optionsAndWork('run', rest as [RunOptions, LockWork<T, Token>]);
     const locks = this.#locks;
     const options = rest.length === 1 ? this.#options : { ...this.#options, ...given };
     const from = { origin: this.#origin, site: locks.sites.here(1) };
@@ -56,13 +56,15 @@ export class DefinedLock<Template extends string> {
   }
 
   /** As `LockService.tryRun`. The `wait` of the definition does not count. */
-  tryRun<T>(...args: [...key: KeyArguments<Template>, work: LockWork<T>]): Promise<TryRunResult<T>>;
   tryRun<T>(
-    ...args: [...key: KeyArguments<Template>, options: TryRunOptions, work: LockWork<T>]
+    ...args: [...key: KeyArguments<Template>, work: LockWork<T, Token>]
+  ): Promise<TryRunResult<T>>;
+  tryRun<T>(
+    ...args: [...key: KeyArguments<Template>, options: TryRunOptions, work: LockWork<T, Token>]
   ): Promise<TryRunResult<T>>;
   async tryRun<T>(...args: unknown[]): Promise<TryRunResult<T>> {
     const { key, rest } = this.#split(args);
-    const [given, work] = optionsAndWork('tryRun', rest as [TryRunOptions, LockWork<T>]);
+    const [given, work] = optionsAndWork('tryRun', rest as [TryRunOptions, LockWork<T, Token>]);
     const locks = this.#locks;
     const options = rest.length === 1 ? this.#notWaiting : { ...this.#notWaiting, ...given };
     const site = locks.sites.here(1);
@@ -80,7 +82,7 @@ export class DefinedLock<Template extends string> {
   /** As `LockService.acquire`. */
   async acquire(
     ...args: [...key: KeyArguments<Template>, options?: AcquireOptions]
-  ): Promise<DetachableLock> {
+  ): Promise<DetachableLock<Token>> {
     const { key, rest } = this.#split(args);
     const given = optionsOf('acquire', rest[0] as AcquireOptions | undefined);
     const options = rest.length === 0 ? this.#options : { ...this.#options, ...given };
@@ -91,7 +93,7 @@ export class DefinedLock<Template extends string> {
   /** As `LockService.tryAcquire`. The `wait` of the definition does not count. */
   async tryAcquire(
     ...args: [...key: KeyArguments<Template>, options?: TryAcquireOptions]
-  ): Promise<DetachableLock | null> {
+  ): Promise<DetachableLock<Token> | null> {
     const { key, rest } = this.#split(args);
     const given = optionsOf('tryAcquire', rest[0] as TryAcquireOptions | undefined);
     const options = rest.length === 0 ? this.#notWaiting : { ...this.#notWaiting, ...given };

@@ -34,7 +34,9 @@ export type KeyArguments<Template extends string> = string extends Template
       ? [values: KeyValues<Template>]
       : [value: LockKeyValue | KeyValues<Template>];
 
-export type LockWork<T> = (lock: Lock) => T | PromiseLike<T>;
+export type LockWork<T, Token extends number | undefined = number> = (
+  lock: Lock<Token>,
+) => T | PromiseLike<T>;
 
 /** A key and its options, written once for services, decorated methods, tests and dashboards. Made by `defineLock`. */
 export interface LockDefinition<Template extends string = string> {

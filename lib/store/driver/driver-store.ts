@@ -1,0 +1,222 @@
+import { describe } from '../../errors/describe.js';
+import { redact } from '../../errors/redact.js';
+import { DRIVER_NODE } from '../../errors/store-unavailable.js';
+import { Scheduler } from '../../time/scheduler.js';
+import { TimeLimit } from '../../time/time-limit.js';
+import type { Runtime } from '../../time/runtime.js';
+import type {
+  AcquireOutcome,
+  ExtendOutcome,
+  Held,
+  LeaseRequest,
+  LockStore,
+  ReleaseOutcome,
+  StoreHealth,
+  Unavailable,
+} from '../lock-store.js';
+import { textOf } from '../outcome-shapes.js';
+import { newOwnerToken } from '../owner-token.js';
+import type { LockDriver } from './lock-driver.js';
+
+/** When a line asks again, in ms: a random time, so that waiting processes do not ask at the same moment. */
+const POLL_MS = { from: 100, to: 300 };
+
+/** A key that expires is free for others this much later, in ms. */
+const EXPIRY_MS = 10;
+
+/** What a health check acquires, and for how long at most. */
+const HEALTH = { key: 'holdfast:health', ttlMs: 5_000 };
+
+interface DriverStoreOptions {
+  readonly driver: LockDriver;
+  readonly keyPrefix: string;
+  readonly nodeTimeoutMs: number;
+  readonly runtime: Runtime;
+}
+
+/** A reply that the driver must not give: another try would get the same. */
+class MalformedReply extends Error {}
+
+class TimeIsUp extends Error {}
+
+/**
+ * Makes of a driver what the queue and the leases need. Several keys are taken one after the other, and released if
+ * one of them is held. The engine refuses whatever needs more than a driver can do (`options/one-redis.ts`).
+ */
+export class DriverStore implements LockStore {
+  readonly #driver: LockDriver;
+  readonly #keyPrefix: string;
+  readonly #timeoutMs: number;
+  readonly #scheduler: Scheduler;
+
+  constructor({ driver, keyPrefix, nodeTimeoutMs, runtime }: DriverStoreOptions) {
+    this.#driver = driver;
+    this.#keyPrefix = keyPrefix;
+    this.#timeoutMs = nodeTimeoutMs;
+    this.#scheduler = new Scheduler(runtime);
+  }
+
+  /** A driver is ready, or connects by itself. */
+  open(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  acquire(lease: LeaseRequest): Promise<AcquireOutcome> {
+    const { keys, token, ttlMs } = lease;
+    return orUnavailable(async () => {
+      for (const [index, key] of keys.entries()) {
+        const reply = await this.#ask('acquire', key, lease, (name) =>
+          this.#driver.acquire(name, token, ttlMs),
+        );
+        if (reply.status === 'acquired') continue;
+        for (const taken of keys.slice(0, index).reverse()) await this.#release(taken, lease);
+        return this.#held(key, reply.remainingMs);
+      }
+      return { status: 'granted', fencingToken: 0 };
+    });
+  }
+
+  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+    return Promise.all(
+      leases.map((lease) =>
+        orUnavailable<ExtendOutcome>(async () => {
+          for (const key of lease.keys)
+            if (!(await this.#extend(key, lease)))
+              return { status: 'lost', reason: 'released-elsewhere' };
+          return { status: 'extended' };
+        }),
+      ),
+    );
+  }
+
+  release(lease: LeaseRequest, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    return orUnavailable<ReleaseOutcome>(async () => {
+      let held = 0;
+      for (const key of lease.keys) {
+        const wasHeld =
+          keepMs > 0
+            ? await this.#extend(key, { ...lease, ttlMs: keepMs })
+            : await this.#release(key, lease);
+        if (wasHeld) held += 1;
+      }
+      return { status: held === lease.keys.length ? 'released' : 'not-held' };
+    });
+  }
+
+  listen(): Promise<'polling'> {
+    return Promise.resolve('polling');
+  }
+
+  /** Nothing of a waiting call stands in the store. */
+  leave(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Does what a grant does. A key that another process checks at the moment is as good as a free one. */
+  async health(): Promise<StoreHealth> {
+    const { runtime } = this.#scheduler;
+    const since = runtime.now().monotonicMs;
+    const lease = { keys: [HEALTH.key], token: newOwnerToken(runtime), ttlMs: HEALTH.ttlMs };
+    const acquired = await this.acquire(lease);
+    const outcome = acquired.status === 'granted' ? await this.release(lease) : acquired;
+    const problem = outcome.status === 'unavailable' ? outcome.nodes[0]?.message : undefined;
+    const node = {
+      node: DRIVER_NODE,
+      reachable: problem === undefined,
+      quarantinedForMs: 0,
+      problem,
+    };
+    const latencyMs = problem === undefined ? runtime.now().monotonicMs - since : undefined;
+    return { nodes: [{ ...node, latencyMs }], quorum: 1, hasQuorum: problem === undefined };
+  }
+
+  /** The database is that of the application. */
+  close(): Promise<void> {
+    this.#scheduler.clear();
+    return Promise.resolve();
+  }
+
+  readonly inspect = refused;
+  readonly forceRelease = refused;
+
+  #held(key: string, remainingMs: number): Held {
+    const { from, to } = POLL_MS;
+    const pollMs = from + this.#scheduler.runtime.random() * (to - from);
+    const checkAgainMs = Math.min(remainingMs + EXPIRY_MS, pollMs);
+    return { status: 'held', key, remainingMs, checkAgainMs };
+  }
+
+  async #extend(key: string, lease: LeaseRequest): Promise<boolean> {
+    const { token, ttlMs } = lease;
+    const { status } = await this.#ask('extend', key, lease, (name) =>
+      this.#driver.extend(name, token, ttlMs),
+    );
+    return status === 'extended';
+  }
+
+  async #release(key: string, lease: LeaseRequest): Promise<boolean> {
+    const { status } = await this.#ask('release', key, lease, (name) =>
+      this.#driver.release(name, lease.token),
+    );
+    return status === 'released';
+  }
+
+  /** Rejects with what the driver throws, for a reply that is none, and when no reply comes in time. */
+  async #ask<Reply>(
+    operation: keyof LockDriver,
+    key: string,
+    { ttlMs }: LeaseRequest,
+    ask: (key: string) => Promise<Reply>,
+  ): Promise<Reply> {
+    const withinMs = Math.min(this.#timeoutMs, ttlMs);
+    const limit = new TimeLimit(this.#scheduler, withinMs);
+    const timeIsUp = new Promise<never>((_, reject) => {
+      limit.onOver = () => {
+        reject(new TimeIsUp(`${operation}() did not settle within ${String(withinMs)} ms`));
+      };
+    });
+    try {
+      const reply = await Promise.race([ask(this.#keyPrefix + key), timeIsUp]);
+      refuseMalformed(operation, reply);
+      return reply;
+    } finally {
+      limit.cancel();
+    }
+  }
+}
+
+const STATUSES: Readonly<Record<keyof LockDriver, readonly unknown[]>> = {
+  acquire: ['acquired', 'held'],
+  extend: ['extended', 'lost'],
+  release: ['released', 'not-held'],
+};
+
+/** A driver is code of another, perhaps in JavaScript. */
+function refuseMalformed(operation: keyof LockDriver, reply: unknown): void {
+  const { status, remainingMs } = Object(reply) as Readonly<Record<string, unknown>>;
+  const problem = `${operation}() must not resolve with`;
+  if (!STATUSES[operation].includes(status))
+    throw new MalformedReply(`${problem} the status ${describe(status)}`);
+  const isDuration = typeof remainingMs === 'number' && remainingMs >= 0;
+  if (status === 'held' && !isDuration)
+    throw new MalformedReply(
+      `${problem} remainingMs ${describe(remainingMs)}: give a number of ms`,
+    );
+}
+
+async function orUnavailable<Outcome>(
+  work: () => Promise<Outcome>,
+): Promise<Outcome | Unavailable> {
+  try {
+    return await work();
+  } catch (error) {
+    const kind = error instanceof TimeIsUp ? 'timeout' : 'error';
+    return {
+      status: 'unavailable',
+      nodes: [{ node: DRIVER_NODE, kind, message: redact(textOf(error)) }],
+      transient: !(error instanceof MalformedReply),
+    };
+  }
+}
+
+const refused = (): Promise<never> => Promise.reject(new Error('A driver cannot do that.'));
