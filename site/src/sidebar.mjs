@@ -26,6 +26,7 @@ export const sidebar = [
     fencing: 'Fencing',
     detach: 'Locks that move to workers',
     redis: 'Redis',
+    drivers: 'Locks in another database',
     transports: 'Transports',
     'testing-your-app': 'Testing your application',
   }),
