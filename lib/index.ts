@@ -98,44 +98,9 @@ export { LockingWorker, type LockingWorkerEvents } from './once/locking-worker.j
 export { NonRetryableError } from './once/non-retryable-error.js';
 export type { LockingWorkerOptions, OnceOptions, RunOnceOptions } from './once/once-options.js';
 export { LockModule, RedisLockModule } from './nest/redis-lock.module.js';
-export type {
-  AcquireOutcome,
-  AcquireRequest,
-  ExtendOutcome,
-  Granted,
-  Held,
-  InspectOutcome,
-  LeaseReference,
-  LeaseRenewal,
-  LeaseRequest,
-  LineCall,
-  LinePlace,
-  LockStore,
-  NodeHealth,
-  ReleaseListener,
-  ReleaseOutcome,
-  SetLimitOutcome,
-  StoreHealth,
-  TransferOutcome,
-  TransferRequest,
-  Unavailable,
-  WriteCommand,
-  WriteOutcome,
-  WriteRequest,
-} from './store/lock-store.js';
-export type {
-  AttemptEnd,
-  BeginOutcome,
-  BeginRequest,
-  FinishOutcome,
-  FinishRequest,
-  KeepRequest,
-  OnceReference,
-  OnceStore,
-} from './store/once-store.js';
-export { holdModeOf, type HoldMode } from './store/owner-token.js';
+export type { StoreHealth } from './store/lock-store.js';
+export type { HoldMode } from './store/owner-token.js';
 export type { LockDriver } from './store/driver/lock-driver.js';
-export { MemoryLockStore } from './store/memory/memory-lock-store.js';
 export type { CredentialsProvider, RedisCredentials } from './store/redis/client/login.js';
 export type { RedisLocation } from './store/redis/client/redis-source.js';
 export { setRetryAfter } from './nest/transports/http.js';

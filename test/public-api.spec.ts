@@ -54,7 +54,6 @@ describe('the exports', () => {
       'LockServiceClosedError',
       'LockStoreUnavailableError',
       'LockingWorker',
-      'MemoryLockStore',
       'NonRetryableError',
       'RedisLockModule',
       'RunOnce',
@@ -62,7 +61,6 @@ describe('the exports', () => {
       'WorkExhaustedError',
       'defineLock',
       'getLockServiceToken',
-      'holdModeOf',
       'lockKey',
       'setRetryAfter',
     ]);

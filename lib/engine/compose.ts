@@ -20,7 +20,6 @@ import type { Machine } from './machine.js';
 import { Interventions } from './interventions.js';
 import { Presence } from './presence.js';
 import { errorPresenter } from './present-errors.js';
-import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 import { Section } from '../sections/section.js';
 
 /** What the parts stand on. */
@@ -178,10 +177,7 @@ const isDevelopment = (): boolean => !['production', 'test'].includes(environmen
 
 /** What is wrong with where locks are kept, although they are granted. */
 function storeWarning({ location }: ResolvedOptions): string | undefined {
-  const isMemory =
-    location.kind === 'memory' ||
-    (location.kind === 'store' && location.store instanceof MemoryLockStore);
-  if (!isMemory || environment() !== 'production') return undefined;
+  if (location.kind !== 'memory' || environment() !== 'production') return undefined;
   return (
     'Locks are kept in the memory of this process only, and NODE_ENV is "production": a second process would get the same lock at the same ' +
     'time. Give redis: \'redis://…\' instead of "store".'

@@ -11,6 +11,7 @@ export type Location =
   | { readonly kind: 'redis'; readonly redis: readonly RedisLocation[] }
   | { readonly kind: 'memory' }
   | { readonly kind: 'driver'; readonly driver: LockDriver }
+  /** A store of ours that a test gives. */
   | { readonly kind: 'store'; readonly store: LockStore };
 
 /**
@@ -38,41 +39,36 @@ export const redisLocations: Check<
 
 const DRIVER_METHODS: readonly (keyof LockDriver)[] = ['acquire', 'extend', 'release'];
 
-const STORE_METHODS = [
-  'acquire',
-  'extend',
-  'release',
-  'inspect',
-  'forceRelease',
-  'listen',
-  'leave',
-  'close',
-];
-
-type Store = 'memory' | LockDriver | LockStore;
-
-/** What only a store has. */
-const isStore = (store: object): store is LockStore => 'listen' in store;
+type Store = 'memory' | LockDriver;
 
 /** A driver of the application's own, or the store in memory. */
 export const lockStore: Check<Store, Store> = {
   unit: '',
   resolve: (store, option) => {
     if (store === 'memory') return store;
-    const isObject = typeof store === 'object' && store !== null;
-    const methods = isObject && isStore(store) ? STORE_METHODS : DRIVER_METHODS;
-    const missing = methods.filter(
+    const missing = DRIVER_METHODS.filter(
       (name) => typeof (store as Record<string, unknown> | null)?.[name] !== 'function',
     );
-    if (missing.length === 0) return store as LockDriver | LockStore;
-    const lacks = missing.length < methods.length ? ` (it has no ${missing.join(', ')})` : '';
+    if (missing.length === 0) return store as LockDriver;
+    const isOther = missing.length === DRIVER_METHODS.length;
+    const lacks = isOther ? '' : ` (it has no ${missing.join(', ')})`;
+    const methods = DRIVER_METHODS.join(', ');
     throw wrong(
       option,
       store,
-      `'memory' or a LockDriver, an object with the methods ${DRIVER_METHODS.join(', ')}${lacks}`,
+      `'memory' or a LockDriver, an object with the methods ${methods}${lacks}`,
     );
   },
 };
+
+const ofTests = new WeakMap<LockDriver, LockStore>();
+
+/** For `LockTestingModule` and our tests: a store of ours as an option that takes a driver. */
+export function storeOption(store: LockStore): LockDriver {
+  const option = store as unknown as LockDriver;
+  ofTests.set(option, store);
+  return option;
+}
 
 /**
  * @param given the options as they were given: an option with the value `undefined` is a mistake of its own
@@ -89,8 +85,10 @@ export function locationOf(
   }
   if (redis !== undefined) return { kind: 'redis', redis };
   if (store === 'memory') return { kind: 'memory' };
-  if (store !== undefined)
-    return isStore(store) ? { kind: 'store', store } : { kind: 'driver', driver: store };
+  if (store !== undefined) {
+    const ours = ofTests.get(store);
+    return ours === undefined ? { kind: 'driver', driver: store } : { kind: 'store', store: ours };
+  }
   const problem = Object.hasOwn(given, 'redis')
     ? 'Option "redis" is undefined: is the environment variable that contains it set? There is no silent default.'
     : 'LockModule was given neither "redis" nor "store", and there is no silent default.';

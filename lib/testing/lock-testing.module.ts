@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { LockService } from '../nest/lock.service.js';
+import { storeOption } from '../options/location.js';
 import {
   LOCK_MODULE,
   REGISTRATION,
@@ -62,7 +63,7 @@ export class LockTestingModule {
       isGlobal,
       imports: [storeModule],
       inject: [TestLockStore],
-      useFactory: (store: TestLockStore) => ({ ...options, store }),
+      useFactory: (store: TestLockStore) => ({ ...options, store: storeOption(store) }),
     });
     return {
       module: LockTestingModule,
@@ -104,6 +105,9 @@ export function createTestLocks(options: Omit<LockTestingOptions, 'isGlobal'> = 
   const { name, ...rest } = options;
   const store = new TestLockStore();
   // A lock that a test takes and forgets stands for that of another owner.
-  const locks = new LockService({ forgottenLocks: 'keep', ...rest, store }, { name });
+  const locks = new LockService(
+    { forgottenLocks: 'keep', ...rest, store: storeOption(store) },
+    { name },
+  );
   return { locks, testLocks: new TestLocks(store, locks) };
 }

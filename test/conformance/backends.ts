@@ -1,12 +1,16 @@
 import { Cluster } from 'ioredis';
-import { MemoryLockStore } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { storedKeys } from './stored-keys.js';
 import type { Backend } from './suite.js';
+import { storeOption } from '../../lib/options/location.js';
 
 export const memory = (): Promise<Backend> =>
-  Promise.resolve({ options: { store: new MemoryLockStore() }, close: () => Promise.resolve() });
+  Promise.resolve({
+    options: { store: storeOption(new MemoryLockStore()) },
+    close: () => Promise.resolve(),
+  });
 
 export async function oneRedis(): Promise<Backend> {
   const server = await RedisServer.start();

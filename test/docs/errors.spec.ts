@@ -21,10 +21,10 @@ import {
   LockError,
   LockModule,
   LockService,
-  MemoryLockStore,
   WithLock,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 import * as prettier from 'prettier';
 import { VALID } from '../support/certificates.js';
@@ -32,6 +32,7 @@ import { freePort } from '../support/free-port.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeApps, startApp } from '../module/start-app.js';
 import { closeHttpApps, startHttpApp } from '../nest/http-app.js';
+import { storeOption } from '../../lib/options/location.js';
 
 /*
  * Makes each mistake, and compares docs/errors.md with what was printed.
@@ -321,8 +322,8 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       mistake: 'another process holds the lock',
       make: async () => {
         const store = new MemoryLockStore();
-        await service({ store }).acquire('order:42');
-        await service({ store }).acquire('order:42', { wait: 0 });
+        await service({ store: storeOption(store) }).acquire('order:42');
+        await service({ store: storeOption(store) }).acquire('order:42', { wait: 0 });
       },
     },
     {

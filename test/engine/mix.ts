@@ -20,6 +20,7 @@ import { type Call, type How, type Parcel, RecordedCalls } from '../faults/recor
 import type { StoreAddress } from './backends.js';
 import { BEAT_MS } from './liveness.js';
 import { type Crew, FAIR_WAIT_MS } from './plan.js';
+import { storeOption } from '../../lib/options/location.js';
 
 export interface MixSettings {
   readonly name: string;
@@ -45,7 +46,7 @@ const cluster =
     : undefined;
 
 function openService({ user, database = 0 }: Crew): Locks {
-  if (address.kind === 'memory') return new Locks({ store: memory });
+  if (address.kind === 'memory') return new Locks({ store: storeOption(memory) });
   if (cluster !== undefined) return new Locks({ redis: cluster });
   const who = user === undefined ? '' : `${user}:${user}@`;
   const urls = address.ports.map((port) => `redis://${who}127.0.0.1:${port}/${database}`);

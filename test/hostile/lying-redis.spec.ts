@@ -7,6 +7,7 @@ import { cases } from '../support/cases.js';
 import { FakeRedis, LOST } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { hostileReply, hostileText } from './hostile-values.js';
+import { storeOption } from '../../lib/options/location.js';
 
 /** How long a caller of a world waits for its lock, in ms. */
 const WAIT_MS = 1_000;
@@ -140,7 +141,7 @@ async function live(story: Story): Promise<readonly unknown[]> {
     sourceOf: (location) => redises.find(({ name }) => name === location)!,
   });
   const engine = new LockEngine(
-    { store, nodeTimeout: 200, shutdownTimeout: 100 },
+    { store: storeOption(store), nodeTimeout: 200, shutdownTimeout: 100 },
     { runtime, log },
   );
   const errors: unknown[] = [];

@@ -4,10 +4,10 @@ import {
   LockKeyError,
   LockLostError,
   LockServiceClosedError,
-  MemoryLockStore,
   type Lead,
   type LeadEnded,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { thisMachine } from '../../lib/engine/machine.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
@@ -17,6 +17,7 @@ import { Locks } from '../support/locks.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -30,7 +31,10 @@ afterEach(async () => {
 /** Instances over one store. */
 function instances(count: number): LockEngine[] {
   const store = new MemoryLockStore();
-  const made = Array.from({ length: count }, () => new Locks({ store, ttl: '2s' }));
+  const made = Array.from(
+    { length: count },
+    () => new Locks({ store: storeOption(store), ttl: '2s' }),
+  );
   services.push(...made);
   return made;
 }
@@ -337,7 +341,7 @@ describe('getLeader()', () => {
     const nobodyReads = (): void => undefined;
     const [one, two] = ['one', 'two'].map((application) => {
       const service = new LockEngine(
-        { store, ttl: '5s', instance: { application } },
+        { store: storeOption(store), ttl: '5s', instance: { application } },
         {
           runtime: systemRuntime,
           log: { warn: nobodyReads, error: nobodyReads },

@@ -1,22 +1,18 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Logger, type LoggerService } from '@nestjs/common';
-import {
-  LockNotAcquiredError,
-  LockService,
-  MemoryLockStore,
-  WithLock,
-  type Lock,
-} from 'nestjs-holdfast';
+import { LockNotAcquiredError, LockService, WithLock, type Lock } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';
 import type { VirtualRuntime } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const services: LockService[] = [];
 
-function service(store: MemoryLockStore | 'memory' = 'memory'): LockService {
-  const locks = new LockService({ store, wait: 50 });
+function service(store = new MemoryLockStore()): LockService {
+  const locks = new LockService({ store: storeOption(store), wait: 50 });
   services.push(locks);
   return locks;
 }

@@ -1,11 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import {
-  LockLostError,
-  LockService,
-  type AcquireOutcome,
-  type ExtendOutcome,
-  type Lead,
-} from 'nestjs-holdfast';
+import { LockLostError, LockService, type Lead } from 'nestjs-holdfast';
+import type { AcquireOutcome, ExtendOutcome } from '../../lib/store/lock-store.js';
 import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';

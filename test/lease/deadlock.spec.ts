@@ -4,13 +4,14 @@ import {
   LockLostError,
   LockNotAcquiredError,
   LockService,
-  MemoryLockStore,
   WithLock,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { watchRejections } from '../support/scripted-service.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -23,7 +24,7 @@ let log: string[];
 beforeEach(() => {
   clock = new VirtualRuntime();
   store = new MemoryLockStore(clock);
-  locks = new LockService({ store, ttl: '1m' }, { runtime: clock });
+  locks = new LockService({ store: storeOption(store), ttl: '1m' }, { runtime: clock });
   log = [];
 });
 
@@ -145,7 +146,7 @@ describe('calls that wait for each other inside their sections', () => {
 
   it('may use two services', async () => {
     const jobs = new LockService(
-      { store: new MemoryLockStore(clock) },
+      { store: storeOption(new MemoryLockStore(clock)) },
       { name: 'jobs', runtime: clock },
     );
     const [mayGoOn, first] = [deferred(), deferred()];
@@ -263,7 +264,7 @@ describe('no circle is', () => {
 
   it('readers who ask for what the other one reads', async () => {
     const shared = { mode: 'shared', wait: '10s' } as const;
-    const elsewhere = new LockService({ store }, { runtime: clock });
+    const elsewhere = new LockService({ store: storeOption(store) }, { runtime: clock });
     // A writer in line keeps both from joining for a while.
     const read = async (outer: string, inner: string): Promise<string> =>
       locks.run(outer, shared, async () => {

@@ -5,9 +5,8 @@ import {
   LockNotAttachedError,
   LockServiceClosedError,
   LockStoreUnavailableError,
-  type ExtendOutcome,
-  type TransferOutcome,
 } from 'nestjs-holdfast';
+import type { ExtendOutcome, TransferOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { scriptedService } from '../support/scripted-service.js';

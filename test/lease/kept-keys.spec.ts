@@ -1,10 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { LockService, MemoryLockStore, type ExtendOutcome, type Lock } from 'nestjs-holdfast';
+import { LockService, type Lock } from 'nestjs-holdfast';
+import type { ExtendOutcome } from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { detailOf } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 interface Kept {
   readonly clock: VirtualRuntime;
@@ -61,7 +64,7 @@ describe('a lock with minHold', () => {
 
   it('that is released by force is removed at once, although its renewal is on its way', async () => {
     const store = new MemoryLockStore();
-    const locks = new LockService({ store });
+    const locks = new LockService({ store: storeOption(store) });
     const renewal = deferred<ExtendOutcome[]>();
     jest.spyOn(store, 'extend').mockReturnValue(renewal.promise);
     const release = jest.spyOn(store, 'release');

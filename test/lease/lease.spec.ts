@@ -3,10 +3,9 @@ import {
   LockConfigurationError,
   LockLostError,
   LockStoreUnavailableError,
-  type ExtendOutcome,
   type LockLostReason,
-  type ReleaseOutcome,
 } from 'nestjs-holdfast';
+import type { ExtendOutcome, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { OUTAGE, silence } from '../support/scripted-store.js';

@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockService,
-  MemoryLockStore,
-  WithLock,
-  type AcquireOutcome,
-  type AcquireRequest,
-  type LeaseReference,
-  type ReleaseOutcome,
-  type RunOptions,
-} from 'nestjs-holdfast';
+import { LockConfigurationError, LockService, WithLock, type RunOptions } from 'nestjs-holdfast';
+import type {
+  AcquireOutcome,
+  AcquireRequest,
+  LeaseReference,
+  ReleaseOutcome,
+} from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { ChildScript } from '../support/child-script.js';
 import { RedisServer } from '../support/redis-server.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { OUTAGE } from '../support/scripted-store.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -188,7 +186,10 @@ describe('callers of the same process', () => {
   function memoryService() {
     const clock = new VirtualRuntime();
     const options = { ttl: '20s', wait: '1m', handoff: { tenure: '10s' } } as const;
-    const locks = new LockService({ store: new TurnsStore(clock), ...options }, { runtime: clock });
+    const locks = new LockService(
+      { store: storeOption(new TurnsStore(clock)), ...options },
+      { runtime: clock },
+    );
     return { clock, locks };
   }
 

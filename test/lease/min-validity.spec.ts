@@ -1,11 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockLostError,
-  LockStoreUnavailableError,
-  type AcquireOutcome,
-  type ExtendOutcome,
-} from 'nestjs-holdfast';
+import { LockConfigurationError, LockLostError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import type { AcquireOutcome, ExtendOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';

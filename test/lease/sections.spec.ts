@@ -16,6 +16,7 @@ import { scriptedService, watchRejections } from '../support/scripted-service.js
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
 import type { LockHandle } from '../../lib/lease/lock.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -405,7 +406,10 @@ describe('a call from inside a section that asks for the same keys', () => {
   });
 
   it('of another service is a stranger’s', async () => {
-    const other = new LockService({ store: service.store, ttl: 1_000 }, { runtime: clock });
+    const other = new LockService(
+      { store: storeOption(service.store), ttl: 1_000 },
+      { runtime: clock },
+    );
     await locks.run('key', async () => {
       expect(await other.tryRun('key', () => 'never')).toMatchObject({ acquired: false });
       await other.run('another', async () => {
@@ -645,7 +649,7 @@ describe('current and assertHeld', () => {
   });
 
   it('do not know locks of acquire, nor those of another service', async () => {
-    const other = new LockService({ store: service.store }, { runtime: clock });
+    const other = new LockService({ store: storeOption(service.store) }, { runtime: clock });
     const lock = await locks.acquire('key');
     expect(locks.current()).toBeUndefined();
     await lock.release();

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { LockLostError, type ExtendOutcome } from 'nestjs-holdfast';
+import { LockLostError } from 'nestjs-holdfast';
+import type { ExtendOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';

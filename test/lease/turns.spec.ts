@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { AcquireOutcome, Granted, Lock, LockModuleOptions } from 'nestjs-holdfast';
+import type { Lock, LockModuleOptions } from 'nestjs-holdfast';
+import type { AcquireOutcome, Granted } from '../../lib/store/lock-store.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import type { Unavailable } from 'nestjs-holdfast';
+import type { Unavailable } from '../../lib/store/lock-store.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
 import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { freePort } from '../support/free-port.js';

@@ -8,14 +8,15 @@ import {
   LockModule,
   LockNotAcquiredError,
   LockService,
-  MemoryLockStore,
   RedisLockModule,
   WithLock,
   type LockModuleOptions,
   type LockOptionsFactory,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { deferred, type Deferred } from '../support/eventually.js';
 import { closeApps, startApp } from './start-app.js';
+import { storeOption } from '../../lib/options/location.js';
 
 @Injectable()
 class Orders {
@@ -302,7 +303,7 @@ describe('two applications in one process', () => {
   });
 
   it('do when they are given one store', async () => {
-    @Module({ imports: [LockModule.forRoot({ store: new MemoryLockStore() })] })
+    @Module({ imports: [LockModule.forRoot({ store: storeOption(new MemoryLockStore()) })] })
     class Shared {}
     const [first, second] = [await startOrders([Shared]), await startOrders([Shared])];
     const lock = await first.locks.acquire('order:42');

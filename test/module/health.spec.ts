@@ -1,12 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { LockService, type LockModuleOptions, type LockStore } from 'nestjs-holdfast';
+import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
 import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { storeOption } from '../../lib/options/location.js';
 
 /** Clock and client are of one machine; this much may pass between two readings on a busy one. */
 const SAME_CLOCK_MS = 250;
@@ -232,7 +234,9 @@ describe('the health of a store that cannot tell', () => {
   });
 
   it('is that it answers: one of the application', async () => {
-    expect(await (await opened({ store: new ScriptedStore() })).health()).toEqual(HEALTHY);
+    expect(await (await opened({ store: storeOption(new ScriptedStore()) })).health()).toEqual(
+      HEALTHY,
+    );
   });
 
   const inspectedBy = (inspect: LockStore['inspect']): LockStore =>
@@ -246,7 +250,7 @@ describe('the health of a store that cannot tell', () => {
       'no way to redis://***@elsewhere',
     ],
   ])('is that it does not: one that %s', async (_what, inspect, problem) => {
-    const locks = await opened({ store: inspectedBy(inspect) });
+    const locks = await opened({ store: storeOption(inspectedBy(inspect)) });
     expect(await locks.health()).toEqual({
       nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
       quorum: 1,
@@ -265,11 +269,15 @@ describe('the health of a store that can tell', () => {
       quorum: 1,
       hasQuorum: true,
     };
-    expect(await (await opened({ store: withHealth(async () => told) })).health()).toEqual(told);
+    expect(
+      await (await opened({ store: storeOption(withHealth(async () => told)) })).health(),
+    ).toEqual(told);
   });
 
   it('is that it is not there, when it throws', async () => {
     const store = withHealth(() => Promise.reject(new Error('redis://user:s3cret@elsewhere')));
-    expect(await (await opened({ store })).health()).toMatchObject({ hasQuorum: false });
+    expect(await (await opened({ store: storeOption(store) })).health()).toMatchObject({
+      hasQuorum: false,
+    });
   });
 });

@@ -5,11 +5,12 @@ import {
   LockModule,
   LockNotAcquiredError,
   LockService,
-  MemoryLockStore,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { LockLifecycle } from '../../lib/nest/lock-lifecycle.js';
 import { closeApps, startApp } from './start-app.js';
+import { storeOption } from '../../lib/options/location.js';
 
 afterEach(closeApps);
 
@@ -143,7 +144,7 @@ describe('where the locks are kept', () => {
 
   it('is the store object that was given', async () => {
     const store = new MemoryLockStore();
-    const locks = await serviceOf({ store });
+    const locks = await serviceOf({ store: storeOption(store) });
     const lock = await locks.acquire('key');
     expect(await store.inspect('key')).toMatchObject({ status: 'held' });
     await lock.release();

@@ -1,17 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockModule,
-  LockService,
-  MemoryLockStore,
-  WithLock,
-} from 'nestjs-holdfast';
+import { LockConfigurationError, LockModule, LockService, WithLock } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { FireTime } from '../../lib/nest/methods/fire-time.js';
 import { closeApps, startApp } from '../module/start-app.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLocks } from 'nestjs-holdfast/testing';
+import { storeOption } from '../../lib/options/location.js';
 
 afterEach(closeApps);
 
@@ -111,7 +107,7 @@ describe('cron jobs of two instances', () => {
     const [acquired, refused]: [string[], string[]] = [[], []];
     for (let instance = 0; instance < 2; instance += 1) {
       const { app } = await startApp({
-        imports: [ScheduleModule.forRoot(), LockModule.forRoot({ store })],
+        imports: [ScheduleModule.forRoot(), LockModule.forRoot({ store: storeOption(store) })],
         providers: [Jobs],
       });
       const locks = app.get(LockService);

@@ -6,11 +6,12 @@ import {
   LockConfigurationError,
   LockModule,
   LockService,
-  MemoryLockStore,
   type Lead,
 } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { closeApps, startApp } from '../module/start-app.js';
 import { eventually } from '../support/eventually.js';
+import { storeOption } from '../../lib/options/location.js';
 
 afterEach(closeApps);
 
@@ -36,7 +37,7 @@ class Reports {
 describe('@Leader', () => {
   const startOne = async (store: MemoryLockStore) => {
     const { app, warnings } = await startApp({
-      imports: [LockModule.forRoot({ store })],
+      imports: [LockModule.forRoot({ store: storeOption(store) })],
       providers: [Reports, { provide: 'again', useExisting: Reports }],
     });
     return { app, warnings, reports: app.get(Reports) };

@@ -15,15 +15,16 @@ import {
   RunOnce,
   WithLock,
   WorkExhaustedError,
-  type LockStore,
-  MemoryLockStore,
 } from 'nestjs-holdfast';
+import type { LockStore } from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { of } from 'rxjs';
 import { closeApps, startApp } from '../module/start-app.js';
 import { detailed, detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 import { Gate } from './gate.js';
+import { storeOption } from '../../lib/options/location.js';
 
 interface Email {
   readonly id: number;
@@ -215,7 +216,7 @@ describe('@RunOnce', () => {
       },
     });
     const { app } = await startApp({
-      imports: [LockModule.forRoot({ store })],
+      imports: [LockModule.forRoot({ store: storeOption(store) })],
       providers: [Mailer],
     });
     const mailer = app.get(Mailer);

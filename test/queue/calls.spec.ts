@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import type { AcquireOutcome, Held, LinePlace } from 'nestjs-holdfast';
+import type { AcquireOutcome, Held, LinePlace } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import { LockServiceClosedError, type Held } from 'nestjs-holdfast';
+import { LockServiceClosedError } from 'nestjs-holdfast';
+import type { Held } from '../../lib/store/lock-store.js';
 import { detailed, detailOf } from '../support/detail.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';

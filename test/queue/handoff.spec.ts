@@ -2,12 +2,11 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import {
   LockLostError,
   LockServiceClosedError,
-  type ExtendOutcome,
-  type Granted,
   type Lock,
   type LockEvents,
   type LockModuleOptions,
 } from 'nestjs-holdfast';
+import type { ExtendOutcome, Granted } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';

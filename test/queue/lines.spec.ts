@@ -1,5 +1,10 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import type { AcquireOutcome, Held, LinePlace, ReleaseListener } from 'nestjs-holdfast';
+import type {
+  AcquireOutcome,
+  Held,
+  LinePlace,
+  ReleaseListener,
+} from '../../lib/store/lock-store.js';
 import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';

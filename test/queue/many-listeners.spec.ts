@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockService, MemoryLockStore, type OnceStore } from 'nestjs-holdfast';
+import { LockService } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
+import type { OnceStore } from '../../lib/store/once-store.js';
 import { defaultMaxListeners, getEventListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { storeOption } from '../../lib/options/location.js';
 
 const TWELVE = Array.from({ length: 12 }, (_, index) => `k${index}`);
 
@@ -35,7 +38,7 @@ describe('no signal has more listeners than Node takes for a leak', () => {
       addEventListener.apply(this, args);
       most = Math.max(most, getEventListeners(this, 'abort').length);
     };
-    locks = new LockService({ store: new StoreWithOutage() });
+    locks = new LockService({ store: storeOption(new StoreWithOutage()) });
   });
   afterEach(async () => {
     await locks.shutdown(0);

@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { LockService, MemoryLockStore, type AcquireOutcome, type Lock } from 'nestjs-holdfast';
+import { LockService, type Lock } from 'nestjs-holdfast';
+import type { AcquireOutcome } from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -50,7 +53,10 @@ describe('callers of one process who wait for a shared lock', () => {
 
   it('stand in line anew when they come after that, behind a writer who waits', async () => {
     const store = new MemoryLockStore();
-    const [locks, other] = [new LockService({ store }), new LockService({ store })];
+    const [locks, other] = [
+      new LockService({ store: storeOption(store) }),
+      new LockService({ store: storeOption(store) }),
+    ];
     const order: string[] = [];
     const held: Lock[] = [];
     const read = (name: string): Promise<void> =>

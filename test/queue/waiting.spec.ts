@@ -4,17 +4,16 @@ import {
   LockServiceClosedError,
   LockService,
   LockStoreUnavailableError,
-  MemoryLockStore,
-  type AcquireOutcome,
-  type LeaseRequest,
-  type LinePlace,
   type Lock,
 } from 'nestjs-holdfast';
+import type { AcquireOutcome, LeaseRequest, LinePlace } from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { detailed } from '../support/detail.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { FORBIDDEN, heldFor, OUTAGE, silence } from '../support/scripted-store.js';
 import { settled, VirtualRuntime } from '../support/virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
@@ -23,8 +22,8 @@ afterAll(() => rejections.expectNone());
 function memoryService() {
   const clock = new VirtualRuntime();
   const store = new MemoryLockStore(clock);
-  const locks = new LockService({ store, ttl: 1_000 }, { runtime: clock });
-  const other = new LockService({ store, ttl: 1_000 }, { runtime: clock });
+  const locks = new LockService({ store: storeOption(store), ttl: 1_000 }, { runtime: clock });
+  const other = new LockService({ store: storeOption(store), ttl: 1_000 }, { runtime: clock });
   return { clock, locks, other };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ReleaseOutcome, Unavailable } from 'nestjs-holdfast';
+import type { ReleaseOutcome, Unavailable } from '../../lib/store/lock-store.js';
 import { Scheduler } from '../../lib/time/scheduler.js';
 import { CleanUp } from '../../lib/store/clean-up.js';
 import { deferred } from '../support/eventually.js';

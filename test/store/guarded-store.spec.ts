@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockService, LockStoreUnavailableError, type LockStore } from 'nestjs-holdfast';
+import { LockService, LockStoreUnavailableError } from 'nestjs-holdfast';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { GuardedStore } from '../../lib/store/guarded-store.js';
 import { systemClock } from '../../lib/time/clock.js';
 import { ScriptedStore } from '../support/scripted-store.js';

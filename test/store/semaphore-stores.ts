@@ -1,4 +1,4 @@
-import { MemoryLockStore } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { MARK, newOwnerToken } from '../../lib/store/owner-token.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { MemoryLockStore } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import type { LockStore, TransferRequest } from '../../lib/store/lock-store.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';

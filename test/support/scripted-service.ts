@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { LockService, type LockEvents, type LockModuleOptions } from 'nestjs-holdfast';
 import { ScriptedStore } from './scripted-store.js';
 import { VirtualRuntime } from './virtual-runtime.js';
+import { storeOption } from '../../lib/options/location.js';
 
 /** A lock service over a store and a clock that the test has in hand, and what the service reports. */
 export function scriptedService(options: Omit<LockModuleOptions, 'redis' | 'store'> = {}) {
@@ -9,7 +10,7 @@ export function scriptedService(options: Omit<LockModuleOptions, 'redis' | 'stor
   const clock = new VirtualRuntime();
   const store = new ScriptedStore();
   const locks = new LockService(
-    { ttl: 1_000, clockDrift: 0, ...options, store },
+    { ttl: 1_000, clockDrift: 0, ...options, store: storeOption(store) },
     { runtime: clock },
   );
   const lost: LockEvents['lost'][] = [];

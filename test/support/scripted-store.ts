@@ -13,7 +13,7 @@ import type {
   TransferOutcome,
   TransferRequest,
   Unavailable,
-} from 'nestjs-holdfast';
+} from '../../lib/store/lock-store.js';
 import { deferred } from './eventually.js';
 
 /** An outage that passes. */

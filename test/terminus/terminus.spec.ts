@@ -5,13 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { MemoryLockStore, type LockModuleOptions } from 'nestjs-holdfast';
+import { type LockModuleOptions } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { LockHealthIndicator } from 'nestjs-holdfast/terminus';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { DEGRADES, HealthApp, type Probe } from './health-app.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const REFUSING =
   /^No lock can be granted now\. The lock store is refusing to grant locks\. The log of the application says why\.$/;
@@ -303,7 +305,7 @@ describe('the health of a lock service', () => {
     const store = Object.assign(new MemoryLockStore(), {
       inspect: () => new Promise<never>(() => undefined),
     });
-    const app = await application({ store });
+    const app = await application({ store: storeOption(store) });
     const { locks } = await app.probe({ timeout: 50 });
     expect(locks).toMatchObject({ status: 'down', message: expect.stringMatching(AWAY) });
   });

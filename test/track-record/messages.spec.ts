@@ -11,6 +11,7 @@ import {
 } from 'nestjs-holdfast';
 import { RedisServer } from '../support/redis-server.js';
 import { FORBIDDEN, ScriptedStore } from '../support/scripted-store.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const orderLock = defineLock('order:<orderId>');
 const keyOf = (id: string): string => `customer:${id}`;
@@ -173,7 +174,7 @@ describe.each(['memory', 'redis'])('the message of a lock error (%s)', (store) =
 describe('the message of an outage, and of a shutdown', () => {
   it('HF-40 names what was asked for', async () => {
     const store = new ScriptedStore();
-    const locks = new LockService({ store });
+    const locks = new LockService({ store: storeOption(store) });
     const orders = locks.bind(new Orders());
     store.onAcquire = () => FORBIDDEN;
     expect(await messageOf(() => orders.pay('s3cret'))).toBe(

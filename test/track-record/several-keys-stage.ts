@@ -1,5 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
-import { LockService, MemoryLockStore, type LockModuleOptions, type Wait } from 'nestjs-holdfast';
+import { LockService, type LockModuleOptions, type Wait } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { FENCE } from '../conformance/services.js';
 import { storedKeys } from '../conformance/stored-keys.js';
 import { ChildScript } from '../support/child-script.js';
@@ -7,6 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import type { CallOrder, Whereabouts } from './several-keys-calls.js';
+import { storeOption } from '../../lib/options/location.js';
 
 const CALLS = new URL('./several-keys-calls.ts', import.meta.url);
 
@@ -114,7 +116,7 @@ export class SeveralKeysStage {
   }
 
   #optionsFor(store: StoreName): LockModuleOptions {
-    if (store === 'the store in memory') return { store: this.#memory };
+    if (store === 'the store in memory') return { store: storeOption(this.#memory) };
     return { redis: store === 'one Redis' ? this.server.url : this.#client };
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { LockService, type ReleaseOutcome } from 'nestjs-holdfast';
+import { LockService } from 'nestjs-holdfast';
+import type { ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { CleanUp } from '../../lib/store/clean-up.js';
 import { Scheduler } from '../../lib/time/scheduler.js';
 import { deferred } from '../support/eventually.js';

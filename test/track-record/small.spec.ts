@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { getEventListeners } from 'node:events';
-import { LockDeadlockError, LockService, MemoryLockStore } from 'nestjs-holdfast';
+import { LockDeadlockError, LockService } from 'nestjs-holdfast';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import type { LockHandle } from '../../lib/lease/lock.js';
 import { Section } from '../../lib/sections/section.js';
 import { WaitsFor } from '../../lib/sections/waits-for.js';
+import { storeOption } from '../../lib/options/location.js';
 
 /** What a signal keeps of others: those that abort with it, alive or not, and listeners. */
 function keptBy(signal: AbortSignal): number {
@@ -46,7 +48,7 @@ beforeAll(() => {
 
 describe('signals that outlive the calls they are given to', () => {
   it('HF-20 keep nothing of nested calls that waited for their turn', async () => {
-    const locks = new LockService({ store: new MemoryLockStore() });
+    const locks = new LockService({ store: storeOption(new MemoryLockStore()) });
     const { signal } = new AbortController();
     await locks.run('key', () =>
       Promise.all(
@@ -58,7 +60,7 @@ describe('signals that outlive the calls they are given to', () => {
   });
 
   it('HF-20 end the wait of a nested call for its turn, with their reason', async () => {
-    const locks = new LockService({ store: new MemoryLockStore() });
+    const locks = new LockService({ store: storeOption(new MemoryLockStore()) });
     const [during, before] = [new AbortController(), new AbortController()];
     const [tooLate, enough] = [new Error('too late'), new Error('enough')];
     before.abort(tooLate);
@@ -79,7 +81,7 @@ describe('signals that outlive the calls they are given to', () => {
   });
 
   it('HF-20 keep nothing of runOnce, and end its work', async () => {
-    const locks = new LockService({ store: new MemoryLockStore() });
+    const locks = new LockService({ store: storeOption(new MemoryLockStore()) });
     const [controller, aborted] = [new AbortController(), new AbortController()];
     const { signal } = controller;
     for (let index = 0; index < 20; index += 1) {
@@ -106,7 +108,7 @@ describe('signals that outlive the calls they are given to', () => {
   });
 
   it('HF-20 are given one listener by the nested calls that wait with them', async () => {
-    const locks = new LockService({ store: new MemoryLockStore() });
+    const locks = new LockService({ store: storeOption(new MemoryLockStore()) });
     const { signal } = new AbortController();
     await locks.run('key', async () => {
       let end = (): void => undefined;

@@ -1,13 +1,13 @@
 /* What the kinds of locks accept and refuse at compile time. Nothing here runs; types.spec.ts holds the compiler to it. */
 import type {
   DetachableLock,
-  HoldMode,
   Limiter,
   LimiterUsage,
   Lock,
   LockEvents,
   LockService,
 } from '../../lib/index.js';
+import type { HoldMode } from '../../lib/store/owner-token.js';
 
 declare const locks: LockService;
 

@@ -6,6 +6,7 @@ import type { ServicePlan } from '../scenario.js';
 import type { Network } from '../world/network.js';
 import { SimSource } from '../world/sim-client.js';
 import type { SimProcess } from '../world/sim-process.js';
+import { storeOption } from '../../../lib/options/location.js';
 
 const FENCE_KEPT_MS = 600_000;
 
@@ -42,7 +43,7 @@ export function engineOf(
     sourceOf: (location) =>
       new SimSource(process, network, (location as { readonly host: string }).host),
   });
-  const options = { store, clockDrift, nodeTimeout: nodeTimeoutMs };
+  const options = { store: storeOption(store), clockDrift, nodeTimeout: nodeTimeoutMs };
   return new LockEngine(
     { ...options, shutdownTimeout: shutdownTimeoutMs, handoff: handoff ? {} : false },
     surroundings,
