@@ -66,14 +66,10 @@ export class LockAdmin {
   readonly #presence: Presence;
   readonly #interventions: Interventions;
 
-  /** @throws LockConfigurationError for a custom store without `admin`, and for a driver */
+  /** @throws LockConfigurationError for a driver */
   constructor(service: LockEngine) {
     service.needsRedis('LockAdmin');
     const { store, presence, interventions } = service.administered;
-    if (store.admin === undefined || presence === undefined)
-      throw new LockConfigurationError(
-        'LockAdmin needs a store that tells what is in it, and this one has no "admin". Those of Redis and of the memory do.',
-      );
     this.#engine = service;
     this.#store = store.admin;
     this.#presence = presence;

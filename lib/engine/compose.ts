@@ -13,7 +13,8 @@ import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
 import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
-import { createStore, type OpenStore } from './create-store.js';
+import { createStore } from './create-store.js';
+import type { LockStore } from '../store/lock-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
@@ -37,7 +38,7 @@ export interface Parts extends Surroundings {
   readonly options: ResolvedOptions;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
-  readonly store: OpenStore;
+  readonly store: LockStore;
   readonly keeper: LeaseKeeper;
   /** Missing with the option `errors.retryAfter: 'lease'`. */
   readonly sectionTimes: SectionTimes | undefined;
@@ -47,8 +48,8 @@ export interface Parts extends Surroundings {
   /** Each of one kind. In an outage, they can come by the thousand. */
   readonly warnings: readonly LimitedWarnings[];
   readonly forgotten: ForgottenLocks;
-  /** The presence that operators see and use; none with a custom store without `admin`. */
-  readonly presence: Presence | undefined;
+  /** The presence that operators see and use. */
+  readonly presence: Presence;
   readonly interventions: Interventions;
   /** Only in development. */
   readonly outlivedWork: OutlivedWork | undefined;
@@ -126,14 +127,13 @@ export function compose(given: LockModuleOptions, surroundings: Surroundings): P
         'own limit. State the same one everywhere, or set one for all: locks.limiter(key, { limit }).setLimit(n).',
     );
   });
-  const { admin } = store;
-  const machine = options.instance && surroundings.machine;
-  const presence =
-    admin &&
-    new Presence({
-      ...{ store: admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
-      machine: machine && { ...machine, ...defined(options.instance) },
-    });
+  // A driver keeps locks, and nothing about who holds them.
+  const isDriver = options.location.kind === 'driver';
+  const machine = isDriver ? undefined : options.instance && surroundings.machine;
+  const presence = new Presence({
+    ...{ store: store.admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
+    machine: machine && { ...machine, ...defined(options.instance) },
+  });
   return {
     ...{
       options,

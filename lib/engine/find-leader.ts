@@ -1,4 +1,3 @@
-import { LockConfigurationError } from '../errors.js';
 import type { LeaderInfo } from '../leader/lead.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import type { Parts } from './compose.js';
@@ -13,10 +12,6 @@ export async function findLeader(
   { store, presence }: Pick<Parts, 'store' | 'presence'>,
 ): Promise<LeaderInfo | null> {
   const { admin } = store;
-  if (admin === undefined || presence === undefined)
-    throw new LockConfigurationError(
-      'getLeader() needs a store that tells who holds a key, and this one has no "admin". Those of Redis and of the memory do.',
-    );
   const [found] = await admin.look([key]);
   const holder = found?.holders[0];
   if (holder === undefined) return null;

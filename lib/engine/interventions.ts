@@ -68,9 +68,9 @@ const NOT_HELD = { status: 'not-held' } as const;
  */
 export class Interventions {
   readonly #store: LockStore;
-  readonly #presence: Presence | undefined;
+  readonly #presence: Presence;
 
-  constructor(store: LockStore, presence: Presence | undefined) {
+  constructor(store: LockStore, presence: Presence) {
     this.#store = store;
     this.#presence = presence;
   }
@@ -125,10 +125,10 @@ export class Interventions {
     return isGone === true ? ENDED : outcome;
   }
 
-  /** `undefined` where the store cannot be looked into, or does not reply. */
+  /** `undefined` if the store does not reply. */
   async #lookAt(key: string): Promise<FoundKey | undefined> {
     try {
-      const [found] = (await this.#store.admin?.look([key])) ?? [];
+      const [found] = await this.#store.admin.look([key]);
       return found;
     } catch {
       return undefined;
@@ -139,10 +139,10 @@ export class Interventions {
     targets: readonly Target[],
     intervention: Intervention,
   ): Promise<readonly LeaseEnding[]> {
-    if (this.#presence === undefined || targets.length === 0) return [];
+    if (targets.length === 0) return [];
     const makers = new Set(targets.map(({ holder }) => makerIn(holder.token)));
     // The names of instances may not be readable. Their leases end anyway.
-    const instances = (await this.#store.admin?.instances().catch(() => [])) ?? [];
+    const instances = await this.#store.admin.instances().catch(() => []);
     const leases = targets.map(({ key, holder, fencingToken }) => ({
       ...{ key, digest: digestOf(holder.token), fencingToken },
     }));

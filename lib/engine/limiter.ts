@@ -95,14 +95,11 @@ export class Limiter {
    * Returns how the places are currently used.
    *
    * @throws LockStoreUnavailableError for an outage
-   * @throws LockConfigurationError when a custom store has no `admin`
    */
   async usage(): Promise<LimiterUsage> {
     const { locks, store } = this.#deps;
-    const { admin } = store;
-    if (admin === undefined) throw locks.present(missing('usage', 'admin'));
     try {
-      const [found] = await admin.look([this.key]);
+      const [found] = await store.admin.look([this.key]);
       const { holders = [], line = [], limit = this.#limit } = found ?? {};
       const inUse = holders.reduce((sum, { token }) => sum + placesOf(token), 0);
       return { limit, inUse, free: Math.max(0, limit - inUse), waiting: line.length };
@@ -120,14 +117,12 @@ export class Limiter {
    * key. It overrides the limits that calls give. `null` removes it.
    *
    * @throws LockStoreUnavailableError for an outage: it may have been set
-   * @throws LockConfigurationError for a number that is not a whole number from 1, and when a custom store has no
-   *   `setLimit`
+   * @throws LockConfigurationError for a number that is not a whole number from 1
    */
   async setLimit(limit: number | null): Promise<void> {
     const { locks, store } = this.#deps;
     const checked = limit === null ? undefined : count().resolve(limit, 'limit');
-    const outcome = await store.setLimit?.(this.key, checked);
-    if (outcome === undefined) throw locks.present(missing('setLimit', 'setLimit'));
+    const outcome = await store.setLimit(this.key, checked);
     if (outcome.status !== 'unavailable') return;
     const { nodes } = outcome;
     throw locks.present(
@@ -143,11 +138,6 @@ export class Limiter {
     return { ...options, limit: this.#limit };
   }
 }
-
-const missing = (call: string, method: string): LockConfigurationError =>
-  new LockConfigurationError(
-    `${call}() is not possible here: the store given as "store" has no "${method}" (see LockStore).`,
-  );
 
 type RunArguments<T> =
   | [work: (lock: Lock) => T | PromiseLike<T>]

@@ -243,7 +243,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * @throws what `acquire` throws, except `LockNotAcquiredError`: the outcome is then `'busy'`
    * @throws LockReentrancyError inside a `run` or `@WithLock` that holds the key
    * @throws LockStoreUnavailableError also when the work is done and could not be marked
-   * @throws LockConfigurationError over several masters, and when a custom store has no `once`
+   * @throws LockConfigurationError over several masters, and with a driver
    * @example
    * ```ts
    * const { outcome } = await locks.runOnce('invoice:42', ({ signal }) => charge('42', { signal }));
@@ -298,7 +298,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * the leader does not reply within 250 ms.
    *
    * @throws LockStoreUnavailableError for an outage
-   * @throws LockConfigurationError when a custom store has no `admin`
+   * @throws LockConfigurationError with a driver
    * @example
    * ```ts
    * const leader = await locks.getLeader('reports');
@@ -508,7 +508,7 @@ export class LockEngine<Token extends number | undefined = number> {
     const { log, store, storeWarning } = this.#parts;
     if (storeWarning !== undefined) log.warn(storeWarning);
     await store.open();
-    this.#parts.presence?.start();
+    this.#parts.presence.start();
   }
 
   /** @internal Makes its leaders step down, and accepts no candidates any more. */
@@ -687,9 +687,7 @@ export class LockEngine<Token extends number | undefined = number> {
       open: (signal) =>
         this.#granting.open(key, options, { ...from, signal, parent: Section.current() }),
       othersWait: async () => {
-        const { admin } = store;
-        if (admin === undefined) return true;
-        const [found] = await admin.look([key]);
+        const [found] = await store.admin.look([key]);
         return (found?.line.length ?? 0) > 0;
       },
     });

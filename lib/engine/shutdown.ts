@@ -40,7 +40,7 @@ export class Shutdown {
     keeper.endAll('shutdown');
     await this.#whileConfirmed(
       overtimeMs,
-      Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence?.stop()]),
+      Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence.stop()]),
     );
     keeper.close();
     forgotten.close();

@@ -42,20 +42,10 @@ export async function askToDetach(
   const { keys, token, tenure } = lease;
   const { lastToken } = tenure;
   const request = { keys, token, to, ttlMs, lastToken };
-  const transfer = transferOf(store);
-  const outcome = await transfer(request);
+  const outcome = await store.transfer(request);
   // What never left this process was waited for by the store as long as it may.
   const isUnsure = outcome.status === 'unavailable' && outcome.sent !== false;
-  return isUnsure && lease.validForMs > 0 ? transfer(request) : outcome;
-}
-
-/** @throws LockConfigurationError for a store of the application's own that cannot */
-export function transferOf(store: LockStore): NonNullable<LockStore['transfer']> {
-  const transfer = store.transfer?.bind(store);
-  if (transfer !== undefined) return transfer;
-  throw new LockConfigurationError(
-    'Locks cannot be detached and attached: the store given as "store" has no method "transfer" (see LockStore).',
-  );
+  return isUnsure && lease.validForMs > 0 ? store.transfer(request) : outcome;
 }
 
 function refuseBelowMinHold(ttlMs: number, minHoldMs: number): void {

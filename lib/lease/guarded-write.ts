@@ -29,8 +29,3 @@ const wrong = (received: string): LockConfigurationError =>
     `guarded() takes a list of commands of Redis, each a list of texts and numbers, received ${received}. ` +
       "Write lock.guarded([['set', 'balance:7', 90], ['incr', 'transfers']]).",
   );
-
-/** Why a store without the method `write` has no guarded writes. */
-export const NO_WRITES =
-  'guarded() runs commands on the Redis that has the lock, and these locks are in memory, or in a store without the method "write" (see ' +
-  'LockStore). Give "redis", or in a test a stub in its place.';

@@ -22,9 +22,9 @@ import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import { askForRelease } from './ask-release.js';
-import { askToDetach, toDetached, transferOf } from './detach.js';
+import { askToDetach, toDetached } from './detach.js';
 import type { Grant, LeaseOptions } from './grant.js';
-import { checkCommands, NO_WRITES } from './guarded-write.js';
+import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
@@ -170,10 +170,8 @@ export class LeaseKeeper {
     needsOneRedis('guarded()');
     this.#throwIfLost(lease);
     const { keys, token, ttlMs } = lease;
-    const outcome = await store.write?.({ keys, token, ttlMs, commands });
-    switch (outcome?.status) {
-      case undefined:
-        throw new LockConfigurationError(NO_WRITES);
+    const outcome = await store.write({ keys, token, ttlMs, commands });
+    switch (outcome.status) {
       case 'written':
         return outcome.replies;
       case 'failed': {
@@ -342,7 +340,6 @@ export class LeaseKeeper {
     const { store, ttlToMs, events, place, scheduler, present, needsOneRedis } = this.#deps;
     needsOneRedis('detach()');
     this.#throwIfLost(lease);
-    transferOf(store);
     const ttlMs = ttl === undefined ? lease.ttlMs : ttlToMs(ttl);
     const { text, token } = toDetached(lease, { ttlMs, place, runtime: scheduler.runtime });
     const { keys } = lease;

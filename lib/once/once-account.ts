@@ -1,4 +1,3 @@
-import { LockConfigurationError } from '../errors.js';
 import { onAbort } from '../queue/on-abort.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, FinishOutcome, OnceStore } from '../store/once-store.js';
@@ -17,24 +16,17 @@ export const BEGIN_TRIES = 2;
  * reply.
  */
 export class OnceAccount {
-  readonly #owner: { readonly once?: OnceStore | undefined };
+  readonly #owner: { readonly once: OnceStore };
   readonly #scheduler: Scheduler;
   readonly #closing = new AbortController();
 
-  constructor(owner: { readonly once?: OnceStore | undefined }, scheduler: Scheduler) {
+  constructor(owner: { readonly once: OnceStore }, scheduler: Scheduler) {
     this.#owner = owner;
     this.#scheduler = scheduler;
   }
 
-  /** @throws LockConfigurationError when the store keeps no record of such work */
-  assertKept(): void {
-    if (this.#owner.once === undefined) throw noAccount();
-  }
-
   get store(): OnceStore {
-    const { once } = this.#owner;
-    if (once === undefined) throw noAccount();
-    return once;
+    return this.#owner.once;
   }
 
   begin({ reference, options, lifeMs }: Running): Promise<BeginOutcome> {
@@ -96,9 +88,3 @@ export class OnceAccount {
     });
   }
 }
-
-const noAccount = (): LockConfigurationError =>
-  new LockConfigurationError(
-    'This store keeps no account of work that is to be done once: a LockStore of your own needs the property "once" (OnceStore) for ' +
-      'runOnce, @RunOnce and LockingWorker.',
-  );

@@ -24,7 +24,7 @@ import { attemptUnder, type Running } from './running.js';
 import { errorText, valueAsJson, valueOfJson } from './texts.js';
 
 interface Dependencies {
-  readonly store: { readonly once?: OnceStore | undefined };
+  readonly store: { readonly once: OnceStore };
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
   readonly nodeTimeoutMs: number;
@@ -86,15 +86,9 @@ export class OnceRunner {
     return this.run(holding, { options, signal: lockOptions.signal, work });
   }
 
-  /** @throws LockConfigurationError over several masters */
-  assertOneRedis(): void {
-    this.#deps.needsOneRedis('Work that is to be done once');
-  }
-
-  /** @throws LockConfigurationError over several masters, and when the store keeps no record of such work */
+  /** @throws LockConfigurationError over several masters, and with a driver */
   assertPossible(): void {
-    this.assertOneRedis();
-    this.#account.assertKept();
+    this.#deps.needsOneRedis('Work that is to be done once');
   }
 
   /** The attempt of the innermost of these sections that is an attempt. */

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockDriver } from '../store/driver/lock-driver.js';
-import type { LockStore } from '../store/lock-store.js';
+import type { LeaseStore, LockStore } from '../store/lock-store.js';
 import { isMockedClient, isRedisClient } from '../store/redis/client/is-redis-client.js';
 import type { RedisLocation } from '../store/redis/client/redis-source.js';
 import { wrong } from './checks.js';
@@ -63,10 +63,13 @@ export const lockStore: Check<Store, Store> = {
 
 const ofTests = new WeakMap<LockDriver, LockStore>();
 
-/** For `LockTestingModule` and our tests: a store of ours as an option that takes a driver. */
-export function storeOption(store: LockStore): LockDriver {
+/**
+ * For `LockTestingModule` and our tests: a store of ours as an option that takes a driver. It may lack what the test does
+ * not use.
+ */
+export function storeOption(store: LeaseStore): LockDriver {
   const option = store as unknown as LockDriver;
-  ofTests.set(option, store);
+  ofTests.set(option, store as LockStore);
   return option;
 }
 

@@ -4,7 +4,6 @@ import {
   LockStoreUnavailableError,
   type NotAttachedReason,
 } from '../errors.js';
-import { transferOf } from '../lease/detach.js';
 import type { DetachedLock } from '../lease/detached-lock.js';
 import type { Grant, LeaseOptions } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
@@ -45,7 +44,7 @@ export class Attaching {
     const { ttlMs } = request;
     const token = requests.newToken({ mode, places });
     const sentAt = scheduler.runtime.now();
-    const outcome = await transferOf(store)({
+    const outcome = await store.transfer({
       keys,
       token: detached.token,
       to: token,
@@ -90,7 +89,7 @@ export class Attaching {
     const { store, keeper, requests } = this.#deps;
     const { keys, token: to, lastToken, keptForMs } = detached;
     const request = { keys, token, to, ttlMs: keptForMs, lastToken };
-    const putBack = transferOf(store)(request).then(() => {
+    const putBack = store.transfer(request).then(() => {
       keeper.discard({ keys, token }, ttlMs);
     });
     void requests.pending.add(putBack);

@@ -212,13 +212,9 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * `unavailable`, the caller removes what it may have left behind, by releasing it again. After every other outcome the
  * store does so itself. An acquire whose token already holds the keys is granted, and makes them a lease of its TTL.
  */
-export interface LockStore {
-  /** The store of work that is to be done once; without it there is no `runOnce`. */
-  readonly once?: OnceStore;
-  /** The methods for operators; without them there is no `LockAdmin`. */
-  readonly admin?: AdminStore;
+export interface LeaseStore {
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
-  open?(): Promise<void>;
+  open(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;
   /** Renews many leases at once; the outcomes are in the order of the requests. */
   extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
@@ -230,24 +226,6 @@ export interface LockStore {
    */
   release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   /**
-   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays.
-   * If the new token already holds the keys, the request was sent twice. After `unavailable` the store may know the
-   * lease under either token. After every other refusal nothing of the new one is left. Without this method there is no
-   * `detach`.
-   */
-  transfer?(request: TransferRequest): Promise<TransferOutcome>;
-  /** Runs commands in one step with the check that the lease holds its keys. Without it there is no `guarded`. */
-  write?(request: WriteRequest): Promise<WriteOutcome>;
-  /**
-   * Sets the limit of a key. It counts for all holders by a limit, whatever limit their tokens name. Callers in line
-   * that now fit are admitted, and no holder loses a place. `undefined`: each token counts by its own limit again.
-   * Without this method a limiter has no `setLimit`.
-   */
-  setLimit?(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
-  inspect(key: string): Promise<InspectOutcome>;
-  /** Ends any lease of the key. */
-  forceRelease(key: string): Promise<ReleaseOutcome>;
-  /**
    * Starts to report releases of keys that this store object stands in line for. Resolves with `'polling'` if that is
    * not possible (no pub/sub): callers then ask in bounded intervals. Idempotent; a second listener replaces the first.
    *
@@ -255,15 +233,37 @@ export interface LockStore {
    *   the listener without a key
    */
   listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'>;
+  /** Leaves the line, and passes on what its token may have been given in the meantime. */
+  leave(lease: LeaseRequest, line: LinePlace): Promise<void>;
   /**
-   * Returns the state of the nodes. A store without this method is asked for a key instead.
+   * Returns the state of the nodes.
    *
    * @param withinMs a node that has not replied by then counts as not reachable. Default: each request has its own time
    *   limit
    */
-  health?(withinMs?: number): Promise<StoreHealth>;
-  /** Leaves the line, and passes on what its token may have been given in the meantime. */
-  leave(lease: LeaseRequest, line: LinePlace): Promise<void>;
+  health(withinMs?: number): Promise<StoreHealth>;
   /** Closes what the store itself opened, and nothing else. */
   close(): Promise<void>;
+}
+
+/** What our own stores can do besides: those of Redis and of the memory. `options/one-redis.ts` refuses the calls that need it elsewhere. */
+export interface LockStore extends LeaseStore {
+  readonly once: OnceStore;
+  readonly admin: AdminStore;
+  /**
+   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays.
+   * If the new token already holds the keys, the request was sent twice. After `unavailable` the store may know the
+   * lease under either token. After every other refusal nothing of the new one is left.
+   */
+  transfer(request: TransferRequest): Promise<TransferOutcome>;
+  /** Runs commands in one step with the check that the lease holds its keys. */
+  write(request: WriteRequest): Promise<WriteOutcome>;
+  /**
+   * Sets the limit of a key. It counts for all holders by a limit, whatever limit their tokens name. Callers in line
+   * that now fit are admitted, and no holder loses a place. `undefined`: each token counts by its own limit again.
+   */
+  setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
+  inspect(key: string): Promise<InspectOutcome>;
+  /** Ends any lease of the key. */
+  forceRelease(key: string): Promise<ReleaseOutcome>;
 }

@@ -10,9 +10,11 @@ import type {
   ReleaseOutcome,
   TransferOutcome,
   TransferRequest,
+  StoreHealth,
   Unavailable,
 } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
+import { unhealthy } from '../store/unhealthy.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 
 const FAILURE: NodeFailure = {
@@ -150,6 +152,12 @@ export class TestLockStore extends MemoryLockStore {
 
   override forceRelease(key: string): Promise<ReleaseOutcome> {
     return this.#fails([key]) ? Promise.resolve(UNAVAILABLE) : super.forceRelease(key);
+  }
+
+  override health(): Promise<StoreHealth> {
+    return this.#failing === 'everything'
+      ? Promise.resolve(unhealthy(FAILURE.message))
+      : super.health();
   }
 
   #fails(keys: readonly string[]): boolean {

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { LockConfigurationError, LockModule } from 'nestjs-holdfast';
+import { LockModule } from 'nestjs-holdfast';
 import { LockAdmin, LockAdminModule } from 'nestjs-holdfast/admin';
 import type { LockEngine } from '../../lib/engine/lock-engine.js';
 import type { AdminStore, FoundKey } from '../../lib/store/admin-store.js';
-import { scriptedEngine } from '../engine/scripted-engine.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 
 const OUTAGE = new Error('outage');
@@ -24,6 +23,7 @@ function adminOver(store: Partial<AdminStore>): LockAdmin {
     },
     runtime: new VirtualRuntime(),
     checked: (check: () => unknown) => check(),
+    needsRedis: () => undefined,
   } as unknown as LockEngine);
 }
 
@@ -46,17 +46,6 @@ async function keysIn(list: AsyncIterable<{ readonly key: string }>): Promise<re
 }
 
 describe('LockAdmin', () => {
-  it('needs a store that can be looked into, and says so', () => {
-    const { locks } = scriptedEngine();
-    expect(() => new LockAdmin(locks)).toThrow(LockConfigurationError);
-    expect(() => new LockAdmin(locks)).toThrow(
-      'LockAdmin needs a store that tells what is in it, and this one has no "admin".',
-    );
-    const parts = { store: { admin: {} }, presence: undefined };
-    const without = { administered: parts } as unknown as LockEngine;
-    expect(() => new LockAdmin(without)).toThrow(LockConfigurationError);
-  });
-
   it('is provided by its module, for the lock service of the name', async () => {
     const uses = { provide: 'uses', useFactory: (given: unknown) => given, inject: [LockAdmin] };
     @Module({ imports: [LockAdminModule.forRoot({ name: 'jobs' })], providers: [uses] })

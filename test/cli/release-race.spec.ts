@@ -27,13 +27,14 @@ function withHolderFirst(master: RedisServer): LockEngine {
     return store.release(...args);
   };
   const racing = { ...store, admin: store.admin, release } as typeof store;
-  const interventions = new Interventions(racing, undefined);
+  const interventions = new Interventions(racing, presence);
   const administered = { ...parts, presence, interventions, store: racing };
   const { runtime } = locks;
   return {
     administered,
     runtime,
     checked: (check: () => unknown) => check(),
+    needsRedis: () => undefined,
   } as unknown as LockEngine;
 }
 

@@ -326,13 +326,16 @@ describe('a driver that fails', () => {
     ],
     ['release', { status: 'lost' }, 'release() must not resolve with the status "lost"'],
     ['extend', { status: 'held' }, 'extend() must not resolve with the status "held"'],
-  ])('fails calls at once if its %s() resolves with %j', async (operation, reply, message) => {
-    const { locks, driver, clock } = twoServices();
-    driver.fails[operation] = () => Promise.resolve(reply);
-    const failure = errorOf(locks.acquire('a').then((lock) => lock[operation as 'extend']()));
-    await clock.advance(10);
-    expect(await failure).toMatchObject({ nodes: [{ kind: 'error', message }] });
-  });
+  ])(
+    'HF-22 fails calls at once if its %s() resolves with %j',
+    async (operation, reply, message) => {
+      const { locks, driver, clock } = twoServices();
+      driver.fails[operation] = () => Promise.resolve(reply);
+      const failure = errorOf(locks.acquire('a').then((lock) => lock[operation as 'extend']()));
+      await clock.advance(10);
+      expect(await failure).toMatchObject({ nodes: [{ kind: 'error', message }] });
+    },
+  );
 
   it('makes the service unhealthy', async () => {
     const { locks, driver, clock, leases } = twoServices();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Interventions } from '../../lib/engine/interventions.js';
+import type { Presence } from '../../lib/engine/presence.js';
 import type { AdminStore, FoundHolder } from '../../lib/store/admin-store.js';
 import type { LockStore, ReleaseOutcome } from '../../lib/store/lock-store.js';
 
@@ -22,7 +23,9 @@ function interventions(
       if (holders === 'outage') throw new Error('outage');
       return [{ key, holders, line: [] }];
     },
+    instances: async () => [],
   };
+  const presence = { end: async () => [] } as unknown as Presence;
   const store: Partial<LockStore> = {
     admin: admin as AdminStore,
     release: async ({ token }) => {
@@ -30,7 +33,7 @@ function interventions(
       return answers[token] ?? { status: 'released' };
     },
   };
-  return { released, parts: new Interventions(store as LockStore, undefined) };
+  return { released, parts: new Interventions(store as LockStore, presence) };
 }
 
 describe('the end of leases by an operator', () => {

@@ -2,13 +2,10 @@ import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { LockService, type LockModuleOptions } from 'nestjs-holdfast';
-import type { LockStore } from '../../lib/store/lock-store.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
-import { OUTAGE, ScriptedStore } from '../support/scripted-store.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { storeOption } from '../../lib/options/location.js';
 
 /** Clock and client are of one machine; this much may pass between two readings on a busy one. */
 const SAME_CLOCK_MS = 250;
@@ -215,7 +212,7 @@ describe('the health of a Cluster', () => {
   });
 });
 
-describe('the health of a store that cannot tell', () => {
+describe('the health of the store in memory', () => {
   const HEALTHY = {
     nodes: [
       {
@@ -229,55 +226,7 @@ describe('the health of a store that cannot tell', () => {
     hasQuorum: true,
   };
 
-  it('is that it answers: the one in memory', async () => {
+  it('is that it answers', async () => {
     expect(await (await opened({ store: 'memory' })).health()).toEqual(HEALTHY);
-  });
-
-  it('is that it answers: one of the application', async () => {
-    expect(await (await opened({ store: storeOption(new ScriptedStore()) })).health()).toEqual(
-      HEALTHY,
-    );
-  });
-
-  const inspectedBy = (inspect: LockStore['inspect']): LockStore =>
-    Object.assign(new ScriptedStore(), { inspect });
-
-  it.each<[string, LockStore['inspect'], string]>([
-    ['says that it is not there', async () => OUTAGE, 'refused'],
-    [
-      'throws',
-      () => Promise.reject(new Error('no way to redis://user:s3cret@elsewhere')),
-      'no way to redis://***@elsewhere',
-    ],
-  ])('is that it does not: one that %s', async (_what, inspect, problem) => {
-    const locks = await opened({ store: storeOption(inspectedBy(inspect)) });
-    expect(await locks.health()).toEqual({
-      nodes: [{ node: 'store', reachable: false, quarantinedForMs: 0, problem }],
-      quorum: 1,
-      hasQuorum: false,
-    });
-  });
-});
-
-describe('the health of a store that can tell', () => {
-  const withHealth = (health: NonNullable<LockStore['health']>): LockStore =>
-    Object.assign(new ScriptedStore(), { health });
-
-  it('is what it tells', async () => {
-    const told = {
-      nodes: [{ node: 'etcd:2379', reachable: true, quarantinedForMs: 0 }],
-      quorum: 1,
-      hasQuorum: true,
-    };
-    expect(
-      await (await opened({ store: storeOption(withHealth(async () => told)) })).health(),
-    ).toEqual(told);
-  });
-
-  it('is that it is not there, when it throws', async () => {
-    const store = withHealth(() => Promise.reject(new Error('redis://user:s3cret@elsewhere')));
-    expect(await (await opened({ store: storeOption(store) })).health()).toMatchObject({
-      hasQuorum: false,
-    });
   });
 });

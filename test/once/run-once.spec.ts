@@ -1,13 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockLostError,
-  LockReturnKindError,
-  LockStoreUnavailableError,
-} from '../../lib/errors.js';
+import { LockLostError, LockReturnKindError, LockStoreUnavailableError } from '../../lib/errors.js';
 import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
 import type { BeginOutcome } from '../../lib/store/once-store.js';
-import { scriptedEngine } from '../engine/scripted-engine.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';
 import { scriptedOnce } from './scripted-once.js';
@@ -146,12 +140,7 @@ describe('runOnce', () => {
     await expect(call).rejects.toBeInstanceOf(LockStoreUnavailableError);
   });
 
-  it('refuses work without an account, with two keys, and that returns a stream', async () => {
-    const { locks, store } = scriptedEngine();
-    const call = locks.runOnce('work', noWork);
-    await expect(call).rejects.toBeInstanceOf(LockConfigurationError);
-    await expect(call).rejects.toThrow('This store keeps no account of work that is to be done');
-    expect(store.acquired).toEqual([]);
+  it('refuses work with two keys, and that returns a stream', async () => {
     const { locks: others, once, store: otherStore } = scriptedOnce();
     const two = others.runOnce(['a', 'b'] as unknown as string, noWork);
     await expect(two).rejects.toThrow(

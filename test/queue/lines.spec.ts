@@ -441,3 +441,23 @@ describe('a line whose first caller leaves while its request is on its way', () 
     expect(store.released).toMatchObject([{ token }]);
   });
 });
+
+describe('a line that cannot go on', () => {
+  it('HF-22 fails its callers with what went wrong, and the next caller opens another line', async () => {
+    const { store, locks } = scriptedService();
+    store.onAcquire = () => ({
+      ...heldFor(60_000),
+      get holder(): string {
+        throw new Error('read too often');
+      },
+    });
+    const waiting = [locks.acquire('key', { wait: '1h' }), locks.acquire('key', { wait: '1h' })];
+    const outcomes = await Promise.allSettled(waiting);
+    expect(outcomes).toMatchObject([
+      { status: 'rejected', reason: { message: 'read too often' } },
+      { status: 'rejected', reason: { message: 'read too often' } },
+    ]);
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 1 });
+    expect(await (await locks.acquire('key', { wait: '1h' })).release()).toBe(true);
+  });
+});

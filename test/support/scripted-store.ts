@@ -7,13 +7,16 @@ import type {
   LeaseReference,
   LeaseRequest,
   LineCall,
+  LeaseStore,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  StoreHealth,
   TransferOutcome,
   TransferRequest,
   Unavailable,
 } from '../../lib/store/lock-store.js';
+import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { deferred } from './eventually.js';
 
 /** An outage that passes. */
@@ -43,7 +46,11 @@ export function silence<T>(): Promise<T> {
 type Answer<Request, Outcome> = (request: Request) => Outcome | Promise<Outcome>;
 
 /** A store that records what it is asked, and answers what the test says: by default, yes to everything. */
-export class ScriptedStore implements LockStore {
+export class ScriptedStore
+  implements LeaseStore, Pick<LockStore, 'admin' | 'transfer'>
+{
+  /** Nobody else is there. */
+  readonly admin = new MemoryLockStore().admin;
   readonly acquired: AcquireRequest[] = [];
   readonly extended: (readonly LeaseRequest[])[] = [];
   readonly released: LeaseReference[] = [];
@@ -103,6 +110,14 @@ export class ScriptedStore implements LockStore {
 
   async leave({ keys }: LeaseRequest): Promise<void> {
     this.left.push(...keys);
+  }
+
+  async open(): Promise<void> {
+    // Nothing is to be opened.
+  }
+
+  health(): Promise<StoreHealth> {
+    return new MemoryLockStore().health();
   }
 
   async close(): Promise<void> {

@@ -17,7 +17,7 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
       service.assertFits(locked.locking.in(featureOf(instance)).run);
-      if (locked.isOnce) service.once.assertOneRedis();
+      if (locked.isOnce) service.once.assertPossible();
     });
     slot.bind(instance, service);
   }

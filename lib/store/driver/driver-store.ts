@@ -9,12 +9,11 @@ import type {
   ExtendOutcome,
   Held,
   LeaseRequest,
-  LockStore,
+  LeaseStore,
   ReleaseOutcome,
   StoreHealth,
   Unavailable,
 } from '../lock-store.js';
-import { textOf } from '../outcome-shapes.js';
 import { newOwnerToken } from '../owner-token.js';
 import type { LockDriver } from './lock-driver.js';
 
@@ -43,7 +42,7 @@ class TimeIsUp extends Error {}
  * Makes of a driver what the queue and the leases need. Several keys are taken one after the other, and released if
  * one of them is held. The engine refuses whatever needs more than a driver can do (`options/one-redis.ts`).
  */
-export class DriverStore implements LockStore {
+export class DriverStore implements LeaseStore {
   readonly #driver: LockDriver;
   readonly #keyPrefix: string;
   readonly #timeoutMs: number;
@@ -136,9 +135,6 @@ export class DriverStore implements LockStore {
     return Promise.resolve();
   }
 
-  readonly inspect = refused;
-  readonly forceRelease = refused;
-
   #held(key: string, remainingMs: number): Held {
     const { from, to } = POLL_MS;
     const pollMs = from + this.#scheduler.runtime.random() * (to - from);
@@ -219,4 +215,11 @@ async function orUnavailable<Outcome>(
   }
 }
 
-const refused = (): Promise<never> => Promise.reject(new Error('A driver cannot do that.'));
+/** Anything can be thrown, also what has no text. */
+function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return 'an error without text';
+  }
+}

@@ -13,8 +13,10 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   SetLimitOutcome,
+  StoreHealth,
   TransferOutcome,
   TransferRequest,
+  WriteOutcome,
 } from '../lock-store.js';
 import type { AdminStore, FoundKey } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
@@ -62,6 +64,10 @@ export class MemoryLockStore implements LockStore {
   /** Nothing is known any more of work that is to be done once. */
   protected forgetWork(): void {
     this.#once.forgetAll();
+  }
+
+  open(): Promise<void> {
+    return Promise.resolve();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
@@ -125,6 +131,12 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve({ status: 'set' });
   }
 
+  write(): Promise<WriteOutcome> {
+    const problem =
+      'it runs commands on the Redis that has the lock, and these locks are in memory. Give "redis", or in a test a stub in its place.';
+    return Promise.resolve({ status: 'refused', problem });
+  }
+
   inspect(key: string): Promise<InspectOutcome> {
     return Promise.resolve(
       this.#holds.of(key) === undefined
@@ -148,6 +160,11 @@ export class MemoryLockStore implements LockStore {
   async leave(lease: LeaseReference): Promise<void> {
     this.#lines.forget(lease.keys, lease.token);
     await this.release(lease);
+  }
+
+  health(): Promise<StoreHealth> {
+    const node = { node: 'store', reachable: true, latencyMs: 0, quarantinedForMs: 0 };
+    return Promise.resolve({ nodes: [node], quorum: 1, hasQuorum: true });
   }
 
   /** Nothing to close: another module may use the same store object. */

@@ -48,11 +48,11 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
  */
 export class RedisLockStore implements LockStore {
   readonly admin: RedisAdminStore;
-  // Only with one node: over several there are exclusive locks, and nothing else.
-  readonly once?: OnceStore;
-  readonly transfer?: (request: TransferRequest) => Promise<TransferOutcome>;
-  readonly write?: (request: WriteRequest) => Promise<WriteOutcome>;
-  readonly setLimit?: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
+  // Of the only node: over several there are exclusive locks, and nothing else.
+  readonly once: OnceStore;
+  readonly transfer: (request: TransferRequest) => Promise<TransferOutcome>;
+  readonly write: (request: WriteRequest) => Promise<WriteOutcome>;
+  readonly setLimit: (key: string, limit: number | undefined) => Promise<SetLimitOutcome>;
   readonly #options: RedisNodeOptions;
   readonly #nodes: readonly RedisNode[];
   readonly #members: Members;
@@ -92,13 +92,11 @@ export class RedisLockStore implements LockStore {
     this.#members = new Members(nodes);
     this.#members.expectDifferentNames();
     this.admin = new RedisAdminStore(nodes, runtime);
-    const [only, second] = nodes;
-    if (only !== undefined && second === undefined) {
-      this.once = only.once;
-      this.transfer = (request) => only.transfer(request);
-      this.write = (request) => only.write(request);
-      this.setLimit = (key, limit) => only.setLimit(key, limit);
-    }
+    const [only] = nodes as readonly [RedisNode, ...RedisNode[]];
+    this.once = only.once;
+    this.transfer = (request) => only.transfer(request);
+    this.write = (request) => only.write(request);
+    this.setLimit = (key, limit) => only.setLimit(key, limit);
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);
