@@ -32,7 +32,7 @@ const parent = temporaryFolder('apps');
 
 await runToTheEnd('apps', async () => {
   const documented = await documentedBlocks();
-  const tarball = await pack(parent);
+  const { 'nestjs-holdfast': tarball } = await pack(parent);
   const redisUrl = await startRedis((line) => console.log(`apps: ${line}`));
   for (const application of chosen(process.argv.slice(2))) {
     await tryApplication(application, documented, tarball, redisUrl);

@@ -12,6 +12,8 @@ import {
   WithLock,
 } from 'nestjs-holdfast';
 import { LockTestingModule } from 'nestjs-holdfast/testing';
+import { LockBoardModule } from '@nestjs-holdfast/board';
+import { Lock, Redlock } from '@nestjs-holdfast/redlock';
 
 @Injectable()
 class Orders {
@@ -24,7 +26,10 @@ class Orders {
   }
 }
 
-@Module({ imports: [LockModule.forRoot({ store: 'memory' })], providers: [Orders] })
+@Module({
+  imports: [LockModule.forRoot({ store: 'memory' }), LockBoardModule.forRoot({ unguarded: true })],
+  providers: [Orders],
+})
 class AppModule {}
 
 function isRefusal(error: unknown): true {
@@ -39,7 +44,10 @@ async function main(): Promise<void> {
   assert.equal(typeof LockInterceptor, 'function');
   assert.equal(typeof LockTestingModule, 'function');
 
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
+  const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+  await app.listen(0, '127.0.0.1');
+  const page = await fetch(`${await app.getUrl()}/locks`);
+  assert.match(await page.text(), /assets\/page\.js/);
   const locks = app.get(LockService);
   const orders = app.get(Orders);
   assert.ok(locks instanceof LockService);
@@ -56,6 +64,12 @@ async function main(): Promise<void> {
   assert.equal(await orders.pay('43'), 'paid 43');
   await held.release();
   assert.equal(await orders.pay('42'), 'paid 42');
+
+  // One copy of the library: redlock's API finds the service of the application.
+  const moved = await new Redlock(locks).acquire(['order:42'], 1_000);
+  assert.ok(moved instanceof Lock);
+  await assert.rejects(orders.pay('42'), isRefusal);
+  await moved.release();
 
   await app.close();
   console.log('app: closed');

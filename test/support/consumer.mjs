@@ -1,7 +1,6 @@
 /** Packs the built library as npm would publish it, and runs npm and other programs in applications that install the tarball. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,18 +40,23 @@ export async function run(program, args, cwd, timeout = LIMIT_MS) {
   }
 }
 
-/** Resolves with the path of the tarball. */
-export async function pack(destination) {
+/** Packs the library, and with `--workspaces` its packages. Resolves with the path of each tarball, by the name of the package. */
+export async function pack(destination, ...which) {
   if (!existsSync(join(projectRoot, 'dist', 'index.js'))) {
     throw new Error('There is no dist/index.js to pack: run "npm run build" first.');
   }
-  await run(
+  const quietly = ['--ignore-scripts', '--loglevel=error', '--json'];
+  const output = await run(
     'npm',
-    ['pack', '--ignore-scripts', '--pack-destination', destination, '--loglevel=error'],
+    ['pack', ...which, ...quietly, '--pack-destination', destination],
     projectRoot,
   );
-  const tarball = (await readdir(destination)).find((name) => name.endsWith('.tgz'));
-  return join(destination, tarball);
+  return Object.fromEntries(
+    Object.values(JSON.parse(output)).map(({ name, filename }) => [
+      name,
+      join(destination, filename),
+    ]),
+  );
 }
 
 /** Installs what the package.json of the folder names, and these packages. */
