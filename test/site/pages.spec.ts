@@ -25,7 +25,7 @@ const PAGES = [
   { path: 'getting-started', shows: '.vp-doc .shiki' },
   { path: 'concepts', shows: '.vp-doc .mermaid svg' },
   { path: 'options', shows: '.vp-doc table' },
-  { path: 'api/index/classes/LockService', shows: '.vp-doc h1' },
+  { path: 'api/lib/classes/LockService', shows: '.vp-doc h1' },
 ];
 
 describe('the documentation site in a browser', () => {
