@@ -103,7 +103,7 @@ describe('the import of a Redlock', () => {
   it('is marked beside another one in the same statement', () => {
     const given = "const ioredis = require('ioredis'), Redlock = require('redlock');\n";
     const text = after(`${given}\nnew Redlock([client]);\n`);
-    expect(text).toMatch(/^\/\/ TODO\(nestjs-holdfast\): name nestjs-holdfast\/redlock here/);
+    expect(text).toMatch(/^\/\/ TODO\(nestjs-holdfast\): name @nestjs-holdfast\/redlock here/);
     expect(text).toContain(given);
   });
 
@@ -113,7 +113,7 @@ describe('the import of a Redlock', () => {
     const calls = 'Fork.LockError;\nnew Redlock([client]);\nnew Fork([client]);\n';
     const text = after(`${imports}\n${calls}`);
     const mark =
-      /^\/\/ TODO\(nestjs-holdfast\): nestjs-holdfast\/redlock has no Fork\.LockError\..*\n/m;
+      /^\/\/ TODO\(nestjs-holdfast\): @nestjs-holdfast\/redlock has no Fork\.LockError\..*\n/m;
     expect(text).toMatch(mark);
     expect(text.replace(mark, '')).toBe(`${imports}\n${calls}`);
   });
