@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -76,6 +77,9 @@ function writePackage(folder, place, exports) {
     join(root, 'package.json'),
     JSON.stringify({ name, version, type: 'module', exports }),
   );
+  // What npm did not put beside the dependencies of the others.
+  const own = join(projectRoot, place, 'node_modules');
+  if (place !== '.' && existsSync(own)) symlinkSync(own, join(root, 'node_modules'));
   const link = join(folder, 'node_modules', name);
   mkdirSync(dirname(link), { recursive: true });
   symlinkSync(relative(dirname(link), root), link);

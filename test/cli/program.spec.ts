@@ -16,7 +16,10 @@ const MAIN = compiledFile(new URL('../../packages/cli/lib/main.ts', import.meta.
 const IMPORT = /^(?!\s*\*).*?(?: from |import |(?:import|require)\()["']([^"']+)["']\)?;$/gm;
 
 /** Dependencies, and the peers of every application with Nest. */
-const PACKAGES = ['acorn', 'cluster-key-slot', 'fastest-levenshtein', 'ms', 'rxjs'];
+const PACKAGES = [
+  ...['acorn', 'cluster-key-slot', 'diff', 'fastest-levenshtein', 'magic-string', 'ms'],
+  ...['rxjs', 'string-width'],
+];
 
 /** The file of an import in the compiled project; `undefined` for one of another package. */
 function fileOf(name: string, importer: string): string | undefined {

@@ -1,8 +1,8 @@
 /** `@nestjs-holdfast/migrate`: rewrites code that uses redlock, redis-semaphore and others. */
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { loadCompiler } from './compiler.js';
-import { diffOf } from './diff.js';
 import { readSource, sourceFilesAt } from './files.js';
 import { migrateText } from './migrate-text.js';
 import { Project, type RedlockTarget } from './project.js';
@@ -66,9 +66,17 @@ export function migrate(request: MigrationRequest): Migration {
     if (result.kind === 'unparsable')
       failed.push({ path, problem: `cannot be parsed. ${result.problem}` });
     if (result.kind !== 'changed') continue;
-    const { rewritten, marked, edits } = result;
-    if (writes) writeFileSync(path, result.text);
-    changed.push({ path, rewritten, marked, diff: diffOf(path, text, edits) });
+    const { rewritten, marked, text: migrated } = result;
+    if (writes) writeFileSync(path, migrated);
+    changed.push({ path, rewritten, marked, diff: diffOf(path, text, migrated) });
   }
   return { files: sources.length, changed, failed };
 }
+
+/** A unified diff without context lines, as `diff -U0` prints it. */
+const diffOf = (path: string, text: string, migrated: string): string =>
+  createTwoFilesPatch(`a/${path}`, `b/${path}`, text, migrated, undefined, undefined, {
+    context: 0,
+    headerOptions: FILE_HEADERS_ONLY,
+    stripTrailingCr: true,
+  });

@@ -1,5 +1,4 @@
 import type { Compiler } from './compiler.js';
-import type { Edit } from './edits.js';
 import { ImportChanges } from './import-changes.js';
 import { Injection } from './injection.js';
 import { LIBRARIES } from './libraries.js';
@@ -13,7 +12,6 @@ export type Migrated =
   | {
       readonly kind: 'changed';
       readonly text: string;
-      readonly edits: readonly Edit[];
       readonly rewritten: number;
       readonly marked: number;
     };
@@ -36,7 +34,7 @@ export function migrateText(
   const injection = new Injection(subject, imports);
   for (const library of libraries) library.migrate(subject, { imports, injection, project });
   imports.finish();
-  const { edits, rewritten, marked } = subject;
-  if (edits.isEmpty) return { kind: 'untouched' };
-  return { kind: 'changed', text: edits.applyTo(text), edits: edits.sorted, rewritten, marked };
+  const { edited, rewritten, marked } = subject;
+  if (!edited.hasChanged()) return { kind: 'untouched' };
+  return { kind: 'changed', text: edited.toString(), rewritten, marked };
 }

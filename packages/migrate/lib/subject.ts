@@ -1,13 +1,14 @@
+import MagicString from 'magic-string';
 import type ts from 'typescript';
 import type { Compiler } from './compiler.js';
-import { Edits } from './edits.js';
 import { markLine } from './marks.js';
 
 /** One file that is migrated: its syntax, what its names mean, and what is to be changed. */
 export class Subject {
   readonly ts: Compiler;
   readonly source: ts.SourceFile;
-  readonly edits = new Edits();
+  /** The text with its changes. Two changes of one place throw. */
+  readonly edited: MagicString;
   readonly #checker: ts.TypeChecker;
   readonly #references = new Map<ts.Symbol, ts.Identifier[]>();
   readonly #nodes: ts.Node[] = [];
@@ -17,6 +18,7 @@ export class Subject {
   constructor(compiler: Compiler, program: ts.Program, source: ts.SourceFile) {
     this.ts = compiler;
     this.source = source;
+    this.edited = new MagicString(source.text);
     this.#checker = program.getTypeChecker();
     const visit = (node: ts.Node): void => {
       this.#nodes.push(node);
@@ -101,7 +103,8 @@ export class Subject {
 
   /** Replaces text. The place is the node that the summary counts once, however many edits it takes. */
   rewrite(place: ts.Node, start: number, end: number, text: string): void {
-    this.edits.replace(start, end, text);
+    if (start === end) this.edited.appendLeft(start, text);
+    else this.edited.update(start, end, text);
     this.#rewritten.add(place);
   }
 
@@ -126,7 +129,7 @@ export class Subject {
     const id = `${String(lineStart)} ${line}`;
     if (this.#marks.has(id) || marksAbove(code, lineStart).includes(line)) return;
     this.#marks.add(id);
-    this.edits.insert(lineStart, `${this.#indentAt(lineStart)}${line}${this.eol}`);
+    this.edited.appendLeft(lineStart, `${this.#indentAt(lineStart)}${line}${this.eol}`);
   }
 
   /** Where a line begins above which a comment is one: not within a text. */
