@@ -15,16 +15,12 @@ import { Section } from '../sections/section.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import { waitsFor } from './circles.js';
 import type { Parts } from './compose.js';
-import { renewForValidity, type LeastValidity } from './least-validity.js';
 import { isTraced, tracedCall } from './observing.js';
 import { inPlaces } from '../observe/contexts.js';
 
 const nothingIsHeld = (): boolean => false;
 
 type Keys = string | readonly string[];
-
-/** What the store is asked for, and how the lock is handed out. */
-type Request = LockRequest & Pick<ResolvedAcquireOptions, 'minValidityMs'>;
 
 /** What a section is asked for with. */
 interface Asked {
@@ -71,7 +67,7 @@ export class Granting {
     return forgotten.watches(site) ? taking.then(forgotten.watch) : taking;
   }
 
-  async #takeTraced(request: Request, options: ResolvedAcquireOptions): Promise<HeldLock> {
+  async #takeTraced(request: LockRequest, options: ResolvedAcquireOptions): Promise<HeldLock> {
     const { keys, origin } = request;
     const lock = await tracedCall({ keys, options, origin }, this.#parts, (observed) =>
       this.#take({ ...request, observed }),
@@ -80,7 +76,7 @@ export class Granting {
     return lock;
   }
 
-  #take(request: Request, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
+  #take(request: LockRequest, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
     const { runtime, queue, keeper } = this.#parts;
     const since = runtime.now();
     const failed = (error: unknown): Promise<never> =>
@@ -95,24 +91,20 @@ export class Granting {
     }
   }
 
-  #handOut(lock: HeldLock, request: Request, since: Instant): HeldLock | Promise<HeldLock> {
-    const { observed, minValidityMs } = request;
-    const handOut = (): HeldLock => {
-      if (observed !== undefined) observed.fencingToken = lock.fencingToken;
-      const { events } = this.#parts;
-      if (events.isHeard('acquired')) {
-        const { subject, fencingToken } = lock;
-        events.emit('acquired', { ...subject, fencingToken, waitedMs: this.#waitedMs(since) });
-      }
-      // The event loop may have been blocked since the grant.
-      lock.assertHeld();
-      return lock;
-    };
-    return minValidityMs > 0 ? this.#orGiveBack(lock, request).then(handOut) : handOut();
+  #handOut(lock: HeldLock, { observed }: LockRequest, since: Instant): HeldLock {
+    if (observed !== undefined) observed.fencingToken = lock.fencingToken;
+    const { events } = this.#parts;
+    if (events.isHeard('acquired')) {
+      const { subject, fencingToken } = lock;
+      events.emit('acquired', { ...subject, fencingToken, waitedMs: this.#waitedMs(since) });
+    }
+    // The event loop may have been blocked since the grant.
+    lock.assertHeld();
+    return lock;
   }
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
-  #failure(error: unknown, request: Request, since: Instant): Error {
+  #failure(error: unknown, request: LockRequest, since: Instant): Error {
     const { events, present } = this.#parts;
     const { keys, mode, origin, site } = request;
     const subject = { keys, mode, ...inPlaces(request), ...origin };
@@ -129,16 +121,6 @@ export class Granting {
 
   #waitedMs(since: Instant): number {
     return Math.round(elapsedMs(since, this.#parts.runtime.now()));
-  }
-
-  /** A lock that the call cannot return is released, or left to its clean-up. */
-  async #orGiveBack(lock: HeldLock, least: LeastValidity): Promise<void> {
-    try {
-      await renewForValidity(lock, least);
-    } catch (error) {
-      await lock.release().catch(() => false);
-      throw error;
-    }
   }
 
   open(given: Keys, options: RunOptions, from: ScopeOrigin): Promise<Scope> {
@@ -172,7 +154,7 @@ export class Granting {
     if (parent !== undefined) {
       try {
         const nested = await this.#nest(asked, from, observed);
-        if (nested !== undefined) return await withValidity(nested, resolved);
+        if (nested !== undefined) return nested;
         const sections = resolved.waitMs > 0 ? parent.enclosing() : [];
         if (sections.length > 0) {
           const { mode } = resolved;
@@ -219,17 +201,6 @@ export class Granting {
     const how = { ...resolved, turnWithinMs, scheduler, observed };
     return enterNested(this.#owner, keys, how, parent);
   }
-}
-
-/** A nested section that cannot have the validity it asks for is left at once. The outer one continues. */
-async function withValidity(scope: Scope, least: LeastValidity): Promise<Scope> {
-  if (least.minValidityMs === 0) return scope;
-  try {
-    await renewForValidity(scope.section.lock, least);
-  } catch (error) {
-    throw await scope.fail(error);
-  }
-  return scope;
 }
 
 /** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */

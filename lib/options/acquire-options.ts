@@ -5,7 +5,6 @@ import {
   abortSignal,
   count,
   duration,
-  durationOrZero,
   flag,
   oneOf,
   ttl,
@@ -23,7 +22,6 @@ import {
 } from './schema.js';
 import { needsOneRedis } from './one-redis.js';
 import { OTHER_WORDS, type Kind } from './unknown-option.js';
-import { validityMs } from './validity.js';
 
 /** Options of every lease. */
 export const LEASE = {
@@ -82,13 +80,6 @@ export const HOLD = {
    * @defaultValue `'when-done'`
    */
   release: withDefault(oneOf('when-done', 'on-expiry'), 'when-done'),
-  /**
-   * For how long the lock must at least be valid when the call returns it. If less time is left, the lock is renewed
-   * first. That can happen when a caller of the same process passes its lock on. Must be shorter than the `ttl`.
-   *
-   * @defaultValue 0
-   */
-  minValidity: withDefault(durationOrZero, 0),
 };
 
 /** Options of a call that a limit counts. */
@@ -190,8 +181,6 @@ export interface ResolvedAcquireOptions extends HoldingOptions {
   readonly mode: HoldMode;
   /** How many of the places of a limit; 1 without a limit. */
   readonly places: number;
-  /** A lock with less validity left is renewed before the call returns it. */
-  readonly minValidityMs: number;
 }
 
 /** For constant options: what they resolve to with the defaults of a service. */
@@ -229,13 +218,11 @@ function checkedAcquireOptions(
   const resolved = resolve(RUN, options);
   const { ttlMs = defaults.ttlMs, waitMs = defaults.waitMs, maxHoldMs = Infinity } = resolved;
   const { autoExtend = defaults.autoExtend, minHoldMs, release, reentrant, signal } = resolved;
-  const { minValidityMs } = resolved;
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   if (mode !== 'exclusive')
     needsOneRedis(`Option "${options.limit === undefined ? 'mode' : 'limit'}"`, defaults.location);
   refuseLongMinHold(minHoldMs, ttlMs);
-  refuseLongMinValidity(minValidityMs, ttlMs, defaults.clockDrift);
   return {
     ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
@@ -247,7 +234,6 @@ function checkedAcquireOptions(
     signal,
     mode,
     places,
-    minValidityMs,
   };
 }
 
@@ -284,15 +270,5 @@ export function refuseLongMinHold(minHoldMs: number, ttlMs: number): void {
   throw new LockConfigurationError(
     `"minHold" (${longest} ms) is longer than the TTL of the lock (${ttlText} ms): a process that dies leaves the lock for its TTL, and that ` +
       `must cover it. Give a "ttl" of at least ${longest} ms; a lock that is released is not kept for longer than "minHold".`,
-  );
-}
-
-/** @throws LockConfigurationError for a validity that no lock of this TTL ever has */
-function refuseLongMinValidity(minValidityMs: number, ttlMs: number, clockDrift: number): void {
-  const mostMs = validityMs(ttlMs, clockDrift);
-  if (minValidityMs < mostMs || minValidityMs === 0) return;
-  throw new LockConfigurationError(
-    `"minValidity" (${String(minValidityMs)} ms) is not shorter than the longest validity of the lock (${String(mostMs)} ms, of a TTL of ` +
-      `${String(ttlMs)} ms): no lock could be handed out. Give a longer "ttl", or a shorter "minValidity".`,
   );
 }

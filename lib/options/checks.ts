@@ -24,7 +24,7 @@ export const duration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> =>
 });
 
 /** A duration, or 0. */
-export const durationOrZero = duration(LONG_ENOUGH_OR_ZERO);
+const durationOrZero = duration(LONG_ENOUGH_OR_ZERO);
 
 /** How long to wait: a duration, or `'forever'` for no limit. */
 export type Wait = Duration | 'forever';

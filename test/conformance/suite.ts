@@ -578,17 +578,6 @@ export function describeStore(name: string, open: () => Promise<Backend>): void 
         await next.release();
       });
 
-      it('renews the lease of a section for one that asks for more validity', async () => {
-        const service = await services.newService();
-        const key = newKey();
-        await service.run(key, { ttl: '5s' }, async () => {
-          const options = { ttl: '20s', minValidity: '15s' } as const;
-          await service.run(key, options, ({ remainingMs }) => {
-            expect(remainingMs).toBeGreaterThan(15_000);
-          });
-        });
-      });
-
       it('elects one leader, and the next one in a later term when it stops', async () => {
         const services = await twoServices();
         const key = newKey();

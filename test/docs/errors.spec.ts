@@ -262,10 +262,6 @@ const MISTAKES: Readonly<Record<string, readonly Mistake[]>> = {
       make: () => call('acquire', 'order:42', { timeout: 5_000 }),
     },
     { mistake: 'locks.acquire(undefined)', make: () => call('acquire', undefined) },
-    {
-      mistake: "locks.acquire('order:42', { ttl: '5s', minValidity: '5s' })",
-      make: () => call('acquire', 'order:42', { ttl: '5s', minValidity: '5s' }),
-    },
     { mistake: "locks.acquire('order:{42}')", make: () => call('acquire', 'order:{42}') },
     { mistake: "locks.run('order:42')", make: () => call('run', 'order:42') },
     {

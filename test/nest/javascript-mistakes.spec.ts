@@ -182,7 +182,7 @@ describe('a call that JavaScript makes wrongly', () => {
       'acquire',
       ['x', { wiat: 5 }],
       'acquire() has no option "wiat". Did you mean "wait"? Its options are ttl, autoExtend, maxHold, wait, signal, mode, limit, minHold, ' +
-        'release, minValidity, places.',
+        'release, places.',
     ],
     [
       'acquire',
@@ -197,7 +197,7 @@ describe('a call that JavaScript makes wrongly', () => {
     [
       'tryRun',
       ['x', { toString: 5 }, work],
-      'tryRun() has no option "toString". Its options are ttl, autoExtend, maxHold, signal, mode, limit, minHold, release, minValidity, places, reentrant.',
+      'tryRun() has no option "toString". Its options are ttl, autoExtend, maxHold, signal, mode, limit, minHold, release, places, reentrant.',
     ],
     [
       'acquire',

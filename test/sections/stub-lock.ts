@@ -7,15 +7,13 @@ export interface StubFacts {
   readonly mode?: HoldMode;
   isHeld?: boolean;
   isReleased?: boolean;
-  /** Of its lease. */
-  readonly token?: string;
 }
 
 /** A lock that no store knows: as much of it as sections look at. */
 export function stubLock(facts: StubFacts): LockHandle {
   const lock = {
     keys: facts.keys,
-    lease: { keys: facts.keys, token: facts.token ?? 'token', ttlMs: 1_000 },
+    lease: { keys: facts.keys, token: 'token', ttlMs: 1_000 },
     mode: facts.mode ?? 'exclusive',
     remainingMs: 1_000,
     get isHeld() {

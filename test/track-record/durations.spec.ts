@@ -108,7 +108,6 @@ describe('seconds that are given as a number of milliseconds', () => {
   it.each([
     ['wait', OR_ZERO],
     ['minHold', OR_ZERO],
-    ['minValidity', OR_ZERO],
     ['maxHold', NOT_ZERO],
     ['ttl', NOT_ZERO],
   ])('HF-39 "%s" of a call, and of a decorator, is refused', async (option, least) => {

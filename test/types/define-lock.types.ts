@@ -12,7 +12,7 @@ const order = defineLock('order:<orderId>', { ttl: '10s', wait: 'forever' });
 const item = defineLock('order:<orderId>:item:<itemId>');
 const twice = defineLock('<id>:copy:<id>');
 const unknown = defineLock(template);
-const exports = defineLock('exports:<tenant>', { limit: 10, places: 2, minValidity: '1s' });
+const exports = defineLock('exports:<tenant>', { limit: 10, places: 2 });
 const stock = defineLock('stock:<warehouse>', { mode: 'shared' });
 
 type Same<A, B> =

@@ -16,7 +16,7 @@ type Same<A, B> =
 
 export async function modes(): Promise<void> {
   const lock: DetachableLock = await locks.acquire('stock', { mode: 'shared' });
-  await locks.run('stock', { mode: 'shared', minValidity: 500, wait: Infinity }, () => 1);
+  await locks.run('stock', { mode: 'shared', wait: Infinity }, () => 1);
   const mode: HoldMode = lock.mode;
   mode satisfies string;
 

@@ -562,7 +562,7 @@ export class Options {
   @WithLock('k', { limit: 5, onLocked: 'skip' })
   async limited(): Promise<void> {}
 
-  @WithLock('k', { minValidity: '5s', minHold: '1s', release: 'on-expiry', wait: Infinity })
+  @WithLock('k', { minHold: '1s', release: 'on-expiry', wait: Infinity })
   async held(): Promise<void> {}
 
   @WithLock('k', {})
@@ -626,8 +626,8 @@ export class Options {
   async notAWait(): Promise<void> {}
 
   // @ts-expect-error is not assignable to type
-  @WithLock('k', { minValidity: Infinity.toString() })
-  async notAValidity(): Promise<void> {}
+  @WithLock('k', { minHold: Infinity.toString() })
+  async notAHold(): Promise<void> {}
 }
 
 const half = { limit: 10, places: 5 } satisfies WithLockOptions;

@@ -56,7 +56,6 @@ function runOptionsFrom({
   waitMs: wait,
   maxHoldMs: maxHold,
   minHoldMs: minHold,
-  minValidityMs: minValidity,
   ...others
 }: MethodOptions): RunOptions {
   const { autoExtend, mode, limit, release, reentrant } = others;
@@ -64,6 +63,6 @@ function runOptionsFrom({
   const places = typeof others.places === 'number' ? others.places : undefined;
   return {
     ...{ ttl, wait, autoExtend, maxHold, mode, limit, places },
-    ...{ minHold, minValidity, release, reentrant },
+    ...{ minHold, release, reentrant },
   };
 }
