@@ -30,7 +30,7 @@ export async function attach(
     lock.begun();
     // The event loop may have been blocked since the store answered.
     lock.assertHeld();
-    return forgotten.watches(site) ? forgotten.watch(lock) : lock;
+    return forgotten.isWatching ? forgotten.watch(lock) : lock;
   } catch (error) {
     throw present(withStackOf(error, site));
   }

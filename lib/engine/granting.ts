@@ -64,7 +64,7 @@ export class Granting {
     const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
     const { forgotten } = this.#parts;
     // Sections end by themselves: only a lock by hand can be forgotten.
-    return forgotten.watches(site) ? taking.then(forgotten.watch) : taking;
+    return forgotten.isWatching ? taking.then(forgotten.watch) : taking;
   }
 
   async #takeTraced(request: LockRequest, options: ResolvedAcquireOptions): Promise<HeldLock> {

@@ -2,13 +2,12 @@ import { getEventListeners } from 'node:events';
 import { quoteKeys } from '../errors/quote-keys.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { CollectedWatch, Runtime } from '../time/runtime.js';
-import type { CallSite } from './call-site.js';
 import type { HeldLock } from './held-lock.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { Lease } from './lease.js';
 
-/** Which locks of `acquire` are watched: all, those whose place is recorded anyway, or none. */
-export type ForgottenLocksMode = 'release' | 'sample' | 'keep';
+/** Whether locks of `acquire` are watched. */
+export type ForgottenLocksMode = 'release' | 'keep';
 
 /**
  * Most locks are released sooner than this. They are not watched, because that would double the cost of a lock: the
@@ -28,7 +27,6 @@ interface Dependencies {
  * they would be renewed for as long as the process lives.
  */
 export class ForgottenLocks {
-  readonly #isSampled: boolean;
   readonly #runtime: Runtime;
   readonly #keeper: LeaseKeeper;
   readonly #collected: CollectedWatch<Lease> | undefined;
@@ -36,7 +34,6 @@ export class ForgottenLocks {
   #cancelLook: CancelTimer | undefined;
 
   constructor({ mode, runtime, keeper, warn }: Dependencies) {
-    this.#isSampled = mode === 'sample';
     this.#runtime = runtime;
     this.#keeper = keeper;
     if (mode === 'keep') return;
@@ -63,9 +60,9 @@ export class ForgottenLocks {
     return true;
   }
 
-  /** Whether a lock that was asked for there is watched. */
-  watches(site: CallSite | undefined): boolean {
-    return this.#collected !== undefined && (!this.#isSampled || site !== undefined);
+  /** Whether locks are watched. */
+  get isWatching(): boolean {
+    return this.#collected !== undefined;
   }
 
   /** Gives the lock back. */

@@ -250,11 +250,11 @@ const MODULE = {
   /**
    * What happens to a lock of `acquire` that your code has forgotten: it was never released, and its object and its
    * `signal` were garbage collected. `'release'` releases it, emits `lost`, and logs where it was acquired, at most ten
-   * times a minute. `'sample'` does so for up to 20 locks a second. `'keep'` renews the lock until the process ends.
+   * times a minute. `'keep'` renews the lock until the process ends.
    *
    * @defaultValue `'release'`; with `NODE_ENV` `production` or `test` `'keep'`
    */
-  forgottenLocks: optional(oneOf('release', 'sample', 'keep')),
+  forgottenLocks: optional(oneOf('release', 'keep')),
   /**
    * What this instance publishes about itself in Redis: `{ application, version }`, host and process id. Operators then
    * see which instance holds a lock. It is written at start-up and every 5 s. `false`: nothing is written, and operators
