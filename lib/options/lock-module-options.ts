@@ -64,7 +64,8 @@ export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS>, OneSche
 
 const HANDOFF = {
   /**
-   * At most how many callers take turns while another process waits for the key, once `minTenure` has passed.
+   * At most how many callers take turns while another process waits for the key. In the first 2 ms turns are not
+   * counted, unless this is 1.
    *
    * @defaultValue 16
    */
@@ -75,13 +76,6 @@ const HANDOFF = {
    * @defaultValue 20 ms
    */
   tenure: withDefault(duration({ atLeastMs: 0 }), '20ms'),
-  /**
-   * How long a tenure lasts before `turns` counts, so that a change of process is worth its cost. Without effect if
-   * `turns` is 1.
-   *
-   * @defaultValue 2 ms
-   */
-  minTenure: withDefault(duration({ atLeastMs: 0 }), '2ms'),
 };
 
 /** How callers of one process take turns under one lease; see `LockModuleOptions.handoff`. */
@@ -118,7 +112,7 @@ const turns = group(HANDOFF, `false, or an object such as { turns: 16, tenure: '
 const handoff: Check<false | HandoffOptions, ReturnType<typeof turns.resolve>> = {
   unit: '',
   resolve: (given, name) =>
-    given === false ? { turns: 1, tenureMs: 0, minTenureMs: 0 } : turns.resolve(given, name),
+    given === false ? { turns: 1, tenureMs: 0 } : turns.resolve(given, name),
 };
 
 const INSTANCE = {
@@ -232,13 +226,13 @@ const MODULE = {
   replicas: optional(group(REPLICAS, `an object such as { ack: 1, timeout: '50ms' }`)),
   /**
    * For how long callers of one process that wait for the same keys may pass the lock to each other: at most for
-   * `tenure`. While another process waits, at most `turns` times or for `minTenure`, whichever is longer. `false`: each
+   * `tenure`. While another process waits, at most `turns` times or for 2 ms, whichever is longer. `false`: each
    * caller acquires the lock itself.
    *
    * Passing a lock on needs no request to Redis. Each caller has a lock and a larger fencing token of its own.
    * Afterwards the lease is released, and other processes that wait get the keys.
    *
-   * @defaultValue `{ turns: 16, tenure: '20ms', minTenure: '2ms' }`
+   * @defaultValue `{ turns: 16, tenure: '20ms' }`
    */
   handoff: withDefault(handoff, {}),
   /**

@@ -31,7 +31,6 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   if (credentials !== undefined && location.kind !== 'redis') throw onlyRedis('credentials');
   if (restartGuard !== undefined) checkRestartGuard(location);
   if (replicas !== undefined) checkReplicas(replicas, location, nodeTimeoutMs);
-  checkHandoff(handoff, options.handoff);
   ttlWithin(values.ttlMs, restartGuard);
   return {
     ...values,
@@ -39,17 +38,6 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
     fenceKeepMs: maxClockStepMs,
     turns: handoff.turns > 1 ? RESERVED_TOKENS : 1,
   };
-}
-
-/** A `tenure` shorter than the default of `minTenure` is meant; to give both so is a mistake. */
-function checkHandoff(
-  { tenureMs, minTenureMs }: Handoff,
-  given: LockModuleOptions['handoff'],
-): void {
-  if (minTenureMs <= tenureMs || !given || given.minTenure === undefined) return;
-  throw new LockConfigurationError(
-    `Option "handoff.minTenure", ${String(minTenureMs)} ms, is longer than "handoff.tenure", ${String(tenureMs)} ms: no tenure lasts so long.`,
-  );
 }
 
 /**

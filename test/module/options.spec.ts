@@ -395,7 +395,7 @@ describe('other options', () => {
     ],
     [
       { handoff: { turn: 3 } },
-      'Option "handoff" has no option "turn". Did you mean "turns"? Its options are turns, tenure, minTenure.',
+      'Option "handoff" has no option "turn". Did you mean "turns"? Its options are turns, tenure.',
     ],
     [
       { handoff: { turns: 0 } },
@@ -408,10 +408,6 @@ describe('other options', () => {
     [
       { handoff: { turns: 1_025 } },
       'Option "handoff.turns" must be a whole number from 1 to 1024, received 1025.',
-    ],
-    [
-      { handoff: { minTenure: 30 } },
-      'Option "handoff.minTenure", 30 ms, is longer than "handoff.tenure", 20 ms: no tenure lasts so long.',
     ],
     [
       { handoff: { tenure: 'soon' } },

@@ -48,29 +48,19 @@ describe('option "handoff"', () => {
     expect(resolved({ handoff: { turns: 1 } }).turns).toBe(1);
     expect(resolved({ handoff: false })).toMatchObject({
       turns: 1,
-      handoff: { turns: 1, tenureMs: 0, minTenureMs: 0 },
+      handoff: { turns: 1, tenureMs: 0 },
     });
   });
 
   it.each<[object, object]>([
-    [{}, { tenureMs: 20, minTenureMs: 2 }],
+    [{}, { turns: 16, tenureMs: 20 }],
     [
-      { tenure: '20ms', minTenure: '2ms' },
-      { tenureMs: 20, minTenureMs: 2 },
+      { turns: 2, tenure: '5ms' },
+      { turns: 2, tenureMs: 5 },
     ],
-    [
-      { tenure: '5ms', minTenure: '5ms' },
-      { tenureMs: 5, minTenureMs: 5 },
-    ],
-    [{ tenure: '1ms' }, { tenureMs: 1, minTenureMs: 2 }],
+    [{ tenure: '1ms' }, { tenureMs: 1 }],
   ])('takes %j', (handoff, bounds) => {
     expect(resolved({ handoff }).handoff).toMatchObject(bounds);
-  });
-
-  it('refuses a shortest tenure that is longer than the longest', () => {
-    expect(() => resolved({ handoff: { tenure: '5ms', minTenure: '6ms' } })).toThrow(
-      'Option "handoff.minTenure", 6 ms, is longer than "handoff.tenure", 5 ms: no tenure lasts so long.',
-    );
   });
 });
 

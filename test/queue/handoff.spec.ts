@@ -202,10 +202,7 @@ describe('callers of one process', () => {
   });
 
   it('who hold the lock at the same time would be seen: nobody overlaps', async () => {
-    const service = turnsService(
-      { handoff: { turns: 3, tenure: 20, minTenure: 0 } },
-      { othersWait: true },
-    );
+    const service = turnsService({ handoff: { turns: 3, tenure: 20 } }, { othersWait: true });
     let holders = 0;
     const work = async (): Promise<void> => {
       const lock = await service.locks.acquire('key');
@@ -213,6 +210,7 @@ describe('callers of one process', () => {
       expect(holders).toBe(1);
       await settled();
       holders -= 1;
+      service.clock.block(1);
       await lock.release();
     };
     await Promise.all(Array.from({ length: 50 }, work));
@@ -220,13 +218,13 @@ describe('callers of one process', () => {
   });
 });
 
-/** However quick they are. */
-const THREE = { turns: 3, tenure: '10s', minTenure: 0 } as const;
+/** For callers who hold the lock for a millisecond. */
+const THREE = { turns: 3, tenure: '10s' } as const;
 
 describe('a tenure ends', () => {
   it('after so many turns while others wait', async () => {
     const service = turnsService({ handoff: THREE }, { othersWait: true });
-    expect(turnsPerLease(await takeTurns(service, 7))).toEqual([3, 3, 1]);
+    expect(turnsPerLease(await takeTurns(service, 7, 1))).toEqual([3, 3, 1]);
   });
 
   it('after 16 turns or 2 ms by default, whichever comes later', async () => {
@@ -238,18 +236,17 @@ describe('a tenure ends', () => {
   });
 
   it('after the time that turns do not count in, but no later than its end', async () => {
-    const handoff = { turns: 1, tenure: 6, minTenure: 4 };
-    const one = turnsService({ handoff }, { othersWait: true });
-    expect(turnsPerLease(await takeTurns(one, 3, 1))).toEqual([1, 1, 1]);
-    const two = turnsService({ handoff: { ...handoff, turns: 2 } }, { othersWait: true });
-    expect(turnsPerLease(await takeTurns(two, 9, 1))).toEqual([4, 4, 1]);
+    const one = turnsService({ handoff: { turns: 1, tenure: 6 } }, { othersWait: true });
+    expect(turnsPerLease(await takeTurns(one, 3, 0.5))).toEqual([1, 1, 1]);
+    const two = turnsService({ handoff: { turns: 2, tenure: 6 } }, { othersWait: true });
+    expect(turnsPerLease(await takeTurns(two, 9, 0.5))).toEqual([4, 4, 1]);
     const short = turnsService({ handoff: { turns: 2, tenure: 1 } }, { othersWait: true });
     expect(turnsPerLease(await takeTurns(short, 5, 0.5))).toEqual([2, 2, 1]);
   });
 
   it('after so many turns where nobody knows whether others wait', async () => {
     const service = turnsService({ handoff: THREE }, { othersWait: undefined });
-    expect(turnsPerLease(await takeTurns(service, 4))).toEqual([3, 1]);
+    expect(turnsPerLease(await takeTurns(service, 4, 1))).toEqual([3, 1]);
   });
 
   it('after so many turns where the process had to wait for another one, which may be in line again by now', async () => {
@@ -267,6 +264,7 @@ describe('a tenure ends', () => {
     for (const acquiring of waiting) {
       const lock = await acquiring;
       tokens.push(lock.fencingToken);
+      clock.block(1);
       await lock.release();
     }
     // It was met before the first lease only.
@@ -275,7 +273,7 @@ describe('a tenure ends', () => {
 
   it('not after that many while nobody else waits', async () => {
     const service = turnsService({ handoff: THREE });
-    expect(turnsPerLease(await takeTurns(service, 40))).toEqual([40]);
+    expect(turnsPerLease(await takeTurns(service, 40, 1))).toEqual([40]);
   });
 
   it('not after that many when the holder before was of this process, and the store says so', async () => {

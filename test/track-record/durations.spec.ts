@@ -133,7 +133,7 @@ describe('seconds that are given as a number of milliseconds', () => {
 
   it('HF-39 what limits one request, or one turn, may be shorter', () => {
     const nodeTimeout = 20;
-    module({ nodeTimeout, handoff: { tenure: 5, minTenure: 1 } });
+    module({ nodeTimeout, handoff: { tenure: 5 } });
     resolveOptions({ redis, nodeTimeout, replicas: { ack: 1, timeout: 10 } });
   });
 });
