@@ -94,9 +94,8 @@ export type {
   RestartGuardOptions,
 } from './options/lock-module-options.js';
 export type { OnceAttempt, RunOnceResult } from './once/attempt.js';
-export { LockingWorker, type LockingWorkerEvents } from './once/locking-worker.js';
 export { NonRetryableError } from './once/non-retryable-error.js';
-export type { LockingWorkerOptions, OnceOptions, RunOnceOptions } from './once/once-options.js';
+export type { OnceOptions, RunOnceOptions } from './once/once-options.js';
 export { LockModule, RedisLockModule } from './nest/redis-lock.module.js';
 export type { StoreHealth } from './store/lock-store.js';
 export type { HoldMode } from './store/owner-token.js';

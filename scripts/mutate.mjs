@@ -49,6 +49,7 @@ const ALSO_TESTED_IN = {
   prometheus: ['observe/exported-metrics', 'observe/grafana'],
   sections: ['lease/sections'],
   swagger: ['nest/swagger'],
+  worker: ['once/worker'],
 };
 
 /** Their specs belong to what takes long, but not all of them take long. */

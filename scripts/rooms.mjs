@@ -50,6 +50,7 @@ export const ROOMS = {
     'sections',
     'time',
   ],
+  worker: ['once', 'options'],
   swagger: ['errors'],
   opentelemetry: ['observe'],
   prometheus: ['observe'],

@@ -26,6 +26,7 @@ import * as swagger from 'nestjs-holdfast/swagger';
 import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
 import * as tools from 'nestjs-holdfast/tools';
+import * as worker from 'nestjs-holdfast/worker';
 import { LOSS_SENTENCES } from './support/loss-sentences.js';
 
 describe('the exports', () => {
@@ -53,7 +54,6 @@ describe('the exports', () => {
       'LockService',
       'LockServiceClosedError',
       'LockStoreUnavailableError',
-      'LockingWorker',
       'NonRetryableError',
       'RedisLockModule',
       'RunOnce',
@@ -121,6 +121,10 @@ describe('the exports', () => {
       'createTestLocks',
       'driverSuite',
     ]);
+  });
+
+  it('of nestjs-holdfast/worker are these', () => {
+    expect(Object.keys(worker)).toEqual(['LockingWorker']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, LockingWorker, type LockService } from 'nestjs-holdfast';
+import { LockConfigurationError, type LockService } from 'nestjs-holdfast';
+import { LockingWorker } from 'nestjs-holdfast/worker';
 import { masters, oneRedis } from './backends.js';
 import { servicesOn } from './services.js';
 

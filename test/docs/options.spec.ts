@@ -7,7 +7,8 @@ import * as prettier from 'prettier';
 import { LEAD_KIND } from '../../lib/leader/lead-options.js';
 import { LEADER_KIND } from '../../lib/nest/leaders/leader-options.js';
 import { FEATURE, RUN_ONCE_METHOD, WITH_LOCK } from '../../lib/nest/methods/method-options.js';
-import { LOCKING_WORKER, RUN_ONCE_CALL } from '../../lib/once/once-options.js';
+import { RUN_ONCE_CALL } from '../../lib/once/once-options.js';
+import { LOCKING_WORKER } from '../../lib/worker/worker-options.js';
 import { CALLS } from '../../lib/options/acquire-options.js';
 import { LOCK_MODULE, REGISTRATION } from '../../lib/options/lock-module-options.js';
 import type { Schema } from '../../lib/options/schema.js';
@@ -27,6 +28,7 @@ interface Options {
 
 const METHODS = 'lib/nest/methods/method-options.ts';
 const ONCE = 'lib/once/once-options.ts';
+const WORKER = 'lib/worker/worker-options.ts';
 const ACQUIRE = 'lib/options/acquire-options.ts';
 const LEAD = 'lib/leader/lead-options.ts';
 const LEADER = 'lib/nest/leaders/leader-options.ts';
@@ -57,7 +59,7 @@ const TABLES: Readonly<Record<string, Readonly<Record<string, Options>>>> = {
     '@Leader': { schema: LEADER_KIND.options, file: LEADER, type: 'LeaderMethodOptions' },
   },
   worker: {
-    LockingWorker: { schema: LOCKING_WORKER.options, file: ONCE, type: 'LockingWorkerOptions' },
+    LockingWorker: { schema: LOCKING_WORKER.options, file: WORKER, type: 'LockingWorkerOptions' },
   },
 };
 
@@ -67,6 +69,7 @@ beforeAll(() => {
   compiled = new CompiledOptions([
     METHODS,
     ONCE,
+    WORKER,
     ACQUIRE,
     MODULE,
     LEAD,
@@ -173,7 +176,8 @@ describe('an editor', () => {
   it('shows the documentation of an option where it is given', () => {
     const code = `
       import type { RunOnceMethodOptions, WithLockOptions } from './nest/methods/method-options.js';
-      import type { LockingWorkerOptions, RunOnceOptions } from './once/once-options.js';
+      import type { RunOnceOptions } from './once/once-options.js';
+      import type { LockingWorkerOptions } from './worker/worker-options.js';
       import type { AcquireOptions, RunOptions, TryAcquireOptions } from './options/acquire-options.js';
       import type { LockModuleOptions, RegistrationOptions } from './options/lock-module-options.js';
       declare function acquire(key: string, options: AcquireOptions): void;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockingWorker, LockService, NonRetryableError } from 'nestjs-holdfast';
+import { LockService, NonRetryableError } from 'nestjs-holdfast';
+import { LockingWorker } from 'nestjs-holdfast/worker';
 import { eventually, until } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 

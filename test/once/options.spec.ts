@@ -1,10 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockingWorker,
-  LockReentrancyError,
-  LockService,
-} from 'nestjs-holdfast';
+import { LockConfigurationError, LockReentrancyError, LockService } from 'nestjs-holdfast';
+import { LockingWorker } from 'nestjs-holdfast/worker';
 import { detailed } from '../support/detail.js';
 
 const locks = new LockService({ store: 'memory' });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockingWorker } from '../../lib/once/locking-worker.js';
+import { LockingWorker } from '../../lib/worker/index.js';
 import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
-import type { LockingWorkerOptions } from '../../lib/once/once-options.js';
+import type { LockingWorkerOptions } from '../../lib/worker/index.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
 import { scriptedOnce } from './scripted-once.js';

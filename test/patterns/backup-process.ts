@@ -3,7 +3,7 @@
  * Arguments: URL of Redis, its name, and what it does with its attempt: `work`, `fail` or `hang`.
  */
 import { Redis } from 'ioredis';
-import { LockingWorker } from '../../lib/once/locking-worker.js';
+import { LockingWorker } from '../../lib/worker/index.js';
 import { Locks } from '../support/locks.js';
 
 const [url = '', name = '', how] = process.argv.slice(2);

@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events';
+import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
+import type { RunOnceOptions } from '../once/once-options.js';
 import type { Duration } from '../options/duration.js';
-import type { OnceAttempt, RunOnceResult } from './attempt.js';
-import type { RunOnceOptions } from './once-options.js';
-import { resolveWorkerOptions, type LockingWorkerOptions } from './once-options.js';
+import { resolveWorkerOptions, type LockingWorkerOptions } from './worker-options.js';
+
+export type { LockingWorkerOptions };
 
 /** The part of a `LockService` that a worker needs. */
 interface RunsOnce {
