@@ -3,14 +3,14 @@ import { keysPhrase, wasOrWere } from './phrases.js';
 
 /** Why a lock that was detached cannot be attached. */
 export type NotAttachedReason =
-  /** It was attached, and is held. */
+  /** The lock was attached, and is held. */
   | 'attached'
-  /** It was not attached in time, and the keys are free. */
+  /** The lock was not attached in time, and the keys are free. */
   | 'expired'
-  /** It was not attached in time, or it was ended, and a key was granted to another caller since. */
+  /** The lock was not attached in time, or it was ended, and a key was granted to another caller since. */
   | 'stolen'
   /**
-   * It ended before its time: it was attached and released, released by force or deleted, or the store lost its data.
+   * The lock ended before its time: it was attached and released, released by force or deleted, or the store lost its data.
    */
   | 'released-elsewhere';
 

@@ -34,7 +34,7 @@ const INDEX = /^(?:0|[1-9]\d*)$/u;
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 /** Header names have hyphens. */
 const SEGMENT = /^[\p{ID_Continue}$-]+$/u;
-/** They lead out of the data and into the code. */
+/** These names lead out of the data and into the code. */
 const FORBIDDEN_SEGMENTS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
 /** Whether the head is a position: `0` in `<0.id>`. */

@@ -36,7 +36,7 @@ interface Literal {
   readonly word: string;
   /** With its separator, as it was written. */
   readonly text: string;
-  /** Its separator is a colon by which nothing else is meant: it begins the key, or stands behind another one or a slash. */
+  /** Whether its separator is a colon by which nothing else is meant: it begins the key, or stands behind another one or a slash. */
   readonly isMarked: boolean;
   /** Whether a parameter of the method is called so, and no placeholder reads it. */
   readonly isParameter: boolean;
@@ -61,7 +61,8 @@ export interface KeyTemplate {
    * For when all decorators of the method have run.
    *
    * @param className of the object that has the method
-   * @throws LockConfigurationError when it asks for a fire time and the method has none, or for the name of a class that a minifier has made
+   * @throws LockConfigurationError when it asks for a fire time and the method has none, or for the name of a class
+   *   that a minifier has made
    */
   check(className?: string): void;
   /**

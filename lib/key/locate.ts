@@ -18,7 +18,7 @@ export type Location =
   /** All arguments from `index` on. */
   | { readonly from: 'rest'; readonly index: number }
   | { readonly from: 'request'; readonly path: RequestPath }
-  /** Of a method with `@Cron`, which may be said later; `otherwise` is the problem where it is not. */
+  /** The fire time of a method with `@Cron`, a decorator that may come later; `otherwise` is the problem if it does not. */
   | { readonly from: 'fire-time'; readonly otherwise: string }
   | { readonly from: 'class' };
 

@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../../errors.js';
 import type { NamedTemplate } from '../../key/index.js';
 
-/** Of definitions: apart from `defineLock`, which knows the decorator, so that `LockService` need not. */
+/** The templates of definitions, apart from `defineLock`, which knows the decorator, so that `LockService` need not. */
 const templates = new WeakMap<object, NamedTemplate>();
 
 export function rememberTemplate(definition: object, template: NamedTemplate): void {

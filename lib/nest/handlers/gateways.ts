@@ -17,7 +17,7 @@ class GatewayFilter implements ExceptionFilter<LockError> {
   }
 }
 
-/** Of all applications of the process: it knows nothing of any. */
+/** One filter for all applications of the process: it knows nothing of any. */
 const filter = new GatewayFilter();
 
 export const isGateway = (type: object): boolean => Reflect.hasMetadata(GATEWAY, type);

@@ -18,9 +18,9 @@ const seen = new WeakSet<ExecutionContext>();
  * Gives lock errors of handlers, pipes and services the form of their transport, and sets `Retry-After` under any
  * filter.
  *
- * `LockModule` puts it around all interceptors of the application: one of them may try again, or answer itself. For hybrid applications without `inheritAppConfig`, it also puts
- * it on controllers of microservices. On gateways of Nest 11, where Nest applies nothing global, use
- * `@UseInterceptors(LockErrorInterceptor)`.
+ * `LockModule` puts it around all interceptors of the application: one of them may try again, or answer itself. For
+ * hybrid applications without `inheritAppConfig`, it also puts it on controllers of microservices. On gateways of Nest
+ * 11, where Nest applies nothing global, use `@UseInterceptors(LockErrorInterceptor)`.
  */
 @Injectable()
 export class LockErrorInterceptor implements NestInterceptor {

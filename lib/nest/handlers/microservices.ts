@@ -20,7 +20,7 @@ export const PATTERN = 'microservices:pattern';
 /** Where Nest notes that a method is a route, and what filters a class has. */
 const [METHOD, FILTERS] = ['method', '__exceptionFilters__'] as const;
 
-/** Of calls that go by the configuration of their application: what that is. By what a call has of its own beside its data. */
+/** The configuration of the application, by what a call has of its own beside its data. */
 const configurations = new WeakMap<object, ApplicationConfig>();
 
 const callOf = (host: ArgumentsHost): object => host.getArgByIndex<object | undefined>(1) ?? {};
@@ -51,7 +51,7 @@ class ProceduresFilter implements ExceptionFilter<LockError> {
   }
 }
 
-/** Of all applications of the process: they know nothing of any. */
+/** One of each for all applications of the process: they know nothing of any. */
 const interceptor = new LockErrorInterceptor();
 const procedures = new ProceduresFilter();
 

@@ -39,7 +39,7 @@ function callsOf(instance: object, propertyKey: string | symbol): string | undef
   return patterns.some(isOfCall) ? 'a method with @GrpcStreamCall()' : undefined;
 }
 
-/** Of a handler that is given the call of gRPC itself. */
+/** Whether the handler is given the call of gRPC itself. */
 const isOfCall = (pattern: unknown): boolean =>
   typeof pattern === 'object' &&
   pattern !== null &&

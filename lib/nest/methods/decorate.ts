@@ -105,7 +105,7 @@ function refuseStandardDecorator(called: string, propertyKey: unknown): void {
   );
 }
 
-/** Of the context object that a standard decorator gets as its second argument. */
+/** The name in the context object that a standard decorator gets as its second argument. */
 const nameOfStandard = (context: unknown): string | symbol | undefined =>
   typeof context === 'object' && context !== null && 'addInitializer' in context
     ? (context as unknown as { readonly name: string | symbol }).name

@@ -123,7 +123,7 @@ function zoneOf(minutes: number): string {
   return `UTC${minutes < 0 ? '-' : '+'}${digits(hours)}:${digits(rest)}`;
 }
 
-/** Of the very package that fires the jobs. */
+/** The class of the very package that fires the jobs. */
 function cronTimeClass(): CronTimeClass {
   try {
     // Not a named import: bundlers follow that, and fail.

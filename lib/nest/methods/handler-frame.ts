@@ -11,9 +11,9 @@ import type { Invocation, LockedMethod } from './locked-method.js';
 /** What the runner knows about a call. */
 interface HandlerCall {
   readonly request: RequestValues;
-  /** Of the handler. */
+  /** The class of the handler. */
   readonly className: string;
-  /** Of its module. */
+  /** What its module imports. */
   readonly feature: LockFeature | undefined;
   /**
    * Whether unsubscribing from the handler's Observable ends it, as in a feed. Otherwise its work continues, and keeps

@@ -38,7 +38,7 @@ export const LOCK_FEATURE = Symbol('LockModule.forFeature');
 
 const features = new WeakMap<object, LockFeature>();
 
-/** Of the module that made the object. */
+/** The feature of the module that made the object. */
 export const featureOf = (instance: unknown): LockFeature | undefined =>
   typeof instance === 'object' && instance !== null ? features.get(instance) : undefined;
 

@@ -31,7 +31,7 @@ export function lockedIterable(call: LockedCall): AsyncGenerator {
 interface Consumer {
   /** The consumer has left: no further step runs. */
   readonly gone: AbortSignal;
-  /** It leaves the line, if the call still stands there. */
+  /** The call leaves the line, if it still stands there. */
   readonly left: AbortSignal;
 }
 
@@ -123,7 +123,7 @@ async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal):
     return taken.value as unknown;
   } finally {
     for (const each of ignore) each();
-    // Of a lost lock there is nothing left that the source's end would have to be waited for.
+    // A lost lock leaves nothing for which the end of the source would have to be waited for.
     if (ending !== undefined || !state.hasEnded) await (lock.isHeld ? end() : void end());
   }
 }

@@ -36,9 +36,9 @@ export interface Invocation {
   /** The object of the call: `this` of a key function. */
   readonly self: unknown;
   readonly args: readonly unknown[];
-  /** Of its class, where there is no object yet. */
+  /** The class, where there is no object yet. */
   readonly className?: string;
-  /** Of the module of its class. */
+  /** What the module of its class imports. */
   readonly feature?: LockFeature | undefined;
 }
 
@@ -233,7 +233,7 @@ function classNameOf(instance: unknown): string | undefined {
   return typeof owner === 'function' ? owner.name : undefined;
 }
 
-/** They have run by now: those of parameters come before those of methods. */
+/** The decorators of parameters have run by now: they come before those of methods. */
 const hasParameterDecorators = (owner: object, propertyKey: string | symbol): boolean =>
   Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
 

@@ -59,7 +59,7 @@ function runOptionsFrom({
   ...others
 }: MethodOptions): RunOptions {
   const { autoExtend, mode, limit, release, reentrant } = others;
-  // Of a function, each call has its own.
+  // A function is asked at each call.
   const places = typeof others.places === 'number' ? others.places : undefined;
   return {
     ...{ ttl, wait, autoExtend, maxHold, mode, limit, places },

@@ -7,7 +7,7 @@ interface GraphqlContext extends RequestValues {
   readonly req?: RequestValues;
 }
 
-/** Its server takes thrown errors as they are, and ends subscriptions by unsubscribing. */
+/** The server of GraphQL takes thrown errors as they are, and ends subscriptions by unsubscribing. */
 export const graphqlTransport: Transport = {
   ...otherTransport,
 

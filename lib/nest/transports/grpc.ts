@@ -42,7 +42,7 @@ const [INTERNAL, FAILED_PRECONDITION] = [13, 9];
 /** What `@grpc/grpc-js` answers with. */
 function statusOf(error: LockError, host: ArgumentsHost): object {
   const { statusCode, message, retryAfterMs } = error.reply;
-  // Of the application's own `@grpc/grpc-js`, which Nest loads where it is asked for.
+  // The class of the application's own `@grpc/grpc-js`, which Nest loads where it is asked for.
   const metadata = new (callOf(host).metadata.constructor as new () => Metadata)();
   metadata.set('lock-error-code', error.code);
   if (retryAfterMs !== undefined) metadata.set('retry-after-ms', String(retryAfterMs));

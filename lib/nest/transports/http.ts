@@ -81,7 +81,7 @@ export const httpTransport: Transport = {
     const response = context.switchToHttp().getResponse<OrRaw<ServerResponse & OfHttp2>>();
     const raw = response.raw ?? response;
     const onClose = (): void => {
-      // That of HTTP/2 says that it has finished also when its stream was cancelled.
+      // A response of HTTP/2 says that it has finished also when its stream was cancelled.
       if (raw.writableEnded && raw.writableFinished) return;
       gone(clientGone());
     };

@@ -10,7 +10,7 @@ const [HANDLER_TYPE, EVENT, PATTERN] = ['microservices:handler_type', 2, 'micros
 
 const logger = new Logger('Holdfast');
 
-/** The sender of an event gets no answer, and Nest 11 logs nothing. Of an error of a guard the handler is not known. */
+/** The sender of an event gets no answer, and Nest 11 logs nothing. The handler is not known if a guard threw the error. */
 function reportEvent(error: LockError, host: ArgumentsHost | ExecutionContext): void {
   // A loss is logged as such, and its work ran.
   if (!('getHandler' in host) || error instanceof LockLostError) return;
