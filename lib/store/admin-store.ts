@@ -19,7 +19,7 @@ export interface InstanceRecord {
   readonly startedAtMs: number;
   /** The address at which messages reach it; missing if none do. */
   readonly address?: string | undefined;
-  /** Those that it has held longest. */
+  /** The keys that it has held longest. */
   readonly holds?: readonly RecordedHold[] | undefined;
 }
 

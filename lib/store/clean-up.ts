@@ -38,7 +38,7 @@ interface Dependencies {
 }
 
 interface Entry {
-  /** Its `ttlMs`: at most how long, from `since`, the store may keep it. */
+  /** The `ttlMs`: at most how long, from `since`, the store may keep it. */
   readonly lease: LeftOver;
   readonly since: Instant;
   /** For how many ms, from `since`, the keys are to stay taken. */

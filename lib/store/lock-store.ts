@@ -36,7 +36,7 @@ export interface LinePlace {
   readonly ticket?: number | undefined;
 }
 
-/** Of a request that is refused: the keys before the busy one are held, for a caller that waits for that one. */
+/** How long a refused request holds the keys before the busy one, for a caller that waits for that one. */
 export interface BriefHold {
   /** Unless the busy key has been held for this long already, in ms. */
   readonly limitMs: number;
@@ -154,7 +154,7 @@ export type WriteOutcome =
   | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
   /** Nothing was run, nor will it be until the application is changed. */
   | { readonly status: 'refused'; readonly problem: string }
-  /** It is unknown whether they were run. */
+  /** The store cannot tell whether they were run. */
   | Unavailable;
 
 export type InspectOutcome =
@@ -167,7 +167,7 @@ export interface NodeHealth {
   /** `host:port`, never with credentials. */
   readonly node: string;
   readonly reachable: boolean;
-  /** Its latency in ms; `undefined` when it did not reply. */
+  /** The latency in ms; `undefined` when it did not reply. */
   readonly latencyMs?: number | undefined;
   /** By how many ms its clock is ahead of this machine's, to within half the latency; negative when it is behind. */
   readonly clockOffsetMs?: number | undefined;
@@ -208,9 +208,10 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * outage is the outcome `unavailable`, never a refusal (`held`) or a loss (`lost`).
  *
  * A lease is all or nothing over its keys. A request that is refused at its first key changes nothing but the line of
- * that key. Refused at a later one, its token holds none of its keys any more. Requests are idempotent by token. After an acquire or release that was
- * `unavailable`, the caller removes what it may have left behind, by releasing it again. After every other outcome the
- * store does so itself. An acquire whose token already holds the keys is granted, and makes them a lease of its TTL.
+ * that key. Refused at a later one, its token holds none of its keys any more. Requests are idempotent by token.
+ * After an acquire or release that was `unavailable`, the caller removes what it may have left behind, by releasing it
+ * again. After every other outcome the store does so itself. An acquire whose token already holds the keys is
+ * granted, and makes them a lease of its TTL.
  */
 export interface LeaseStore {
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */

@@ -44,7 +44,7 @@ export interface KeepRequest extends OnceReference {
 export type AttemptEnd = 'done' | 'failed' | 'final' | 'returned';
 
 export interface FinishRequest extends OnceReference {
-  /** Of one that is returned it does not matter: its owner may not know it. */
+  /** The number does not matter for an attempt that is returned: its owner may not know it. */
   readonly attempt: number;
   readonly end: AttemptEnd;
   /** The value of work that is done, as JSON; the text of the error of work that failed. */

@@ -20,7 +20,7 @@ export const newMaker = (runtime: Runtime): string => {
 /** The mode and places of a token, which are its end. */
 export interface HoldTerms {
   readonly mode?: HoldMode;
-  /** Of those that a limit counts. Default 1. */
+  /** The number of places of a limit. Default 1. */
   readonly places?: number;
 }
 

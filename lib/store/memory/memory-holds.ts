@@ -33,7 +33,7 @@ const inUse = ({ holds }: Entry): number => {
 export class MemoryHolds {
   readonly #clock: Clock;
   readonly #entries = new BriefMap<string, Entry>();
-  /** Of keys for which one was set. */
+  /** The limits of keys for which one was set. */
   readonly #limits = new Map<string, number>();
   /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
   #lastFencingToken = 0;
@@ -170,7 +170,7 @@ export class MemoryHolds {
   /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */
   remaining(key: string, token: string): number {
     const entry = this.of(key);
-    // Its limit was set lower than what it wants: that ends when it is set again.
+    // The limit was set lower than what the caller wants: that ends when it is set again.
     if (entry === undefined) return this.isInTheWay(key, token) ? Infinity : 0;
     const left = [...entry.holds.values()].map((hold) => this.#left(hold));
     const joins = entry.mode !== 'exclusive' && isAlike(holdModeOf(token), entry.mode);

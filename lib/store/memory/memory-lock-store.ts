@@ -224,7 +224,7 @@ export class MemoryLockStore implements LockStore {
     this.#warn(key);
   }
 
-  /** It is over for its holder, and stays taken for so long. */
+  /** The lease is over for its holder, and the key stays taken for so long. */
   #keep(key: string, token: string, keepMs: number): boolean {
     if (this.#holds.of(key)?.holds.has(token) !== true) return false;
     this.#holds.put({ keys: [key], token, ttlMs: keepMs });
@@ -268,5 +268,5 @@ export class MemoryLockStore implements LockStore {
   }
 }
 
-/** It comes to another line. */
+/** The place in another line. */
 const anew = ({ id, ttlMs }: LinePlace): LinePlace => ({ id, ttlMs });

@@ -2,9 +2,9 @@ import type { Cluster, Redis } from 'ioredis';
 
 /** An error of a connection. */
 type ConnectError = Error & {
-  /** Of Node or OpenSSL. */
+  /** The code of Node or OpenSSL. */
   readonly code?: string;
-  /** Of a Cluster of which no node can be asked: what the last of them said. */
+  /** What the last node said, if no node of a Cluster can be asked. */
   readonly lastNodeError?: ConnectError | null;
 };
 

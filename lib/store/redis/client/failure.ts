@@ -18,6 +18,6 @@ export const failuresOf =
     transient: howLong === 'for a moment',
   });
 
-/** The server has refused the request. Of a combined call, one of the requests may be the reason. */
+/** The server has refused the request. One request of a combined call may be the reason. */
 export const isRefused = ({ transient, sent }: Unavailable): boolean =>
   !transient && sent !== false;

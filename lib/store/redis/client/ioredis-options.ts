@@ -17,7 +17,7 @@ export const retryDelay =
 /** ioredis ends a connection permanently when its strategy returns anything but a number. */
 const noRetry = (): null => null;
 
-/** Of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
+/** The options of every connection of ours, to a node of a Cluster too: no limits but our own, and no command is sent twice. */
 export const OWN_NODE = {
   lazyConnect: true,
   // ioredis would repeat unanswered commands after a reconnect: the reply to a release would then be that the lock is
@@ -33,7 +33,7 @@ export const OWN_NODE = {
   connectionName: 'holdfast',
 } satisfies RedisOptions as RedisOptions;
 
-/** Of a connection to one server: nothing queues up, unanswered commands fail at once, and a demoted master is left at once. */
+/** The options of a connection to one server: nothing queues up, unanswered commands fail, and a demoted master is left at once. */
 export const ownOptions = (runtime: Runtime): RedisOptions => ({
   ...OWN_NODE,
   enableOfflineQueue: false,

@@ -146,7 +146,7 @@ function connectorAfter(
         this.firstError = new Error(`option "credentials": ${why}`, { cause: error });
         return new Socket().destroy();
       }
-      // It was disconnected meanwhile.
+      // The connection was ended meanwhile.
       if (!isWanted()) throw new Error('the connection closed');
       return super.connect(emit);
     }

@@ -12,10 +12,10 @@ export type WhileDown = 'fails' | 'waits';
 
 /** Events of a connection, for its owner. */
 export interface ConnectionEvents {
-  /** It is gone; once for each time. */
+  /** The connection is gone; called once for each time. */
   readonly onLost: () => void;
   /**
-   * It is verified. Called before any request goes over it.
+   * The connection is verified. Called before any request goes over it.
    *
    * @param run the id of the server's present run, if that was read
    */
@@ -125,7 +125,7 @@ export class Readiness {
       return this.#refusal ?? this.#fail('timeout', `no answer within ${limit}`);
     const problem =
       this.#lastError ?? (when === 'in time' ? CLOSED : `not connected within ${limit}`);
-    // It is reachable, and refuses the login until an operator changes a password.
+    // The server is reachable, and refuses the login until an operator changes a password.
     if (isLoginRefusal(problem)) return this.#fail('error', problem, 'for good');
     const hint = this.#state === 'new' ? this.client.hintAt(problem) : '';
     return this.#fail('connection', `${problem}${hint}`);

@@ -23,15 +23,15 @@ export interface RedisClient {
   command(...command: Command): Promise<unknown>;
   /** Sends commands together; of a Cluster, all to the node that has their keys. */
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]>;
-  /** Listens over a connection of its own. Of a Cluster: at the master with that address, or at any of them. */
+  /** Listens over a connection of its own. On a Cluster: at the master with that address, or at any of them. */
   openSubscriber(events: SubscriberEvents, address?: string): SubscriberClient;
-  /** Of a Cluster: those that are known, and none before it is ready. */
+  /** The masters of a Cluster that are known; none before it is ready. */
   masters(): readonly Master[];
-  /** Of a Cluster: the address of the master that a slot is at, as far as is known. */
+  /** On a Cluster: the address of the master that a slot is at, as far as is known. */
   ownerOf(slot: number): string | undefined;
-  /** Of a Cluster: asks where slots are, for they may have moved. */
+  /** On a Cluster: asks where slots are, for they may have moved. */
   refreshSlots(): void;
-  /** Of one server: ends an existing connection and opens a new one. */
+  /** With one server: ends an existing connection and opens a new one. */
   reconnect(): void;
   /** Ends the connection permanently. */
   disconnect(): void;
@@ -55,7 +55,7 @@ export interface ClientEvents {
   /** The connection is gone; a new one follows unless it has ended. */
   readonly onClose: () => void;
   readonly onEnd: () => void;
-  /** Of a Cluster: `ownerOf` may answer otherwise than before. */
+  /** On a Cluster: `ownerOf` may answer otherwise than before. */
   readonly onSlots: () => void;
 }
 

@@ -128,7 +128,7 @@ export class RedisConnection {
     return this.#readiness.isThere;
   }
 
-  /** It owes an answer whose time is up, and has given none since: the next one may take as long. */
+  /** The server owes an answer whose time is up, and has given none since: the next one may take as long. */
   get isSilent(): boolean {
     return this.#silentSince !== undefined;
   }
@@ -258,7 +258,7 @@ export class RedisConnection {
       // Late answers are heard, too.
       const arrived = (value: unknown): void => {
         this.#silentSince = undefined;
-        // It may have been set aside while the request was on its way.
+        // The node may have been set aside while the request was on its way.
         settle((isVote ? this.#aside : undefined) ?? answered(value));
       };
       const failed = (error: unknown): void => {

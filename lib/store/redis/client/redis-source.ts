@@ -154,7 +154,7 @@ function singleSource({ template, runtime, login, path }: SingleParts): RedisSou
 /** Private to ioredis, which remembers there what was selected since it connected. */
 interface Selected {
   readonly condition?: { readonly select?: number } | null;
-  /** Of a connection that broke, until the next one is ready: ioredis then selects the same again. */
+  /** The condition of a connection that broke, until the next one is ready: ioredis then selects the same again. */
   readonly prevCondition?: { readonly select?: number } | null;
 }
 
@@ -191,8 +191,8 @@ function clusterSource(
   const options: ClusterOptions = {
     lazyConnect: true,
     enableReadyCheck: true,
-    // Its nodes are connected to when they are first needed, and what comes meanwhile has to wait. While the Cluster as a whole is
-    // not ready we send nothing.
+    // Nodes are connected to when they are first needed, and what comes meanwhile has to wait. While the Cluster as a
+    // whole is not ready we send nothing.
     enableOfflineQueue: true,
     enableAutoPipelining: false,
     shardedSubscribers: false,

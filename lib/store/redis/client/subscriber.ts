@@ -66,7 +66,7 @@ export class Subscriber {
     if (!this.#isThere) throw new Error(CLOSED);
   }
 
-  /** It is of no use any more. */
+  /** The subscriber is of no use any more. */
   end(): void {
     this.#client.disconnect();
   }

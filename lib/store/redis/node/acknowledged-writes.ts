@@ -59,7 +59,7 @@ export class AcknowledgedWrites {
               resolve(outcome);
               return;
             }
-            // It must not pass for an answer: a connection that owes one is replaced in the end.
+            // The outcome must not pass for an answer: a connection that owes one is replaced in the end.
             unanswered = outcome;
             reject(new Error('no answer'));
           };
@@ -129,7 +129,7 @@ export class AcknowledgedWrites {
       if (repeated.length === 0) return together;
       const again = await this.#pipeline(repeated, 'lua');
       const answers = new Map(repeated.map((write, index) => [write, again.results[index]]));
-      // Its WAIT covers what was written before the first one, too; not on another node, and then that is reported.
+      // The second WAIT covers what was written before the first one, too; not on another node, and then that is reported.
       together = {
         ...again,
         results: batch.map((write, index) => answers.get(write) ?? results[index] ?? NOT_RUN),
@@ -156,7 +156,7 @@ export class AcknowledgedWrites {
 
 const NOT_RUN: CommandResult = [new Error('the pipeline was not run'), undefined];
 
-/** Of what was redirected, or sent to a server that did not know the script. */
+/** Whether it was redirected, or sent to a server that did not know the script. */
 const MOST_TRIES = 4;
 
 interface Together {

@@ -6,7 +6,7 @@ import { batchCall, replyIn, unusualIn } from '../scripts/batch.js';
 import type { Batch } from '../scripts/script.js';
 import type { WriteRequest } from './acknowledged-writes.js';
 
-/** This many requests of the usual kind take the server less than 0.2 ms, in which it does nothing else. */
+/** 24 requests of the usual kind take the server less than 0.2 ms, in which it does nothing else. */
 const MOST_TOGETHER = 24;
 
 /** The same for requests that find other holders, a line or a restart guard. */

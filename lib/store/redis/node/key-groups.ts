@@ -46,7 +46,7 @@ export class KeySlots {
   }
 }
 
-/** Of one slot each, and no longer than one script should be. */
+/** Groups of one slot each, and no longer than one script should be. */
 export function batches<T extends { readonly slot: number }>(
   entries: readonly T[],
 ): readonly (readonly [T, ...T[]])[] {

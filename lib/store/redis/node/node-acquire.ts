@@ -131,7 +131,7 @@ export class NodeAcquire {
       holder,
       remainingMs,
       checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
-      // Of several nodes none decides who is next.
+      // No node of several decides who is next.
       ticket: lineMode === 'quorum' ? undefined : ticket,
       otherLimit,
       heldForMs: Math.max(0, clockUs - fence) / 1_000,

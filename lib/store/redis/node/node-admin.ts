@@ -224,7 +224,7 @@ function pairsIn(result: CommandResult | undefined): readonly (readonly [string,
 /** As `holders.ts` names it. */
 const limitNameOf = (holders: string): string => `${holders}:limit`;
 
-/** Of one that takes several places, as `holders.ts` writes it. */
+/** The places of a holder that takes several, as `holders.ts` writes it. */
 const SHADOW = '+';
 
 /** The longest of them ends when the set does; the others by so much earlier. */

@@ -14,7 +14,7 @@ export type Vote =
 /** What one node says to a renewal. */
 export type RenewalVote =
   | { readonly status: 'extended' }
-  /** Of each key that is not there: the fence it could be put back beside. */
+  /** The fence beside which each key that is not there could be put back. */
   | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
   | { readonly status: 'stolen' }
   | Unavailable;

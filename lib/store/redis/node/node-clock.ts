@@ -1,6 +1,6 @@
 import type { Clock } from '../../../time/clock.js';
 
-/** Of what one sample says less than those before, so much is believed. */
+/** How much is believed of what one sample says less than those before. */
 const SINKING = 1 / 8;
 
 /** A longer way than this was an accident: tokens must not run ahead of all clocks for its sake. */

@@ -84,7 +84,7 @@ function masterHealth(
   return { node: address, health };
 }
 
-/** Of a master that there is no connection to; the attempt makes one. */
+/** The health of a master without a connection; the attempt makes one. */
 async function awayHealth(node: string, tryGranting: Subject['tryGranting']): Promise<NodeHealth> {
   const failed = await tryGranting();
   const problem = failed?.nodes[0]?.message;

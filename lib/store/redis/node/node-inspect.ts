@@ -24,7 +24,7 @@ export async function inspectAt(scripts: NodeScripts, key: string): Promise<Insp
   const [pttl, holder, together] = reply.value as readonly unknown[];
   if (typeof pttl !== 'number' || (holder !== null && typeof holder !== 'string'))
     return connection.malformed({ reply: reply.value });
-  // Those that hold it together are one holder when votes are counted. Their marker may have been deleted.
+  // Callers that hold the key together are one holder when votes are counted. Their marker may have been deleted.
   if (Number(together) > 0 && (holder === null || holder.startsWith(TOGETHER)))
     return { status: 'held', holder: TOGETHER, remainingMs: Number(together) };
   if (pttl === -2 || holder === null) return { status: 'free' };

@@ -73,7 +73,7 @@ export class NodeLooks {
     return Promise.all(looks.map((look) => healthWithin(look, withinMs, scheduler)));
   }
 
-  /** It does not vote as long as it is the same server as another node. */
+  /** The node does not vote as long as it is the same server as another node. */
   setAside(twin: string | undefined): void {
     const { connection, options } = this.#scripts.parts;
     if (twin !== undefined && twin !== this.#twin) {
@@ -100,12 +100,12 @@ export class NodeLooks {
   #warnOfEviction(warning: string | undefined): void {
     const { connection, options } = this.#scripts.parts;
     if (warning !== undefined && warning !== this.#evictionWarning) options.warn(warning);
-    // Of a Cluster another node may have been asked this time.
+    // Another node of a Cluster may have been asked this time.
     if (warning !== undefined || connection.client.kind === 'single')
       this.#evictionWarning = warning;
   }
 
-  /** Of a Cluster at each of its masters: one that grants locks does not speak for the others. */
+  /** On a Cluster at each of its masters: one that grants locks does not speak for the others. */
   async #tryGrantingEverywhere(): Promise<Unavailable | undefined> {
     const { connection } = this.#scripts.parts;
     const masters = mastersOf(connection.client).filter(({ hasSlots }) => hasSlots);
@@ -144,7 +144,7 @@ export class NodeLooks {
   }
 }
 
-/** Of a Cluster: names the master in what went wrong. */
+/** On a Cluster: names the master in what went wrong. */
 const inPlace = (failed: Unavailable, address: string): Unavailable => ({
   ...failed,
   nodes: failed.nodes.map((node) => ({ ...node, message: `${address}: ${node.message}` })),

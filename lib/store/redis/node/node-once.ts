@@ -27,7 +27,7 @@ export interface OnceScriptRunner {
 
 type OnceStep = OmitEach<OnceCall, 'token' | 'owner'>;
 
-/** Of each member of a union. */
+/** `Omit` of each member of a union. */
 type OmitEach<Union, Name extends PropertyKey> = Union extends unknown ? Omit<Union, Name> : never;
 
 /** Without the others, the work would only be tried again, or count as tried. */

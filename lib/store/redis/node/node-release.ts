@@ -32,7 +32,7 @@ export class NodeRelease {
       names: group.names,
       token: lease.token,
       lineMode,
-      // Of those who hold it together, another one may have used a larger one.
+      // Another holder may have used a larger token.
       lastToken: holdModeOf(lease.token) === 'exclusive' ? lastToken : undefined,
       fenceKeepMs: scripts.putsBack ? options.fenceKeepMs : undefined,
       member: scripts.member(lease, leaves, group),

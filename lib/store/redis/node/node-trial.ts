@@ -30,8 +30,8 @@ export class NodeTrial {
   }
 
   /**
-   * Does what a grant and a release do, with a lease that ends within `nodeTimeout` whatever happens, under a key that no caller can lock and
-   * no other trial uses. Returns why that failed. Never rejects.
+   * Does what a grant and a release do, with a lease that ends within `nodeTimeout` whatever happens, under a key
+   * that no caller can lock and no other trial uses. Returns why that failed. Never rejects.
    *
    * @param serves whether the key is to be in that slot of a Cluster
    */

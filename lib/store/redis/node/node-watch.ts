@@ -47,7 +47,7 @@ export class NodeWatch {
   #quarantinedUntil: number | undefined;
   #looking: Promise<unknown> = Promise.resolve();
   #again: Task | undefined;
-  /** It gave an error, and is looked at for that. */
+  /** The node gave an error, and is looked at for that. */
   #isDoubted = false;
   /** The look before found that it does not answer, although it is connected. */
   #wasAway = false;
@@ -107,7 +107,7 @@ export class NodeWatch {
     if (!this.isWell) this.#look();
   }
 
-  /** It refuses to grant locks for this many ms, because it may have forgotten leases. */
+  /** The node refuses to grant locks for this many ms, because it may have forgotten leases. */
   quarantined(leftMs: number): void {
     const until = this.#now() + leftMs;
     if (until > (this.#quarantinedUntil ?? -Infinity) + ANOTHER_QUARANTINE_MS) {
@@ -122,14 +122,14 @@ export class NodeWatch {
     this.#lookLater(Math.min(leftMs, LOOK_AGAIN_MS));
   }
 
-  /** It granted a lock. Other troubles may hold for some requests and not for others: they end with a look. */
+  /** The node granted a lock. Other troubles may hold for some requests and not for others: they end with a look. */
   granted(): void {
     if (this.isQuarantined) this.#recovered();
   }
 
   /**
-   * It answered a request with an error, or could not do all of it: that may be so for this request, or for all. With a thousand a second
-   * it is looked at once a second at most, and only what the look finds is reported.
+   * The node answered a request with an error, or could not do all of it: that may be so for this request, or for all.
+   * With a thousand a second it is looked at once a second at most, and only what the look finds is reported.
    */
   doubted(what: 'for good' | 'for a moment'): void {
     if (!this.isWell || this.#isDoubted || this.#isClosed) return;

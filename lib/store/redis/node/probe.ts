@@ -43,13 +43,13 @@ interface Subject {
 /** What a look at a server found. */
 export type Finding =
   | 'grants'
-  /** It grants nothing yet, and that was reported. */
+  /** The server grants nothing yet, and that was reported. */
   | 'waits'
-  /** It may have forgotten leases. */
+  /** The server may have forgotten leases. */
   | { readonly kind: 'quarantined'; readonly leftMs: number }
   /** No answer: the connection reports that. */
   | { readonly kind: 'away'; readonly problem: string }
-  /** It replies, and grants nothing until an operator changes something. */
+  /** The server replies, and grants nothing until an operator changes something. */
   | {
       readonly kind: 'refuses';
       readonly problem: string;
@@ -235,7 +235,7 @@ export async function clusterProblem(
     : undefined;
 }
 
-/** Of an INFO, which may be forbidden. */
+/** The facts of an INFO, which may be forbidden. */
 function field(reply: Reply | undefined, name: string): string | undefined {
   if (reply?.status !== 'answered' || typeof reply.value !== 'string') return undefined;
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(reply.value)?.[1];

@@ -80,7 +80,7 @@ export class RedisNode {
     this.#source = source;
     const connection = new RedisConnection(source, {
       scheduler,
-      // Of several, no server may have two votes, not even for the moment until it is found out.
+      // No server may have two votes, not even for the moment until it is found out.
       readsRun: !isOnly,
       onLost: () => {
         this.#watch.lost();
@@ -139,12 +139,12 @@ export class RedisNode {
     return this.#connection.isThere;
   }
 
-  /** It is reachable, and nothing is known that keeps it from granting locks. */
+  /** The node is reachable, and nothing is known that keeps it from granting locks. */
   get isWell(): boolean {
     return this.isThere && this.#watch.isWell;
   }
 
-  /** It is reachable, and grants no locks yet, because it may have forgotten leases. */
+  /** The node is reachable, and grants no locks yet, because it may have forgotten leases. */
   get isQuarantined(): boolean {
     return this.isThere && this.#watch.isQuarantined;
   }
@@ -154,12 +154,12 @@ export class RedisNode {
     return this.#run;
   }
 
-  /** It does not vote as long as it is the same server as another node. */
+  /** The node does not vote as long as it is the same server as another node. */
   setAside(twin: string | undefined): void {
     this.#looks.setAside(twin);
   }
 
-  /** It owes an answer whose time is up. */
+  /** The node owes an answer whose time is up. */
   get isSilent(): boolean {
     return this.#connection.isSilent;
   }

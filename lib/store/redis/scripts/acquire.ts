@@ -61,7 +61,7 @@ export type AcquireReply =
       readonly remainingMs: number;
       /** '' for a key that is kept, for that long, for a caller before us. */
       readonly holder: string;
-      /** Its fence: when it was granted last, by the server's clock in us, or a little later. */
+      /** The fence: when the key was granted last, by the server's clock in us, or a little later. */
       readonly fence: number;
       /** The keys before it are held. */
       readonly kept: boolean;

@@ -96,7 +96,7 @@ function decode(reply: unknown): ExtendReply | Malformed {
 /**
  * Renews keys of many leases. It puts back a key that is gone in two cases:
  * - The server is in quarantine. It has forgotten leases and granted none since, so it trusts the holder, unless the
- *   lease was released. Of two leases that claim the key, the one with the larger fencing token was granted later. A
+ *   lease was released. If two leases claim the key, the one with the larger fencing token was granted later. A
  *   lock of other software is left alone: it has no fence.
  * - The caller knows from a majority that the lease stands, and the fence was not touched since the key was found gone.
  *   Every grant and every release changes a fence that exists.

@@ -9,7 +9,8 @@ export const IS_FENCE = `fence and fence >= 0 and fence <= ${String(LARGEST_FENC
 
 /**
  * Gives a script `fence_at(key)`: the fencing token that is stored there, 0 for none; or nil and an error to answer with, which names the
- * key. And `fence_of(stored, key)`, the same where it was read already. A token that is granted has to be a safe integer, or the next one would not be larger.
+ * key. And `fence_of(stored, key)`, the same where it was read already. A token that is granted has to be a safe integer, or
+ * the next one would not be larger.
  */
 export const FENCE = `
 local function fence_of(stored, key)

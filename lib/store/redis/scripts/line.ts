@@ -35,7 +35,7 @@ local function kept_for(queue, mine, before)
   return ${String(KEPT_MS)}
 end
 
--- It leaves the line first, because the rest may fail.
+-- The waiter leaves the line first, because the rest may fail.
 local function claim(member, main, queue, holders, counts)
   local token, ms, channel = place_of(member)
   redis.pcall('ZREM', queue, member)

@@ -1,6 +1,9 @@
-/** What numbers in replies have to be. A server that lies, or another program that answers in its place, must not have us count with NaN. */
+/**
+ * What numbers in replies have to be. A server that lies, or another program that answers in its place, must not have
+ * us count with NaN.
+ */
 
-/** Of integers that are larger than that, clients make doubles, and neighbours become equal. */
+/** Clients make doubles of larger integers, and neighbours become equal. */
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 

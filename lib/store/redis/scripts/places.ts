@@ -46,7 +46,7 @@ const TURN_MS = 10;
  *
  * A process is alive when it is subscribed. PUBSUB NUMSUB shows that; the reply of PUBLISH also counts those that
  * subscribe to every channel. On a Cluster a channel with a hash tag is served where the key is, by sharded pub/sub,
- * and counted there. Of a channel without one, neither command sees subscribers at other nodes (`counts` is false): a
+ * and counted there. On a channel without one, neither command sees subscribers at other nodes (`counts` is false): a
  * process that died costs its claim.
  */
 export const PLACES = `

@@ -21,7 +21,7 @@ local function quarantine(epoch, max_ttl)
     over = max_ttl > 0 and longest or 0
     redis.call('SET', epoch, run .. ' ' .. text(over))
   elseif over > 0 and over <= now then
-    -- It is over permanently, whatever the clock is set to.
+    -- The quarantine is over permanently, whatever the clock is set to.
     redis.pcall('SET', epoch, run .. ' 0')
   end
   return math.max(0, over - now)

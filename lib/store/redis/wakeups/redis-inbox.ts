@@ -46,7 +46,7 @@ export class RedisInbox {
   #closed = false;
   /** Attempts in a row that failed. */
   #failures = 0;
-  /** It was logged that nothing is heard, and not yet that it is again. */
+  /** The log says that nothing is heard, and not yet that it is again. */
   #hasComplained = false;
 
   constructor({ warn, kind, ...options }: InboxOptions) {
@@ -133,7 +133,7 @@ export class RedisInbox {
     const losses = this.#losses;
     try {
       await this.#channels.open();
-      // It may have gone meanwhile, by our own time limit too.
+      // The connection may have gone meanwhile, by our own time limit too.
       if (this.#losses > losses) throw new Error('the connection closed');
       this.#isTryingSharded = false;
       this.#isSubscribed = true;
