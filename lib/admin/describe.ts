@@ -23,7 +23,7 @@ import type {
 /** What is known beside what the store says of the key. */
 export interface Knowledge {
   readonly instances: readonly FoundInstance[];
-  /** Of those who answered, by id. */
+  /** The answers of instances, by id. */
   readonly answers: ReadonlyMap<string, Answer>;
   /** Now. */
   readonly wallMs: number;

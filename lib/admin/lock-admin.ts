@@ -249,7 +249,7 @@ export class LockAdmin {
     return found ?? { key, holders: [], line: [] };
   }
 
-  /** It is done: an audit log that cannot be written changes nothing of that. */
+  /** The intervention is done, also if the audit log cannot be written. */
   async #noted(
     action: AuditEntry['action'],
     keys: readonly string[],

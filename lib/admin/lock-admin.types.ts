@@ -187,7 +187,7 @@ export interface AuditEntry {
 /** One key of `hot`, over the last 5 minutes. */
 export interface HotKey {
   readonly key: string;
-  /** Of all callers together, in ms. */
+  /** How long all callers together waited, in ms. */
   readonly waitedMs: number;
   readonly waits: number;
   readonly refusals: number;

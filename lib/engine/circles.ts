@@ -1,4 +1,4 @@
 import { WaitsFor } from '../sections/waits-for.js';
 
-/** Of all services of the process: what they wait for can close one circle. */
+/** What callers of all services of the process wait for: together they can close one circle. */
 export const waitsFor = new WaitsFor();

@@ -212,7 +212,7 @@ export class Presence {
   }
 
   async #write(machine: Machine): Promise<void> {
-    // It is retracted already.
+    // The presence is retracted already.
     if (!this.#isStarted) return;
     const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];

@@ -8,7 +8,7 @@ export interface DetachedLock extends LeaseReference {
   /** Where the locks of its service are kept, as far as another service can compare that. */
   readonly place: string;
   readonly mode: HoldMode;
-  /** Of those that a limit counts. Missing for one: versions before places can read such a text. */
+  /** The number of places of a limit. Missing for one: versions before places can read such a text. */
   readonly places?: number;
   readonly fencingToken: number;
   /** The last fencing token that is reserved with the lease. */

@@ -19,7 +19,7 @@ export interface Grant extends LeaseReference {
 export interface LockOrigin {
   /** `OrdersService.pay` */
   readonly method?: string;
-  /** Its key templates, joined by `, `; missing when a function makes its keys. */
+  /** The key templates, joined by `, `; missing when a function makes its keys. */
   readonly template?: string;
   /** The text before the first value of `lockKey`: not enumerable, so that events do not have it. */
   readonly byHand?: string;
@@ -35,7 +35,7 @@ export interface LeaseOptions extends HoldingOptions {
   readonly origin?: LockOrigin | undefined;
   /** Where it was asked for, if that is known. */
   readonly site?: CallSite | undefined;
-  /** Its limit may change while it is held: the store is asked who is next. */
+  /** The limit may change while the key is held: the store is asked who is next. */
   readonly isAdjustable?: boolean | undefined;
 }
 

@@ -43,12 +43,12 @@ export class HeldLock implements LockHandle, DetachableLock {
     return this.#lease.hold;
   }
 
-  /** Its caller has it from now on. */
+  /** The caller has the lock from now on. */
   begun(): void {
     this.#keeper.begun(this.#lease);
   }
 
-  /** Its work has failed. */
+  /** The work under the lock has failed. */
   failed(error: unknown): void {
     const { hold } = this.#lease;
     if (hold !== undefined && hold.outcome === undefined) hold.error ??= error;
@@ -145,12 +145,12 @@ class BorrowedLock extends SectionLock {
     this.depth = depth;
   }
 
-  /** Its holder has it already. */
+  /** The holder has the error already. */
   override begun(): void {
     return undefined;
   }
 
-  /** Its holder may live with that. */
+  /** The holder may live with that. */
   override failed(): void {
     return undefined;
   }

@@ -55,7 +55,7 @@ interface Dependencies {
 /** A lease that an operator ends. */
 export interface EndedLease {
   readonly key: string;
-  /** Of its owner token (`digestOf`): only a client that may read the key in Redis can know it. */
+  /** The digest of its owner token (`digestOf`): only a client that may read the key in Redis can know it. */
   readonly digest: string;
   /** The fencing token that the operator saw; missing if it was unknown. */
   readonly fencingToken?: number | undefined;
@@ -131,7 +131,7 @@ export class LeaseKeeper {
     return this.#leases.holderOf(key);
   }
 
-  /** Those that have not ended, the oldest first. */
+  /** The leases that have not ended, the oldest first. */
   get held(): readonly Lease[] {
     return this.#leases.all;
   }
@@ -145,7 +145,7 @@ export class LeaseKeeper {
     while (lease.renewing !== undefined) await lease.renewing;
     this.#throwIfLost(lease);
     const outcome = await this.#renewals.extend(lease, ttlMs);
-    // It may be about to end, when what arrived meanwhile has been read.
+    // The lease may be about to end, when what arrived meanwhile has been read.
     if (outcome?.status === 'lost' && !lease.isOver) await this.#inputIsRead();
     this.#throwIfLost(lease);
     if (outcome?.status !== 'unavailable') return;
@@ -236,7 +236,7 @@ export class LeaseKeeper {
     for (const lease of this.#leases.all) this.#lose(lease, reason);
   }
 
-  /** Of how many leases that are over the store has not confirmed it yet. */
+  /** How many leases are over, while the store has not confirmed it. */
   get unconfirmed(): number {
     return this.#cleanUp.size;
   }
@@ -320,7 +320,7 @@ export class LeaseKeeper {
       return true;
     }
     if (outcome.status === 'not-held') {
-      // It was lost before, and the loss was not detected.
+      // The lease was lost before, and the loss was not detected.
       const reason = intervention === undefined ? 'released-elsewhere' : 'force-released';
       lease.lose(reason, intervention);
       this.#reportLoss(lease, reason);

@@ -4,7 +4,7 @@ import type { Lease } from './lease.js';
 /** The leases of a service that have not ended. */
 export class LeaseRegistry {
   readonly #byToken = new BriefMap<string, Lease>();
-  /** Of several that hold a key together, the one that came last. */
+  /** The lease of a key; if several hold it together, the one that came last. */
   readonly #byKey = new BriefMap<string, Lease>();
   #whenEmpty: (() => void)[] = [];
 

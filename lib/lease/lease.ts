@@ -50,7 +50,7 @@ export type LeaseState =
   /** A renewal failed or is late; still held until the deadline. */
   | { readonly status: 'jeopardy' }
   | { readonly status: 'released' }
-  /** It can be attached, here or in another process. */
+  /** The lease can be attached, here or in another process. */
   | { readonly status: 'detached' }
   | {
       readonly status: 'lost';
@@ -69,7 +69,7 @@ interface LeaseTerms {
   readonly present: <E>(error: E) => E;
 }
 
-/** Of signals that their leases no longer keep. */
+/** The controllers of signals that their leases no longer keep. */
 const controllers = new WeakMap<AbortSignal, AbortController>();
 
 /** The fencing token of a lock that has none: one of a driver, which `DriverLockService` types so. */
@@ -118,7 +118,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   follows: HoldContext | undefined;
   /** The keeper's: the operator that ended it on its way back to the store. */
   endedBy: Intervention | undefined;
-  /** Its handle, until that is watched for being forgotten. */
+  /** The handle, until that is watched for being forgotten. */
   unwatched: object | undefined;
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
@@ -195,7 +195,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return this.#ttlMs;
   }
 
-  /** Of the TTL that is in force, so much may be relied on. */
+  /** How much of the TTL that is in force may be relied on. */
   get fullValidityMs(): number {
     return validityMs(this.#ttlMs, this.#clockDrift);
   }

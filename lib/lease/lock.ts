@@ -164,7 +164,7 @@ export interface LockHandle extends Lock {
   readonly subject: LockSubject;
   /** What messages call it. */
   readonly lockName: string | undefined;
-  /** Its name in the store. */
+  /** The name of the lease in the store. */
   readonly lease: LeaseRequest;
   /** The same lock for work nested in that of the holder. Such work cannot release it. */
   borrow(): LockHandle;

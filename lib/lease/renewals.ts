@@ -124,7 +124,7 @@ export class Renewals {
     const renewal = asked.then((outcomes) => {
       const now = this.#deps.scheduler.runtime.now();
       batch.forEach(({ tenure }, index) => {
-        // It may have been passed on meanwhile.
+        // The lease may have been passed on meanwhile.
         const lease = tenure.current;
         lease.renewing = undefined;
         const [request, outcome] = [requests[index], outcomes[index]];

@@ -19,7 +19,7 @@ interface Metric {
   readonly unit: string;
   readonly help: string;
   readonly labels: readonly Label[];
-  /** Of a histogram: upper bounds, in its unit. */
+  /** The upper bounds of a histogram, in its unit. */
   readonly buckets?: readonly number[];
 }
 

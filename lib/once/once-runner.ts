@@ -251,7 +251,7 @@ export class OnceRunner {
   }
 
   /**
-   * That work is done, or must not be tried again, is sent until the store replies. A failure needs no such care: it
+   * The end of work that is done, or must not be tried again, is sent until the store replies. A failure needs no such care: it
    * shows when the next attempt begins.
    */
   #end(running: Running, lock: LockHandle, end: AttemptEnd, text: string | undefined) {

@@ -53,7 +53,7 @@ export const wholeDuration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms
 /** The same, or 0. */
 export const wholeDurationOrZero = wholeDuration(LONG_ENOUGH_OR_ZERO);
 
-/** Of a lease. */
+/** The TTL of a lease. */
 export const ttl = wholeDuration();
 
 /** Node keeps the delays of its timers in a signed 32-bit integer; a longer one fires at once. */

@@ -197,7 +197,7 @@ const MODULE = {
   /**
    * How long Holdfast waits for the answer to one request to one Redis; never longer than the TTL of the lock.
    *
-   * Of several masters, requests do without those that do not reply in this time, and do not wait for them again until
+   * Over several masters, requests do without those that do not reply in this time, and do not wait for them again until
    * they have replied. While the event loop is blocked, no reply can be read: a block uses up a quarter of this time at
    * most.
    *

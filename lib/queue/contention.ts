@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 /** How often a key was waited for and refused. */
 export interface Contended {
   readonly key: string;
-  /** Of all callers together, in ms. */
+  /** How long all callers together waited, in ms. */
   readonly waitedMs: number;
   readonly waits: number;
   readonly refusals: number;
@@ -19,7 +19,9 @@ export interface Contended {
 
 type Counts = Omit<{ -readonly [Name in keyof Contended]: Contended[Name] }, 'key'>;
 
-/** Which keys callers of this process waited for in the last minutes, and were refused. Nothing is counted of a lock that is granted at once. */
+/**
+ * Which keys callers of this process waited for in the last minutes, and were refused. Locks that are granted at once are not counted.
+ */
 export class Contention {
   readonly #clock: Clock;
   /** By minute, the newest last. */

@@ -123,12 +123,12 @@ export class EarlierKeys {
     this.#yields = false;
   }
 
-  /** It was refused at a key. Further requests begin with that one, so that they take no other key while it is busy. */
+  /** The call was refused at a key. Further requests begin with that one, so that they take no other key while it is busy. */
   meets(key: string): void {
     if (this.#deps.keys.includes(key)) this.#busy = key;
   }
 
-  /** It was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
+  /** The call was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
   async refused(
     { key, heldForMs = 0, kept }: Held,
     { keeps, token }: { readonly keeps?: BriefHold | undefined; readonly token: string },
@@ -158,14 +158,14 @@ export class EarlierKeys {
     return isAlone ? Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS) : this.#limitMs;
   }
 
-  /** It had the key for which it has waited. */
+  /** The call had the key for which it has waited. */
   #leave(): void {
     const { slow, now } = this.#deps;
     if (this.#at !== undefined && elapsedMs(this.#atSince, now()) < FIRST_LIMIT_MS)
       slow.delete(this.#at);
   }
 
-  /** It waits for the busy key alone from here on. */
+  /** The call waits for the busy key alone from here on. */
   async #giveBack(): Promise<Unavailable | undefined> {
     const held = this.#held;
     this.#held = undefined;

@@ -2,7 +2,7 @@ import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Caller } from './caller.js';
 import type { LockRequests } from './requests.js';
 
-/** Of the readers that are admitted together, this many ask the store at once. */
+/** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
 
 interface LineOfReaders {

@@ -71,7 +71,7 @@ export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }:
   }
   tenure.yieldedAt = now;
   runtime.afterInput(() => {
-    // It may have gone meanwhile: the keeper reports what went wrong with the release.
+    // The lease may have ended meanwhile: the keeper reports what went wrong with the release.
     if (caller.isOver) keeper.release(turn).catch(() => undefined);
     else caller.grant(turn);
   });

@@ -159,7 +159,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     }
   }
 
-  /** It grants nothing any more. */
+  /** The queue grants nothing any more. */
   get isClosed(): boolean {
     return this.#state === 'closed';
   }

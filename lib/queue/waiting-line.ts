@@ -57,13 +57,13 @@ export class WaitingLine {
   readonly #sleep: LineSleep;
   /** For several keys: which of them it holds while it waits. */
   readonly #earlier: EarlierKeys | undefined;
-  /** Of the request that is on its way, or was the last; it stands in the store's line, or may. */
+  /** The token of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
   /** Where it stands, if it does. With a ticket it is a line in which the first gets the lock. */
   #place: LinePlace | undefined;
   /** Kept while any caller waits here, even if the token has to change. */
   #ticket: number | undefined;
-  /** It has waited for another process since it was granted the lock last: then others are likely to wait for it. */
+  /** The line has waited for another process since it was granted the lock last: then others are likely to wait for it. */
   #hasMetOthers = false;
   /** Reported since the last look began: what that look says may be out of date. */
   #dirty = false;

@@ -40,7 +40,7 @@ export class LockHealthIndicator {
    *
    * - `up`: every server grants locks.
    * - `degraded` (with Terminus 11 `up`, with a message): a minority of several masters grants none. The HTTP status stays 200.
-   * - `down`: no lock can be granted now. Of a Cluster: not in every slot.
+   * - `down`: no lock can be granted now; on a Cluster: not in every slot.
    *
    * The result contains a `message` without addresses, `nodesGranting` and `nodesTotal`.
    *

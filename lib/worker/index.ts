@@ -17,7 +17,7 @@ interface RunsOnce {
 
 /** The events of a `LockingWorker`, with their arguments. */
 export interface LockingWorkerEvents {
-  /** It is this worker's turn: do the work, and then call `done()` or `fail()`. */
+  /** The turn of this worker: do the work, and then call `done()` or `fail()`. */
   acquired: [attempt: number, isLastAttempt: boolean];
   /** Another worker does the work; this worker waits. */
   locked: [];
