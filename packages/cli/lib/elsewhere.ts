@@ -36,7 +36,7 @@ export function nobodyReports(places: readonly string[]): string {
 export const PREFIX_HINT =
   'Give the database in the URL, and with --prefix the whole prefix: the keyPrefix of the ioredis client, if it has one, followed by that of Holdfast.';
 
-/** Those that have keys. A Cluster has one; INFO may be forbidden. */
+/** The databases that have keys. A Cluster has one; INFO may be forbidden. */
 async function databasesOf(server: Server): Promise<readonly number[]> {
   const info = server.isClusterNode ? undefined : await server.info('keyspace');
   const text = info?.status === 'answered' ? String(info.value) : '';

@@ -21,7 +21,7 @@ const optionRow = (name: OptionName): readonly [string, string] => {
   return [value === undefined ? names : `${names} ${value}`, help];
 };
 
-/** Of the whole program. */
+/** The help of the whole program. */
 export function helpText(): string {
   const groups = GROUPS.map(
     ([title, commands]) =>
@@ -36,7 +36,7 @@ export function helpText(): string {
   );
 }
 
-/** Of one command. */
+/** The help of one command. */
 export function helpFor(command: Command): string {
   return (
     `${command.summary}\n\nUsage: ${PROGRAM} ${usageOf(command)} [options]\n\n` +

@@ -51,10 +51,10 @@ export const specOf = (name: OptionName): OptionSpec => OPTIONS[name];
 /** Which Redis is meant. */
 export const OF_REDIS: readonly OptionName[] = ['redis', 'cluster', 'prefix'];
 
-/** Of every command. */
+/** The options of every command. */
 export const COMMON: readonly OptionName[] = ['json', 'help', 'version'];
 
-/** Of one command: its own, and those that it shares. */
+/** The options of one command: its own, and those that it shares. */
 export const optionsOf = ({
   works,
   options,

@@ -23,10 +23,10 @@ function retriesIn(subject: Subject, settings: ts.Expression | undefined): Retri
   if (given === undefined) return undefined;
   const retries: Record<string, number> = {};
   for (const [name, { value }] of given) {
-    // They have no counterpart, and need none.
+    // These settings have no counterpart, and need none.
     if (/^(retryJitter|automaticExtensionThreshold)$/.test(name)) continue;
     const number = numberIn(subject, value);
-    // It is the default of LockModule, too.
+    // This value is the default of LockModule, too.
     if (name === 'driftFactor' && number === 0.01) continue;
     if (!(name in DEFAULTS) || number === undefined) return undefined;
     if (number < 0 && !(name === 'retryCount' && number === -1)) return undefined;

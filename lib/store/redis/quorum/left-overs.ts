@@ -9,7 +9,7 @@ const GIVE_BACK_MS = 1_000;
 /** A place in line outlives the lease that is waited for: it stands as long as its process listens. */
 const LEAVES_FOR_MS = 60_000;
 
-/** Of each node: what requests that were decided without its answer may have left there. */
+/** What requests that were decided without the answer of a node may have left there. */
 export class LeftOvers {
   readonly #scheduler: Scheduler;
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
@@ -52,7 +52,7 @@ export class LeftOvers {
     this.#cleanUps.get(node)?.add(left);
   }
 
-  /** One last try at each node. Of one that does not answer, what is left there expires. */
+  /** One last try at each node. What is left at a node that does not answer expires. */
   async close(): Promise<void> {
     await Promise.all(
       [...this.#cleanUps].map(async ([node, cleanUp]) => {

@@ -8,7 +8,7 @@ export interface Poll<Answer, Outcome> {
 }
 
 interface Voter {
-  /** It owes answers whose time is up. */
+  /** The node owes answers whose time is up. */
   readonly isSilent: boolean;
 }
 
@@ -50,13 +50,13 @@ export function poll<Node extends Voter, Answer, Outcome>(
         }),
       ),
     );
-    // It never rejects, unless `ask` breaks its promise: then the caller has to get the error, and the process must not
+    // The poll never rejects, unless `ask` breaks its promise: then the caller has to get the error, and the process must not
     // end.
     complete.catch(fail);
   });
 }
 
-/** Of each node whether it is waited for: silent ones are only if the others are too few. */
+/** Whether each node is waited for: silent ones are only if the others are too few. */
 function awaitedOf(nodes: readonly Voter[], needed: number): boolean[] {
   const isHeard = nodes.map(({ isSilent }) => !isSilent);
   return isHeard.filter(Boolean).length < needed ? nodes.map(() => true) : isHeard;
@@ -70,7 +70,7 @@ function askOne<Node, Answer, Outcome>(
 ): Promise<Poll<Answer, Outcome>> {
   return ask(node).then((answer) => {
     const answers = [answer];
-    // Of the last answer there is an outcome.
+    // The last answer always gives an outcome.
     return new PollOfOne(answers, outcomeOf(answers, 0) as Outcome);
   });
 }

@@ -144,7 +144,7 @@ export class QuorumAcquire {
           const answer = answers[lower.indexOf(node)];
           return answer === 'raised' ? undefined : answer;
         });
-        // It was granted before: there is something to remove.
+        // The lease was granted before: there is something to remove.
         const { sent: _, ...outage } = unavailable(failures, this.#nodes);
         return outage;
       },

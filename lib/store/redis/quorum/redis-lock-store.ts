@@ -161,7 +161,7 @@ export class RedisLockStore implements LockStore {
     const [node, second] = this.#nodes;
     if (node === undefined || second !== undefined)
       return this.#releaseAtMany(lease, lastToken, keepMs);
-    // Its answer decides, and there is nothing to complete.
+    // The answer of the only node decides, and there is nothing to complete.
     return node
       .release(lease, { lastToken, keepMs, whileDown: 'waits' })
       .then((answer) => releaseOutcome([answer], 0, this.#nodes) ?? answer);

@@ -41,7 +41,7 @@ export class StandingLeases {
   /** Leases that were granted and not released, by token. */
   readonly #held = new BriefMap<string, Standing>();
   readonly #pace = new SweepPace(FIRST_CROWD);
-  /** Of each node: what is being brought to it. */
+  /** What is being brought to each node. */
   readonly #bringing: ReadonlyMap<RedisNode, Set<Standing>>;
   #closed = false;
 
@@ -162,7 +162,10 @@ export class StandingLeases {
     });
   }
 
-  /** Of a lease that a majority has: whether nothing is left to do at this node. Others are not asked, for their TTL may be longer by now. */
+  /**
+   * Whether nothing is left to do at this node for a lease that a majority has. Others are not asked, for their TTL may
+   * be longer by now.
+   */
   async #putOn(node: RedisNode, standing: Standing): Promise<'settled' | 'taken' | 'unavailable'> {
     const lease = this.#renewalOf(standing);
     if (lease === undefined) return 'settled';

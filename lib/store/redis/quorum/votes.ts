@@ -12,7 +12,7 @@ import type { RenewalVote, InspectVote, Vote } from '../node/node-answers.js';
 
 interface Named {
   readonly name: string;
-  /** It owes answers whose time is up, so that it may not have been waited for. */
+  /** The node owes answers whose time is up, so that it may not have been waited for. */
   readonly isSilent: boolean;
 }
 

@@ -46,7 +46,7 @@ export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; read
 
 interface InstanceProps {
   readonly of: Instance;
-  /** It did not answer just now. */
+  /** The process did not answer just now. */
   readonly isMute: boolean;
   readonly ask: Ask;
 }

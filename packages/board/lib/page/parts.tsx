@@ -18,7 +18,7 @@ export function Who({ of }: { readonly of: Instance | undefined }) {
 
 interface SilenceProps {
   readonly of: Instance;
-  /** It did not answer just now. */
+  /** The process did not answer just now. */
   readonly isMute: boolean;
 }
 

@@ -8,7 +8,7 @@ export interface Subject {
   readonly kind: 'one Redis' | 'a Cluster' | 'several masters';
   /** How many places vote on a lock; a Cluster is one. */
   readonly nodes: number;
-  /** Those that answer. */
+  /** The servers that answer. */
   readonly servers: readonly Server[];
   readonly session: Session;
   readonly runtime: Runtime;

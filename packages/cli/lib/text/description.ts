@@ -48,7 +48,7 @@ function headline(
   return `${ink.bold(printable(key))}  ${facts}${set}${token}`;
 }
 
-/** Of a limit: how many places are in use. */
+/** How many places of a limit are in use. */
 function placesIn(mode: string | undefined, holders: readonly HolderInfo[]): string {
   if (mode?.startsWith('limit') !== true) return '';
   const inUse = holders.reduce((sum, { places = 1 }) => sum + places, 0);

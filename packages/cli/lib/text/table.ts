@@ -4,7 +4,7 @@ import type { Ink } from './ink.js';
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** It may be cut down to this many cells. Missing: it is shown whole or not at all. */
+  /** The column may be cut down to this many cells. Missing: it is shown whole or not at all. */
   readonly atLeast?: number;
   /** Columns with the highest number are left out first, where they do not all fit; those without stay. */
   readonly leaveOut?: number;

@@ -2,7 +2,7 @@ import { error, ok, unknown, warning, type Found } from '../finding.js';
 import { fieldIn, settingIn, type Server } from '../server.js';
 import type { ServerCheck } from '../subject.js';
 
-/** Of the memory that may be used. */
+/** The share of the memory that may be used. */
 const NEARLY_FULL = 0.9;
 
 const REMEDY =
