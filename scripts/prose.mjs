@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { commentsIn } from './prose/comments.mjs';
 import { luaCommentsIn } from './prose/lua-comments.mjs';
 import { messagesIn } from './prose/messages.mjs';
-import { problemsOf, sentencesIn } from './prose/rules.mjs';
+import { longCommentLines, problemsOf, problemsOfComment, sentencesIn } from './prose/rules.mjs';
 
 /** Written by `npm run simulate:planted` from the texts in test/simulation/planted/. */
 const GENERATED = ['simulation-planted.md'];
@@ -57,8 +57,9 @@ function problemsOfSource(file) {
   return [
     ...messages.flatMap(({ text, line }) => located(problemsOf(text), file, () => line)),
     ...comments.flatMap(({ text, line: first }) =>
-      located(problemsOf(text), file, (line) => first + line - 1),
+      located(problemsOfComment(text), file, (line) => first + line - 1),
     ),
+    ...located(longCommentLines(source), file, (line) => line),
   ];
 }
 

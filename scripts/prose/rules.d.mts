@@ -5,3 +5,5 @@ export interface ProseProblem {
 
 export const MOST_WORDS: number;
 export function problemsOf(markdown: string): readonly ProseProblem[];
+export function problemsOfComment(markdown: string): readonly ProseProblem[];
+export function longCommentLines(source: string): readonly ProseProblem[];

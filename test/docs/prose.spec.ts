@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { commentsIn } from '../../scripts/prose/comments.mjs';
 import { luaCommentsIn } from '../../scripts/prose/lua-comments.mjs';
 import { messagesIn } from '../../scripts/prose/messages.mjs';
-import { problemsOf } from '../../scripts/prose/rules.mjs';
+import { longCommentLines, problemsOf, problemsOfComment } from '../../scripts/prose/rules.mjs';
 
 const lines = (page: string): readonly string[] =>
   problemsOf(page).map(({ line, problem }) => `${line}: ${problem}`);
@@ -39,6 +39,29 @@ describe('the rules of the documentation', () => {
     expect(lines('`somebody`\n\n```ts\n// nobody is told\n```\n')).toEqual([]);
     expect(lines('| test |\n| - |\n| `test/a.spec.ts`: nobody is told |\n')).toEqual([]);
     expect(lines('<!-- options: once -->\n\n| option |\n| - |\n| Whoever |\n')).toEqual([]);
+  });
+});
+
+describe('the rules of comments', () => {
+  const problems = (comment: string): readonly string[] =>
+    problemsOfComment(comment).map(({ line, problem }) => `${line}: ${problem}`);
+
+  it('refuse a sentence that begins with "Of"', () => {
+    expect(problems('The limit.\nOf a Cluster: none.')).toEqual([
+      '1: begin with the subject, not with "Of": Of a Cluster: none.',
+    ]);
+  });
+
+  it('refuse a first sentence whose subject is a pronoun without its noun', () => {
+    expect(problems('It is gone.')).toEqual(['1: name the subject of the comment: It is gone.']);
+    expect(problems('The key is gone. It was deleted.')).toEqual([]);
+  });
+
+  it('refuse lines of more than 140 columns, and count no code', () => {
+    const source = ['x'.repeat(141), `// ${'x'.repeat(137)}`, ` * ${'x'.repeat(138)}`];
+    expect(longCommentLines(source.join('\n'))).toEqual([
+      { line: 3, problem: 'a comment of 141 columns, at most 140' },
+    ]);
   });
 });
 
