@@ -27,7 +27,7 @@ import * as terminus from 'nestjs-holdfast/terminus';
 import * as testing from 'nestjs-holdfast/testing';
 import * as tools from 'nestjs-holdfast/tools';
 import * as worker from 'nestjs-holdfast/worker';
-import { LOSS_SENTENCES } from './support/loss-sentences.js';
+import { LOSS_SENTENCES } from '../support/loss-sentences.js';
 
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
