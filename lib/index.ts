@@ -13,7 +13,6 @@ export type {
   LockKeyValue,
   LockWork,
 } from './nest/definitions/definition.types.js';
-export type { LockedMethod } from './nest/methods/locked-method.js';
 export { RunOnce } from './nest/methods/run-once.decorator.js';
 export type {
   LockedContext,
@@ -49,7 +48,6 @@ export {
   type NodeFailure,
   type NotAttachedReason,
 } from './errors.js';
-export { LockHandlerRunner } from './nest/handlers/lock-handler.runner.js';
 export { LockErrorFilter } from './nest/handlers/lock-error.filter.js';
 export { LockErrorInterceptor } from './nest/handlers/lock-error.interceptor.js';
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';

@@ -41,7 +41,6 @@ describe('the exports', () => {
       'LockError',
       'LockErrorFilter',
       'LockErrorInterceptor',
-      'LockHandlerRunner',
       'LockInterceptor',
       'LockKeyError',
       'LockLostError',

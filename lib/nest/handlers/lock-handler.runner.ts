@@ -6,15 +6,11 @@ import { onLocked } from '../methods/locked-call.js';
 import type { LockFeature } from '../methods/lock-feature.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { LockError } from '../../errors.js';
-import type { RequestValues } from '../../key/index.js';
 import type { LockService } from '../lock.service.js';
 import { getLockServiceToken } from '../tokens.js';
 import { transportOf } from '../transports/transport-of.js';
 
-/**
- * Runs a handler under its lock, for every transport. To change one decision for an application or a module, extend
- * this class, override a protected method, and provide it: `{ provide: LockHandlerRunner, useClass: MyRunner }`.
- */
+/** Runs a handler under its lock, for every transport. */
 @Injectable()
 export class LockHandlerRunner {
   readonly #moduleRef: ModuleRef;
@@ -41,8 +37,8 @@ export class LockHandlerRunner {
     const transport = transportOf(context);
     transport.keepMessages(context);
     return new Observable((subscriber) => {
-      const frame = new HandlerFrame(locked, this.serviceOf(locked), {
-        request: this.requestOf(context),
+      const frame = new HandlerFrame(locked, this.#serviceOf(locked), {
+        request: transport.requestValues(context),
         className: context.getClass().name,
         feature,
         endsUnsubscribed: transport.endsUnsubscribed(context),
@@ -63,7 +59,7 @@ export class LockHandlerRunner {
         // does not wait for it.
         if (frame.isRunning) frame.leave();
         else own = await frame.fail(error);
-        subscriber.error(await this.#answer(own, context));
+        subscriber.error(await answerOf(own, context));
       };
       const complete = async (): Promise<void> => {
         const { args } = frame;
@@ -103,29 +99,20 @@ export class LockHandlerRunner {
   }
 
   /** The service that the method's `instance` option names. */
-  protected serviceOf(locked: LockedMethod): LockService {
+  #serviceOf(locked: LockedMethod): LockService {
     return this.#moduleRef.get<LockService>(getLockServiceToken(locked.slot.serviceName), {
       strict: false,
     });
   }
+}
 
-  /** The values of `<params.id>`, `<body.id>`, `<query.id>`, `<headers.x>` and `<user.id>` for this call. */
-  protected requestOf(context: ExecutionContext): RequestValues {
-    return transportOf(context).requestValues(context);
-  }
-
-  /** The error with which a call of this transport fails. Errors that are not lock errors are returned unchanged. */
-  protected async toAnswer(error: unknown, context: ExecutionContext): Promise<unknown> {
-    return error instanceof LockError ? transportOf(context).failureOf(error, context) : error;
-  }
-
-  /** An error that an override throws answers the call as well. */
-  async #answer(error: unknown, context: ExecutionContext): Promise<unknown> {
-    try {
-      return await this.toAnswer(error, context);
-    } catch (fault) {
-      return fault;
-    }
+/** The error with which a call of this transport fails. Errors that are not lock errors are returned unchanged. */
+async function answerOf(error: unknown, context: ExecutionContext): Promise<unknown> {
+  if (!(error instanceof LockError)) return error;
+  try {
+    return await transportOf(context).failureOf(error, context);
+  } catch (fault) {
+    return fault;
   }
 }
 

@@ -17,7 +17,7 @@ const RUNNER = Symbol(`what locks handlers: ${importRemedy()}`);
 
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. `LockHandlerRunner`
- * decides how. An application can replace the runner by its token.
+ * decides how.
  */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
