@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { RedisLockModule } from 'nestjs-holdfast';
+import { LockModule } from 'nestjs-holdfast';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
 import { OrdersController } from './orders.controller.js';
@@ -13,7 +13,7 @@ const redis = process.env.REDIS_URL;
   imports: [
     ScheduleModule.forRoot(),
     // Where there is a Redis, several processes of this shop exclude each other; without one, it is this process only.
-    RedisLockModule.forRoot(redis === undefined ? { store: 'memory' } : { redis }),
+    LockModule.forRoot(redis === undefined ? { store: 'memory' } : { redis }),
   ],
   controllers: [OrdersController, AccountsController],
   providers: [OrdersService, AccountsService, ReportJob],
