@@ -1,6 +1,6 @@
 export { LockConfigurationError } from './errors/configuration.js';
 export { LockDeadlockError } from './errors/deadlock.js';
-export { FencedError } from './errors/fenced.js';
+export { LockFencedError } from './errors/fenced.js';
 export { GuardedCommandError } from './errors/guarded-command.js';
 export { LockKeyError } from './errors/key.js';
 export {
@@ -21,4 +21,4 @@ export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';
 export { LockReentrancyError } from './errors/reentrancy.js';
 export { LockServiceClosedError } from './errors/service-closed.js';
 export { LockStoreUnavailableError, type NodeFailure } from './errors/store-unavailable.js';
-export { WorkExhaustedError } from './errors/work-exhausted.js';
+export { LockWorkExhaustedError } from './errors/work-exhausted.js';

@@ -11,13 +11,13 @@ import { placeOf } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
 import type { AttachRequest } from '../queue/attaching.js';
-import type { Parts } from './compose.js';
+import type { Components } from './compose.js';
 
 /** Takes over a lock that was detached: the handle of `attach`. */
 export async function attach(
   text: string,
   given: AttachOptions,
-  parts: Parts,
+  parts: Components,
   site: CallSite | undefined,
 ): Promise<HeldLock> {
   const { keeper, events, forgotten, present } = parts;
@@ -58,7 +58,7 @@ function requestFor(
 async function takeOver(
   detached: DetachedLock,
   request: AttachRequest,
-  { queue, events }: Parts,
+  { queue, events }: Components,
 ): Promise<Lease> {
   try {
     return await queue.attach(detached, request);

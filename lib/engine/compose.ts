@@ -24,7 +24,7 @@ import { errorPresenter } from './present-errors.js';
 import { Section } from '../sections/section.js';
 
 /** What the parts stand on. */
-export interface Surroundings {
+export interface EngineContext {
   readonly runtime: Runtime;
   readonly log: Log;
   /** Names the service in events and traces. */
@@ -34,7 +34,7 @@ export interface Surroundings {
 }
 
 /** What a lock service consists of. */
-export interface Parts extends Surroundings {
+export interface Components extends EngineContext {
   readonly options: ResolvedOptions;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
@@ -60,7 +60,7 @@ export interface Parts extends Surroundings {
 }
 
 /** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, surroundings: Surroundings): Parts {
+export function compose(given: LockModuleOptions, surroundings: EngineContext): Components {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
   const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;

@@ -1,6 +1,6 @@
 import type { LeaderInfo } from '../leader/lead.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
-import type { Parts } from './compose.js';
+import type { Components } from './compose.js';
 
 /**
  * Finds the holder of the lock of a leader, from the records of instances and the leader's own reply.
@@ -9,7 +9,7 @@ import type { Parts } from './compose.js';
  */
 export async function findLeader(
   key: string,
-  { store, presence }: Pick<Parts, 'store' | 'presence'>,
+  { store, presence }: Pick<Components, 'store' | 'presence'>,
 ): Promise<LeaderInfo | null> {
   const { admin } = store;
   const [found] = await admin.look([key]);

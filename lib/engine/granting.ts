@@ -14,7 +14,7 @@ import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import { waitsFor } from './circles.js';
-import type { Parts } from './compose.js';
+import type { Components } from './compose.js';
 import { isTraced, tracedCall } from './observing.js';
 import { inPlaces } from '../observe/contexts.js';
 
@@ -23,7 +23,7 @@ const nothingIsHeld = (): boolean => false;
 type Keys = string | readonly string[];
 
 /** What a section is asked for with. */
-interface Asked {
+interface GrantTerms {
   readonly keys: readonly string[];
   readonly options: RunOptions;
   readonly resolved: ResolvedAcquireOptions;
@@ -46,10 +46,10 @@ export interface ScopeOrigin {
 /** Takes locks for callers: bare ones, and ones that open a section. */
 export class Granting {
   readonly #owner: object;
-  readonly #parts: Parts;
+  readonly #parts: Components;
 
   /** @param owner the lock service; sections of another one have nothing to do with each other */
-  constructor(owner: object, parts: Parts) {
+  constructor(owner: object, parts: Components) {
     this.#owner = owner;
     this.#parts = parts;
   }
@@ -132,7 +132,7 @@ export class Granting {
     return isTraced() ? this.#openTraced(asked, from) : this.#open(asked, from, undefined);
   }
 
-  async #openTraced(asked: Asked, from: ScopeOrigin): Promise<Scope> {
+  async #openTraced(asked: GrantTerms, from: ScopeOrigin): Promise<Scope> {
     const { keys, resolved } = asked;
     const call = { keys, options: resolved, origin: from.origin };
     const scope = await tracedCall(call, this.#parts, (observed) =>
@@ -143,7 +143,7 @@ export class Granting {
   }
 
   async #open(
-    asked: Asked,
+    asked: GrantTerms,
     from: ScopeOrigin,
     observed: AcquireContext | undefined,
   ): Promise<Scope> {
@@ -190,7 +190,7 @@ export class Granting {
   }
 
   #nest(
-    { keys, options, resolved }: Asked,
+    { keys, options, resolved }: GrantTerms,
     { parent, whenBusy }: ScopeOrigin,
     observed: AcquireContext | undefined,
   ): Promise<Scope | undefined> {

@@ -44,7 +44,7 @@ import type { StoreHealth } from '../store/lock-store.js';
 import { unhealthy } from '../store/unhealthy.js';
 import type { Runtime } from '../time/runtime.js';
 import { attach } from './attach.js';
-import { compose, type Parts, type Surroundings } from './compose.js';
+import { compose, type Components, type EngineContext } from './compose.js';
 import { findLeader } from './find-leader.js';
 import { Limiter } from './limiter.js';
 import { Granting, type ScopeOrigin } from './granting.js';
@@ -67,7 +67,7 @@ export type TryRunResult<T> =
 
 /** The API of a lock service, without Nest. Call `open()` first and `shutdown()` at the end. */
 export class LockEngine<Token extends number | undefined = number> {
-  readonly #parts: Parts;
+  readonly #parts: Components;
   readonly #granting: Granting;
   readonly #leaders = new Leaders();
 
@@ -84,7 +84,7 @@ export class LockEngine<Token extends number | undefined = number> {
   readonly runtime: Runtime;
 
   /** @throws LockConfigurationError for options that are wrong */
-  constructor(options: LockModuleOptions, surroundings: Surroundings) {
+  constructor(options: LockModuleOptions, surroundings: EngineContext) {
     this.#parts = compose(options, surroundings);
     this.#granting = new Granting(this, this.#parts);
     this.once = this.#parts.once;
@@ -553,7 +553,10 @@ export class LockEngine<Token extends number | undefined = number> {
   }
 
   /** @internal What `LockAdmin` reads and changes. */
-  get administered(): Pick<Parts, 'store' | 'presence' | 'interventions' | 'present' | 'runtime'> {
+  get administered(): Pick<
+    Components,
+    'store' | 'presence' | 'interventions' | 'present' | 'runtime'
+  > {
     return this.#parts;
   }
 

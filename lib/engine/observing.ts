@@ -14,7 +14,7 @@ import { elapsedMs } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 
 /** What a call asks for. */
-export interface Asked {
+export interface ObservedCall {
   readonly keys: readonly string[];
   readonly options: ResolvedAcquireOptions;
   readonly origin: LockOrigin | undefined;
@@ -25,7 +25,7 @@ export const isTraced = (): boolean => ACQUIRE.hasSubscribers || HOLD.hasSubscri
 
 /** Publishes a call for a lock, from its beginning to its end. */
 export function tracedCall<T>(
-  { keys, options, origin }: Asked,
+  { keys, options, origin }: ObservedCall,
   { events, runtime }: { readonly events: LockEventHub; readonly runtime: Runtime },
   call: (context: AcquireContext | undefined) => Promise<T>,
 ): Promise<T> {

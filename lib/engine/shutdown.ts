@@ -1,6 +1,6 @@
 import { quoteKeys } from '../errors/quote-keys.js';
 import { elapsedMs } from '../time/clock.js';
-import type { Parts } from './compose.js';
+import type { Components } from './compose.js';
 
 /** So long a shutdown waits for holders without a word. */
 const SILENT_MS = 1_000;
@@ -16,9 +16,9 @@ const LONGEST_GIVE_BACK_MS = 10_000;
 
 /** Ends a lock service: it grants no more locks, lets holders finish, releases all locks and closes the connections. */
 export class Shutdown {
-  readonly #parts: Parts;
+  readonly #parts: Components;
 
-  constructor(parts: Parts) {
+  constructor(parts: Components) {
     this.#parts = parts;
   }
 

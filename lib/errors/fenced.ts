@@ -7,16 +7,16 @@ import { quoteKeys } from './quote-keys.js';
  *
  * @example
  * ```ts
- * import { FencedError } from 'nestjs-holdfast';
+ * import { LockFencedError } from 'nestjs-holdfast';
  *
  * await locks.run('account:7', async ({ fencingToken, keys }) => {
  *   const update = 'UPDATE accounts SET fence = $1 WHERE id = 7 AND fence <= $1';
  *   const { rowCount } = await db.query(update, [fencingToken]);
- *   if (rowCount === 0) throw new FencedError({ resource: 'account 7', fencingToken, keys });
+ *   if (rowCount === 0) throw new LockFencedError({ resource: 'account 7', fencingToken, keys });
  * });
  * ```
  */
-export class FencedError extends LockError {
+export class LockFencedError extends LockError {
   /** The token of the write that was refused. */
   readonly fencingToken: number;
 

@@ -5,7 +5,7 @@ import { LockError } from './lock-error.js';
  * Work that is to be done once (`@RunOnce`) has failed too often, or with a `NonRetryableError`, and is not tried any
  * more (HTTP 409).
  */
-export class WorkExhaustedError extends LockError {
+export class LockWorkExhaustedError extends LockError {
   /** How many attempts have been begun. */
   readonly attempts: number;
   /** The message of the error that the last attempt ended with, shortened; missing if its process died. */

@@ -46,7 +46,7 @@ const RESTART_GUARD = {
 };
 
 /** Accepts no votes from a server that may have forgotten leases: see `LockModuleOptions.restartGuard`. */
-export interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD>, OneSchema {}
+interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD>, OneSchema {}
 
 const REPLICAS = {
   /** How many replicas must have a lease, or its renewal. At least 1. */
@@ -60,7 +60,7 @@ const REPLICAS = {
 };
 
 /** What replicas must confirm before a lease counts: see `LockModuleOptions.replicas`. */
-export interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS>, OneSchema {}
+interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS>, OneSchema {}
 
 const HANDOFF = {
   /**

@@ -32,7 +32,7 @@ export interface LineDependencies {
 }
 
 /** A request to the store. */
-interface Asked {
+interface SentRequest {
   readonly request: LockRequest;
   readonly place: LinePlace | undefined;
   readonly token: string;
@@ -178,7 +178,7 @@ export class WaitingLine {
   }
 
   /** Asks the store once. */
-  #ask(request: LockRequest): Asked {
+  #ask(request: LockRequest): SentRequest {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
@@ -195,7 +195,7 @@ export class WaitingLine {
   }
 
   /** Does what the reply demands. Returns a promise that resolves when it is time to ask again, unless it is time at once. */
-  #heed(asked: Asked, outcome: AttemptOutcome): Promise<void> | undefined {
+  #heed(asked: SentRequest, outcome: AttemptOutcome): Promise<void> | undefined {
     const { request, place } = asked;
     if (outcome.status === 'held') return this.#held(outcome, asked);
     if (outcome.status === 'unavailable') return this.#unavailable(outcome, place);
@@ -250,7 +250,7 @@ export class WaitingLine {
     if (isAll) this.#ticket = undefined;
   }
 
-  async #held(outcome: Held, asked: Asked): Promise<void> {
+  async #held(outcome: Held, asked: SentRequest): Promise<void> {
     const { place, hearing } = asked;
     this.#tell(outcome);
     this.#failures = 0;

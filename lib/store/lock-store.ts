@@ -247,7 +247,7 @@ export interface LeaseStore {
   close(): Promise<void>;
 }
 
-/** What our own stores can do besides: those of Redis and of the memory. `options/one-redis.ts` refuses the calls that need it elsewhere. */
+/** What the stores of Redis and of the memory can do besides. `options/one-redis.ts` refuses the calls that need it elsewhere. */
 export interface LockStore extends LeaseStore {
   readonly once: OnceStore;
   readonly admin: AdminStore;

@@ -19,7 +19,7 @@ export interface RedisServersOptions {
 
 /** The servers to which a connection was made. */
 export interface ReachedServers {
-  /** Of a Cluster, its masters. */
+  /** The masters, of a Cluster. */
   readonly servers: readonly RedisServer[];
   /** The addresses where none can be used, and why. */
   readonly away: readonly NodeFailure[];

@@ -9,8 +9,8 @@ import {
   LockService,
   type LockEvents,
   type LockModuleOptions,
-  type NotAttachedReason,
 } from 'nestjs-holdfast';
+import type { NotAttachedReason } from '../../lib/errors.js';
 import { eventually } from '../support/eventually.js';
 import { servicesOn } from './services.js';
 import type { Backend } from './suite.js';

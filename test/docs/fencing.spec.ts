@@ -3,7 +3,7 @@ import { compileFunction } from 'node:vm';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Body, Controller, Headers, Param, Put } from '@nestjs/common';
-import { FencedError } from 'nestjs-holdfast';
+import { LockFencedError } from 'nestjs-holdfast';
 import ts from 'typescript';
 import { closeHttpApps, startHttpApp } from '../nest/http-app.js';
 import { samplesIn } from './samples.js';
@@ -163,7 +163,7 @@ describe('behind a service over HTTP', () => {
         return { rowCount: 1 };
       },
     };
-    const names = { db, FencedError, Body, Controller, Headers, Param, Put };
+    const names = { db, LockFencedError, Body, Controller, Headers, Param, Put };
     const controller = ranSample<new () => object>(
       'class ShippingController',
       names,
@@ -238,13 +238,13 @@ describe('in an object store', () => {
 
   beforeEach(() => {
     bucket = new Bucket();
-    putFenced = ranSample('async function putFenced', { bucket, FencedError }, 'putFenced');
+    putFenced = ranSample('async function putFenced', { bucket, LockFencedError }, 'putFenced');
   });
 
   it('a write with a smaller token is refused, and one with the same is not', async () => {
     await putFenced('report', 'first', LATER);
     await putFenced('report', 'second', LATER);
-    await expect(putFenced('report', 'late', EARLIER)).rejects.toThrow(FencedError);
+    await expect(putFenced('report', 'late', EARLIER)).rejects.toThrow(LockFencedError);
     expect(bucket.objects.get('report')).toMatchObject({ body: 'second', fence: LATER });
   });
 
@@ -256,7 +256,7 @@ describe('in an object store', () => {
       };
     };
     once(() => bucket.write('report', 'later', LATER));
-    await expect(putFenced('report', 'late', EARLIER)).rejects.toThrow(FencedError);
+    await expect(putFenced('report', 'late', EARLIER)).rejects.toThrow(LockFencedError);
     expect(bucket.objects.get('report')).toMatchObject({ body: 'later', fence: LATER });
 
     once(() => bucket.write('report', 'earlier', EARLIER));

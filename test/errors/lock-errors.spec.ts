@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as errors from '../../lib/errors.js';
 import {
   LockConfigurationError,
-  FencedError,
+  LockFencedError,
   LockDeadlockError,
   LockError,
   LockKeyError,
@@ -16,7 +16,7 @@ import {
   LockReturnKindError,
   LockServiceClosedError,
   LockStoreUnavailableError,
-  WorkExhaustedError,
+  LockWorkExhaustedError,
   type HeldHere,
   type LockErrorBody,
   type NodeFailure,
@@ -71,8 +71,8 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
     },
   ],
   [
-    'FencedError',
-    () => new FencedError({ fencingToken: 7, keys: ONE, resource: 'account 7' }),
+    'LockFencedError',
+    () => new LockFencedError({ fencingToken: 7, keys: ONE, resource: 'account 7' }),
     ONE,
     {
       statusCode: 409,
@@ -115,8 +115,8 @@ const EVERY_ERROR: readonly (readonly [string, () => LockError, readonly string[
     },
   ],
   [
-    'WorkExhaustedError',
-    () => new WorkExhaustedError({ keys: ONE, attempts: 3 }),
+    'LockWorkExhaustedError',
+    () => new LockWorkExhaustedError({ keys: ONE, attempts: 3 }),
     ONE,
     {
       statusCode: 409,
@@ -279,8 +279,8 @@ const TELLING: readonly (readonly [string, () => LockError])[] = [
     () => new LockNotAttachedError({ keys: [KEY], reason: 'stolen', fencingToken: 1 }),
   ],
   [
-    'FencedError',
-    () => new FencedError({ fencingToken: 7, keys: [KEY], resource: NODE, cause: PROBLEM }),
+    'LockFencedError',
+    () => new LockFencedError({ fencingToken: 7, keys: [KEY], resource: NODE, cause: PROBLEM }),
   ],
   [
     'LockStoreUnavailableError',
@@ -294,8 +294,8 @@ const TELLING: readonly (readonly [string, () => LockError])[] = [
   ['LockServiceClosedError', () => new LockServiceClosedError([KEY])],
   ['LockDeadlockError', () => new LockDeadlockError({ keys: [KEY], circle: [KEY, 'other'] })],
   [
-    'WorkExhaustedError',
-    () => new WorkExhaustedError({ keys: [KEY], attempts: 3, lastError: PROBLEM }),
+    'LockWorkExhaustedError',
+    () => new LockWorkExhaustedError({ keys: [KEY], attempts: 3, lastError: PROBLEM }),
   ],
   ['LockKeyError', () => new LockKeyError({ problem: PROBLEM, fromRequest: true })],
   ['LockKeyError', () => new LockKeyError({ problem: PROBLEM, what: KEY })],
@@ -555,12 +555,12 @@ describe('LockStoreUnavailableError', () => {
   });
 });
 
-describe('WorkExhaustedError', () => {
+describe('LockWorkExhaustedError', () => {
   it('says how often the work was tried, and how the last attempt ended', () => {
-    expect(new WorkExhaustedError({ keys: ONE, attempts: 1 }).detail).toBe(
+    expect(new LockWorkExhaustedError({ keys: ONE, attempts: 1 }).detail).toBe(
       'The work "order:1" is not tried any more, after 1 attempt.',
     );
-    const error = new WorkExhaustedError({ keys: ONE, attempts: 3, lastError: 'No paper.' });
+    const error = new LockWorkExhaustedError({ keys: ONE, attempts: 3, lastError: 'No paper.' });
     expect(error).toMatchObject({ attempts: 3, lastError: 'No paper.' });
     expect(error.detail).toBe(
       'The work "order:1" is not tried any more, after 3 attempts. The last one ended with: No paper.',

@@ -5,8 +5,8 @@ import {
   LockLostError,
   LockServiceClosedError,
   type Lead,
-  type LeadEnded,
 } from 'nestjs-holdfast';
+import type { LeadEnded } from '../../lib/leader/lead.js';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { thisMachine } from '../../lib/engine/machine.js';

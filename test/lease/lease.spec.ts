@@ -1,10 +1,6 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import {
-  LockConfigurationError,
-  LockLostError,
-  LockStoreUnavailableError,
-  type LockLostReason,
-} from 'nestjs-holdfast';
+import { LockConfigurationError, LockLostError, LockStoreUnavailableError } from 'nestjs-holdfast';
+import type { LockLostReason } from '../../lib/errors.js';
 import type { ExtendOutcome, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';

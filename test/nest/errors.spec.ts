@@ -24,7 +24,7 @@ import {
 import { APP_FILTER, APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
-  FencedError,
+  LockFencedError,
   LockDeadlockError,
   LockKeyError,
   LockLostError,
@@ -54,7 +54,7 @@ const ERRORS = {
   soon: () => new LockNotAcquiredError({ keys, retryAfterMs: 0, waitedMs: 0 }),
   foreign: () => new LockNotAcquiredError({ keys, retryAfterMs: Infinity, waitedMs: 0 }),
   lost: () => new LockLostError({ keys, reason: 'stolen' }),
-  fenced: () => new FencedError({ fencingToken: 7, keys, resource: 'secret:42' }),
+  fenced: () => new LockFencedError({ fencingToken: 7, keys, resource: 'secret:42' }),
   down: () => new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: [node] }),
   closed: () => new LockServiceClosedError(keys),
   circle: () => new LockDeadlockError({ keys, circle: [...keys, 'other'] }),

@@ -14,7 +14,7 @@ import {
   NonRetryableError,
   RunOnce,
   WithLock,
-  WorkExhaustedError,
+  LockWorkExhaustedError,
 } from 'nestjs-holdfast';
 import type { LockStore } from '../../lib/store/lock-store.js';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
@@ -119,13 +119,13 @@ describe('@RunOnce', () => {
     expect(other.sent).toEqual(['email:42 2 true false']);
   });
 
-  it('rejects with WorkExhaustedError after the last attempt', async () => {
+  it('rejects with LockWorkExhaustedError after the last attempt', async () => {
     const [one, other] = await twoMailers();
     one.failures = 2;
     await expect(one.send(42)).rejects.toThrow('smtp is down');
     await expect(one.send(42)).rejects.toThrow('smtp is down');
     const error: unknown = await other.send(42).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(WorkExhaustedError);
+    expect(error).toBeInstanceOf(LockWorkExhaustedError);
     expect(error).toMatchObject({
       keys: ['email:42'],
       attempts: 2,
@@ -135,7 +135,7 @@ describe('@RunOnce', () => {
     });
   });
 
-  it('rejects with WorkExhaustedError after a NonRetryableError', async () => {
+  it('rejects with LockWorkExhaustedError after a NonRetryableError', async () => {
     const [one, other] = await twoMailers();
     await expect(one.final()).rejects.toBeInstanceOf(NonRetryableError);
     await expect(other.final()).rejects.toMatchObject({ code: 'WORK_EXHAUSTED', attempts: 1 });

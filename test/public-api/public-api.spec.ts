@@ -13,7 +13,7 @@ import {
   LockReturnKindError,
   LockServiceClosedError,
   LockStoreUnavailableError,
-  WorkExhaustedError,
+  LockWorkExhaustedError,
   type LockErrorBody,
 } from 'nestjs-holdfast';
 import * as admin from 'nestjs-holdfast/admin';
@@ -32,7 +32,7 @@ import { LOSS_SENTENCES } from '../support/loss-sentences.js';
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
-      'FencedError',
+      'LockFencedError',
       'GuardedCommandError',
       'InjectLockService',
       'Leader',
@@ -57,7 +57,7 @@ describe('the exports', () => {
       'RedisLockModule',
       'RunOnce',
       'WithLock',
-      'WorkExhaustedError',
+      'LockWorkExhaustedError',
       'defineLock',
       'getLockServiceToken',
       'lockKey',
@@ -218,7 +218,7 @@ const cases: readonly Case[] = [
     facts: { keys: ['order:42'], nodes: [{ node: 'a:6379' }, { node: 'b:6379' }] },
   },
   {
-    error: new WorkExhaustedError({ keys: ['email:42'], attempts: 3, lastError: 'no route' }),
+    error: new LockWorkExhaustedError({ keys: ['email:42'], attempts: 3, lastError: 'no route' }),
     body: {
       statusCode: 409,
       message: 'This has been tried without success, and is not tried again.',

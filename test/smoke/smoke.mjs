@@ -70,13 +70,15 @@ async function writeApplication(root, tarballs, { type, nest, ioredis }) {
       outDir: 'dist',
       rootDir: '.',
       strict: true,
+      // The types that consumer.ts exports need names that an application can import.
+      declaration: true,
       experimentalDecorators: true,
       emitDecoratorMetadata: true,
       // The published declarations must be right for those who check them.
       skipLibCheck: false,
       types: ['node'],
     },
-    files: ['app.ts', 'entries.ts'],
+    files: ['app.ts', 'entries.ts', 'consumer.ts'],
   };
   const entries = Object.entries(own.exports)
     .filter(([, { types }]) => types !== undefined)
@@ -88,7 +90,8 @@ async function writeApplication(root, tarballs, { type, nest, ioredis }) {
   await writeFile(join(root, 'tsconfig.json'), JSON.stringify(tsconfig));
   const classic = { extends: './tsconfig.json', compilerOptions: CLASSIC };
   await writeFile(join(root, 'tsconfig.classic.json'), JSON.stringify(classic));
-  for (const file of ['app.ts', 'light.mjs']) await copyFile(join(here, file), join(root, file));
+  for (const file of ['app.ts', 'consumer.ts', 'light.mjs'])
+    await copyFile(join(here, file), join(root, file));
 }
 
 /** As the README states it: `5.8`. */

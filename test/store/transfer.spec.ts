@@ -37,7 +37,7 @@ type Transferring = LockStore & Required<Pick<LockStore, 'transfer'>>;
 async function open(redis: string): Promise<Transferring> {
   const { store } = await openStore({ redis, nodeTimeoutMs: 500 });
   stores.push(store);
-  return store as Transferring;
+  return store;
 }
 
 const one = (): Promise<Transferring> => open(server.url);

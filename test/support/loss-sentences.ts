@@ -1,4 +1,4 @@
-import type { LockLostReason } from '../../lib/index.js';
+import type { LockLostReason } from '../../lib/errors.js';
 
 /** What the detail of a `LockLostError` says for each reason. */
 export const LOSS_SENTENCES: readonly (readonly [LockLostReason, string])[] = [

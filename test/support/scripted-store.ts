@@ -46,9 +46,7 @@ export function silence<T>(): Promise<T> {
 type Answer<Request, Outcome> = (request: Request) => Outcome | Promise<Outcome>;
 
 /** A store that records what it is asked, and answers what the test says: by default, yes to everything. */
-export class ScriptedStore
-  implements LeaseStore, Pick<LockStore, 'admin' | 'transfer'>
-{
+export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'transfer'> {
   /** Nobody else is there. */
   readonly admin = new MemoryLockStore().admin;
   readonly acquired: AcquireRequest[] = [];

@@ -15,8 +15,8 @@ import {
   LockService,
   LockStoreUnavailableError,
   type LockModuleOptions,
-  type RedisLocation,
 } from 'nestjs-holdfast';
+import type { RedisLocation } from '../../lib/store/redis/client/redis-source.js';
 import { inspect } from 'node:util';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { eventually } from '../support/eventually.js';

@@ -1,12 +1,6 @@
 /* What `@Leader` and `lead` accept and refuse at compile time. Nothing here runs; types.spec.ts holds the compiler to it. */
-import {
-  Leader,
-  type Lead,
-  type LeadEnd,
-  type LeaderInfo,
-  type Leadership,
-  type LockService,
-} from '../../lib/index.js';
+import { Leader, type Lead, type Leadership, type LockService } from '../../lib/index.js';
+import type { LeadEnd, LeaderInfo } from '../../lib/leader/lead.js';
 
 declare const locks: LockService;
 declare const leader: LeaderInfo;

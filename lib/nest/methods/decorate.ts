@@ -10,7 +10,7 @@ import { lockedMethodOf, markLocked } from './locked-methods-of.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-interface Decorated {
+interface DecoratedMethod {
   readonly locked: LockedMethod;
   readonly run: (call: LockedCall) => unknown;
 }
@@ -26,7 +26,7 @@ export function decorate(
   target: object,
   propertyKey: string | symbol,
   descriptor: PropertyDescriptor | undefined,
-  read: (method: Method) => Decorated,
+  read: (method: Method) => DecoratedMethod,
 ): void {
   refuseStandardDecorator(called, propertyKey);
   const original: unknown = descriptor?.value;

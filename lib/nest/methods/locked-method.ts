@@ -43,7 +43,7 @@ export interface Invocation {
 }
 
 /** The method that is decorated. */
-interface Decorated {
+interface DecoratedMethod {
   /** The prototype of its class. */
   readonly target: object;
   readonly propertyKey: string | symbol;
@@ -52,7 +52,7 @@ interface Decorated {
 }
 
 /** What is said of it. */
-interface Said {
+interface LockTerms {
   readonly key: WithLockKey;
   readonly options: object | undefined;
 }
@@ -96,7 +96,11 @@ export class LockedMethod {
   readonly #places: PlacesFunction | undefined;
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
 
-  constructor({ target, propertyKey, method }: Decorated, said: Said, decorator: LockDecorator) {
+  constructor(
+    { target, propertyKey, method }: DecoratedMethod,
+    said: LockTerms,
+    decorator: LockDecorator,
+  ) {
     const owner = target.constructor;
     const { called } = decorator;
     this.name = `${owner.name}.${String(propertyKey)}`;

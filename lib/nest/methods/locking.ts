@@ -7,7 +7,7 @@ import type { WITH_LOCK } from './method-options.js';
 export type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
 
 /** What a decorator says where its method says nothing. */
-interface Usual {
+interface MethodDefaults {
   readonly always: Pick<RunOptions, 'reentrant'>;
   readonly usualWait: 0 | undefined;
 }
@@ -25,11 +25,11 @@ interface LockingOptions {
 /** How a method locks: worked out once for each module that its class is in. */
 export class Locking {
   readonly #said: RunOptions;
-  readonly #usualWait: Usual['usualWait'];
+  readonly #usualWait: MethodDefaults['usualWait'];
   readonly #alone: LockingOptions;
   readonly #inModules = new WeakMap<LockFeature, LockingOptions>();
 
-  constructor(given: MethodOptions, { always, usualWait }: Usual) {
+  constructor(given: MethodOptions, { always, usualWait }: MethodDefaults) {
     this.#said = { ...runOptionsFrom(given), ...always };
     this.#usualWait = usualWait;
     this.#alone = this.#from(this.#said);

@@ -1,4 +1,4 @@
-import { LockLostError, LockNotAcquiredError, WorkExhaustedError } from '../../errors.js';
+import { LockLostError, LockNotAcquiredError, LockWorkExhaustedError } from '../../errors.js';
 import type { Lock } from '../../lease/lock.js';
 import type { RunOnceResult } from '../../once/attempt.js';
 import type { ResolvedOnceOptions } from '../../once/once-options.js';
@@ -52,7 +52,7 @@ function valueOf(
   const { outcome, attempts } = result;
   if (outcome === 'exhausted') {
     const { lastError } = result;
-    throw present(new WorkExhaustedError({ keys, attempts, lastError, lock: lockName }));
+    throw present(new LockWorkExhaustedError({ keys, attempts, lastError, lock: lockName }));
   }
   if (outcome === 'superseded') {
     lock?.assertHeld();

@@ -27,7 +27,7 @@ const DECORATOR: LockDecorator = {
  * @param options An option of the lock that is left out comes from the module, including `wait`: by default a call
  *   waits.
  * @throws what the method throws, and what `@WithLock` throws for the key, the store and the service
- * @throws WorkExhaustedError (409) when no further attempt is made
+ * @throws LockWorkExhaustedError (409) when no further attempt is made
  * @throws LockNotAcquiredError (409) when another caller did the work for as long as this call waited
  * @throws LockLostError (409) when another attempt began while this one ran
  * @example

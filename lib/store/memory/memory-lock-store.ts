@@ -200,7 +200,7 @@ export class MemoryLockStore implements LockStore {
   #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean | undefined {
     const { keys, token, keeps } = request;
     const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
-    // It waits in the line of the busy key alone.
+    // The caller waits in the line of the busy key alone.
     this.#lines.forget(keys.slice(0, busy), token);
     for (const [index, key] of busy > 0 ? keys.entries() : []) {
       if (index === busy) continue;

@@ -1,6 +1,6 @@
 import { LockError } from 'nestjs-holdfast';
 import type { LockAdmin, LockSummary } from 'nestjs-holdfast/admin';
-import type { BoardHealth, BoardKey, BoardSnapshot, BoardSurroundings } from './board.types.js';
+import type { BoardHealth, BoardKey, BoardSnapshot, BoardContext } from './board.types.js';
 import type { Clock } from './clock.js';
 import { Remembered } from './remembered.js';
 
@@ -22,7 +22,7 @@ export interface HealthSource {
 export class BoardData {
   readonly #admin: LockAdmin;
   readonly #clock: Clock;
-  readonly #surroundings: Remembered<BoardSurroundings>;
+  readonly #surroundings: Remembered<BoardContext>;
   readonly #health: Remembered<BoardHealth>;
 
   constructor(admin: LockAdmin, source: HealthSource, clock: Clock) {

@@ -22,7 +22,7 @@ export interface BoardHealth {
 }
 
 /** What does not change with every lock, and costs more to find out. */
-export interface BoardSurroundings {
+export interface BoardContext {
   readonly instances: readonly InstanceInfo[];
   readonly hot: HotKeys;
   /** What operators did to any key, the newest first. */
@@ -30,7 +30,7 @@ export interface BoardSurroundings {
 }
 
 /** What the page shows of all keys. Dates become ISO texts on the way. */
-export interface BoardSnapshot extends Partial<BoardSurroundings> {
+export interface BoardSnapshot extends Partial<BoardContext> {
   readonly at: Date;
   readonly locks: readonly LockSummary[];
   /** There are more keys than these. */

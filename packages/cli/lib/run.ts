@@ -20,17 +20,14 @@ import { printable } from './text/printable.js';
 import { UsageError } from './usage-error.js';
 
 /** What the program stands on. */
-export interface Surroundings {
+export interface CliContext {
   readonly terminal: Terminal;
   readonly runtime: Runtime;
   readonly version: () => string;
 }
 
 /** The whole program. Never rejects. */
-export async function runCli(
-  args: readonly string[],
-  surroundings: Surroundings,
-): Promise<ExitCode> {
+export async function runCli(args: readonly string[], surroundings: CliContext): Promise<ExitCode> {
   try {
     return await dispatch(readArguments(args), surroundings);
   } catch (error) {
@@ -38,7 +35,7 @@ export async function runCli(
   }
 }
 
-async function dispatch(given: GivenArguments, surroundings: Surroundings): Promise<ExitCode> {
+async function dispatch(given: GivenArguments, surroundings: CliContext): Promise<ExitCode> {
   const { terminal, version } = surroundings;
   const { words, options } = given;
   const [name, word = '', ...rest] = words;
@@ -123,7 +120,7 @@ const problemAt = (target: Target, runtime: Runtime): Promise<string | undefined
     return problems.find((problem) => problem !== undefined);
   });
 
-function report(error: unknown, { terminal }: Surroundings): ExitCode {
+function report(error: unknown, { terminal }: CliContext): ExitCode {
   const ink = inkFor(terminal);
   const say = (text: string): void => {
     terminal.note(`${ink.red('error:')} ${printable(redact(text))}\n`);

@@ -2,13 +2,13 @@ import type ts from 'typescript';
 import type { Subject } from './subject.js';
 
 /** A decorator that is called, and its method. */
-export interface Decorated {
+export interface DecoratedNode {
   readonly call: ts.CallExpression;
   readonly method: ts.MethodDeclaration;
 }
 
 /** What a name decorates, if it is the name of the decorator of a method. */
-export function decoratedBy({ ts }: Subject, name: ts.Identifier): Decorated | undefined {
+export function decoratedBy({ ts }: Subject, name: ts.Identifier): DecoratedNode | undefined {
   const { parent: call } = name;
   if (!ts.isCallExpression(call) || call.expression !== name) return undefined;
   const { parent: decorator } = call;

@@ -1,5 +1,5 @@
 import type ts from 'typescript';
-import { decoratedBy, returnsPromise, type Decorated } from './decorated.js';
+import { decoratedBy, returnsPromise, type DecoratedNode } from './decorated.js';
 import { importsOf, otherMentions, usesOf, withNames, type Binding } from './imports.js';
 import type { ImportChanges } from './import-changes.js';
 import { hasPositions, keyFunctionText, positionsText } from './lock-keys.js';
@@ -105,7 +105,7 @@ function planOf(subject: Subject, use: ts.Identifier): Plan {
 function optionsOf(
   subject: Subject,
   given: ReadonlyMap<string, Given>,
-  { method }: Decorated,
+  { method }: DecoratedNode,
 ): Readonly<Record<string, string | undefined>> | string {
   const known = new Set(['key', 'ttl', 'waitTimeout', 'autoRenew', 'retry', 'onLockFailed']);
   const unknown = [...given.keys()].find((name) => !known.has(name));

@@ -1,7 +1,7 @@
 /** One worker: takes jobs from the queue until it is empty. main.ts starts three of them. */
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { LockModule, WorkExhaustedError } from 'nestjs-holdfast';
+import { LockModule, LockWorkExhaustedError } from 'nestjs-holdfast';
 import { Database } from './database.js';
 import { PayoutsService } from './payouts.service.js';
 
@@ -22,7 +22,7 @@ for (let id = await database.nextJob(); id !== null; id = await database.nextJob
     await payouts.payOut(id); // resolves when the job is done, by whomever
   } catch (error) {
     console.error(`job ${id}:`, error);
-    if (!(error instanceof WorkExhaustedError)) continue; // it is in the queue still
+    if (!(error instanceof LockWorkExhaustedError)) continue; // it is in the queue still
   }
   await database.removeJob(id);
 }

@@ -1,4 +1,4 @@
-import type { Surroundings } from '../../../lib/engine/compose.js';
+import type { EngineContext } from '../../../lib/engine/compose.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { RESERVED_TOKENS } from '../../../lib/store/owner-token.js';
 import { RedisLockStore } from '../../../lib/store/redis/quorum/redis-lock-store.js';
@@ -24,7 +24,7 @@ export interface EngineOptions {
 /** The library, in a simulated process, on servers of a simulated network. */
 export function engineOf(
   { process, network, addresses, service, handoff, isFirst }: EngineOptions,
-  surroundings: Surroundings,
+  surroundings: EngineContext,
 ): LockEngine {
   const { nodeTimeoutMs, clockDrift, shutdownTimeoutMs, restartGuard, replicas } = service;
   const store = new RedisLockStore({

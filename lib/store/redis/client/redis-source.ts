@@ -104,7 +104,7 @@ function fromUrl(url: string): Redis {
   }
 }
 
-interface SingleParts {
+interface SingleSource {
   readonly template: Redis;
   readonly runtime: Runtime;
   readonly login: Login;
@@ -112,7 +112,7 @@ interface SingleParts {
   readonly path: string | undefined;
 }
 
-function singleSource({ template, runtime, login, path }: SingleParts): RedisSource {
+function singleSource({ template, runtime, login, path }: SingleSource): RedisSource {
   const { options } = template;
   const name = addressOf(options);
   const database = databaseOf(template);

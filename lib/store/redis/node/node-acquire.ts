@@ -30,7 +30,7 @@ interface GroupRequest {
 }
 
 /** What is remembered of a request until it is answered. */
-interface Asked {
+interface SentGroup {
   readonly group: Group;
   readonly member: string;
   /** When it was sent, where the server's clock counts. */
@@ -64,7 +64,7 @@ export class NodeAcquire {
     const at = unheard.find(({ slot }) => slot === slots.slot(vote.key));
     if (at === undefined) return vote;
     await inbox.listenAt(at.slot, hashTagOf(at.names[0]));
-    // Of several slots, the caller asks for the busy one first.
+    // The caller asks for the busy one of several slots first.
     return second === undefined ? this.acquire(request, proposal) : { ...vote, checkAgainMs: 0 };
   }
 
@@ -107,7 +107,7 @@ export class NodeAcquire {
     });
   }
 
-  #voteOf(reply: AcknowledgedReply, { group, member, sentAt, keeps }: Asked): Vote {
+  #voteOf(reply: AcknowledgedReply, { group, member, sentAt, keeps }: SentGroup): Vote {
     const scripts = this.#scripts;
     const { connection, watch, lineMode, prefix } = scripts.parts;
     scripts.doubtAfter(reply);

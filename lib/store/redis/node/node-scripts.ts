@@ -17,7 +17,7 @@ import type { NodeClock } from './node-clock.js';
 import type { RedisNodeOptions } from './node-options.js';
 import type { NodeWatch } from './node-watch.js';
 
-interface NodeParts {
+interface NodeComponents {
   readonly options: RedisNodeOptions;
   /** The application's and ours together. */
   readonly prefix: string;
@@ -38,7 +38,7 @@ interface NodeParts {
  * from the replies.
  */
 export class NodeScripts {
-  readonly parts: NodeParts;
+  readonly parts: NodeComponents;
   /** Where the restart guard keeps its account. */
   readonly epoch: string;
   /** Whether keys that the node has lost may be put back by renewals. */
@@ -50,7 +50,7 @@ export class NodeScripts {
    */
   readonly #batched: BatchedRuns | undefined;
 
-  constructor(parts: NodeParts) {
+  constructor(parts: NodeComponents) {
     const { options, connection, prefix, lineMode, runtime } = parts;
     const { replicas, restartGuard } = options;
     this.parts = parts;

@@ -48,7 +48,7 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
  */
 export class RedisLockStore implements LockStore {
   readonly admin: RedisAdminStore;
-  // Of the only node: over several there are exclusive locks, and nothing else.
+  // They belong to the only node: over several there are exclusive locks, and nothing else.
   readonly once: OnceStore;
   readonly transfer: (request: TransferRequest) => Promise<TransferOutcome>;
   readonly write: (request: WriteRequest) => Promise<WriteOutcome>;

@@ -4,7 +4,7 @@ import {
   type Batch,
   type Script,
   type ScriptCall,
-  type UsualReply,
+  type PlainReply,
 } from './script.js';
 
 /**
@@ -21,7 +21,7 @@ import {
 export const batchOf = (
   { lua: one, operation }: Pick<Script, 'lua' | 'operation'>,
   usual: string,
-  usualReply: UsualReply,
+  usualReply: PlainReply,
 ): Batch => ({
   usualReply,
   ...script(

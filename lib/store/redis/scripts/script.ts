@@ -11,12 +11,12 @@ export interface Script {
   readonly batch?: Batch;
 }
 
-export type UsualReply = (value: number, clockUs: unknown) => unknown;
+export type PlainReply = (value: number, clockUs: unknown) => unknown;
 
 /** Runs another script for several requests. */
 export interface Batch extends Script {
   /** The answer of the other script that a number stands for. */
-  readonly usualReply: UsualReply;
+  readonly usualReply: PlainReply;
 }
 
 /** A script that several requests can be given to in one call. */

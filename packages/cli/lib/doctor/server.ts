@@ -12,7 +12,7 @@ export type Command = Parameters<RedisServer['ask']>;
 /** One server that is examined: a Redis, or one master of a Cluster. */
 export class Server {
   readonly name: string;
-  /** Of the names of keys, with that of the application's client. */
+  /** The prefix of the names of keys, with that of the application's client. */
   readonly prefix: string;
   readonly database: number;
   readonly isClusterNode: boolean;
