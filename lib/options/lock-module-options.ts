@@ -45,9 +45,6 @@ const RESTART_GUARD = {
   bootstrap: withDefault(flag, false),
 };
 
-/** Accepts no votes from a server that may have forgotten leases: see `LockModuleOptions.restartGuard`. */
-interface RestartGuardOptions extends OptionsOf<typeof RESTART_GUARD>, OneSchema {}
-
 const REPLICAS = {
   /** How many replicas must have a lease, or its renewal. At least 1. */
   ack: required(count()),
@@ -58,9 +55,6 @@ const REPLICAS = {
    */
   timeout: withDefault(wholeDuration({ atLeastMs: 1 }), '50ms'),
 };
-
-/** What replicas must confirm before a lease counts: see `LockModuleOptions.replicas`. */
-interface ReplicaGuardOptions extends OptionsOf<typeof REPLICAS>, OneSchema {}
 
 const HANDOFF = {
   /**

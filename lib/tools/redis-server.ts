@@ -70,7 +70,7 @@ export class RedisServer {
   }
 
   /**
-   * The names of a key that no caller can lock, and that the Redis user may use if it may use any. Of a Cluster, they
+   * The names of a key that no caller can lock, and that the Redis user may use if it may use any. In a Cluster, they
    * are at this master; `undefined` where the prefix puts all keys at another one.
    */
   trialNames(): KeyNames | undefined {

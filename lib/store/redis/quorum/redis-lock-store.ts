@@ -48,7 +48,7 @@ export interface RedisLockStoreOptions extends RedisNodeOptions {
  */
 export class RedisLockStore implements LockStore {
   readonly admin: RedisAdminStore;
-  // They belong to the only node: over several there are exclusive locks, and nothing else.
+  // The only node has these: over several there are exclusive locks, and nothing else.
   readonly once: OnceStore;
   readonly transfer: (request: TransferRequest) => Promise<TransferOutcome>;
   readonly write: (request: WriteRequest) => Promise<WriteOutcome>;
