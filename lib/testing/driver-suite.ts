@@ -162,10 +162,14 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
  *
  * @example
  * ```ts
+ * import { test } from 'node:test';
+ * import type { LockDriver } from 'nestjs-holdfast';
  * import { driverSuite } from 'nestjs-holdfast/testing';
  *
- * const suite = driverSuite({ open: () => driver, openUnreachable: () => unreachable });
- * for (const { name, check } of suite) it(name, check);
+ * function testDriver(driver: LockDriver, unreachable: LockDriver): void {
+ *   const suite = driverSuite({ open: () => driver, openUnreachable: () => unreachable });
+ *   for (const { name, check } of suite) void test(name, check);
+ * }
  * ```
  */
 export function driverSuite({ open, openUnreachable }: DriverSuiteOptions): readonly DriverCheck[] {

@@ -364,9 +364,4 @@ describe('getLeader()', () => {
     await leadership.stop();
     expect(await two.getLeader('reports')).toBeNull();
   });
-
-  it('needs a store that tells who holds a key', async () => {
-    const { locks } = scriptedEngine();
-    await expect(locks.getLeader('reports')).rejects.toBeInstanceOf(LockConfigurationError);
-  });
 });

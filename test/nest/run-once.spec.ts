@@ -16,15 +16,12 @@ import {
   WithLock,
   LockWorkExhaustedError,
 } from 'nestjs-holdfast';
-import type { LockStore } from '../../lib/store/lock-store.js';
-import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { of } from 'rxjs';
 import { closeApps, startApp } from '../module/start-app.js';
 import { detailed, detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeHttpApps, startHttpApp } from './http-app.js';
 import { Gate } from './gate.js';
-import { storeOption } from '../../lib/options/location.js';
 
 interface Email {
   readonly id: number;
@@ -204,28 +201,6 @@ describe('@RunOnce', () => {
     expect(warnings).toEqual([
       'Special.final overrides Mailer.final, which has @RunOnce, without a lock of its own. Repeat @RunOnce there if the override needs the lock.',
     ]);
-  });
-
-  it('does not run on a store that keeps no account of such work', async () => {
-    const memory = new MemoryLockStore();
-    const store: LockStore = new Proxy(memory, {
-      get(target, name) {
-        if (name === 'once') return undefined;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    const { app } = await startApp({
-      imports: [LockModule.forRoot({ store: storeOption(store) })],
-      providers: [Mailer],
-    });
-    const mailer = app.get(Mailer);
-    await expect(mailer.send(42)).rejects.toThrow(
-      'a LockStore of your own needs the property "once"',
-    );
-    await expect(mailer.locks.runOnce('a', () => 1)).rejects.toBeInstanceOf(LockConfigurationError);
-    expect(mailer.sent).toEqual([]);
-    expect(await mailer.locks.run('a', () => 'locks work')).toBe('locks work');
   });
 });
 

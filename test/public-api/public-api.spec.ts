@@ -32,7 +32,6 @@ import { LOSS_SENTENCES } from '../support/loss-sentences.js';
 describe('the exports', () => {
   it('of nestjs-holdfast are these', () => {
     expect(Object.keys(holdfast).sort()).toEqual([
-      'LockFencedError',
       'GuardedCommandError',
       'InjectLockService',
       'Leader',
@@ -41,6 +40,7 @@ describe('the exports', () => {
       'LockError',
       'LockErrorFilter',
       'LockErrorInterceptor',
+      'LockFencedError',
       'LockInterceptor',
       'LockKeyError',
       'LockLostError',
@@ -53,11 +53,11 @@ describe('the exports', () => {
       'LockService',
       'LockServiceClosedError',
       'LockStoreUnavailableError',
+      'LockWorkExhaustedError',
       'NonRetryableError',
       'RedisLockModule',
       'RunOnce',
       'WithLock',
-      'LockWorkExhaustedError',
       'defineLock',
       'getLockServiceToken',
       'lockKey',

@@ -62,7 +62,7 @@ for i = 1, #KEYS, 4 do
   fences[i] = stored
   if not holds(main, holders, token) and not holds(main, holders, to) then
     local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
-    if is_free then pcall(grant_next, main, queue, holders, '', counts) end
+    if is_free then pcall(grant_next, main, queue, holders, '', line == '') end
     return { is_free and 0 or -1, text(stored) }
   end
 end
