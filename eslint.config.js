@@ -64,7 +64,7 @@ export default defineConfig(
     '**/coverage/',
     'site/pages/',
     'site/.vitepress/cache/',
-    'test/apps/templates/',
+    'test/claims/apps/templates/',
   ]),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,

@@ -22,7 +22,7 @@ export default {
   testMatch: specsOf(process.env.HOLDFAST_PART ?? 'all').map((spec) => `<rootDir>/${spec}`),
   testSequencer: '<rootDir>/test/support/sequencer.mjs',
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
-  modulePathIgnorePatterns: ['<rootDir>/test/apps/templates/'],
+  modulePathIgnorePatterns: ['<rootDir>/test/claims/apps/templates/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': swc('es6'), '\\.cts$': swc('commonjs') },
   moduleNameMapper: {

@@ -1,5 +1,5 @@
 /**
- * `npm run api`: compares the public API, as the built declarations in `dist/` have it, with the reviewed reports in test/public-api/, one for
+ * `npm run api`: compares the public API, as the built declarations in `dist/` have it, with the reviewed reports in test/claims/public-api/, one for
  * each entry of the package. `npm run api -- --write` updates the reports: what changes in them is what changes for users.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 
 const projectRoot = fileURLToPath(new URL('../', import.meta.url));
-const REPORTS = join(projectRoot, 'test/public-api');
+const REPORTS = join(projectRoot, 'test/claims/public-api');
 const writes = process.argv.includes('--write');
 
 const manifest = join(projectRoot, 'package.json');

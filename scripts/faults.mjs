@@ -17,13 +17,13 @@ const ROUND_MS = 22_000; // of faults; with its beginning and its end a round ta
 process.env.HOLDFAST_COMPILED = compiledProject(); // where clients find their programs
 const load = (file) =>
   import(pathToFileURL(join(process.env.HOLDFAST_COMPILED, 'test', file)).href);
-const { playRound } = await load('faults/orchestrator.js');
-const { planOf } = await load('faults/plan.js');
-const { reportOf, summaryOf } = await load('faults/report.js');
+const { playRound } = await load('techniques/faults/orchestrator.js');
+const { planOf } = await load('techniques/faults/plan.js');
+const { reportOf, summaryOf } = await load('techniques/faults/report.js');
 const engine = {
-  ...(await load('engine/plan.js')),
-  ...(await load('engine/report.js')),
-  ...(await load('engine/stage.js')),
+  ...(await load('techniques/crowds/plan.js')),
+  ...(await load('techniques/crowds/report.js')),
+  ...(await load('techniques/crowds/stage.js')),
 };
 
 function settingsOf(args) {

@@ -9,7 +9,7 @@ import { luaCommentsIn } from './prose/lua-comments.mjs';
 import { messagesIn } from './prose/messages.mjs';
 import { longCommentLines, problemsOf, problemsOfComment, sentencesIn } from './prose/rules.mjs';
 
-/** Written by `npm run simulate:planted` from the texts in test/simulation/planted/. */
+/** Written by `npm run simulate:planted` from the texts in test/techniques/simulation/planted/. */
 const GENERATED = ['simulation-planted.md'];
 
 /** Texts there are scripts. */

@@ -3,14 +3,14 @@
  *
  * - `main`, which `npm test` runs: everything but the samples and what takes long
  * - `unit`: what needs no server, no other process and no compiler
- * - `soak`: what takes long (`test/soak/`, `test/simulation/` without its explorer, the conformance suites over one or two masters in a list,
+ * - `soak`: what takes long (`test/techniques/soak/`, `test/techniques/simulation/` without its explorer, the conformance suites over one or two masters in a list,
  *   and over several of which some are dead, far or silent, the page, the command line and health checks, and what needs a compiler, many
  *   servers or more than 4 s of a processor for one subject), and what has more to do when it has the time (test/support/soak.ts), at its
  *   whole length
  * - `hostile`: what is tried with random inputs (test/support/cases.ts), the model of Redis too, with a million of each
  * - `samples`: the programs of `sample/`
- * - `browser`: what needs a browser (`test/browser/`)
- * - `site`: what needs a browser and the documentation site (`test/site/`)
+ * - `browser`: what needs a browser (`test/board/browser/`)
+ * - `site`: what needs a browser and the documentation site (`test/claims/site/`)
  * - `all`: every spec, for `npm test -- test/queue`
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -19,17 +19,18 @@ import { fileURLToPath } from 'node:url';
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 const SPEC = /\.spec\.ts$/;
-const NOT_OURS = /^apps\/templates\//;
-const SAMPLE = /^test\/sample\//;
-const BROWSER = /^test\/browser\//;
-const SITE = /^test\/site\//;
-const LONG = /^test\/(soak\/|simulation\/(?!explorer\/)|conformance\/\w+-(dead|far|few|silent)\.)/;
+const NOT_OURS = /^claims\/apps\/templates\//;
+const SAMPLE = /^test\/claims\/sample\//;
+const BROWSER = /^test\/board\/browser\//;
+const SITE = /^test\/claims\/site\//;
+const LONG =
+  /^test\/(techniques\/soak\/|techniques\/simulation\/(?!explorer\/)|techniques\/conformance\/\w+-(dead|far|few|silent)\.)/;
 /** What operators use starts applications and programs by the dozen. */
 const OF_OPERATORS =
   /^test\/(board\/(actions|events|guards|page)\.|terminus\/terminus\.|admin\/(admin-several|frozen)\.|cli\/(?!text|command-line|checks|reports)|leader\/processes\.|lease\/forgotten-locks\.)/;
 /** A compiler, many servers, or more than 4 s of a processor, for what is also tested elsewhere or seldom changes. */
 const HEAVY =
-  /^test\/(types\/|hostile\/|docs\/(options|operations)\.|conformance\/(sentinel|once|cluster|places|fail-over)\.|transports\/|track-record\/(quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|interop\/)/;
+  /^test\/(claims\/types\/|techniques\/hostile\/|claims\/docs\/(options|operations)\.|techniques\/conformance\/(sentinel|once|cluster|places|fail-over)\.|claims\/transports\/|claims\/track-record\/(quorum|quorum-line|many-keys|several-keys|dead-places)\.|store\/(sharded-line|silent-masters)\.|migrate\/compiles\.|claims\/interop\/)/;
 const isLong = (spec) => [LONG, OF_OPERATORS, HEAVY].some((long) => long.test(spec));
 const HAS_SHARE = 'test/support/soak.ts';
 const HAS_CASES = 'test/support/cases.ts';

@@ -27,8 +27,22 @@ const QUICK_S = 5;
 
 /** Where the store is tested with servers, beside its own folder. */
 const HOMES = [
-  ...['conformance/', 'track-record/', 'once/', 'hostile/', 'lease/', 'queue/', 'admin/'],
-  ...['module/health', 'module/redis', 'module/options', 'engine/database', 'engine/tokens'],
+  ...[
+    'techniques/conformance/',
+    'claims/track-record/',
+    'once/',
+    'techniques/hostile/',
+    'lease/',
+    'queue/',
+    'admin/',
+  ],
+  ...[
+    'nest/module/health',
+    'nest/module/redis',
+    'nest/module/options',
+    'techniques/crowds/database',
+    'techniques/crowds/tokens',
+  ],
 ];
 
 /** What StrykerJS says of a change that no test has noticed. */

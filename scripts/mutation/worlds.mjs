@@ -47,7 +47,7 @@ export class Worlds {
   }
 
   #play(id, seeds) {
-    const file = pathToFileURL(join(this.#folder, 'test/simulation/mutant-player.js'));
+    const file = pathToFileURL(join(this.#folder, 'test/techniques/simulation/mutant-player.js'));
     const worker = new Worker(file, {
       env: { ...process.env, [SWITCH]: id },
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },

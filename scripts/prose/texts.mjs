@@ -9,7 +9,7 @@ export const CODE = 'Code';
 export const CALL = 'FunctionCall';
 
 const TEXTS = ['paragraph', 'heading', 'tableCell'];
-/** Tables of options are made of comments in lib/, by test/docs/options.spec.ts. */
+/** Tables of options are made of comments in lib/, by test/claims/docs/options.spec.ts. */
 const GENERATED = /^<!-- options: /;
 
 /** `test/x.spec.ts`: the title as it is in that file. */

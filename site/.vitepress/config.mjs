@@ -12,7 +12,7 @@ export default defineConfig({
   lastUpdated: false,
   // The links of the pages are checked: VitePress checks pages, src/anchors.mjs headings.
   ignoreDeadLinks: [/^https?:\/\/localhost/],
-  // The explorer runs lib/ and test/simulation/, which are beside this folder.
+  // The explorer runs lib/ and test/techniques/simulation/, which are beside this folder.
   vite: { plugins: [shims()], server: { fs: { allow: ['..'] } } },
   markdown: {
     // As on GitHub, so that one link fits both.

@@ -1,4 +1,4 @@
-/** The order in which the site shows the pages of docs/. test/docs/site.spec.ts checks that no page is missing. */
+/** The order in which the site shows the pages of docs/. test/claims/docs/site.spec.ts checks that no page is missing. */
 const group = (text, pages) => ({
   text,
   collapsed: false,

@@ -1,5 +1,5 @@
-import { masters, threeMasterCluster } from '../conformance/backends.js';
-import type { Backend } from '../conformance/suite.js';
+import { masters, threeMasterCluster } from '../techniques/conformance/backends.js';
+import type { Backend } from '../techniques/conformance/suite.js';
 import { describeAdmin } from './admin-suite.js';
 
 const onlyExclusive = (backend: Backend): Backend => ({ ...backend, hasModes: false });

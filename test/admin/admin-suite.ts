@@ -11,7 +11,7 @@ import {
   type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { LockAdmin, type InstanceInfo, type LockSummary } from 'nestjs-holdfast/admin';
-import type { Backend } from '../conformance/suite.js';
+import type { Backend } from '../techniques/conformance/suite.js';
 import { deferred, eventually } from '../support/eventually.js';
 
 const STUCK = { reason: 'stuck since 3 am', by: 'ada' };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-holdfast';
 import { LockAdmin } from 'nestjs-holdfast/admin';
-import { memory, oneRedis } from '../conformance/backends.js';
+import { memory, oneRedis } from '../techniques/conformance/backends.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { describeAdmin } from './admin-suite.js';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Logger } from '@nestjs/common';
 import { LockService } from 'nestjs-holdfast';
 import { LockAdmin, type HolderInfo } from 'nestjs-holdfast/admin';
-import { startServers, stopAll } from '../conformance/backends.js';
+import { startServers, stopAll } from '../techniques/conformance/backends.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import type { RedisServer } from '../support/redis-server.js';

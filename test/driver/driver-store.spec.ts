@@ -16,7 +16,7 @@ import {
   type LockModuleOptions,
 } from 'nestjs-holdfast';
 import { LockAdmin } from 'nestjs-holdfast/admin';
-import { closeApps, startApp } from '../module/start-app.js';
+import { closeApps, startApp } from '../nest/module/start-app.js';
 import { VirtualRuntime, settled } from '../support/virtual-runtime.js';
 import { MemoryDriver, type Leases } from './memory-driver.js';
 

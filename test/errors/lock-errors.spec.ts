@@ -21,7 +21,7 @@ import {
   type LockErrorBody,
   type NodeFailure,
 } from '../../lib/errors.js';
-import { brokenLinksIn } from '../docs/links.js';
+import { brokenLinksIn } from '../claims/docs/links.js';
 import { LOSS_SENTENCES } from '../support/loss-sentences.js';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));

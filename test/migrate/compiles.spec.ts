@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { compilerHost, compilerOptions } from '../types/compiler.js';
+import { compilerHost, compilerOptions } from '../claims/types/compiler.js';
 import { fixtures } from './fixtures.js';
 import { PACKAGES } from './packages.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Project } from '../../packages/migrate/lib/project.js';
-import { brokenLinksIn } from '../docs/links.js';
+import { brokenLinksIn } from '../claims/docs/links.js';
 import { fixtures, update } from './fixtures.js';
 import { migrated, textAfter } from './migrated.js';
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockModule, LockService, WithLock } from 'nestjs-holdfast';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { FireTime } from '../../lib/nest/methods/fire-time.js';
-import { closeApps, startApp } from '../module/start-app.js';
+import { closeApps, startApp } from './module/start-app.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLocks } from 'nestjs-holdfast/testing';
 import { storeOption } from '../../lib/options/location.js';

@@ -9,7 +9,7 @@ import {
   type Lead,
 } from 'nestjs-holdfast';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
-import { closeApps, startApp } from '../module/start-app.js';
+import { closeApps, startApp } from './module/start-app.js';
 import { eventually } from '../support/eventually.js';
 import { storeOption } from '../../lib/options/location.js';
 

@@ -17,7 +17,7 @@ import {
   LockWorkExhaustedError,
 } from 'nestjs-holdfast';
 import { of } from 'rxjs';
-import { closeApps, startApp } from '../module/start-app.js';
+import { closeApps, startApp } from './module/start-app.js';
 import { detailed, detailOf } from '../support/detail.js';
 import { RedisServer } from '../support/redis-server.js';
 import { closeHttpApps, startHttpApp } from './http-app.js';

@@ -15,8 +15,8 @@ import {
 import type { HoldContext } from '../../lib/observe/contexts.js';
 import { watch } from '../../lib/observe/feed.js';
 import type { LockEventName } from '../../lib/observe/lock-events.js';
-import { masters, memory, oneRedis } from '../conformance/backends.js';
-import type { Backend } from '../conformance/suite.js';
+import { masters, memory, oneRedis } from '../techniques/conformance/backends.js';
+import type { Backend } from '../techniques/conformance/suite.js';
 import { eventually } from '../support/eventually.js';
 
 type Heard = Readonly<Record<string, unknown>>;

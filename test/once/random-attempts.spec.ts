@@ -5,7 +5,7 @@ import type { BeginOutcome, FinishOutcome, OnceReference } from '../../lib/store
 import type { AcknowledgedReply } from '../../lib/store/redis/node/acknowledged-writes.js';
 import { NodeOnce } from '../../lib/store/redis/node/node-once.js';
 import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
-import { Random } from '../faults/random.js';
+import { Random } from '../techniques/faults/random.js';
 import { RedisServer } from '../support/redis-server.js';
 import { share } from '../support/soak.js';
 

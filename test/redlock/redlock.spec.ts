@@ -21,7 +21,7 @@ import { createTestLocks } from 'nestjs-holdfast/testing';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { statsOf } from '../../packages/redlock/lib/errors.js';
 import { waitFrom } from '../../packages/redlock/lib/settings.js';
-import * as theirs from '../interop/redlock.js';
+import * as theirs from '../claims/interop/redlock.js';
 import { scriptedService } from '../support/scripted-service.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { LockAdmin } from '../../lib/admin/index.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
-import { LoggedLocks } from '../log/logged.js';
+import { LoggedLocks } from '../observe/log/logged.js';
 import { documentedRights } from './documented-rights.js';
 
 let ends: (() => unknown)[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLockStore } from '../../lib/store/memory/memory-lock-store.js';
 import { newOwnerToken, type HoldMode } from '../../lib/store/owner-token.js';
-import { Random } from '../faults/random.js';
+import { Random } from '../techniques/faults/random.js';
 import { share } from '../support/soak.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 

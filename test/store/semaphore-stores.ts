@@ -7,7 +7,7 @@ import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { setLimitScript } from '../../lib/store/redis/scripts/set-limit.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import { RedisModel } from '../simulation/redis/model.js';
+import { RedisModel } from '../techniques/simulation/redis/model.js';
 import type { Wish } from './plain-semaphore.js';
 
 /** A store, as the plain semaphore is asked. */

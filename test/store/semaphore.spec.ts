@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { placesOf } from '../../lib/store/owner-token.js';
-import { Random } from '../faults/random.js';
+import { Random } from '../techniques/faults/random.js';
 import { cases } from '../support/cases.js';
 import { PlainSemaphore, type Wish } from './plain-semaphore.js';
 import {

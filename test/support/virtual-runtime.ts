@@ -1,6 +1,6 @@
 import type { Instant } from '../../lib/time/clock.js';
 import { systemRuntime, type Runtime } from '../../lib/time/runtime.js';
-import { Random } from '../faults/random.js';
+import { Random } from '../techniques/faults/random.js';
 
 interface VirtualTimer {
   readonly at: number;

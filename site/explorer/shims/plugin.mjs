@@ -1,5 +1,5 @@
 /**
- * Lets Vite bundle lib/ and test/simulation/ for browsers: what they import of Node is replaced by the files of this folder. Only for
+ * Lets Vite bundle lib/ and test/techniques/simulation/ for browsers: what they import of Node is replaced by the files of this folder. Only for
  * importers in those two folders and here.
  */
 import { fileURLToPath } from 'node:url';

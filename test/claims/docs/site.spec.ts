@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { EVENTS } from '../../../lib/observe/channels.js';
+import { brokenLinksIn } from './links.js';
+
+const project = fileURLToPath(new URL('../../../', import.meta.url));
+const read = (path: string): string => readFileSync(project + path, 'utf8');
+
+/** Made by the build, and not from docs/. */
+const GENERATED = ['api/', 'changelog'];
+
+describe('the documentation site', () => {
+  it('names every page of docs/ in its sidebar, once, and no other', () => {
+    const named = [...read('site/src/sidebar.mjs').matchAll(/^ {4}'?([\w/-]+)'?: '/gm)].map(
+      ([, name]) => name!,
+    );
+    const pages = readdirSync(`${project}docs`)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => name.slice(0, -'.md'.length));
+    expect([...named].sort()).toEqual([...pages, ...GENERATED].sort());
+  });
+});
+
+describe('docs/errors.md', () => {
+  const page = read('docs/errors.md');
+
+  it('has a heading for each code of its table of classes', () => {
+    const codes = [...page.matchAll(/^\| `\w+` +\| `([A-Z_]+)`/gm)].map(([, code]) => code);
+    const headings = [...page.matchAll(/^### ([A-Z_]+)$/gm)].map(([, code]) => code);
+    expect(headings).toEqual(codes);
+    expect(codes.length).toBeGreaterThan(10);
+  });
+
+  it('has the codes of the library, and the reasons of a loss', () => {
+    const codes = read('lib/errors/lock-error.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm);
+    for (const [, code] of codes) expect(page).toContain(`\n### ${String(code)}\n`);
+    const reasons = read('lib/errors/lost.ts').matchAll(/^ {2}\| '([a-z-]+)'/gm);
+    for (const [, reason] of reasons) expect(page).toContain(`\n| \`${String(reason)}\` `);
+  });
+});
+
+describe('docs/telemetry.md', () => {
+  it('has a row for each event', () => {
+    const page = read('docs/telemetry.md');
+    for (const event of Object.keys(EVENTS))
+      expect(page).toMatch(new RegExp(`^\\| \`${event}\` `, 'm'));
+  });
+});
+
+describe('docs/internals.md', () => {
+  it('names every peer dependency', () => {
+    const page = read('docs/internals.md');
+    const { peerDependencies } = JSON.parse(read('package.json')) as {
+      peerDependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(peerDependencies)) expect(page).toContain(`\`${name}\``);
+  });
+});
+
+describe('CONTRIBUTING.md', () => {
+  it('names files and commands that exist', () => {
+    const page = read('CONTRIBUTING.md');
+    const paths = [...page.matchAll(/`((?:lib|test|docs|scripts|site\/src|sample)\/[\w./-]*)/g)];
+    const missing = paths.filter(([, path = '']) => !existsSync(project + path));
+    expect(missing.map(([, path]) => path)).toEqual([]);
+    expect(paths.length).toBeGreaterThan(20);
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    for (const [, name = ''] of page.matchAll(/`npm run ([\w:]+)/g))
+      expect(scripts).toHaveProperty([name]);
+  });
+});
+
+describe('docs/faq.md', () => {
+  const page = read('docs/faq.md');
+  const rows = [...page.matchAll(/^\| .* \| \[[^\]]+\]\((.+?)\) +\| \[[^\]]+\]\((.+?)\) +\|$/gm)];
+
+  it('answers questions that users of other packages asked, each in a place that exists', () => {
+    expect(rows.length).toBeGreaterThanOrEqual(20);
+    for (const [, asked] of rows)
+      expect(asked).toMatch(/^https:\/\/github\.com\/[\w.-]+\/[\w.-]+\/issues\/\d+$/);
+    expect(new Set(rows.map(([, asked]) => asked)).size).toBe(rows.length);
+    const answers = rows.map(([, , answer = '']) => `[answer](${answer})`).join('\n');
+    expect(brokenLinksIn('docs/faq.md', page + answers, project)).toEqual([]);
+  });
+
+  it('keeps each answer short', () => {
+    const [questions = ''] = page.split('## Where these questions come from');
+    const withoutSamples = questions.replaceAll(/^```[^]*?^```$|<!--.*-->/gm, '');
+    for (const answer of withoutSamples.split(/^## .*$/m))
+      expect(answer.split(/\s+/).length).toBeLessThan(70);
+  });
+});

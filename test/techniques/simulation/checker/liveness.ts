@@ -1,0 +1,127 @@
+import { gaps, type Recovery } from '../../crowds/liveness.js';
+import type { Operation, Scenario } from '../scenario.js';
+import { longestTtlMs, type DoneFault } from './losses.js';
+import type { Facts } from './facts.js';
+
+/** "One that is frozen costs its claim, 1 s or the TTL if that is shorter." */
+const CLAIM_MS = 1_000;
+
+/** "At least every 5 s (or every third of its own TTL, if that is shorter)." */
+const LOOKS_EVERY_MS = 5_000;
+
+/** "A connection that is silent for 5 s is replaced", once it is used; the one that only listens is asked every 10 s. */
+const STALLED_MS = 16_000;
+
+const RESETS: ReadonlySet<string> = new Set(['link-reset', 'connections-reset']);
+
+/** "Replaced after 50 ms to 1 s"; and what was asked for meanwhile is removed at once, and asked for again within a second. */
+const RECONNECTED_MS = 2_000;
+
+/** "It asks again after 1 s, 2 s, 4 s, and then every 5 s": a candidate that was refused. */
+const REFUSED_MS = 5_000;
+
+/** Until a server knows that a process has died. */
+const DEAD_MS = 100;
+
+/** A caller of several keys may hold one that is free for so long while it waits for another one; and so may the next one. */
+const FREE_KEY_MS = 3_000;
+
+/** Of an attempt that finds the work done: it asks, leaves and gives back. */
+const TRIPS_OF_AN_ATTEMPT = 4;
+
+/** Nobody waits beside a free key for longer than docs/guarantees.md says. */
+export function livenessViolations(scenario: Scenario, facts: Facts): readonly string[] {
+  const all = operationsOf(scenario);
+  const isBlocked = all.some(({ blocksMs }) => blocksMs !== undefined);
+  if (isBlocked || all.some(keepsUnseen) || scenario.service.restartGuard !== undefined) return [];
+  const { calls, grants, done } = facts;
+  const recoveries = done.map((each) => recoveryOf(each, scenario, facts));
+  const mostMs = quietMs(scenario) + claimsMs(scenario, done);
+  const areLimitsStated = all.every(({ setLimit }) => setLimit === undefined);
+  const patience = { recoveries, mostMs, areLimitsStated };
+  return [
+    ...gaps(calls, grants, patience),
+    ...gaps(calls, grants, { ...patience, mostMs: mostMs + FREE_KEY_MS, isEachKeyAlone: true }).map(
+      (gap) => `free key: ${gap.slice(gap.indexOf(':') + 2)}`,
+    ),
+  ];
+}
+
+/** "With `release: 'on-expiry'` the same holds for a whole `ttl` after the end": when nobody has seen the end, nobody knows until when. */
+const keepsUnseen = ({ release, autoExtend, maxHoldMs }: Operation): boolean =>
+  release === 'on-expiry' && (autoExtend === false || maxHoldMs !== undefined);
+
+const operationsOf = ({ processes }: Scenario): readonly Operation[] =>
+  processes.flatMap(({ callers }) => callers.flatMap(({ operations }) => operations));
+
+/** Where nothing is wrong. */
+export function quietMs(scenario: Scenario): number {
+  const { network, servers, processes } = scenario;
+  const roundTripMs = (2 * (network.latencyUs + network.jitterUs)) / 1_000;
+  const callers = processes.flatMap((process) => process.callers).length;
+  const onceTrips = operationsOf(scenario).some(({ how }) => how === 'once')
+    ? TRIPS_OF_AN_ATTEMPT * callers
+    : 0;
+  return servers.length === 1
+    ? (10 + onceTrips) * roundTripMs + 50
+    : (40 + onceTrips) * roundTripMs + 500;
+}
+
+/** Who stands in line and does nothing, and is taken for alive, costs a claim for each of its places, whenever it is their turn. */
+function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
+  const places = done.map(({ fault }) =>
+    fault.kind === 'process-vanished' || fault.kind === 'process-stands-still'
+      ? processes[fault.process]!.callers.length
+      : 0,
+  );
+  return CLAIM_MS * places.reduce((sum, count) => sum + count, 0);
+}
+
+function recoveryOf(
+  { fault, at, healedAt }: DoneFault,
+  scenario: Scenario,
+  { done, events }: Facts,
+): Recovery {
+  const ttlMs = longestTtlMs(scenario);
+  const { nodeTimeoutMs } = scenario.service;
+  const usualMs = Math.min(LOOKS_EVERY_MS, ttlMs) + CLAIM_MS + ttlMs + 3 * nodeTimeoutMs;
+  const from = healedAt === Infinity ? at : healedAt;
+  const until = from + usualMs;
+  const severalKeys = operationsOf(scenario).some(({ keys }) => keys.length > 1);
+  const hasLeaders = operationsOf(scenario).some(({ lead }) => lead !== undefined);
+  switch (fault.kind) {
+    case 'link-reset':
+    case 'connections-reset':
+      return done.every(({ fault: { kind } }) => RESETS.has(kind)) && !endsDuring(events, from)
+        ? { from: at, until: from + RECONNECTED_MS + CLAIM_MS + 3 * nodeTimeoutMs }
+        : { from: at, until };
+    case 'process-killed':
+      // "A process that dies in line costs nothing: it is passed over." Its leases have to run out, also those it never heard of.
+      return scenario.servers.length === 1 &&
+        !severalKeys &&
+        done.every(({ fault: { kind } }) => kind === 'process-killed')
+        ? { from: at, until: at + ttlMs + DEAD_MS }
+        : { from: at, until };
+    case 'memory-full':
+      return { from: at, until: until + (hasLeaders ? REFUSED_MS : 0) };
+    case 'link-stalled':
+      return { from: at, until: until + STALLED_MS + standstillsMs(done) };
+    case 'server-clock-set':
+      // "Keys of dead holders stay longer."
+      return { from: at, until: until + Math.max(0, -fault.byMs) };
+    default:
+      return { from: at, until };
+  }
+}
+
+/** Who shuts down while its connection is replaced may not get to take back what it has asked for: its lease has to run out. */
+const endsDuring = (events: Facts['events'], resetAt: number): boolean =>
+  events.some(
+    ({ type, at }) => type === 'ended' && at >= resetAt && at <= resetAt + RECONNECTED_MS,
+  );
+
+const standstillsMs = (done: readonly DoneFault[]): number =>
+  done.reduce(
+    (sum, { fault }) => (fault.kind === 'process-stands-still' ? sum + fault.forMs : sum),
+    0,
+  );

@@ -1,0 +1,240 @@
+import type {
+  ClientEvents,
+  ClientState,
+  Command,
+  CommandResult,
+  RedisClient,
+  RedisSource,
+  SubscriberClient,
+  SubscriberEvents,
+} from '../../../../lib/store/redis/client/redis-client.js';
+import { leavesReplicas, retryDelay } from '../../../../lib/store/redis/client/ioredis-options.js';
+import { replyError } from '../../../../lib/store/redis/client/reply-errors.js';
+import type { ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
+import type { Answer, Connection } from './connection.js';
+import type { Network } from './network.js';
+import type { SimProcess } from './sim-process.js';
+import { CONNECT_TIMEOUT_MS, SimSubscriber } from './sim-subscriber.js';
+
+/** Until a connection that is being closed is closed by us. */
+const DISCONNECT_TIMEOUT_MS = 250;
+
+/** Between two questions whether the server has loaded its data. */
+const LOADING_RETRY_MS = 100;
+
+/** An address in the simulated network, for one process. */
+export class SimSource implements RedisSource {
+  readonly name: string;
+  readonly keyPrefix = '';
+  readonly isCluster = false;
+  readonly database = 0;
+  readonly process: SimProcess;
+  readonly network: Network;
+
+  constructor(process: SimProcess, network: Network, name: string) {
+    this.process = process;
+    this.network = network;
+    this.name = name;
+  }
+
+  connect(events: ClientEvents): RedisClient {
+    return new SimClient(this, events);
+  }
+
+  redact(text: string): string {
+    return text;
+  }
+}
+
+/** Behaves as `IoredisSingle` does with the options that the library gives it. */
+class SimClient implements RedisClient {
+  readonly kind = 'single';
+  readonly hasShardedChannels = false;
+  readonly #source: SimSource;
+  readonly #events: ClientEvents;
+  readonly #retryDelay: (times: number) => number;
+  readonly #leaves: (error: Error) => unknown;
+  readonly #pending = new Set<(error: Error) => void>();
+  #state: ClientState = 'idle';
+  #connection: Connection | undefined;
+  #isClosing = false;
+  #isEnding = false;
+  #tries = 0;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(source: SimSource, events: ClientEvents) {
+    this.#source = source;
+    this.#events = events;
+    this.#retryDelay = retryDelay(source.process.runtime);
+    this.#leaves = leavesReplicas(source.process.runtime);
+  }
+
+  get state(): ClientState {
+    return this.#state;
+  }
+
+  connect(): void {
+    if (this.#state !== 'idle') return;
+    this.#state = 'connecting';
+    this.#dial();
+  }
+
+  evalsha(sha: string, call: ScriptCall): Promise<unknown> {
+    return this.command('evalsha', sha, ...call);
+  }
+
+  async command(...command: Command): Promise<unknown> {
+    const answer = await this.#send(command);
+    if ('error' in answer) throw replyError(answer.error);
+    return answer.value;
+  }
+
+  pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
+    return Promise.all(
+      commands.map((command) =>
+        this.command(...command).then(
+          (value): CommandResult => [null, value],
+          (error: unknown): CommandResult => [error as Error, undefined],
+        ),
+      ),
+    );
+  }
+
+  openSubscriber(events: SubscriberEvents): SubscriberClient {
+    return new SimSubscriber(this.#source, events);
+  }
+
+  masters(): readonly [] {
+    return [];
+  }
+
+  ownerOf(): undefined {
+    return undefined;
+  }
+
+  refreshSlots(): void {
+    // No Cluster.
+  }
+
+  reconnect(): void {
+    // While TCP connects, ioredis has a time limit of its own.
+    if (this.#connection?.isOpen === true) this.#close();
+  }
+
+  disconnect(): void {
+    if (this.#state === 'ended') return;
+    this.#isEnding = true;
+    if (this.#connection === undefined) {
+      this.#cancelTimer();
+      this.#end();
+    } else this.#close();
+  }
+
+  hintAt(): string {
+    return '';
+  }
+
+  #send(command: Command): Promise<Answer> {
+    const connection = this.#connection;
+    if (this.#state !== 'ready' || this.#isClosing || connection === undefined)
+      return Promise.reject(
+        new Error("Stream isn't writeable and enableOfflineQueue options is false"),
+      );
+    return new Promise((resolve, reject) => {
+      this.#pending.add(reject);
+      connection.request(command, (answer) => {
+        this.#pending.delete(reject);
+        if ('error' in answer && this.#leaves(new Error(answer.error)) === true) this.reconnect();
+        resolve(answer);
+      });
+    });
+  }
+
+  #dial(): void {
+    const { process, network, name } = this.#source;
+    const { runtime } = process;
+    const connection = network.dial(process, name, {
+      onOpen: () => {
+        this.#events.onConnect();
+        this.#checkReadiness(connection);
+      },
+      onRefused: () => {
+        this.#events.onError(`connect ECONNREFUSED ${name}`);
+        this.#closed();
+      },
+      onClosed: () => {
+        this.#closed();
+      },
+      onMessage: () => undefined,
+    });
+    this.#connection = connection;
+    this.#cancelTimer = runtime.setTimer(() => {
+      connection.abandon();
+      this.#events.onError('connect ETIMEDOUT');
+      this.#closed();
+    }, CONNECT_TIMEOUT_MS);
+  }
+
+  /** As ioredis does: INFO, until it says that nothing is being loaded. */
+  #checkReadiness(connection: Connection): void {
+    connection.request(['ping'], (answer) => {
+      if (this.#isClosing) return;
+      this.#cancelTimer();
+      if ('error' in answer) {
+        const { runtime } = this.#source.process;
+        this.#cancelTimer = runtime.setTimer(
+          () => this.#checkReadiness(connection),
+          LOADING_RETRY_MS,
+        );
+        return;
+      }
+      this.#tries = 0;
+      this.#state = 'ready';
+      this.#events.onReady();
+    });
+  }
+
+  /** Sends no more, and waits for a moment for what is still to come. */
+  #close(): void {
+    const connection = this.#connection;
+    if (this.#isClosing || connection === undefined) return;
+    this.#isClosing = true;
+    this.#cancelTimer();
+    connection.finish();
+    this.#cancelTimer = this.#source.process.runtime.setTimer(() => {
+      connection.abandon();
+      this.#closed();
+    }, DISCONNECT_TIMEOUT_MS);
+  }
+
+  #closed(): void {
+    this.#cancelTimer();
+    this.#connection = undefined;
+    this.#isClosing = false;
+    this.#state = 'connecting';
+    const lost = Object.assign(
+      new Error('Reached the max retries per request limit (which is 0)'),
+      {
+        name: 'MaxRetriesPerRequestError',
+      },
+    );
+    for (const reject of this.#pending) reject(lost);
+    this.#pending.clear();
+    if (this.#isEnding) {
+      this.#end();
+      return;
+    }
+    this.#events.onClose();
+    this.#tries += 1;
+    this.#cancelTimer = this.#source.process.runtime.setTimer(
+      () => this.#dial(),
+      this.#retryDelay(this.#tries),
+    );
+  }
+
+  #end(): void {
+    this.#state = 'ended';
+    this.#events.onClose();
+    this.#events.onEnd();
+  }
+}

@@ -1,0 +1,103 @@
+import type { Instant } from '../../../../lib/time/clock.js';
+import type { Runtime } from '../../../../lib/time/runtime.js';
+import type { SimClock } from './clock.js';
+import { Phase, type Event } from './event-queue.js';
+import type { World } from './world.js';
+
+/** Lets the process run a callback now, or when it runs again, or never. */
+export type Enter = (callback: () => void, phase: Phase) => void;
+
+/** Node fires a timer so much late, in µs, even if nothing else is to be done. */
+const LATE_US = 1_000;
+
+/** Time, timers, chance and ids of one process. */
+export class SimRuntime implements Runtime {
+  readonly #world: World;
+  readonly #clock: SimClock;
+  readonly #enter: Enter;
+  readonly #name: string;
+  readonly #timers = new Set<() => void>();
+  #ids = 0;
+
+  constructor(world: World, clock: SimClock, enter: Enter) {
+    this.#world = world;
+    this.#clock = clock;
+    this.#enter = enter;
+    const name = world.random.processes.between(0, 2 ** 32 - 1);
+    this.#name = name.toString(16).padStart(8, '0');
+  }
+
+  /** How all of its ids begin. */
+  get idPrefix(): string {
+    return this.#name;
+  }
+
+  /** How many timers are set. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  now(): Instant {
+    const { monotonicUs, wallUs } = this.#clock;
+    return { monotonicMs: monotonicUs / 1_000, wallMs: Math.floor(wallUs / 1_000) };
+  }
+
+  setTimer(callback: () => void, delayMs: number): () => void {
+    // As Node does it: whole milliseconds, at least one.
+    const wholeMs = Math.max(1, Math.trunc(delayMs));
+    const dueUs = this.#clock.monotonicUs + wholeMs * 1_000;
+    return this.#when(callback, dueUs, LATE_US * this.#world.random.processes.fraction());
+  }
+
+  afterInput(callback: () => void): () => void {
+    let isDue = true;
+    this.#enter(() => {
+      if (isDue) callback();
+    }, Phase.AfterInput);
+    return () => {
+      isDue = false;
+    };
+  }
+
+  random(): number {
+    return this.#world.random.processes.fraction();
+  }
+
+  uuid(): string {
+    this.#ids += 1;
+    return `${this.#name}-0000-4000-8000-${this.#ids.toString(16).padStart(12, '0')}`;
+  }
+
+  /** Forgets all timers: the process is dead. */
+  clear(): void {
+    for (const cancel of [...this.#timers]) cancel();
+  }
+
+  #when(callback: () => void, dueUs: number, lateUs: number): () => void {
+    let event: Event | undefined;
+    let isSet = true;
+    const cancel = (): void => {
+      isSet = false;
+      if (event !== undefined) event.callback = undefined;
+      this.#timers.delete(cancel);
+    };
+    const arm = (extraUs: number): void => {
+      const leftUs = (dueUs - this.#clock.monotonicUs) / this.#clock.rate;
+      event = this.#world.in(leftUs + extraUs, () => {
+        this.#enter(() => {
+          if (!isSet) return;
+          // While the machine slept, its clock stood still.
+          if (this.#clock.monotonicUs < dueUs - LATE_US) {
+            arm(0);
+            return;
+          }
+          cancel();
+          callback();
+        }, Phase.Usual);
+      });
+    };
+    this.#timers.add(cancel);
+    arm(lateUs);
+    return cancel;
+  }
+}
