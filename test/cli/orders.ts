@@ -9,7 +9,6 @@ import { Cluster, type ClusterNode } from 'ioredis';
 import {
   LockModule,
   LockService,
-  RunOnce,
   WithLock,
   type LockError,
   type LockModuleOptions,
@@ -46,12 +45,6 @@ class OrdersService {
     say('granted', { id });
     await finish(id).promise;
   }
-
-  @RunOnce('report:<day>', { keepDone: '1h' })
-  async report(day: string): Promise<string | undefined> {
-    say('reported', { day });
-    return day;
-  }
 }
 
 @Module({
@@ -77,7 +70,6 @@ const COMMANDS: Readonly<Record<string, (word: string) => unknown>> = {
   finish: (id) => {
     finish(id).resolve();
   },
-  report: (day) => orders.report(day),
   close: () => app.close(),
 };
 
