@@ -101,7 +101,7 @@ export async function refused(): Promise<void> {
   // @ts-expect-error not assignable to
   await locks.use(order).inspect({ orderId: new Date() });
   await locks.use(stock).run(7, async (held) => {
-    // @ts-expect-error Property 'detach' does not exist on type 'Lock'
+    // @ts-expect-error Property 'detach' does not exist on type 'Lock<number>'
     await held.detach();
   });
 }

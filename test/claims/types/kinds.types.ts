@@ -36,7 +36,7 @@ export function modeEvents(): void {
   locks.on('unavailable', ({ operation }) => operation === 'detach' || operation === 'attach');
   stop();
 
-  // @ts-expect-error Argument of type '"upgraded"' is not assignable to parameter of type 'keyof LockEvents'
+  // @ts-expect-error Argument of type '"upgraded"' is not assignable to parameter of type 'keyof LockEvents<number>'
   locks.on('upgraded', () => undefined);
   // @ts-expect-error Property 'ttlMs' does not exist
   locks.on('attached', ({ ttlMs }) => ttlMs);
@@ -93,7 +93,7 @@ export async function detached(): Promise<void> {
   again.keys satisfies readonly string[];
 
   await locks.run('report', async (section) => {
-    // @ts-expect-error Property 'detach' does not exist on type 'Lock'
+    // @ts-expect-error Property 'detach' does not exist on type 'Lock<number>'
     await section.detach();
   });
   // @ts-expect-error is possibly 'null'
