@@ -2,11 +2,7 @@ import type { LeaderInfo } from '../leader/lead.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import type { Components } from './compose.js';
 
-/**
- * Finds the holder of the lock of a leader, from the records of instances and the leader's own reply.
- *
- * @throws LockConfigurationError for a custom store without `admin`
- */
+/** Finds the holder of the lock of a leader, from the records of instances and the leader's own reply. */
 export async function findLeader(
   key: string,
   { store, presence }: Pick<Components, 'store' | 'presence'>,

@@ -137,8 +137,8 @@ export interface DetachableLock<Token extends number | undefined = number> exten
    *
    * @throws LockLostError when the lock was lost
    * @throws LockStoreUnavailableError when the store does not reply: the lock is then released
-   * @throws LockConfigurationError for a `ttl` shorter than what is left of `minHold`, over several masters, and when a
-   *   custom store has no `transfer`
+   * @throws LockConfigurationError for a `ttl` shorter than what is left of `minHold`, over several masters, and with
+   *   a driver
    * @example
    * ```ts
    * const lock = await locks.acquire('order:42');
