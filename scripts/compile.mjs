@@ -47,7 +47,7 @@ const MANIFESTS = {
 };
 
 /**
- * The folder with the compiled project: `test/queue/waits.ts` is `test/queue/waits.js` there. It is named by what it was made of,
+ * The folder with the compiled project: `test/claims/track-record/waits.ts` is `test/queue/waits.js` there. It is named by what it was made of,
  * so the same sources are compiled once.
  */
 export function compiledProject() {
