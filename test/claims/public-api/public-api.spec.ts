@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { HttpException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import * as holdfast from 'nestjs-holdfast';
@@ -63,6 +64,15 @@ describe('the exports', () => {
       'lockKey',
       'setRetryAfter',
     ]);
+  });
+
+  it('of nestjs-holdfast are at most 70, with the types', () => {
+    const index = readFileSync(new URL('../../../lib/index.ts', import.meta.url), 'utf8');
+    const names = [...index.matchAll(/\{([^}]*)\}/g)].flatMap(([, list = '']) =>
+      list.split(',').filter((name) => name.trim() !== ''),
+    );
+    expect(names.length).toBeGreaterThan(60);
+    expect(names.length).toBeLessThanOrEqual(70);
   });
 
   it('of nestjs-holdfast/admin are these', () => {
