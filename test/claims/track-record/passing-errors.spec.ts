@@ -89,8 +89,8 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     },
     end: (admin) => admin.script('KILL'),
   },
-  // The server closes each new connection. ioredis does not report what it says before.
-  'not connected': {
+  // The server closes each new connection. ioredis does not report what it says before; a write may be too late.
+  'not connected|EPIPE|ECONNRESET': {
     begin: async (admin) => {
       await admin.config('SET', 'maxclients', 1);
       await admin.call('client', 'kill', 'type', 'normal', 'skipme', 'yes');
@@ -120,7 +120,7 @@ describe('TR-73 a server that refuses everything for a moment', () => {
     await eventually(async () => {
       const refusal: unknown = await locks.tryAcquire('key').catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(LockStoreUnavailableError);
-      expect((refusal as LockStoreUnavailableError).detail).toContain(code);
+      expect((refusal as LockStoreUnavailableError).detail).toMatch(new RegExp(code));
     });
     const waiting = begun(locks);
     const acquiring = locks.acquire('key', { wait: '30s' });
