@@ -145,7 +145,7 @@ class BorrowedLock extends SectionLock {
     this.depth = depth;
   }
 
-  /** The holder has the error already. */
+  /** The holder has the lock already. */
   override begun(): void {
     return undefined;
   }

@@ -6,7 +6,7 @@ import { systemRuntime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import { RedisServer } from './redis-server.js';
 
-/** Where locks are. */
+/** How to reach the servers of the locks. */
 export interface RedisServersOptions {
   /** The URL of each independent master, or those of some nodes of a Cluster. */
   readonly urls: readonly string[];

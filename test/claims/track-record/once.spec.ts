@@ -39,7 +39,7 @@ interface Working {
   readonly work: Deferred<string>;
 }
 
-/** Has begun, and works until it is told how it ended. */
+/** An attempt that has begun, and works until the test ends it. */
 async function beginAt(locks: LockService): Promise<Working> {
   const [begun, work] = [deferred(), deferred<string>()];
   const ending = locks.runOnce('job', { wait: '20s', keepValue: true }, () => {

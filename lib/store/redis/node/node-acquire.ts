@@ -42,7 +42,7 @@ interface SentGroup {
 export class NodeAcquire {
   readonly #scripts: NodeScripts;
   readonly #release: NodeRelease;
-  /** Whose last request was an outage. They are asked first, so that no other key is held while they do not answer. */
+  /** The last request at these slots was an outage. They are asked first, so that no other key is held while they do not reply. */
   readonly #doubtfulSlots = new Set<number>();
 
   constructor(scripts: NodeScripts, release: NodeRelease) {

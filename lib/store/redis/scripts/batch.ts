@@ -16,14 +16,14 @@ import {
  * @param usual Lua that answers the most frequent requests with fewer commands than `one`. It sets `replies[i]`, and
  *   `clock` if that belongs to the reply, for the requests in `easy`: those of one key that no request before them
  *   wants. Their keys begin behind `KEYS[key_at[i]]`, their arguments behind `ARGV[arg_at[i]]`.
- * @param usualReply what `one` would have replied instead of a number that `usual` has put into `replies`
+ * @param plainReply what `one` would have replied instead of a number that `usual` has put into `replies`
  */
 export const batchOf = (
   { lua: one, operation }: Pick<Script, 'lua' | 'operation'>,
   usual: string,
-  usualReply: PlainReply,
+  plainReply: PlainReply,
 ): Batch => ({
-  usualReply,
+  plainReply,
   ...script(
     `--[[
   KEYS    those of each request, one after the other
@@ -68,7 +68,7 @@ return { clock, unpack(replies) }
 export function replyIn(batch: Batch, replies: unknown, index: number): unknown {
   if (!Array.isArray(replies)) return replies;
   const reply: unknown = replies[index + 1];
-  return typeof reply === 'number' ? batch.usualReply(reply, replies[0]) : reply;
+  return typeof reply === 'number' ? batch.plainReply(reply, replies[0]) : reply;
 }
 
 /** How many requests took the way of a single one. */

@@ -16,7 +16,7 @@ export type PlainReply = (value: number, clockUs: unknown) => unknown;
 /** Runs another script for several requests. */
 export interface Batch extends Script {
   /** The answer of the other script that a number stands for. */
-  readonly usualReply: PlainReply;
+  readonly plainReply: PlainReply;
 }
 
 /** A script that several requests can be given to in one call. */
