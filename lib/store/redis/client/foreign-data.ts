@@ -5,7 +5,7 @@ import { isReply, replyError } from './reply-errors.js';
 const IS_FOREIGN =
   /WRONGTYPE|attempt to|bad argument|not a valid (float|integer)|not an integer|invalid expire|arguments must be strings/;
 
-/** How many keys of a call are named. */
+/** At most how many keys of a call are named. */
 const MOST_NAMED = 10;
 
 /** The error of a script. If other software has written to one of its keys, it names the keys to look at. */

@@ -154,7 +154,7 @@ function singleSource({ template, runtime, login, path }: SingleSource): RedisSo
 /** Private to ioredis, which remembers there what was selected since it connected. */
 interface Selected {
   readonly condition?: { readonly select?: number } | null;
-  /** The condition of a connection that broke, until the next one is ready: ioredis then selects the same again. */
+  /** The `condition` of the connection that broke, until the next one is ready: ioredis then selects the same database again. */
   readonly prevCondition?: { readonly select?: number } | null;
 }
 

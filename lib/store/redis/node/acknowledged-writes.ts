@@ -156,7 +156,7 @@ export class AcknowledgedWrites {
 
 const NOT_RUN: CommandResult = [new Error('the pipeline was not run'), undefined];
 
-/** Whether it was redirected, or sent to a server that did not know the script. */
+/** At most how often a request is sent that was redirected, or whose script the server did not know. */
 const MOST_TRIES = 4;
 
 interface Together {
