@@ -172,7 +172,8 @@ class Candidate {
       keys: lock.keys,
       signal: lead.signal,
       get isHeld() {
-        return lead.signal.aborted ? lock.isHeld : leads();
+        // The signal compares the clocks when it is read, so it is read last.
+        return leads() || (lead.signal.aborted && lock.isHeld);
       },
       get remainingMs() {
         return lock.remainingMs;
