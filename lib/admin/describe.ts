@@ -1,4 +1,4 @@
-import { isSilent } from '../engine/presence.js';
+import { isUnresponsive } from '../engine/presence.js';
 import type { Answer, CallFacts } from '../engine/messages.js';
 import type { FoundHolder, FoundInstance, FoundKey, FoundPlace } from '../store/admin-store.js';
 import {
@@ -45,7 +45,7 @@ export function concernedBy(
   return instances.filter((each) => concerned.includes(each));
 }
 
-export const silentOf = (
+export const unresponsiveOf = (
   asked: readonly FoundInstance[],
   answers: ReadonlyMap<string, Answer>,
   wallMs: number,
@@ -78,7 +78,7 @@ export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
 export function described(
   found: FoundKey,
   knowledge: Knowledge,
-): Omit<LockDescription, 'silent' | 'audit'> {
+): Omit<LockDescription, 'unresponsive' | 'audit'> {
   const { key, holders, line, once, fencingToken, limit } = found;
   const [first] = holders;
   return {
@@ -106,7 +106,7 @@ export function infoOf(found: FoundInstance, wallMs: number): InstanceInfo {
     ...known({ version, service }),
     startedAt: new Date(startedAtMs),
     seenAt: new Date(wallMs - seenMsAgo),
-    isSilent: isSilent(found),
+    isUnresponsive: isUnresponsive(found),
     isListening: found.address !== undefined,
   };
 }
@@ -131,7 +131,7 @@ function holderInfo(holder: FoundHolder, { instances, answers, wallMs }: Knowled
     ...severalOf(token),
     remainingMs,
     ...(recorded && originOf(recorded)),
-    isSilent: maker !== undefined && !answers.has(maker.id),
+    isUnresponsive: maker !== undefined && !answers.has(maker.id),
   };
 }
 
@@ -158,7 +158,7 @@ function waitersIn(
         keys: waits?.find(({ keys }) => keys.length > 1)?.keys,
         callers,
       }),
-      isSilent: found !== undefined && !answers.has(found.id),
+      isUnresponsive: found !== undefined && !answers.has(found.id),
     };
   });
 }

@@ -23,7 +23,7 @@ import {
   described,
   infoOf,
   isInUse,
-  silentOf,
+  unresponsiveOf,
   summarized,
 } from './describe.js';
 import type {
@@ -98,7 +98,7 @@ export class LockAdmin {
 
   /**
    * Describes one key. Holders and waiting processes are asked, and have 250 ms to reply. A frozen or dead process is
-   * listed as silent, with what the store knows.
+   * listed as unresponsive, with what the store knows.
    */
   async describe(key: string): Promise<LockDescription> {
     const found = await this.#look(key);
@@ -111,7 +111,7 @@ export class LockAdmin {
     const { wallMs } = this.#engine.runtime.now();
     return {
       ...described(found, { instances, answers, wallMs }),
-      silent: silentOf(concerned, answers, wallMs),
+      unresponsive: unresponsiveOf(concerned, answers, wallMs),
       audit,
     };
   }
@@ -133,7 +133,7 @@ export class LockAdmin {
         [...answers.values()].flatMap(({ hot = [] }) => hot),
         limit,
       ),
-      silent: silentOf(instances, answers, wallMs),
+      unresponsive: unresponsiveOf(instances, answers, wallMs),
     };
   }
 
@@ -162,18 +162,20 @@ export class LockAdmin {
   }
 
   /**
-   * Ends all locks of an instance, for a machine that is dead: `instance` is what `instances` returned. If it was silent
+   * Ends all locks of an instance, for a machine that is dead: `instance` is what `instances` returned. If it was unresponsive
    * then and reports again, nothing is done (`'refused'`).
    *
    * @throws LockStoreUnavailableError when the store does not confirm the release of any key
    */
   async releaseInstance(
-    { id, isSilent = false }: SeenInstance,
+    { id, isUnresponsive = false }: SeenInstance,
     request: InterventionRequest,
   ): Promise<InterventionOutcome<InstanceInfo>> {
     const intervention = checkedIntervention(request);
-    const now = isSilent ? (await this.instances()).find((each) => each.id === id) : undefined;
-    if (now?.isSilent === false) return { status: 'refused', now };
+    const now = isUnresponsive
+      ? (await this.instances()).find((each) => each.id === id)
+      : undefined;
+    if (now?.isUnresponsive === false) return { status: 'refused', now };
     const targets = await this.#shown(this.#heldBy(id));
     return (await this.#end('release-instance', targets, intervention)) ?? NOTHING;
   }

@@ -15,7 +15,7 @@ export interface InstanceInfo {
   /** When it last described itself, by the clock of the store. */
   readonly seenAt: Date;
   /** Whether it is frozen, cut off or dead: it has not described itself for 15 s. */
-  readonly isSilent: boolean;
+  readonly isUnresponsive: boolean;
   /**
    * Whether messages reach it. An instance that may not subscribe cannot be asked, and detects a forced release at its
    * next renewal.
@@ -59,7 +59,7 @@ export interface HolderInfo extends CallOrigin {
    * Whether the instance was asked and did not reply within 250 ms. The origin of the lock is then from its last
    * report, if that names it.
    */
-  readonly isSilent: boolean;
+  readonly isUnresponsive: boolean;
 }
 
 /** One process in line. Its callers stand in a line of their own behind this place. */
@@ -74,7 +74,7 @@ export interface WaiterInfo {
   readonly keys?: readonly string[];
   /** The callers that wait there, the earliest first; missing if the instance did not reply. */
   readonly callers?: readonly (CallOrigin & { readonly since: Date })[];
-  readonly isSilent: boolean;
+  readonly isUnresponsive: boolean;
 }
 
 export interface OnceInfo {
@@ -121,7 +121,7 @@ export interface LockDescription {
   readonly line: readonly WaiterInfo[];
   readonly once?: OnceInfo;
   /** Instances that were asked and did not reply within 250 ms. */
-  readonly silent: readonly InstanceInfo[];
+  readonly unresponsive: readonly InstanceInfo[];
   /** The interventions of operators on this key, the newest first. */
   readonly audit: readonly AuditEntry[];
 }
@@ -145,8 +145,8 @@ export interface SeenLock {
 /** An instance as an operator saw it: what `instances` returned. */
 export interface SeenInstance {
   readonly id: string;
-  /** If it was silent and reports again, its locks are not ended. Default: `false`. */
-  readonly isSilent?: boolean;
+  /** If it was unresponsive and reports again, its locks are not ended. Default: `false`. */
+  readonly isUnresponsive?: boolean;
 }
 
 /** Work of `runOnce` as an operator saw it: what `describe` returned. */
@@ -196,7 +196,7 @@ export interface HotKey {
 export interface HotKeys {
   readonly keys: readonly HotKey[];
   /** Instances that did not reply: their share is missing. */
-  readonly silent: readonly InstanceInfo[];
+  readonly unresponsive: readonly InstanceInfo[];
 }
 
 export interface ListOptions {

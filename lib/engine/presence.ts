@@ -24,7 +24,7 @@ const REPORT_MS = 5_000;
 const LIFE_MS = 3_600_000;
 
 /** Who has missed three reports. */
-const SILENT_AFTER_MS = 3 * REPORT_MS;
+const UNRESPONSIVE_AFTER_MS = 3 * REPORT_MS;
 
 /** So long an answer is waited for. */
 const ANSWER_MS = 250;
@@ -58,7 +58,8 @@ interface Dependencies {
 }
 
 /** Whether an instance is frozen, cut off or dead: it has not reported for so long. */
-export const isSilent = ({ seenMsAgo }: FoundInstance): boolean => seenMsAgo > SILENT_AFTER_MS;
+export const isUnresponsive = ({ seenMsAgo }: FoundInstance): boolean =>
+  seenMsAgo > UNRESPONSIVE_AFTER_MS;
 
 /**
  * Publishes this service in the store, replies to questions of operators, and receives their interventions. It never

@@ -83,7 +83,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(instances).toHaveLength(2);
       for (const each of instances) {
         expect(each).toMatchObject({ ...instance, host: hostname(), pid: process.pid });
-        expect(each.isSilent).toBe(false);
+        expect(each.isUnresponsive).toBe(false);
         expect(each.startedAt.getTime()).toBeGreaterThanOrEqual(before);
         expect(Math.abs(each.seenAt.getTime() - Date.now())).toBeLessThan(30_000);
       }
@@ -105,14 +105,19 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         const found = await admin.describe(key);
         return found.line.length === 2 && found;
       });
-      expect(description).toMatchObject({ key, state: 'held', mode: 'exclusive', silent: [] });
+      expect(description).toMatchObject({
+        key,
+        state: 'held',
+        mode: 'exclusive',
+        unresponsive: [],
+      });
       const [holder, ...moreHolders] = description.holders;
       expect(moreHolders).toEqual([]);
       expect(holder).toMatchObject({
         instance: { id: idOfOne, pid: process.pid },
         fencingToken: lock.fencingToken,
         isForeign: false,
-        isSilent: false,
+        isUnresponsive: false,
         place: expect.stringContaining('admin-suite.ts'),
       });
       expect(holder!.remainingMs).toBeGreaterThan(0);
@@ -122,7 +127,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(description.line.map(({ position }) => position)).toEqual([1, 2]);
       for (const waiter of description.line) {
         expect(waiter.instance?.id).toBe(idOfOther);
-        expect(waiter.isSilent).toBe(false);
+        expect(waiter.isUnresponsive).toBe(false);
       }
       const callers = description.line.flatMap((waiter) => waiter.callers ?? []);
       expect(callers).toHaveLength(2);
@@ -168,7 +173,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         { key, state: 'held', mode: 'exclusive', holders: 1, isDetached: true },
       ]);
       const [holder] = (await admin.describe(key)).holders;
-      expect(holder).toMatchObject({ isDetached: true, isForeign: false, isSilent: false });
+      expect(holder).toMatchObject({ isDetached: true, isForeign: false, isUnresponsive: false });
       expect(holder).not.toHaveProperty('instance');
       const attached = await other.attach(text);
       const [row] = await listed(admin, key);
@@ -206,7 +211,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
         state: 'free',
         holders: [],
         line: [],
-        silent: [],
+        unresponsive: [],
         audit: [],
       });
       expect(await released(admin, key)).toEqual({ status: 'nothing' });
@@ -334,13 +339,13 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       expect(await later.release()).toBe(true);
     });
 
-    it('leaves the locks of an instance that was seen as silent and reports again', async () => {
+    it('leaves the locks of an instance that was seen as unresponsive and reports again', async () => {
       const { one, admin, idOfOne } = await two();
       const lock = await one.acquire(newKey());
-      const seen = { id: idOfOne, isSilent: true };
+      const seen = { id: idOfOne, isUnresponsive: true };
       expect(await admin.releaseInstance(seen, STUCK)).toMatchObject({
         status: 'refused',
-        now: { id: idOfOne, isSilent: false },
+        now: { id: idOfOne, isUnresponsive: false },
       });
       await lock.extend();
       await lock.release();
@@ -458,8 +463,8 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       await sleep(20);
       await locks[0]!.release();
       await (await next).release();
-      const { keys, silent } = await admin.hot();
-      expect(silent).toEqual([]);
+      const { keys, unresponsive } = await admin.hot();
+      expect(unresponsive).toEqual([]);
       const of = (key: string): unknown => keys.find((each) => each.key === key);
       expect(of(waited)).toMatchObject({ waits: 1, refusals: 0 });
       expect(keys[0]!.key).toBe(waited);
@@ -476,7 +481,7 @@ export function describeAdmin(name: string, open: () => Promise<Backend>): void 
       const lock = await hidden.acquire(key);
       expect(await admin.instances()).toHaveLength(2);
       const { holders } = await admin.describe(key);
-      expect(holders).toMatchObject([{ isForeign: false, isSilent: false }]);
+      expect(holders).toMatchObject([{ isForeign: false, isUnresponsive: false }]);
       expect(holders[0]).not.toHaveProperty('instance');
       expect(await released(new LockAdmin(one), key)).toMatchObject({ status: 'done' });
       // It learns of it by its renewal.

@@ -43,7 +43,7 @@ describe('LockAdmin on a Redis that other software writes to', () => {
       expect(holders).toEqual([
         {
           leaseId: expect.stringMatching(/^[0-9a-f]{12}$/),
-          ...{ isForeign: true, isSilent: false, remainingMs: Infinity },
+          ...{ isForeign: true, isUnresponsive: false, remainingMs: Infinity },
         },
       ]);
       expect(audit).toEqual([]);

@@ -5,7 +5,7 @@ import {
   described,
   infoOf,
   isInUse,
-  silentOf,
+  unresponsiveOf,
   summarized,
   type Knowledge,
 } from '../../lib/admin/describe.js';
@@ -25,7 +25,7 @@ const OTHER = instanceOf('otherone');
 const INSTANCES = [ONE, OTHER, instanceOf('idleidle')];
 
 const infoAbout = ({ id }: FoundInstance, facts: object = {}) => ({
-  ...{ id, application: 'orders', host: 'web-3', pid: 7, isSilent: false, isListening: true },
+  ...{ id, application: 'orders', host: 'web-3', pid: 7, isUnresponsive: false, isListening: true },
   ...{ startedAt: at(-60_000), seenAt: at(-1_000), ...facts },
 });
 
@@ -56,16 +56,16 @@ describe('an instance', () => {
   it('is described with what is known of it', () => {
     expect(infoOf(ONE, WALL_MS)).toStrictEqual(infoAbout(ONE));
     const whole = instanceOf('whole', { version: '1.4.2', service: 'jobs', seenMsAgo: 16_000 });
-    const seen = { seenAt: at(-16_000), isSilent: true };
+    const seen = { seenAt: at(-16_000), isUnresponsive: true };
     expect(infoOf(whole, WALL_MS)).toStrictEqual(
       infoAbout(whole, { version: '1.4.2', service: 'jobs', ...seen }),
     );
     expect(infoOf(instanceOf('deaf', { address: undefined }), WALL_MS).isListening).toBe(false);
   });
 
-  it('is silent when it was asked and did not answer', () => {
+  it('is unresponsive when it was asked and did not reply', () => {
     const { answers } = knowing([ONE, {}]);
-    expect(silentOf([ONE, OTHER], answers, WALL_MS)).toStrictEqual([infoAbout(OTHER)]);
+    expect(unresponsiveOf([ONE, OTHER], answers, WALL_MS)).toStrictEqual([infoAbout(OTHER)]);
   });
 
   it('is concerned by a key that it holds, or waits for, by its token or its channel', () => {
@@ -132,12 +132,12 @@ describe('the holder of a key', () => {
       {
         leaseId,
         ...{ instance: infoAbout(ONE), since: at(-3_000), fencingToken: 7, isForeign: false },
-        ...{ remainingMs: 1_000, ...facts, isSilent: false },
+        ...{ remainingMs: 1_000, ...facts, isUnresponsive: false },
       },
     ]);
   });
 
-  it('that is silent is described by what it has recorded', () => {
+  it('that is unresponsive is described by what it has recorded', () => {
     const leaseId = leaseIdOf(tokenOf(ONE, FIRST));
     const holds = [{ leaseId: OTHER_LEASE }, { leaseId, method: 'Orders.pay' }];
     const recorded = { ...ONE, holds };
@@ -146,12 +146,16 @@ describe('the holder of a key', () => {
       {
         leaseId,
         ...{ instance: infoAbout(ONE), since: at(-5_000), isForeign: false, remainingMs: 1_000 },
-        ...{ method: 'Orders.pay', isSilent: true },
+        ...{ method: 'Orders.pay', isUnresponsive: true },
       },
     ]);
     const known = knowing([ONE, {}]);
-    expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), known)).toMatchObject([{ isSilent: false }]);
-    expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), knowing())).toMatchObject([{ isSilent: true }]);
+    expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), known)).toMatchObject([
+      { isUnresponsive: false },
+    ]);
+    expect(holderIn(heldUnder(tokenOf(ONE, FIRST)), knowing())).toMatchObject([
+      { isUnresponsive: true },
+    ]);
   });
 
   it('may be other software, a lease without a holder, or several places', () => {
@@ -163,9 +167,9 @@ describe('the holder of a key', () => {
     const rest = { isForeign: false, since: at(-5_000) };
     const [foreign, detached, limited] = found.holders.map(({ token }) => leaseIdOf(token));
     expect(holderIn(found, { ...knowing(), instances: [] })).toStrictEqual([
-      { leaseId: foreign, isForeign: true, remainingMs: 1_000, isSilent: false },
-      { leaseId: detached, ...rest, isDetached: true, remainingMs: 2_000, isSilent: false },
-      { leaseId: limited, ...rest, places: 3, remainingMs: 3_000, isSilent: false },
+      { leaseId: foreign, isForeign: true, remainingMs: 1_000, isUnresponsive: false },
+      { leaseId: detached, ...rest, isDetached: true, remainingMs: 2_000, isUnresponsive: false },
+      { leaseId: limited, ...rest, places: 3, remainingMs: 3_000, isUnresponsive: false },
     ]);
   });
 });
@@ -219,12 +223,12 @@ describe('the description of a key', () => {
     expect(described({ ...FREE, line }, knowing([ONE, { waits }])).line).toStrictEqual([
       {
         ...{ position: 1, places: 2, instance: infoAbout(ONE), since },
-        ...{ keys: ['order:42', 'order:43'], isSilent: false },
+        ...{ keys: ['order:42', 'order:43'], isUnresponsive: false },
         callers: [{ method: 'Orders.pay', since: at(-500) }, { since: at(-400) }],
       },
-      { position: 2, instance: infoAbout(ONE), since, isSilent: false },
-      { position: 3, instance: infoAbout(OTHER), since, isSilent: true },
-      { position: 4, isSilent: false },
+      { position: 2, instance: infoAbout(ONE), since, isUnresponsive: false },
+      { position: 3, instance: infoAbout(OTHER), since, isUnresponsive: true },
+      { position: 4, isUnresponsive: false },
     ]);
     const alone = { waits: waits.slice(0, 1) };
     expect(described({ ...FREE, line }, knowing([ONE, alone])).line[0]).not.toHaveProperty('keys');

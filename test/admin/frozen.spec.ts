@@ -77,14 +77,14 @@ describe.each([
     const { child, admin, waits } = await staged(key);
     await isReported(key, masters);
     process.kill(child.pid, 'SIGSTOP');
-    const { holders, silent } = await eventually(async () => {
+    const { holders, unresponsive } = await eventually(async () => {
       const found = await admin.describe(key);
-      return found.holders[0]?.isSilent === true && found;
+      return found.holders[0]?.isUnresponsive === true && found;
     });
     const instance = { application: 'reports', host: hostname(), pid: child.pid };
-    expect(silent).toMatchObject([instance]);
+    expect(unresponsive).toMatchObject([instance]);
     const place = expect.stringContaining('holder-process');
-    expect(holders).toMatchObject([{ instance, place, isSilent: true, isForeign: false }]);
+    expect(holders).toMatchObject([{ instance, place, isUnresponsive: true, isForeign: false }]);
     expect(holders[0]!.since!.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
     expect(await admin.release(await admin.describe(key), STUCK)).toMatchObject({
       status: 'done',

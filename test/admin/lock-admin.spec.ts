@@ -104,7 +104,7 @@ describe('LockAdmin', () => {
       state: 'free',
       holders: [],
       line: [],
-      silent: [],
+      unresponsive: [],
       audit: [],
     });
   });

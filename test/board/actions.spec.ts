@@ -61,7 +61,7 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     const { app, post, locks, url } = await startBoard({ adapter });
     const held = [await locks.acquire('a'), await locks.acquire('b')];
     const [instance] = await adminOf(app).instances();
-    const body = { id: instance?.id, isSilent: false, reason: 'its machine burnt' };
+    const body = { id: instance?.id, isUnresponsive: false, reason: 'its machine burnt' };
     const { body: answer } = await post('/locks/api/release-instance', body, {
       headers: fromPage(url),
     });
@@ -143,7 +143,7 @@ describe.each(ADAPTERS)('the actions of the page on %s', (adapter) => {
     const refused: readonly (readonly [string, unknown])[] = [
       ...release.map((body) => ['release', body] as const),
       ['release-instance', { id: 'a', ...WHY }],
-      ['release-instance', { id: 'a', isSilent: 'yes', ...WHY }],
+      ['release-instance', { id: 'a', isUnresponsive: 'yes', ...WHY }],
       ['forget-once', { key, ...WHY }],
       ['forget-once', { key, once: { state: 'done' }, ...WHY }],
       ['forget-once', { key, once: { state: 1, attempts: 1 }, ...WHY }],

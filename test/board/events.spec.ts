@@ -53,11 +53,11 @@ describe.each(ADAPTERS)('the events of the page on %s', (adapter) => {
           mode: 'exclusive',
           holders: 1,
           waiting: 1,
-          instance: { pid: process.pid, isSilent: false },
+          instance: { pid: process.pid, isUnresponsive: false },
         },
       ],
       instances: [{ pid: process.pid }],
-      hot: { keys: [], silent: [] },
+      hot: { keys: [], unresponsive: [] },
       audit: [],
       health: { hasQuorum: true },
     });
@@ -99,7 +99,7 @@ describe.each(ADAPTERS)('the events of the page on %s', (adapter) => {
       key,
       state: 'held',
       fencingToken: lock.fencingToken,
-      holders: [{ instance: { pid: process.pid }, isForeign: false, isSilent: false }],
+      holders: [{ instance: { pid: process.pid }, isForeign: false, isUnresponsive: false }],
       line: [{ position: 1, callers: [{}] }],
       audit: [],
     });
@@ -119,7 +119,7 @@ describe.each(ADAPTERS)('the events of the page on %s', (adapter) => {
       { key: 'report', mode: 'exclusive', isDetached: true, holders: 1, waiting: 0 },
     ]);
     const detached = await (await openAt(url, { key: 'report' })).next('key');
-    expect(detached.lock?.holders).toMatchObject([{ isDetached: true, isSilent: false }]);
+    expect(detached.lock?.holders).toMatchObject([{ isDetached: true, isUnresponsive: false }]);
   });
 
   it('say that a key is none', async () => {

@@ -51,7 +51,7 @@ describe('the command line', () => {
       ['list', '--reason', 'x'],
       '"list" takes no option --reason. Its options are --limit, --redis',
     ],
-    [['show'], '"show" needs a key: nestjs-holdfast show <key>.'],
+    [['show'], '"show" needs a key: show <key>.'],
     [
       ['show', 'a', 'b'],
       '"show" takes one key, and "b" is one too many. Put a text with spaces in quotes.',

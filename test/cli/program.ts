@@ -19,7 +19,7 @@ export function spawnProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): ChildProcessWithoutNullStreams {
-  const { REDIS_URL: _, COLUMNS: __, ...inherited } = process.env;
+  const { REDIS_URL: _, COLUMNS: __, npm_command: ___, ...inherited } = process.env;
   return spawn(process.execPath, [compiledFile(MAIN), ...args], {
     env: { ...inherited, NODE_OPTIONS: '', ...env },
   });

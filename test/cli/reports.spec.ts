@@ -40,7 +40,7 @@ const NOW_MS = Date.UTC(2030, 0, 1);
 const instance = (facts: Partial<InstanceInfo> = {}): InstanceInfo => ({
   ...{ id: 'one', application: 'orders', version: '1.4.2', host: 'web-3', pid: 4711 },
   ...{ startedAt: new Date(NOW_MS - 60_000), seenAt: new Date(NOW_MS - 5_000) },
-  ...{ isSilent: false, isListening: true, ...facts },
+  ...{ isUnresponsive: false, isListening: true, ...facts },
 });
 const NAME = 'orders 1.4.2 on web-3, pid 4711';
 
@@ -50,19 +50,19 @@ describe('release', () => {
     leaseId: '3f2a9c1d0e4b',
     instance: instance(),
     isForeign: false,
-    isSilent: false,
+    isUnresponsive: false,
     remainingMs: 1_000,
     ...facts,
   });
-  const silent = holder({ isSilent: true });
+  const unresponsive = holder({ isUnresponsive: true });
   const waiter = (position: number, facts: object = {}) => ({
     position,
-    isSilent: false,
+    isUnresponsive: false,
     ...facts,
   });
   const described = (facts: Partial<LockDescription> = {}): LockDescription => ({
     ...{ key: 'a', state: 'held', mode: 'exclusive', holders: [holder()], line: [] },
-    ...{ silent: [], audit: [], ...facts },
+    ...{ unresponsive: [], audit: [], ...facts },
   });
   const DONE = { status: 'done', keys: ['a'] } as const;
   const NAMED = { json: true, yes: true, holder: '3f2a9c1d0e4b' };
@@ -88,16 +88,16 @@ describe('release', () => {
     ['. The first of 2 waiting callers gets it.', [waiter(1), waiter(2)]],
     ['. The first of 1 waiting caller gets it.', [waiter(1)]],
     [
-      '. The first of 2 waiting callers whose process is alive gets it: 1 process did not answer.',
-      [waiter(1, { isSilent: true }), waiter(2)],
+      '. The first of 2 waiting callers whose process is alive gets it: 1 process is unresponsive.',
+      [waiter(1, { isUnresponsive: true }), waiter(2)],
     ],
     [
-      '. The first of 3 waiting callers whose process is alive gets it: 2 processes did not answer.',
-      [waiter(1, { isSilent: true }), waiter(2), waiter(3, { isSilent: true })],
+      '. The first of 3 waiting callers whose process is alive gets it: 2 processes are unresponsive.',
+      [waiter(1, { isUnresponsive: true }), waiter(2), waiter(3, { isUnresponsive: true })],
     ],
     [
-      '. No process of its 1 waiting caller answered. If they are dead, it stays free until the next call: see "show a".',
-      [waiter(1, { isSilent: true })],
+      '. Every process of its 1 waiting caller is unresponsive. If they are dead, it stays free until the next call: see "show a".',
+      [waiter(1, { isUnresponsive: true })],
     ],
   ])('says what follows%s', async (consequence, line) => {
     const lock = described({ line });
@@ -109,18 +109,18 @@ describe('release', () => {
     });
   });
 
-  it('warns of holders that did not answer, and asks about those that did', async () => {
+  it('warns of holders that are unresponsive, and asks about those that did', async () => {
     const alive = await released(described());
     expect(alive.questions).toEqual([
       `${NAME} answers, so its work may be running: the work has to stop at its signal.\nRelease a? [y/N] `,
     ]);
     expect(alive.stderr.endsWith('\n\n')).toBe(true);
-    const frozen = await released(described({ holders: [silent] }));
+    const frozen = await released(described({ holders: [unresponsive] }));
     expect(frozen.questions).toEqual(['Release a? [y/N] ']);
     expect(frozen.stderr).toContain(
-      `\n${NAME} did not answer. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.\n`,
+      `\n${NAME} is unresponsive. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.\n`,
     );
-    const { instance: _, ...nameless } = silent;
+    const { instance: _, ...nameless } = unresponsive;
     const unknown = await released(described({ holders: [nameless] }));
     expect(unknown.questions).toEqual(['Release a? [y/N] ']);
     expect(unknown.stderr).not.toContain('If it still exists');
@@ -211,15 +211,15 @@ describe('release-instance', () => {
       ],
       asked: [[instance(), REASON]],
     });
-    const silent = await freed(['a'], { found: [instance({ isSilent: true })] });
-    expect(silent.questions[0]).toBe(
+    const unresponsive = await freed(['a'], { found: [instance({ isUnresponsive: true })] });
+    expect(unresponsive.questions[0]).toBe(
       `${NAME}. It was last seen 5 s ago.\nRelease everything that it holds? [y/N] `,
     );
-    expect(silent.stdout).toBe('Released 1 key:\n  a\n');
-    expect(silent.asked).toEqual([[instance({ isSilent: true }), REASON]]);
+    expect(unresponsive.stdout).toBe('Released 1 key:\n  a\n');
+    expect(unresponsive.asked).toEqual([[instance({ isUnresponsive: true }), REASON]]);
     const nobody = await freed(['a'], { found: [] });
     expect(nobody.questions[0]).toBe(
-      'No instance one has a record here; "nestjs-holdfast instances" lists them.\nRelease what it may hold? [y/N] ',
+      'No instance one has a record here; "instances" lists them.\nRelease what it may hold? [y/N] ',
     );
   });
 
@@ -316,7 +316,7 @@ describe('top', () => {
 
   it('is a table', async () => {
     const refused = { key: 'b', waitedMs: 0, waits: 0, refusals: 7 };
-    expect(await shown({ keys: [WAITED, refused], silent: [] })).toEqual({
+    expect(await shown({ keys: [WAITED, refused], unresponsive: [] })).toEqual({
       code: 0,
       stdout: [
         'KEY  WAITED  WAITS  EACH  REFUSED',
@@ -330,16 +330,16 @@ describe('top', () => {
   });
 
   it('says whose share is missing', async () => {
-    const silent = [instance(), instance({ host: 'web-4' })];
-    const { stdout } = await shown({ keys: [], silent });
+    const unresponsive = [instance(), instance({ host: 'web-4' })];
+    const { stdout } = await shown({ keys: [], unresponsive });
     expect(stdout).toBe(
       'No caller waited or was refused in the last 5 minutes.\n\n' +
-        `2 instances did not answer, so their share is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,
+        `The share of 2 unresponsive instances is missing: ${NAME}; orders 1.4.2 on web-4, pid 4711\n`,
     );
   });
 
   it('prints one document with --json', async () => {
-    const hot = { keys: [WAITED], silent: [] } as unknown as HotKeys;
+    const hot = { keys: [WAITED], unresponsive: [] } as unknown as HotKeys;
     const { stdout, limits } = await shown(hot, { json: true, limit: '3' });
     expect([JSON.parse(stdout), limits]).toEqual([hot, [3]]);
   });

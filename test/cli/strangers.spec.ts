@@ -66,7 +66,13 @@ describe('what other clients have written where operators look', () => {
     const ids = (await admin.instances()).map(({ id }) => id);
     expect(ids.sort()).toEqual(['held', 'right']);
     const { holders, line, ...rest } = await admin.describe('mode');
-    expect(rest).toEqual({ key: 'mode', state: 'held', mode: 'exclusive', silent: [], audit: [] });
+    expect(rest).toEqual({
+      key: 'mode',
+      state: 'held',
+      mode: 'exclusive',
+      unresponsive: [],
+      audit: [],
+    });
     expect(holders).toMatchObject([{ isForeign: false }]);
     for (const each of [...holders, ...line]) expect(each).not.toHaveProperty('since');
     for (const key of ['state', 'attempt'])

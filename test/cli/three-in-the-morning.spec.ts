@@ -61,7 +61,7 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
         `Held by\n  orders 1\\.4\\.2 ${where}\n    holder [0-9a-f]{12}\n    since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ, for \\d+ (s|min|ms)`,
       ),
     );
-    expect(shown.stdout).toContain('it does not answer: it is frozen, cut off or dead');
+    expect(shown.stdout).toContain('it is unresponsive: frozen, cut off or dead');
     expect(shown.stdout).toContain('    in OrdersService.pay (order:<id>)\n');
     expect(shown.stdout).toContain(
       `"ps -o stat=,lstart=,args= -p ${frozen.pid}" begins with T for a stopped process`,
@@ -100,10 +100,13 @@ describe('at 3 a.m., an instance is frozen while it holds a key', () => {
   }, 120_000);
 
   it.each([
-    [1, 'The first of 2 waiting callers whose process is alive gets it: 1 process did not answer.'],
+    [
+      1,
+      'The first of 2 waiting callers whose process is alive gets it: 1 process is unresponsive.',
+    ],
     [
       2,
-      'No process of its 2 waiting callers answered. If they are dead, it stays free until the next call: see "show order:KEY".',
+      'Every process of its 2 waiting callers is unresponsive. If they are dead, it stays free until the next call: see "show order:KEY".',
     ],
   ])(
     'release promises the key to nobody who is frozen, too: %d of 2 that wait',

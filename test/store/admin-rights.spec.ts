@@ -52,8 +52,8 @@ describe('the rights that the documentation lists', () => {
     const listed = [];
     for await (const { key } of admin.list()) listed.push(key);
     expect(listed.sort()).toEqual(['a', 'b', 'c']);
-    expect((await admin.describe('a')).holders).toMatchObject([{ isSilent: false }]);
-    expect((await admin.hot()).silent).toEqual([]);
+    expect((await admin.describe('a')).holders).toMatchObject([{ isUnresponsive: false }]);
+    expect((await admin.hot()).unresponsive).toEqual([]);
     expect(await admin.release(await admin.describe('a'), WHY)).toMatchObject({ status: 'done' });
     const [instance] = await admin.instances();
     expect(await admin.releaseInstance(instance!, WHY)).toEqual({ status: 'done', keys: ['b'] });

@@ -111,12 +111,12 @@ const isSeenHolder = (holder: unknown): holder is SeenHolder =>
   isText(holder.leaseId) &&
   (holder.fencingToken === undefined || Number.isSafeInteger(holder.fencingToken));
 
-/** The instance, and whether it was silent when the operator saw it. */
+/** The instance, and whether it was unresponsive when the operator saw it. */
 export function instanceIn(body: unknown): SeenInstance {
   const id = textOf(body, 'id');
-  const { isSilent } = body as { readonly isSilent?: unknown };
-  if (typeof isSilent === 'boolean') return { id, isSilent };
-  throw new BadRequestException('"isSilent" is what the page showed of the instance.');
+  const { isUnresponsive } = body as { readonly isUnresponsive?: unknown };
+  if (typeof isUnresponsive === 'boolean') return { id, isUnresponsive };
+  throw new BadRequestException('"isUnresponsive" is what the page showed of the instance.');
 }
 
 /** The key, and what the operator saw of its work. */

@@ -2,8 +2,6 @@ import type { Command } from './command.js';
 import { GROUPS } from './commands.js';
 import { COMMON, OF_REDIS, optionsOf, specOf, type OptionName } from './options.js';
 
-const PROGRAM = 'nestjs-holdfast';
-
 const usageOf = ({ name, word }: Command): string => {
   if (word === undefined) return name;
   const named = word.isList === true ? `${word.name}…` : word.name;
@@ -22,24 +20,24 @@ const optionRow = (name: OptionName): readonly [string, string] => {
 };
 
 /** The help of the whole program. */
-export function helpText(): string {
+export function helpText(program: string): string {
   const groups = GROUPS.map(
     ([title, commands]) =>
       `${title}\n${aligned(commands.map((command) => [usageOf(command), command.summary]))}\n`,
   );
   return (
     `Who holds which lock, since when, who waits, and how to free it.\n\n` +
-    `Usage: ${PROGRAM} <command> [options]\n\n${groups.join('\n')}\n` +
+    `Usage: ${program} <command> [options]\n\n${groups.join('\n')}\n` +
     `Options of every command\n${aligned([...OF_REDIS, ...COMMON].map(optionRow))}\n\n` +
-    `The options of one command: ${PROGRAM} <command> --help\n` +
+    `The options of one command: ${program} <command> --help\n` +
     `Exit codes: 0 done, 1 nothing there, 2 wrong usage, 3 Redis not available, 5 not confirmed. 4: doctor found errors.\n6: migrate left files alone, 7 done but not in the audit log, 8 refused: another holder has the key by now\n`
   );
 }
 
 /** The help of one command. */
-export function helpFor(command: Command): string {
+export function helpFor(command: Command, program: string): string {
   return (
-    `${command.summary}\n\nUsage: ${PROGRAM} ${usageOf(command)} [options]\n\n` +
+    `${command.summary}\n\nUsage: ${program} ${usageOf(command)} [options]\n\n` +
     `Options\n${aligned(optionsOf(command).map(optionRow))}\n`
   );
 }

@@ -4,6 +4,7 @@ import {
   LockStoreUnavailableError,
   redact,
 } from 'nestjs-holdfast/tools';
+import { programIn } from './again.js';
 import { readArguments, type GivenArguments } from './arguments.js';
 import type { Command, Context, LocalContext, RedisCommand } from './command.js';
 import { commandNamed } from './commands.js';
@@ -39,21 +40,22 @@ async function dispatch(given: GivenArguments, surroundings: CliContext): Promis
   const { terminal, version } = surroundings;
   const { words, options } = given;
   const [name, word = '', ...rest] = words;
+  const program = programIn(terminal.env);
   if (options.version === true) {
     terminal.write(`${version()}\n`);
     return EXIT.ok;
   }
   if (name === undefined && options.help !== true) {
-    terminal.note(helpText());
+    terminal.note(helpText(program));
     return EXIT.usage;
   }
   if (name === undefined || name === 'help') {
-    terminal.write(word === '' ? helpText() : helpFor(commandNamed(word)));
+    terminal.write(word === '' ? helpText(program) : helpFor(commandNamed(word), program));
     return EXIT.ok;
   }
   const command = commandNamed(name);
   if (options.help === true) {
-    terminal.write(helpFor(command));
+    terminal.write(helpFor(command, program));
     return EXIT.ok;
   }
   check(command, given, rest);
@@ -75,7 +77,7 @@ function check(command: Command, given: GivenArguments, rest: readonly string[])
     );
   const [, first, second] = given.words;
   if (word?.isRequired === true && first === undefined)
-    throw new UsageError(`"${name}" needs a ${word.name}: nestjs-holdfast ${name} <${word.name}>.`);
+    throw new UsageError(`"${name}" needs a ${word.name}: ${name} <${word.name}>.`);
   if (word?.isList === true) return;
   const extra = word === undefined ? first : second;
   if (extra !== undefined)
@@ -127,7 +129,7 @@ function report(error: unknown, { terminal }: CliContext): ExitCode {
   };
   if (error instanceof UsageError || error instanceof LockConfigurationError) {
     say(error.message);
-    if (error instanceof UsageError) terminal.note('See nestjs-holdfast --help.\n');
+    if (error instanceof UsageError) terminal.note(`See ${programIn(terminal.env)} --help.\n`);
     return EXIT.usage;
   }
   if (error instanceof LockKeyError) {

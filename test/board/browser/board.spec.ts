@@ -111,13 +111,13 @@ describe('the page in a browser', () => {
     const row = page.getByRole('row').filter({ hasText: KEY });
     await row.getByText('1 waiting').waitFor({ state: 'attached' });
     await row.getByText('billing').waitFor();
-    await row.getByText('no answer').waitFor();
+    await row.getByText('unresponsive').waitFor();
 
     await row.getByRole('link', { name: KEY }).click();
     await page.getByRole('heading', { name: KEY }).waitFor();
     const held = page.getByRole('region', { name: 'Held by' });
     await held.getByText('billing').waitFor();
-    await held.getByText('does not answer').waitFor();
+    await held.getByText('unresponsive').waitFor();
     const line = page.getByRole('region', { name: 'In line' });
     await line.getByText('OrdersService.pay').waitFor();
 
@@ -249,7 +249,7 @@ describe('the page in a browser', () => {
       await shop.locks.acquire('limited', { limit: 3 });
 
       const page = await open('', { colorScheme });
-      await page.getByText('no answer').first().waitFor();
+      await page.getByText('unresponsive').first().waitFor();
       expect(await findingsIn(page)).toEqual([]);
 
       for (const width of [1_200, 390]) {
@@ -258,7 +258,7 @@ describe('the page in a browser', () => {
         await page.getByRole('button', { name: 'Forget…' }).waitFor();
         expect(await findingsIn(page)).toEqual([]);
         await page.goto(`${shop.url}/locks#key=${encodeURIComponent(KEY)}`);
-        await page.getByText('does not answer').waitFor();
+        await page.getByText('unresponsive').waitFor();
         expect(await findingsIn(page)).toEqual([]);
         await page.goto(`${shop.url}/locks`);
         await page.getByRole('rowheader').first().waitFor();

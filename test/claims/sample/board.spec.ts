@@ -29,7 +29,7 @@ describe('npm run sample:board', () => {
     for (;;) {
       const { lock } = await client.next('key');
       ({ holders } = lock ?? { holders });
-      if (holders[0]?.isSilent && lock?.line.length === 2) break; // both of the others wait
+      if (holders[0]?.isUnresponsive && lock?.line.length === 2) break; // both of the others wait
     }
     const response = await fetch(`${url}/api/release`, {
       method: 'POST',

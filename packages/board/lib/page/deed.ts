@@ -70,7 +70,7 @@ export const releaseAllOf = (instance: Instance): Deed => ({
   done: (keys) => `Released ${keys.join(', ')}.`,
   nothing: 'It held nothing.',
   refused: () => `${whoOf(instance)} reports again.`,
-  body: { id: instance.id, isSilent: instance.isSilent },
+  body: { id: instance.id, isUnresponsive: instance.isUnresponsive },
 });
 
 /** Resolves with what to say; rejects with what went wrong. */

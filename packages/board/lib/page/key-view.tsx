@@ -3,7 +3,7 @@ import type { Holder, KeyAnswer, Lock, Waiter } from './answers.js';
 import { AuditText } from './audit.js';
 import { forgetOf, releaseOf, type Ask } from './deed.js';
 import { useSeen, type Seen } from './history.js';
-import { count, originOf, Panel, Tag, Who } from './parts.js';
+import { count, originOf, Panel, Tag, Unresponsive, Who } from './parts.js';
 import { At, duration, now, Since } from './time.js';
 
 interface KeyViewProps {
@@ -56,10 +56,10 @@ export function KeyView({ name, answer, ask }: KeyViewProps) {
 }
 
 function effectOf({ holders, line }: Lock): string {
-  const isDeaf = holders.some(({ isSilent, isForeign }) => isSilent || isForeign);
-  const holder = isDeaf
-    ? 'The holder does not answer: its next renewal detects this, and its work may still run.'
-    : 'The holder is notified at once. Its work may continue for a moment.';
+  const isNotified = !holders.some(({ isUnresponsive, isForeign }) => isUnresponsive || isForeign);
+  const holder = isNotified
+    ? 'The holder is notified at once. Its work may continue for a moment.'
+    : 'The holder cannot be notified: its next renewal detects this, and its work may still run.';
   return line.length === 0 ? holder : `${holder} The next in line gets the key.`;
 }
 
@@ -85,13 +85,13 @@ function HolderName({ instance, isForeign, isDetached }: Holder) {
 }
 
 function HolderItem(holder: Holder & { readonly at: string }) {
-  const { isSilent, isDetached, since, at } = holder;
+  const { isUnresponsive, isDetached, since, at } = holder;
   // JSON has no endless numbers.
   const remainingMs = holder.remainingMs as number | null;
   const origin = originOf(holder);
   return (
     <li>
-      <HolderName {...holder} /> {isSilent && <Tag bad>does not answer</Tag>}
+      <HolderName {...holder} /> {isUnresponsive && <Unresponsive />}
       {origin !== undefined && <code>{origin}</code>}
       <span>
         for <Since at={since} />
@@ -123,10 +123,10 @@ function Line({ line }: Lock) {
   );
 }
 
-function WaiterItem({ instance, isSilent, places, since, keys, callers = [] }: Waiter) {
+function WaiterItem({ instance, isUnresponsive, places, since, keys, callers = [] }: Waiter) {
   return (
     <li>
-      <Who of={instance} /> {isSilent && <Tag bad>does not answer</Tag>}
+      <Who of={instance} /> {isUnresponsive && <Unresponsive />}
       {callers.length === 0 && (
         <span>
           for <Since at={since} />

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Instance, Row } from './answers.js';
-import { KeyLink, Silence, Tag, Who } from './parts.js';
+import { KeyLink, Tag, Unresponsive, Who } from './parts.js';
 import { Since } from './time.js';
 
 const startOf = ({ since }: Row): number => (since === undefined ? Infinity : Date.parse(since));
@@ -24,11 +24,11 @@ type Order = keyof typeof ORDERS;
 
 interface TableProps {
   readonly rows: readonly Row[];
-  /** The instances that did not answer just now. */
-  readonly mute: ReadonlySet<string>;
+  /** The ids of instances. */
+  readonly unresponsive: ReadonlySet<string>;
 }
 
-export function LocksTable({ rows, mute }: TableProps) {
+export function LocksTable({ rows, unresponsive }: TableProps) {
   const [order, setOrder] = useState<Order>('waiting');
   const sorted = [...rows].sort(ORDERS[order].compare);
   const header = (name: Order, className?: string) => (
@@ -58,7 +58,11 @@ export function LocksTable({ rows, mute }: TableProps) {
       </thead>
       <tbody role="rowgroup">
         {sorted.map((row) => (
-          <LockRow key={row.key} row={row} isMute={mute.has(row.instance?.id ?? '')} />
+          <LockRow
+            key={row.key}
+            row={row}
+            isUnresponsive={unresponsive.has(row.instance?.id ?? '')}
+          />
         ))}
       </tbody>
     </table>
@@ -74,7 +78,7 @@ function Holder({ of, isDetached }: HolderProps) {
   return isDetached ? <span class="quiet">detached</span> : <Who of={of} />;
 }
 
-function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean }) {
+function LockRow({ row, isUnresponsive }: { readonly row: Row; readonly isUnresponsive: boolean }) {
   const { key, state, mode, inUse, once, holders, instance, isDetached, since, waiting } = row;
   const isHeld = state === 'held';
   return (
@@ -93,7 +97,7 @@ function LockRow({ row, isMute }: { readonly row: Row; readonly isMute: boolean 
           <span class="quiet">nobody</span>
         )}
         {holders > 1 && <span class="quiet"> and {holders - 1} more</span>}
-        {instance && <Silence of={instance} isMute={isMute} />}
+        {isUnresponsive && <Unresponsive />}
       </td>
       <td role="cell">{isHeld ? <Since at={since} /> : <span class="quiet">–</span>}</td>
       <td role="cell" class="number">

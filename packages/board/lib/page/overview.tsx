@@ -4,7 +4,7 @@ import type { Ask } from './deed.js';
 import { HotKeys, Instances, Nodes } from './panels.js';
 import { LocksTable } from './locks-table.js';
 import { search } from './address.js';
-import { count, muteIn } from './parts.js';
+import { count, unresponsiveIn } from './parts.js';
 
 interface OverviewProps {
   readonly snapshot: Snapshot | undefined;
@@ -68,7 +68,7 @@ function Keys({ snapshot, prefix }: Omit<OverviewProps, 'ask'>) {
   }
   return (
     <>
-      <LocksTable rows={locks} mute={muteIn(snapshot)} />
+      <LocksTable rows={locks} unresponsive={unresponsiveIn(snapshot)} />
       {more && (
         <p class="empty">These are {locks.length} of more keys. The search finds the others.</p>
       )}

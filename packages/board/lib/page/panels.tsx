@@ -1,6 +1,6 @@
 import type { Instance, Node, Snapshot } from './answers.js';
 import { releaseAllOf, type Ask } from './deed.js';
-import { count, KeyLink, muteIn, Panel, Silence, Tag, Who, whoOf } from './parts.js';
+import { count, KeyLink, Panel, Tag, Unresponsive, unresponsiveIn, Who, whoOf } from './parts.js';
 import { duration, now, span } from './time.js';
 
 export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
@@ -28,7 +28,7 @@ export function HotKeys({ hot }: Pick<Snapshot, 'hot'>) {
 
 export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; readonly ask: Ask }) {
   const { instances = [] } = snapshot;
-  const mute = muteIn(snapshot);
+  const unresponsive = unresponsiveIn(snapshot);
   return (
     <Panel id="instances" title="Instances" note={String(instances.length)}>
       {instances.length === 0 ? (
@@ -36,7 +36,12 @@ export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; read
       ) : (
         <ul>
           {instances.map((each) => (
-            <InstanceItem key={each.id} of={each} isMute={mute.has(each.id)} ask={ask} />
+            <InstanceItem
+              key={each.id}
+              of={each}
+              isUnresponsive={unresponsive.has(each.id)}
+              ask={ask}
+            />
           ))}
         </ul>
       )}
@@ -46,19 +51,18 @@ export function Instances({ snapshot, ask }: { readonly snapshot: Snapshot; read
 
 interface InstanceProps {
   readonly of: Instance;
-  /** The process did not answer just now. */
-  readonly isMute: boolean;
+  readonly isUnresponsive: boolean;
   readonly ask: Ask;
 }
 
-function InstanceItem({ of, isMute, ask }: InstanceProps) {
+function InstanceItem({ of, isUnresponsive, ask }: InstanceProps) {
   return (
     <li>
       <div class="bar">
         <span>
-          <Who of={of} /> <Silence of={of} isMute={isMute} />
+          <Who of={of} /> {isUnresponsive && <Unresponsive />}
         </span>
-        {(of.isSilent || isMute) && (
+        {isUnresponsive && (
           <button
             aria-label={`Release all locks of ${whoOf(of)}`}
             onClick={() => ask(releaseAllOf(of))}
@@ -70,7 +74,7 @@ function InstanceItem({ of, isMute, ask }: InstanceProps) {
       <span class="quiet" title={of.seenAt}>
         {of.version !== undefined && `version ${of.version} · `}
         up {span(now() - Date.parse(of.startedAt))}
-        {of.isSilent && ` · last seen ${span(now() - Date.parse(of.seenAt))} ago`}
+        {of.isUnresponsive && ` · last seen ${span(now() - Date.parse(of.seenAt))} ago`}
       </span>
     </li>
   );

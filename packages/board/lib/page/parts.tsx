@@ -16,18 +16,6 @@ export function Who({ of }: { readonly of: Instance | undefined }) {
   );
 }
 
-interface SilenceProps {
-  readonly of: Instance;
-  /** The process did not answer just now. */
-  readonly isMute: boolean;
-}
-
-/** Whether an instance appears to be frozen, cut off or dead. */
-export function Silence({ of, isMute }: SilenceProps) {
-  if (of.isSilent) return <Tag bad>silent</Tag>;
-  return isMute ? <Tag bad>no answer</Tag> : null;
-}
-
 export const whoOf = ({ application, host, pid }: Instance): string =>
   `${application} on ${host}, pid ${pid}`;
 
@@ -38,6 +26,9 @@ export const originOf = ({ method, place, template }: Origin): string | undefine
 export function Tag({ bad, children }: { readonly bad?: boolean; children: ComponentChildren }) {
   return <span class={bad ? 'tag bad' : 'tag'}>{children}</span>;
 }
+
+/** Beside a process that appears to be frozen, cut off or dead. */
+export const Unresponsive = () => <Tag bad>unresponsive</Tag>;
 
 export const KeyLink = ({ of }: { readonly of: string }) => (
   <a class="key" href={hrefOfKey(of)} title={of}>
@@ -67,9 +58,13 @@ export function Panel({ id, title, note, actions, children }: PanelProps) {
   );
 }
 
-/** The ids of those who did not answer just now. */
-export const muteIn = ({ hot }: Snapshot): ReadonlySet<string> =>
-  new Set(hot?.silent.map(({ id }) => id));
+/** The ids of the instances that have not reported for a while, or did not reply just now. */
+export const unresponsiveIn = ({ instances = [], hot }: Snapshot): ReadonlySet<string> =>
+  new Set(
+    [...instances.filter((each) => each.isUnresponsive), ...(hot?.unresponsive ?? [])].map(
+      ({ id }) => id,
+    ),
+  );
 
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number} ${number === 1 ? one : many}`;

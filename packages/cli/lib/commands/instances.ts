@@ -45,7 +45,7 @@ export const instances: RedisCommand = {
       String(each.pid),
       moment(each.startedAt),
       `${lasting(nowMs - each.seenAt.getTime())} ago`,
-      each.isSilent ? { text: 'silent', paint: ink.red } : 'reports',
+      each.isUnresponsive ? { text: 'unresponsive', paint: ink.red } : 'reports',
     ]);
     terminal.write(`${tableLines(COLUMNS, rows, terminal.size().columns, ink).join('\n')}\n`);
     return EXIT.ok;

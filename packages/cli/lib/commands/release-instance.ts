@@ -44,9 +44,9 @@ function reportsAgain({ word: id, options, terminal, ink }: Context, now: Instan
 
 function questionOf(id: string, instance: InstanceInfo | undefined, nowMs: number): string {
   if (instance === undefined)
-    return `No instance ${printable(id)} has a record here; "nestjs-holdfast instances" lists them.\nRelease what it may hold?`;
+    return `No instance ${printable(id)} has a record here; "instances" lists them.\nRelease what it may hold?`;
   const seen = lasting(nowMs - instance.seenAt.getTime());
-  const state = instance.isSilent
+  const state = instance.isUnresponsive
     ? `It was last seen ${seen} ago.`
     : `It reported ${seen} ago, so it is alive: its work has to stop at its signals.`;
   return `${nameOf(instance)}. ${state}\nRelease everything that it holds?`;

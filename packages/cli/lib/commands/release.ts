@@ -54,7 +54,7 @@ function holdersIn({ options: { holder, yes } }: Context): readonly SeenHolder[]
   if (holder !== undefined) return holder.split(',').map(holderIn);
   if (yes !== true) return undefined;
   throw new UsageError(
-    '"release" with --yes needs --holder, so that a later holder keeps the key: --holder 3f2a9c1d0e4b. "nestjs-holdfast show" prints it.',
+    '"release" with --yes needs --holder, so that a later holder keeps the key: --holder 3f2a9c1d0e4b. "show" prints it.',
   );
 }
 
@@ -63,13 +63,13 @@ function holderIn(text: string): SeenHolder {
   const [, leaseId, token] = /^([0-9a-f]{12})(?::(\d{1,16}))?$/.exec(text.trim()) ?? [];
   if (leaseId === undefined)
     throw new UsageError(
-      `Option --holder must be what "nestjs-holdfast show" prints, such as 3f2a9c1d0e4b, received ${describe(text)}.`,
+      `Option --holder must be what "show" prints, such as 3f2a9c1d0e4b, received ${describe(text)}.`,
     );
   return token === undefined ? { leaseId } : { leaseId, fencingToken: Number(token) };
 }
 
-const linesOf = ({ runtime, ink }: Context, lock: LockDescription): string =>
-  descriptionLines(lock, { nowMs: runtime.now().wallMs, ink }).join('\n');
+const linesOf = (context: Context, lock: LockDescription): string =>
+  descriptionLines(lock, context).join('\n');
 
 function otherHolds(context: Context, now: LockDescription): ExitCode {
   const { word: key, options, terminal, ink } = context;
@@ -89,8 +89,8 @@ function nobodyHeld({ word: key, options, terminal }: Context): ExitCode {
 
 /** Work continues after its lock was taken away, so the question names the holder. */
 function questionOf({ key, holders }: LockDescription): string {
-  const living = holders.flatMap(({ instance, isSilent }) =>
-    instance === undefined || isSilent ? [] : [nameOf(instance)],
+  const living = holders.flatMap(({ instance, isUnresponsive }) =>
+    instance === undefined || isUnresponsive ? [] : [nameOf(instance)],
   );
   const [first] = living;
   const warning =
@@ -102,20 +102,20 @@ function questionOf({ key, holders }: LockDescription): string {
 
 /** For holders that did not reply: a frozen process continues when it is resumed. */
 const warningsOf = ({ holders }: LockDescription): readonly string[] =>
-  holders.flatMap(({ instance, isSilent }) =>
-    instance === undefined || !isSilent
+  holders.flatMap(({ instance, isUnresponsive }) =>
+    instance === undefined || !isUnresponsive
       ? []
       : [
-          `${nameOf(instance)} did not answer. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.`,
+          `${nameOf(instance)} is unresponsive. If it still exists, kill it: its work may continue when it runs again, until its signal aborts.`,
         ],
   );
 
 function consequenceOf({ key, line }: LockDescription): string {
   if (line.length === 0) return '. No caller waits for it.';
   const waiting = counted(callersIn(line), 'waiting caller');
-  const silent = line.filter(({ isSilent }) => isSilent).length;
-  if (silent === 0) return `. The first of ${waiting} gets it.`;
-  if (silent < line.length)
-    return `. The first of ${waiting} whose process is alive gets it: ${counted(silent, 'process', 'processes')} did not answer.`;
-  return `. No process of its ${waiting} answered. If they are dead, it stays free until the next call: see "show ${printable(key)}".`;
+  const unresponsive = line.filter(({ isUnresponsive }) => isUnresponsive).length;
+  if (unresponsive === 0) return `. The first of ${waiting} gets it.`;
+  if (unresponsive < line.length)
+    return `. The first of ${waiting} whose process is alive gets it: ${counted(unresponsive, 'process is', 'processes are')} unresponsive.`;
+  return `. Every process of its ${waiting} is unresponsive. If they are dead, it stays free until the next call: see "show ${printable(key)}".`;
 }

@@ -10,7 +10,8 @@ export const show: RedisCommand = {
   summary: 'One key: who holds it, who waits, in which line, since when',
   word: { name: 'key', isRequired: true },
   options: [],
-  async run({ admin, word: key, options, terminal, ink, runtime, target }) {
+  async run(context) {
+    const { admin, word: key, options, terminal, ink, target } = context;
     const lock = await admin().describe(key);
     const code = isInUse(lock) ? EXIT.ok : EXIT.nothing;
     if (options.json === true) {
@@ -18,8 +19,7 @@ export const show: RedisCommand = {
       return code;
     }
     terminal.note(`${ink.dim(`Redis at ${target.shown}`)}\n`);
-    const nowMs = runtime.now().wallMs;
-    terminal.write(`${descriptionLines(lock, { nowMs, ink }).join('\n')}\n`);
+    terminal.write(`${descriptionLines(lock, context).join('\n')}\n`);
     return code;
   },
 };

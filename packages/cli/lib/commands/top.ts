@@ -35,7 +35,7 @@ export const top: RedisCommand = {
   },
 };
 
-function linesOf({ keys, silent }: HotKeys, columns: number, ink: Ink): readonly string[] {
+function linesOf({ keys, unresponsive }: HotKeys, columns: number, ink: Ink): readonly string[] {
   const rows = keys.map(({ key, waitedMs, waits, refusals }) => [
     printable(key),
     lasting(waitedMs),
@@ -47,8 +47,8 @@ function linesOf({ keys, silent }: HotKeys, columns: number, ink: Ink): readonly
     keys.length === 0
       ? ['No caller waited or was refused in the last 5 minutes.']
       : tableLines(COLUMNS, rows, columns, ink);
-  if (silent.length === 0) return table;
-  const names = silent.map(nameOf).join('; ');
-  const missing = `${counted(silent.length, 'instance')} did not answer, so their share is missing: ${names}`;
+  if (unresponsive.length === 0) return table;
+  const names = unresponsive.map(nameOf).join('; ');
+  const missing = `The share of ${counted(unresponsive.length, 'unresponsive instance')} is missing: ${names}`;
   return [...table, '', ink.yellow(fitted(missing, columns))];
 }

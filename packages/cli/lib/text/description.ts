@@ -5,6 +5,8 @@ import type {
   LockDescription,
   WaiterInfo,
 } from 'nestjs-holdfast/admin';
+import { commandAgain } from '../again.js';
+import type { Context } from '../command.js';
 import type { Ink } from './ink.js';
 import { printable } from './printable.js';
 import { lasting, moment } from './times.js';
@@ -16,18 +18,25 @@ const MOST_CALLERS = 10;
 interface Drawing {
   readonly nowMs: number;
   readonly ink: Ink;
+  /** The next command, for the same servers. */
+  readonly again: (words: readonly string[]) => string;
 }
 
 /** Whether anything is known of the key. */
 export const isInUse = ({ holders, line, once }: LockDescription): boolean =>
   holders.length > 0 || line.length > 0 || once !== undefined;
 
-/** How many callers wait, as far as is known: a process that does not answer counts for one. */
+/** How many callers wait, as far as is known: an unresponsive process counts for one. */
 export const callersIn = (line: readonly WaiterInfo[]): number =>
   line.reduce((sum, { callers }) => sum + Math.max(1, callers?.length ?? 1), 0);
 
 /** One key, for people. */
-export function descriptionLines(lock: LockDescription, drawing: Drawing): readonly string[] {
+export function descriptionLines(lock: LockDescription, context: Context): readonly string[] {
+  const drawing = {
+    nowMs: context.runtime.now().wallMs,
+    ink: context.ink,
+    again: (words: readonly string[]) => commandAgain(context, words),
+  };
   return [
     headline(lock, drawing),
     ...holderLines(lock, drawing),
@@ -61,7 +70,10 @@ function holderLines({ key, holders, line }: LockDescription, drawing: Drawing):
   return [
     '',
     drawing.ink.bold('Held by'),
-    ...holders.flatMap((each) => [...holder(each, likely, drawing), ...nextStep(each, key)]),
+    ...holders.flatMap((each) => [
+      ...holder(each, likely, drawing),
+      ...nextStep(each, key, drawing),
+    ]),
   ];
 }
 
@@ -70,13 +82,14 @@ const seenText = ({ leaseId, fencingToken }: HolderInfo): string =>
   fencingToken === undefined ? leaseId : `${leaseId}:${String(fencingToken)}`;
 
 /** A frozen process may continue with its work: it has to be gone before another holder is admitted. */
-function nextStep(info: HolderInfo, key: string): readonly string[] {
-  const { instance, isSilent } = info;
-  if (!isSilent || instance === undefined) return [];
+function nextStep(info: HolderInfo, key: string, { again }: Drawing): readonly string[] {
+  const { instance, isUnresponsive } = info;
+  if (!isUnresponsive || instance === undefined) return [];
   const [host, pid] = [printable(instance.host), String(instance.pid)];
+  const release = again(['release', key, '--holder', seenText(info), '--reason', '…']);
   return [
     `    next: on ${host}, "ps -o stat=,lstart=,args= -p ${pid}" begins with T for a stopped process. Nothing, or Z: it is dead.`,
-    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: nestjs-holdfast release ${printable(key)} --holder ${seenText(info)} --reason '…'`,
+    `    If it lives, "kill -9 ${pid}": its work may continue otherwise. Then: ${release}`,
   ];
 }
 
@@ -88,7 +101,7 @@ function commonOrigin(line: readonly WaiterInfo[]): string {
 }
 
 function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): readonly string[] {
-  const { instance, since, remainingMs, isSilent, isDetached, places = 1 } = info;
+  const { instance, since, remainingMs, isUnresponsive, isDetached, places = 1 } = info;
   const lines = [
     `  ${instance === undefined ? unknown(info) : nameOf(instance)}`,
     `    holder ${seenText(info)}`,
@@ -98,16 +111,16 @@ function holder(info: HolderInfo, likely: string, { nowMs, ink }: Drawing): read
   if (places > 1) lines.push(`    has ${counted(places, 'place')}`);
   const origin = originOf(info);
   if (origin !== '') lines.push(`    in ${origin}`);
-  else if (isSilent && likely !== '')
+  else if (isUnresponsive && likely !== '')
     lines.push(`    in a method that only it knows, perhaps as those who wait: ${likely}`);
   lines.push(
     remainingMs === Infinity
       ? '    the lock never ends by itself'
       : `    the lease ends in ${lasting(remainingMs)} unless it is ${isDetached ? 'attached' : 'renewed'}`,
   );
-  if (isSilent)
+  if (isUnresponsive)
     lines.push(
-      `    ${ink.red('it does not answer')}: it is frozen, cut off or dead${lastSeen(info, nowMs)}`,
+      `    it is ${ink.red('unresponsive')}: frozen, cut off or dead${lastSeen(info, nowMs)}`,
     );
   return lines;
 }
@@ -138,11 +151,11 @@ function waiterLines({ line }: LockDescription, drawing: Drawing): readonly stri
 }
 
 function waiter(info: WaiterInfo, { nowMs, ink }: Drawing): readonly string[] {
-  const { position, instance, places = 1, since, keys, callers, isSilent } = info;
+  const { position, instance, places = 1, since, keys, callers, isUnresponsive } = info;
   const name = instance === undefined ? 'a process that has no record here' : nameOf(instance);
   const waited = since === undefined ? '' : `, since ${moment(since)}`;
-  const silent = isSilent ? `, ${ink.red('does not answer')}` : '';
-  const lines = [`  ${String(position)}. ${name}${waited}${silent}`];
+  const state = isUnresponsive ? `, ${ink.red('unresponsive')}` : '';
+  const lines = [`  ${String(position)}. ${name}${waited}${state}`];
   if (places > 1) lines.push(`     for ${counted(places, 'place')}`);
   if (keys !== undefined) lines.push(`     for all of ${printable(keys.join(', '))}`);
   for (const caller of callers?.slice(0, MOST_CALLERS) ?? []) {

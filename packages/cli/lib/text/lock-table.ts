@@ -59,8 +59,8 @@ function rowOf(lock: LockSummary, nowMs: number, ink: Ink): readonly Cell[] {
     since === undefined ? '' : lasting(nowMs - since.getTime()),
     remainingMs === undefined ? '' : lasting(remainingMs),
     waiting === 0 ? '' : { text: String(waiting), paint: ink.yellow },
-    instance?.isSilent === true
-      ? { text: `${holder}${others}, silent`, paint: ink.red }
+    instance?.isUnresponsive === true
+      ? { text: `${holder}${others}, unresponsive`, paint: ink.red }
       : holder + others,
     where,
     once ?? '',

@@ -14,14 +14,14 @@ export const services: CommonCheck = {
     try {
       const all = await session.admin.instances();
       if (all.length === 0) return await nobody(servers);
-      const silent = all.filter(({ isSilent }) => isSilent);
+      const unresponsive = all.filter(({ isUnresponsive }) => isUnresponsive);
       const text = `${counted(all.length, 'service')} described ${all.length === 1 ? 'itself' : 'themselves'} in the last hour`;
-      if (silent.length === 0) return [ok(`${text}, and all report.`)];
-      const names = silent.slice(0, MOST_NAMED).map(nameOf).join('; ');
+      if (unresponsive.length === 0) return [ok(`${text}, and all report.`)];
+      const names = unresponsive.slice(0, MOST_NAMED).map(nameOf).join('; ');
       return [
         warning(
-          `${text}, ${String(silent.length)} of them no longer: ${names}. They are frozen, cut off or dead, or a server refuses what they write.`,
-          'See "nestjs-holdfast instances". What a dead one holds ends with its TTL, or by "release-instance".',
+          `${text}, ${String(unresponsive.length)} of them unresponsive: ${names}. They are frozen, cut off or dead, or a server refuses what they write.`,
+          'See "instances". What a dead one holds ends with its TTL, or by "release-instance".',
         ),
       ];
     } catch (problem) {
