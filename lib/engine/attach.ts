@@ -22,6 +22,7 @@ export async function attach(
 ): Promise<HeldLock> {
   const { keeper, events, forgotten, present } = parts;
   try {
+    needsOneRedis('attach()', parts.options.location);
     const detached = readDetached(text);
     const request = { ...requestFor(detached, given, parts.options), site };
     const lease = await takeOver(detached, request, parts);
@@ -43,7 +44,6 @@ function requestFor(
   options: ResolvedOptions,
 ): AttachRequest {
   keys.forEach(checkKey);
-  needsOneRedis('attach()', options.location);
   refuseForeign(place, options);
   const {
     ttlMs = before.ttlMs,

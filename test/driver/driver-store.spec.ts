@@ -270,6 +270,54 @@ describe('several keys of a driver', () => {
 });
 
 describe('a driver that fails', () => {
+  it.each([
+    ['throws', down],
+    ['does not reply', silent],
+  ])('at the release of one key releases the others: it %s', async (_, fails) => {
+    const { locks, driver, leases, clock } = twoServices();
+    driver.fails.release = (key) => {
+      if (key === 'lock:a') return fails();
+      leases.delete(key);
+      return Promise.resolve({ status: 'released' });
+    };
+    const done = locks.run(['a', 'b', 'c'], () => 'done');
+    await clock.advance(10);
+    expect([...leases.keys()]).toEqual(['lock:a']);
+    await clock.advance(5_000);
+    expect(await done).toBe('done');
+  });
+
+  it('has "nodeTimeout" to reply, however little is left of "minHold"', async () => {
+    const { locks, driver, leases, clock } = twoServices();
+    const lock = await locks.acquire('a', { minHold: 1_000 });
+    await clock.advance(900);
+    driver.fails.extend = () =>
+      new Promise((resolve) => clock.setTimer(() => resolve({ status: 'extended' }), 300));
+    const released = lock.release();
+    await clock.advance(320);
+    expect(await released).toBe(true);
+    expect([...leases.keys()]).toEqual(['lock:a']);
+    expect(driver.asked).toEqual(['acquire lock:a', 'extend lock:a']);
+  });
+
+  it('grants nothing if its replies to several keys take longer than the TTL', async () => {
+    const { locks, driver, leases, clock } = twoServices({ ttl: 300 });
+    driver.fails.acquire = () =>
+      new Promise((resolve) => clock.setTimer(() => resolve({ status: 'acquired' }), 200));
+    const failure = errorOf(locks.acquire(['a', 'b'], { wait: 0 }));
+    await clock.advance(450);
+    expect((await failure) as Error).toMatchObject({
+      nodes: [
+        {
+          node: 'driver',
+          kind: 'timeout',
+          message: 'acquire() took 400 ms for 2 keys, and the TTL is 300 ms',
+        },
+      ],
+    });
+    expect(leases.size).toBe(0);
+  });
+
   it('makes a call reject with what it has thrown, without credentials', async () => {
     const { locks, driver } = twoServices();
     driver.fails.acquire = down;
@@ -346,7 +394,7 @@ describe('a driver that fails', () => {
       nodes: [{ ...node, reachable: true, latencyMs: 0 }],
     });
     expect([...leases]).toEqual([]);
-    leases.set('lock:holdfast:health', { token: 'of another', untilMs: Infinity });
+    leases.set('lock:{health}', { token: 'of another', untilMs: Infinity });
     expect(await locks.health()).toMatchObject(well);
     driver.fails.acquire = silent;
     const health = locks.health();
@@ -385,11 +433,12 @@ describe('what needs more than a driver', () => {
     expect((refusal as Error).message).toBe(sentence(what));
   });
 
-  it('is refused: attach()', async () => {
+  it('is refused: attach(), whatever the text is', async () => {
     const elsewhere = new LockService({ store: 'memory' });
     const text = await (await elsewhere.acquire('a')).detach();
     const { locks } = twoServices();
-    expect(await errorOf(locks.attach(text))).toMatchObject({ message: sentence('attach()') });
+    for (const each of [text, 'no such text'])
+      expect(await errorOf(locks.attach(each))).toMatchObject({ message: sentence('attach()') });
     await elsewhere.shutdown(0);
   });
 

@@ -23,8 +23,8 @@ const POLL_MS = { from: 100, to: 300 };
 /** A key that expires is free for others this much later, in ms. */
 const EXPIRY_MS = 10;
 
-/** What a health check acquires, and for how long at most. */
-const HEALTH = { key: 'holdfast:health', ttlMs: 5_000 };
+/** What a health check acquires, and for how long at most. No key of a caller has braces. */
+const HEALTH = { key: '{health}', ttlMs: 5_000 };
 
 interface DriverStoreOptions {
   readonly driver: LockDriver;
@@ -62,15 +62,23 @@ export class DriverStore implements LeaseStore {
 
   acquire(lease: LeaseRequest): Promise<AcquireOutcome> {
     const { keys, token, ttlMs } = lease;
+    const { runtime } = this.#scheduler;
+    const since = runtime.now().monotonicMs;
     return orUnavailable(async () => {
       for (const [index, key] of keys.entries()) {
         const reply = await this.#ask('acquire', key, lease, (name) =>
           this.#driver.acquire(name, token, ttlMs),
         );
         if (reply.status === 'acquired') continue;
-        for (const taken of keys.slice(0, index).reverse()) await this.#release(taken, lease);
-        return this.#held(key, reply.remainingMs);
+        const taken = keys.slice(0, index).reverse();
+        const released = await this.release({ ...lease, keys: taken });
+        return released.status === 'unavailable' ? released : this.#held(key, reply.remainingMs);
       }
+      const tookMs = runtime.now().monotonicMs - since;
+      if (tookMs >= ttlMs)
+        throw new TimeIsUp(
+          `acquire() took ${tookMs.toFixed(0)} ms for ${String(keys.length)} keys, and the TTL is ${String(ttlMs)} ms`,
+        );
       return { status: 'granted', fencingToken: 0 };
     });
   }
@@ -80,7 +88,7 @@ export class DriverStore implements LeaseStore {
       leases.map((lease) =>
         orUnavailable<ExtendOutcome>(async () => {
           for (const key of lease.keys)
-            if (!(await this.#extend(key, lease)))
+            if (!(await this.#extend(key, lease, lease.ttlMs)))
               return { status: 'lost', reason: 'released-elsewhere' };
           return { status: 'extended' };
         }),
@@ -88,17 +96,15 @@ export class DriverStore implements LeaseStore {
     );
   }
 
+  /** Asks for all keys at once: a failure at one of them keeps no other one. */
   release(lease: LeaseRequest, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     return orUnavailable<ReleaseOutcome>(async () => {
-      let held = 0;
-      for (const key of lease.keys) {
-        const wasHeld =
-          keepMs > 0
-            ? await this.#extend(key, { ...lease, ttlMs: keepMs })
-            : await this.#release(key, lease);
-        if (wasHeld) held += 1;
-      }
-      return { status: held === lease.keys.length ? 'released' : 'not-held' };
+      const asked = lease.keys.map((key) =>
+        keepMs > 0 ? this.#extend(key, lease, keepMs) : this.#release(key, lease),
+      );
+      await Promise.allSettled(asked);
+      const wasHeld = await Promise.all(asked);
+      return { status: wasHeld.every(Boolean) ? 'released' : 'not-held' };
     });
   }
 
@@ -142,10 +148,9 @@ export class DriverStore implements LeaseStore {
     return { status: 'held', key, remainingMs, checkAgainMs };
   }
 
-  async #extend(key: string, lease: LeaseRequest): Promise<boolean> {
-    const { token, ttlMs } = lease;
+  async #extend(key: string, lease: LeaseRequest, forMs: number): Promise<boolean> {
     const { status } = await this.#ask('extend', key, lease, (name) =>
-      this.#driver.extend(name, token, ttlMs),
+      this.#driver.extend(name, lease.token, forMs),
     );
     return status === 'extended';
   }

@@ -6,7 +6,7 @@
  *   whether the operation was carried out, and cleans up. Return `'held'` or `'lost'` only if the database reports it.
  * - **Time** is that of the database. A lease whose `ttlMs` are over holds nothing, whether or not its record still exists.
  * - **Tokens** are unguessable texts of at most 100 ASCII characters, new for every attempt to acquire. Compare them with
- *   case. Keys are texts of up to 1,024 bytes, with `keyPrefix`.
+ *   case. Keys are texts of up to 1,024 characters behind the `keyPrefix`.
  *
  * `driverSuite` of `nestjs-holdfast/testing` checks a driver. Its locks wait by asking again, and have no fencing tokens:
  * https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/drivers.md
