@@ -27,9 +27,14 @@ const SHORT_MS = 300;
 /** A check may not wait longer than that for the end of a lease. */
 const PATIENCE_MS = 2_000;
 
+/** Nor longer than that for a reply: test frameworks end a test after 5 s, or never. */
+const REPLY_MS = 4_000;
+
 /** Keys that a careless comparison takes for one, or that break a statement. */
 const ODD_KEYS = ['key', 'KEY', 'key ', 'kéy', 'ke\u0301y', "k'; --", 'k%y', 'k_y', '42', '42.0'];
-const LONGEST_KEY = 'k'.repeat(1_024);
+
+/** As long as keys can be, apart from the ends that tell two of them apart. */
+const LONG_KEY = 'k'.repeat(1_024);
 
 /** One check: a driver of this process, one of another process, and a key that nothing else uses. */
 interface Scene {
@@ -54,7 +59,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
       const isLeft = typeof remainingMs === 'number' && remainingMs > 0 && remainingMs <= LONG_MS;
       assert(
         isLeft,
-        `remainingMs must be from 0 to ${String(LONG_MS)}, and is ${say(remainingMs)}`,
+        `remainingMs must be more than 0 and at most ${String(LONG_MS)}, and is ${say(remainingMs)}`,
       );
     }
   },
@@ -87,7 +92,8 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   },
 
   'tells keys apart, whatever characters and length they have': async ({ here, there, key }) => {
-    const keys = [...ODD_KEYS.map((odd) => key + odd), LONGEST_KEY.slice(key.length) + key];
+    const long = ['a', 'b'].map((end) => LONG_KEY + end);
+    const keys = [...ODD_KEYS, ...long].map((end) => key + end);
     for (const [index, each] of keys.entries())
       is(await here.acquire(each, `of ${String(index)}`, LONG_MS), 'acquired', each);
     for (const each of keys) is(await there.acquire(each, 'b', LONG_MS), 'held', each);
@@ -176,7 +182,7 @@ export function driverSuite({ open, openUnreachable }: DriverSuiteOptions): read
   const checks = Object.entries(CHECKS).map(([name, check]) => ({
     name,
     check: async () => {
-      const [here, there] = [await open(), await open()];
+      const [here, there] = [await open(), await open()].map(limited) as [LockDriver, LockDriver];
       await check({ here, there, key: `driver-suite:${systemRuntime.uuid()}:` });
     },
   }));
@@ -185,10 +191,12 @@ export function driverSuite({ open, openUnreachable }: DriverSuiteOptions): read
     {
       name: 'rejects, and reports neither a refusal nor a loss, while its database is not reachable',
       check: async () => {
-        const driver = await openUnreachable();
-        await rejects('acquire', () => driver.acquire('key', 'a', LONG_MS));
-        await rejects('extend', () => driver.extend('key', 'a', LONG_MS));
-        await rejects('release', () => driver.release('key', 'a'));
+        const driver = limited(await openUnreachable());
+        await Promise.all([
+          rejects('acquire', driver.acquire('key', 'a', LONG_MS)),
+          rejects('extend', driver.extend('key', 'a', LONG_MS)),
+          rejects('release', driver.release('key', 'a')),
+        ]);
       },
     },
   ];
@@ -206,10 +214,40 @@ async function becomesFree(driver: LockDriver, key: string): Promise<void> {
   }
 }
 
-async function rejects(operation: string, ask: () => Promise<unknown>): Promise<void> {
-  // An `async` function: a driver may throw before it returns a promise.
-  const reply = await (async () => ask())().catch(() => undefined);
+async function rejects(operation: string, asked: Promise<unknown>): Promise<void> {
+  const reply = await asked.catch((error: unknown) => {
+    if (error instanceof CheckFailed) throw error;
+    return undefined;
+  });
   assert(reply === undefined, `${operation}() must reject, and resolved with ${say(reply)}`);
+}
+
+/** A driver that has to reply in time, with an object. */
+function limited(driver: LockDriver): LockDriver {
+  return {
+    acquire: (...args) => replyOf('acquire', async () => driver.acquire(...args)),
+    extend: (...args) => replyOf('extend', async () => driver.extend(...args)),
+    release: (...args) => replyOf('release', async () => driver.release(...args)),
+  };
+}
+
+async function replyOf<Reply extends object>(
+  operation: keyof LockDriver,
+  ask: () => Promise<Reply>,
+): Promise<Reply> {
+  let cancel = (): void => undefined;
+  const timeIsUp = new Promise<never>((_, reject) => {
+    cancel = systemRuntime.setTimer(() => {
+      reject(new CheckFailed(`${operation}() did not settle within ${say(REPLY_MS)} ms`));
+    }, REPLY_MS);
+  });
+  try {
+    const reply = await Promise.race([ask(), timeIsUp]);
+    assert(Object(reply) === reply, `${operation}() resolved with ${say(reply)}`);
+    return reply;
+  } finally {
+    cancel();
+  }
 }
 
 function is<Reply extends { readonly status: string }>(
@@ -218,12 +256,18 @@ function is<Reply extends { readonly status: string }>(
   of?: string,
 ): void {
   const where = of === undefined ? '' : ` for the key ${say(of)}`;
-  const given = (reply as Reply | undefined)?.status;
+  const { status: given } = reply;
   assert(given === status, `the reply must be ${say(status)}${where}, and is ${say(given)}`);
 }
 
+class CheckFailed extends Error {
+  constructor(problem: string) {
+    super(`A LockDriver failed its check: ${problem}.`);
+  }
+}
+
 function assert(isRight: boolean, problem: string): void {
-  if (!isRight) throw new Error(`A LockDriver failed its check: ${problem}.`);
+  if (!isRight) throw new CheckFailed(problem);
 }
 
 const now = (): number => systemRuntime.now().monotonicMs;

@@ -116,6 +116,40 @@ describe('the suite for drivers', () => {
       },
     ],
     [
+      'cuts long keys, always',
+      /keys apart/,
+      class extends MemoryDriver {
+        override acquire(key: string, token: string, ttlMs: number) {
+          return super.acquire(key.slice(0, 1_024), token, ttlMs);
+        }
+        override extend(key: string, token: string, ttlMs: number) {
+          return super.extend(key.slice(0, 1_024), token, ttlMs);
+        }
+        override release(key: string, token: string) {
+          return super.release(key.slice(0, 1_024), token);
+        }
+      },
+    ],
+    [
+      'does not reply',
+      /^grants a free key/,
+      class extends MemoryDriver {
+        override acquire() {
+          return new Promise<never>(() => undefined);
+        }
+      },
+    ],
+    [
+      'returns nothing to another process',
+      /^shortens/,
+      class extends MemoryDriver {
+        override async acquire(key: string, token: string, ttlMs: number) {
+          const reply = await super.acquire(key, token, ttlMs);
+          return token === 'next' ? (undefined as never) : reply;
+        }
+      },
+    ],
+    [
       'releases for any token',
       /^extends and releases nothing/,
       class extends MemoryDriver {
@@ -178,6 +212,17 @@ describe('the suite for drivers', () => {
   it.each(MISTAKES)('fails a driver that %s', async (_name, check, Driver) => {
     const shared: Leases = new Map();
     expect(await failedBy({ open: () => new Driver(shared) }, check)).toHaveLength(1);
+  });
+
+  it('fails a driver that does not reply while its database is not reachable', async () => {
+    class Hangs implements LockDriver {
+      acquire = () => new Promise<never>(() => undefined);
+      extend = this.acquire;
+      release = this.acquire;
+    }
+    expect(await failedBy({ openUnreachable: () => new Hangs() })).toEqual([
+      expect.stringMatching(/^rejects/),
+    ]);
   });
 
   it('fails a driver that takes an outage for a refusal', async () => {
