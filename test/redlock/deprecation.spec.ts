@@ -9,7 +9,7 @@ it('@nestjs-holdfast/redlock is deprecated, and says so once', () => {
   expect(warn.mock.calls).toEqual([
     [
       expect.stringMatching(
-        /next major version removes it\. Use LockService: docs\/migrating\.md\.$/,
+        /next major version removes it\. Use LockService: https:\/\/\S+\/docs\/migrating\.md#redlock-5$/,
       ),
       { type: 'DeprecationWarning', code: 'HOLDFAST_REDLOCK' },
     ],

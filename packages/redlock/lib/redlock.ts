@@ -31,7 +31,7 @@ function warnOnce(): void {
   if (hasWarned) return;
   hasWarned = true;
   process.emitWarning(
-    '@nestjs-holdfast/redlock helps to migrate from node-redlock. The next major version removes it. Use LockService: docs/migrating.md.',
+    '@nestjs-holdfast/redlock helps to migrate from node-redlock. The next major version removes it. Use LockService: https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/migrating.md#redlock-5',
     { type: 'DeprecationWarning', code: 'HOLDFAST_REDLOCK' },
   );
 }
