@@ -50,7 +50,7 @@ export const ROOMS = {
     'sections',
     'time',
   ],
-  worker: ['once', 'options'],
+  worker: ['errors', 'once', 'options'],
   swagger: ['errors'],
   opentelemetry: ['observe'],
   prometheus: ['observe'],

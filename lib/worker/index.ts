@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { LockConfigurationError } from '../errors.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { Duration } from '../options/duration.js';
@@ -64,6 +65,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   /** @throws LockConfigurationError */
   constructor(locks: RunsOnce, options: LockingWorkerOptions) {
     super();
+    refuseNoService(locks);
     this.#locks = locks;
     this.#options = resolveWorkerOptions(options);
   }
@@ -184,4 +186,13 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   #say(text: string): void {
     this.emit('status', text);
   }
+}
+
+/** A service that was not injected would be reported as late as in `acquire()`. */
+function refuseNoService(locks: unknown): void {
+  const { runOnce } = Object(locks) as Partial<RunsOnce>;
+  if (typeof runOnce !== 'function')
+    throw new LockConfigurationError(
+      'LockingWorker needs a LockService as its first argument: new LockingWorker(locks, { lockKey, … }).',
+    );
 }

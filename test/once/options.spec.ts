@@ -38,6 +38,14 @@ describe('runOnce', () => {
 });
 
 describe('LockingWorker', () => {
+  it.each([undefined, null, {}, { lockKey: 'work' }])('needs a service, not %j', (service) => {
+    expect(() => new LockingWorker(service as unknown as LockService, { lockKey: 'work' })).toThrow(
+      new LockConfigurationError(
+        'LockingWorker needs a LockService as its first argument: new LockingWorker(locks, { lockKey, … }).',
+      ),
+    );
+  });
+
   it.each([
     [
       { lockkey: 'import' },
