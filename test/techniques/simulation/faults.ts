@@ -20,6 +20,13 @@ export interface Stage {
   startAgain(process: number): void;
 }
 
+/** Where other software writes. */
+export const foreignName = ({
+  key,
+  at,
+}: Extract<Fault, { readonly kind: 'foreign-value' }>): string =>
+  at === 'main' ? `lock:${key}` : `{lock:${key}}:${at}`;
+
 /** What undoes a fault, after so long; nothing where it needs no undoing. */
 type Heal = { readonly afterMs: number; readonly heal: () => void } | undefined;
 
@@ -35,6 +42,7 @@ export class Faults {
     const { world, history } = stage;
     faults.forEach((fault, index) => {
       if (fault.kind === 'server-restarted' && fault.data === 'older') this.#save(fault);
+      if (fault.kind === 'data-restored') this.#save(fault);
       world.at(fault.atMs * 1_000, () => {
         history.record({ type: 'fault', fault: index });
         this.done += 1;
@@ -50,7 +58,7 @@ export class Faults {
   }
 
   /** What will be on the disk. */
-  #save(fault: Extract<Fault, { readonly data: 'older' }>): void {
+  #save(fault: Extract<Fault, { readonly missingMs: number }>): void {
     const { world, servers } = this.#stage;
     world.at(Math.max(0, fault.atMs - fault.missingMs) * 1_000, () => {
       const { server, name } = servers[fault.server]!;
@@ -148,6 +156,33 @@ export class Faults {
       case 'key-lost':
         server.command('del', `lock:${fault.key}`);
         return undefined;
+      case 'data-restored':
+        server.restore(this.#saved.get(fault)!);
+        return undefined;
+      case 'foreign-value': {
+        const name = foreignName(fault);
+        server.command('del', name);
+        server.command('hset', name, 'field', 'of other software');
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.command('del', name);
+          },
+        };
+      }
+      case 'key-forbidden': {
+        const name = `lock:${fault.key}`;
+        server.forbidden.add(name);
+        return {
+          afterMs: fault.forMs,
+          heal: () => {
+            server.forbidden.delete(name);
+          },
+        };
+      }
+      case 'messages-forged':
+        forge(server, fault.key);
+        return undefined;
       case 'connections-reset':
         server.dropConnections();
         return undefined;
@@ -196,5 +231,23 @@ export class Faults {
       default:
         return undefined;
     }
+  }
+}
+
+/** Whoever may read the line and publish calls everybody at once, for the key and for others. */
+function forge(server: SimServer, key: string): void {
+  const line = server.command('zrange', `{lock:${key}}:queue`, '0', '-1');
+  const places = 'value' in line && Array.isArray(line.value) ? line.value.map(String) : [];
+  const calls = places.flatMap((place) => {
+    const [token = ''] = place.split(' ');
+    return [token.slice(-8), token];
+  });
+  const channels = new Set([...server.sessions].flatMap((session) => [...session.channels]));
+  for (const channel of channels) {
+    for (const to of [...calls, 'nobody'])
+      for (const ms of ['0', '7', '999999999999', '-1', 'x'])
+        for (const name of [`lock:${key}`, 'lock:unknown'])
+          server.publish(channel, `${to} ${ms} ${name}`);
+    for (const text of ['', ' ', '{}', '[1,2', `lock:${key}`]) server.publish(channel, text);
   }
 }

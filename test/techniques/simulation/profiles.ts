@@ -2,6 +2,8 @@ import { Random } from '../faults/random.js';
 import { drawFaults } from './profiles/draw-faults.js';
 import { withLeaders } from './profiles/draw-leaders.js';
 import { drawProcesses } from './profiles/draw-processes.js';
+import { withCrowd } from './profiles/draw-crowd.js';
+import { withTrouble } from './profiles/draw-trouble.js';
 import { withDetaching } from './profiles/draw-detaching.js';
 import { withStaying } from './profiles/draw-staying.js';
 import { featuresOf } from './profiles/features.js';
@@ -16,6 +18,8 @@ const MOST_DRIFT = 0.009;
 const DETACHING = 1;
 const LEADERS = 2;
 const STAYING = 3;
+const CROWDS = 4;
+const TROUBLE = 5;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
@@ -24,6 +28,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   for (let index = 0; index < 3; index += 1) random.fraction();
   const [forDetaching, forLeaders] = [random.fork(DETACHING), random.fork(LEADERS)];
   const forStaying = random.fork(STAYING);
+  const [forCrowds, forTrouble] = [random.fork(CROWDS), random.fork(TROUBLE)];
   const chances = { random, forDetaching, forLeaders, forStaying };
   const features = featuresOf(profile, chances, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
@@ -35,7 +40,8 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const drawn = drawProcesses(random, features, clock);
   const detaching = withDetaching(drawn, forDetaching, features);
   const leading = withLeaders(detaching, forLeaders, features);
-  const processes = withStaying(leading, forStaying, features);
+  const staying = withStaying(leading, forStaying, features);
+  const processes = withCrowd(staying, forCrowds, features);
   const service: ServicePlan = {
     nodeTimeoutMs: features.nodeTimeoutMs,
     clockDrift: 0.01,
@@ -46,6 +52,6 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   return {
     ...{ profile, seed, servers, processes, service },
     network: features.network,
-    faults: drawFaults(random, features, processes.length),
+    faults: withTrouble(drawFaults(random, features, drawn.length), forTrouble, features),
   };
 }

@@ -144,6 +144,25 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'server-clock-set'; readonly server: number; readonly byMs: number }
   | { readonly kind: 'line-lost'; readonly server: number; readonly key: string }
   | { readonly kind: 'key-lost'; readonly server: number; readonly key: string }
+  /** Its data are those of a moment before, and everybody stays connected: a snapshot was restored. */
+  | { readonly kind: 'data-restored'; readonly server: number; readonly missingMs: number }
+  /** Other software writes something else where a lock has its data. */
+  | {
+      readonly kind: 'foreign-value';
+      readonly server: number;
+      readonly key: string;
+      readonly at: 'main' | 'fence' | 'queue' | 'holders';
+      readonly forMs: number;
+    }
+  /** The user of the connections has no right to one key. */
+  | {
+      readonly kind: 'key-forbidden';
+      readonly server: number;
+      readonly key: string;
+      readonly forMs: number;
+    }
+  /** Somebody who may publish sends what scripts send, to everybody who listens. */
+  | { readonly kind: 'messages-forged'; readonly server: number; readonly key: string }
   | { readonly kind: 'connections-reset'; readonly server: number }
   | {
       readonly kind: 'link-cut';

@@ -17,6 +17,7 @@ import { doneFaults, lossesOf } from './losses.js';
 import { onceViolations } from './once.js';
 import { orderViolations } from './order.js';
 import { starvationViolations } from './starvation.js';
+import { refusedTries } from './tries.js';
 import { surprises } from './surprises.js';
 import { validityViolations } from './validity.js';
 
@@ -41,6 +42,7 @@ export function check(played: Played): readonly string[] {
     ...starvationViolations(scenario, facts),
     ...answerViolations(scenario, facts),
     ...livenessViolations(scenario, { ...facts, grants: longest }),
+    ...refusedTries(scenario, facts),
     ...onceViolations(facts),
     ...detachViolations(events, () => done.length === 0),
     ...leaderViolations(scenario, facts),

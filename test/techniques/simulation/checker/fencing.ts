@@ -108,11 +108,15 @@ const AHEAD_MS = 150;
 const forgetsTokens = (fault: DoneFault['fault']): boolean =>
   fault.kind === 'server-flushed' ||
   fault.kind === 'fail-over' ||
+  fault.kind === 'data-restored' ||
+  (fault.kind === 'foreign-value' && fault.at !== 'queue') ||
   (fault.kind === 'server-restarted' && fault.data !== 'kept');
 
 /** Has a server know what was over. */
 const bringsOlderData = (fault: DoneFault['fault']): boolean =>
-  fault.kind === 'fail-over' || (fault.kind === 'server-restarted' && fault.data === 'older');
+  fault.kind === 'fail-over' ||
+  fault.kind === 'data-restored' ||
+  (fault.kind === 'server-restarted' && fault.data === 'older');
 
 /** "Nested calls have the token of the lock that they run under." */
 const nestedTokens = (events: readonly SimEvent[]): readonly string[] =>

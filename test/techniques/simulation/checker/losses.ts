@@ -72,7 +72,11 @@ export function lossesOf(
       {
         from: at,
         // "At the next renewal is a third of the TTL later at most, if Redis answers."
-        until: at + lateMs + (isNoticed ? ttlMs / 3 : ttlMs) + SLACK_MS,
+        until:
+          (fault.kind === 'foreign-value' ? healedAt : at) +
+          lateMs +
+          (isNoticed ? ttlMs / 3 : ttlMs) +
+          SLACK_MS,
         ...('key' in fault && { keys: [fault.key] }),
         ...(survives && { survives }),
       },
@@ -101,7 +105,10 @@ const oversleeps = ({ fault, at, healedAt }: DoneFault, done: readonly DoneFault
 
 /** The server answers all the while. */
 const isTold = ({ kind }: Fault): boolean =>
-  kind === 'server-flushed' || kind === 'key-lost' || kind === 'server-clock-set';
+  kind === 'server-flushed' ||
+  kind === 'key-lost' ||
+  kind === 'server-clock-set' ||
+  kind === 'data-restored';
 
 /** Renewals are answered in spite of it. */
 const answers = ({ fault }: DoneFault): boolean => isTold(fault) || LETS_RENEW.has(fault.kind);
@@ -125,6 +132,11 @@ function forgets(fault: Fault, scenario: Scenario, done: readonly DoneFault[]): 
   switch (fault.kind) {
     case 'server-flushed':
       return !isGuarded(scenario, done);
+    case 'data-restored':
+      // "Every other loss of data": the guard's own key is older, too, and of the same run.
+      return true;
+    case 'foreign-value':
+      return fault.at === 'main' || fault.at === 'holders';
     case 'server-restarted':
       // "Redis restarts without persistence: yes", "with `appendfsync everysec`: yes, for locks of the last second or so"
       return fault.data !== 'kept' && !isGuarded(scenario, done);

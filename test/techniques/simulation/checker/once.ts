@@ -9,5 +9,6 @@ export const onceViolations = ({ events, done }: Facts): readonly string[] =>
 const forgetsWork = (fault: Facts['done'][number]['fault']): boolean =>
   fault.kind === 'server-flushed' ||
   fault.kind === 'fail-over' ||
+  fault.kind === 'data-restored' ||
   fault.kind === 'server-clock-set' ||
   (fault.kind === 'server-restarted' && fault.data !== 'kept');

@@ -25,6 +25,9 @@ function makesDiffer(fault: Fault, { replicas }: Scenario['service']): boolean {
       return fault.data !== 'kept';
     case 'fail-over':
       return replicas === undefined;
+    case 'foreign-value':
+      return fault.at === 'main' || fault.at === 'holders';
+    case 'data-restored':
     case 'server-flushed':
     case 'key-lost':
     case 'force-released':

@@ -86,6 +86,15 @@ export const LINE: readonly PlantedBug[] = [
     breaks: EARLIER,
   },
   {
+    name: 'earlier-keys-held-throughout',
+    file: 'lib/queue/earlier-keys.ts',
+    find: 'const FIRST_LIMIT_MS = 100;',
+    replace: 'const FIRST_LIMIT_MS = 30_000;',
+    profile: 'line',
+    explanation: 'A call that waits for a busy key holds the keys before it for 30 s.',
+    breaks: EARLIER,
+  },
+  {
     name: 'abandoned-caller-served',
     file: 'lib/queue/caller.ts',
     find: '    this.chain?.delete(this);\n',

@@ -78,6 +78,13 @@ function ofKind(
       return { kind, server };
     case 'server-clock-set':
       return { kind, server, byMs: random.pick([-60_000, -500, 500, 60_000]) };
+    case 'data-restored':
+      return { kind, server, missingMs: random.pick([50, 1_000]) };
+    case 'foreign-value':
+      return { kind, server, key, forMs, at: random.pick(['main', 'fence', 'queue', 'holders']) };
+    case 'key-forbidden':
+      return { kind, server, key, forMs };
+    case 'messages-forged':
     case 'line-lost':
     case 'key-lost':
       return { kind, server, key };

@@ -7,6 +7,9 @@ const NAMES = ['a', 'b', 'c', 'd'] as const;
 /** They stay until they have what they want. */
 const STAYS_MS = 120_000;
 
+/** Who tries the free key again and again: as many tries as a share of them needs to be known. */
+const TRIES = 120;
+
 /**
  * The same processes, or others in half of the worlds, beside those who stay for long: jobs that hold a key each, callers who want such a key
  * together with one that nobody holds, and callers who want that one alone.
@@ -55,6 +58,7 @@ export function withStaying(
     ...colds.flatMap((cold) => Array.from({ length: random.pick([1, 1, 2]) }, () => waiter(cold))),
     ...Array.from({ length: random.between(1, 3) }, other),
   ].map((caller) => ({ caller, process: random.between(0, processes.length - 1) }));
+  if (random.chance(0.5)) added.push({ caller: tries(hot!), process: 0 });
   return processes.map((process, index) => ({
     ...process,
     callers: [
@@ -62,4 +66,12 @@ export function withStaying(
       ...(isAlone ? [] : process.callers),
     ],
   }));
+}
+
+function tries(key: string): CallerPlan {
+  const operation: Operation = {
+    ...{ how: 'tryAcquire', keys: [key], mode: 'exclusive', ttlMs: 4_000 },
+    ...{ pauseMs: 97, waitMs: 0, holdMs: 0 },
+  };
+  return { startMs: 100, operations: Array.from({ length: TRIES }, () => operation) };
 }

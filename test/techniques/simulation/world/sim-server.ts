@@ -27,6 +27,8 @@ export class SimServer {
   #crashes = 0;
   /** How long it takes for a command. */
   slowUs = 0;
+  /** The names of keys to which nobody has a right. */
+  readonly forbidden = new Set<string>();
 
   constructor(world: World, name: string, { clock, replicas }: ServerPlan) {
     this.#world = world;
@@ -90,6 +92,12 @@ export class SimServer {
     this.#server.restart(data === 'lost' ? 'lost' : 'kept');
     this.#work = [];
     for (const session of [...this.#sessions]) session.crash();
+  }
+
+  /** What was on a disk takes the place of its data, and nobody is told. */
+  restore(data: Server): void {
+    this.#server = data;
+    this.replication.connect(this.replication.replicas, data);
   }
 
   /** Everybody who is connected has to connect again. */
@@ -196,6 +204,10 @@ export class SimServer {
         answer({ value: count });
         session.goOn();
       });
+      return;
+    }
+    if (this.forbidden.size > 0 && args.some((arg) => this.forbidden.has(String(arg)))) {
+      answer({ error: 'NOPERM No permissions to access a key' });
       return;
     }
     answer(this.command(...command));
