@@ -4,9 +4,19 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { catchError, defer, mergeMap, throwError, type Observable } from 'rxjs';
+import { catchError, tap, throwError, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { LockError } from '../../errors.js';
 import { transportOf } from '../transports/transport-of.js';
+
+/** Gives the lock errors of a call the form of its transport. */
+export const convertLockErrors = (context: ExecutionContext): MonoTypeOperatorFunction<unknown> =>
+  catchError((error: unknown) => {
+    if (!(error instanceof LockError)) return throwError(() => error);
+    const failing = async (): Promise<never> => {
+      throw await transportOf(context).failureOf(error, context);
+    };
+    return failing();
+  });
 
 /**
  * Calls that one of these interceptors has seen. The first one is the outermost. Everything inside it gets the errors
@@ -27,22 +37,9 @@ export class LockErrorInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (seen.has(context)) return next.handle();
     seen.add(context);
-    return next
-      .handle()
-      .pipe(
-        catchError((error: unknown) =>
-          error instanceof LockError
-            ? defer(async () => answerOf(error, context)).pipe(
-                mergeMap((answer) => throwError(() => answer)),
-              )
-            : throwError(() => error),
-        ),
-      );
+    const announce = (error: unknown): void => {
+      if (error instanceof LockError) transportOf(context).announce(error, context);
+    };
+    return next.handle().pipe(tap({ error: announce }), convertLockErrors(context));
   }
-}
-
-function answerOf(error: LockError, context: ExecutionContext): LockError | Promise<Error> {
-  const transport = transportOf(context);
-  transport.announce(error, context);
-  return transport.failureOf(error, context);
 }

@@ -2,12 +2,11 @@ import { Injectable, type CallHandler, type ExecutionContext } from '@nestjs/com
 import { ModuleRef } from '@nestjs/core';
 import { isObservable, Observable, of, Subscription } from 'rxjs';
 import { HandlerFrame } from '../methods/handler-frame.js';
-import { onLocked } from '../methods/locked-call.js';
 import type { LockFeature } from '../methods/lock-feature.js';
 import type { LockedMethod } from '../methods/locked-method.js';
-import { LockError } from '../../errors.js';
 import type { LockService } from '../lock.service.js';
 import { getLockServiceToken } from '../tokens.js';
+import { convertLockErrors } from './lock-error.interceptor.js';
 import { transportOf } from '../transports/transport-of.js';
 
 /** Runs a handler under its lock, for every transport. */
@@ -33,18 +32,12 @@ export class LockHandlerRunner {
     feature?: LockFeature,
   ): Observable<unknown> {
     // Applied twice, once by the application: the outer runner has opened the frame.
-    if (HandlerFrame.current()?.fits(locked) === true) return next.handle();
+    if (HandlerFrame.of(locked)?.isOpen === true) return next.handle();
     const transport = transportOf(context);
     transport.keepMessages(context);
-    return new Observable((subscriber) => {
-      const frame = new HandlerFrame(locked, this.#serviceOf(locked), {
-        request: transport.requestValues(context),
-        className: context.getClass().name,
-        feature,
-        endsUnsubscribed: transport.endsUnsubscribed(context),
-        streamsMessage: transport.streamsMessage,
-        watchClient: (gone) => transport.watchClient(context, gone),
-      });
+    const handled = new Observable((subscriber) => {
+      const service = this.#serviceOf(locked);
+      const frame = new HandlerFrame({ locked, service, context, feature });
       const inner = new Subscription();
       /** The response: kept until the lock is released, unless it is one of a stream of responses. */
       let answer: { readonly value: unknown } | undefined;
@@ -59,7 +52,7 @@ export class LockHandlerRunner {
         // does not wait for it.
         if (frame.isRunning) frame.leave();
         else own = await frame.fail(error);
-        subscriber.error(await answerOf(own, context));
+        subscriber.error(own);
       };
       const complete = async (): Promise<void> => {
         const { args } = frame;
@@ -71,7 +64,7 @@ export class LockHandlerRunner {
         subscriber.complete();
       };
       const start = async (): Promise<void> => {
-        const refusal = locked.needsArguments ? undefined : await acquireFirst(frame);
+        const refusal = locked.needsArguments ? undefined : await acquireFirst(locked, frame);
         if (subscriber.closed) return;
         const subscribe = (): Subscription =>
           (refusal ?? next.handle()).subscribe({
@@ -96,6 +89,7 @@ export class LockHandlerRunner {
         frame.leave();
       };
     });
+    return handled.pipe(convertLockErrors(context));
   }
 
   /** The service that the method's `instance` option names. */
@@ -106,26 +100,19 @@ export class LockHandlerRunner {
   }
 }
 
-/** The error with which a call of this transport fails. Errors that are not lock errors are returned unchanged. */
-async function answerOf(error: unknown, context: ExecutionContext): Promise<unknown> {
-  if (!(error instanceof LockError)) return error;
-  try {
-    return await transportOf(context).failureOf(error, context);
-  } catch (fault) {
-    return fault;
-  }
-}
-
 /**
  * Acquires before the handler is called. When another caller holds the lock, the result of `onLocked` replaces that of
  * the handler.
  */
-async function acquireFirst(frame: HandlerFrame): Promise<Observable<unknown> | undefined> {
+async function acquireFirst(
+  locked: LockedMethod,
+  frame: HandlerFrame,
+): Promise<Observable<unknown> | undefined> {
   try {
     await frame.acquire();
     return undefined;
   } catch (error) {
-    const { answer } = (await onLocked(frame.locked, [], error)) as { answer: unknown };
+    const { answer } = await locked.refused([], error);
     return isObservable(answer) ? answer : of(answer);
   }
 }

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
-import { bindFeature, CALLED, LOCK_FEATURE, LockFeature } from './lock-feature.js';
+import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 
 /** As much of a provider of Nest as is needed. */
@@ -78,7 +78,7 @@ export function bindFeatures(providers: readonly Provider[]): void {
           'Its decorated methods can go by one of the two only: in the other module, name the object with "useExisting".',
       );
     owners.set(instance, owner);
-    if (feature !== undefined) bindFeature(instance, feature);
+    if (feature !== undefined) features.set(instance, feature);
   }
 }
 

@@ -1,6 +1,6 @@
 import { inPlace } from '../../options/in-place.js';
 import { refuseRawPaths } from '../handlers/raw-paths.js';
-import { featureOf } from './lock-feature.js';
+import { features } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';
 
@@ -16,9 +16,9 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
     if (slot.serviceName !== service.name) continue;
     refuseRawPaths(instance, locked);
     inPlace(locked.where, () => {
-      service.assertFits(locked.locking.in(featureOf(instance)).run);
-      if (locked.isOnce) service.once.assertPossible();
+      service.assertFits(locked.lockingIn(features.get(instance)).run);
+      if (locked.decorator.isOnce === true) service.once.assertPossible();
     });
-    slot.bind(instance, service);
+    slot.set(instance, service);
   }
 }

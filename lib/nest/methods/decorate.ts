@@ -1,58 +1,63 @@
 import 'reflect-metadata';
-import { UseInterceptors } from '@nestjs/common';
+import { Inject, Optional, UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
 import { LockInterceptor } from '../handlers/lock.interceptor.js';
 import { getLockServiceToken } from '../tokens.js';
-import { installFeature } from './lock-feature.js';
+import { features, LOCK_FEATURE } from './lock-feature.js';
 import { LockedCall } from './locked-call.js';
-import type { LockedMethod } from './locked-method.js';
+import { LockedMethod, type LockDecorator } from './locked-method.js';
 import { lockedMethodOf, markLocked } from './locked-methods-of.js';
+import type { WithLockKey } from './with-lock.types.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-interface DecoratedMethod {
-  readonly locked: LockedMethod;
-  readonly run: (call: LockedCall) => unknown;
-}
+type MethodDecorator = (
+  target: object,
+  propertyKey: string | symbol,
+  descriptor?: PropertyDescriptor,
+) => void;
 
 /**
  * Replaces a method by a wrapper that runs it under its lock.
  *
- * @param called the decorator
- * @param read returns how the decorator describes the method, and how calls are run
+ * @param runnerOf returns how the calls of the method are run
  */
-export function decorate(
-  called: string,
-  target: object,
-  propertyKey: string | symbol,
-  descriptor: PropertyDescriptor | undefined,
-  read: (method: Method) => DecoratedMethod,
-): void {
-  refuseStandardDecorator(called, propertyKey);
-  const original: unknown = descriptor?.value;
-  if (descriptor === undefined || typeof original !== 'function') {
-    throw new LockConfigurationError(notOnMethod(called, target, propertyKey, descriptor));
-  }
-  if (typeof target === 'function') {
-    throw new LockConfigurationError(
-      `${called} can only be applied to instance methods: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
-    );
-  }
-  const method = original as Method;
-  refuseSecond(called, lockedMethodOf(method));
-  const { locked, run } = read(method);
-  // A Proxy keeps name, length and whatever else other decorators have put on the function.
-  const wrapped = new Proxy(method, {
-    apply: (_method, self: unknown, args: unknown[]) =>
-      run(new LockedCall(locked, method, { self, args })),
-  });
-  descriptor.value = wrapped;
-  locked.slot.install(target, getLockServiceToken(locked.slot.serviceName));
-  installFeature(target);
-  // First, so that the interceptors of this method run inside the lock whether they are written above or below.
-  UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
-  carryMetadata(method, wrapped);
-  markLocked(wrapped, locked);
+export function lockingDecorator(
+  decorator: LockDecorator,
+  key: WithLockKey,
+  options: object | undefined,
+  runnerOf: (locked: LockedMethod) => (call: LockedCall) => unknown,
+): MethodDecorator {
+  const { called } = decorator;
+  refuseBare(called, key, options);
+  return (target, propertyKey, descriptor) => {
+    refuseStandardDecorator(called, propertyKey);
+    const original: unknown = descriptor?.value;
+    if (descriptor === undefined || typeof original !== 'function') {
+      throw new LockConfigurationError(notOnMethod(called, target, propertyKey, descriptor));
+    }
+    if (typeof target === 'function') {
+      throw new LockConfigurationError(
+        `${called} can only be applied to instance methods: ${target.name}.${String(propertyKey)} is static, and no LockService is injected into a class.`,
+      );
+    }
+    const method = original as Method;
+    refuseSecond(called, lockedMethodOf(method));
+    const locked = new LockedMethod(decorator, { target, propertyKey, method, key, options });
+    const run = runnerOf(locked);
+    // A Proxy keeps name, length and whatever else other decorators have put on the function.
+    const wrapped = new Proxy(method, {
+      apply: (_method, self: unknown, args: unknown[]) =>
+        run(new LockedCall(locked, method, { self, args })),
+    });
+    descriptor.value = wrapped;
+    locked.slot.install(target, Inject(getLockServiceToken(locked.slot.serviceName)));
+    features.install(target, Optional(), Inject(LOCK_FEATURE));
+    // First, so that the interceptors of this method run inside the lock whether they are written above or below.
+    UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
+    carryMetadata(method, wrapped);
+    markLocked(wrapped, locked);
+  };
 }
 
 /** Says where else the decorator is. JavaScript, and compilers that check no types, let it be anywhere. */
@@ -77,7 +82,7 @@ function notOnMethod(
  *
  * @throws LockConfigurationError
  */
-export function refuseBare(called: string, first: unknown, second: unknown): void {
+function refuseBare(called: string, first: unknown, second: unknown): void {
   const isPrototype = typeof first === 'object' && first !== null && !Array.isArray(first);
   // No key function is a class.
   const type = typeof first === 'function' && /^class\b/.test(String(first)) ? first : undefined;
@@ -113,10 +118,11 @@ const nameOfStandard = (context: unknown): string | symbol | undefined =>
 
 function refuseSecond(called: string, first: LockedMethod | undefined): void {
   if (first === undefined) return;
+  const { called: other } = first.decorator;
   throw new LockConfigurationError(
-    first.decorator === '@WithLock' && called === '@WithLock'
+    other === '@WithLock' && called === '@WithLock'
       ? `${first.name} has @WithLock twice. Give one of them all keys: @WithLock(['a', 'b']).`
-      : `${first.name} has ${first.decorator} and ${called}. Let one method call the other, or keep one of them: @RunOnce locks, too.`,
+      : `${first.name} has ${other} and ${called}. Let one method call the other, or keep one of them: @RunOnce locks, too.`,
   );
 }
 

@@ -1,29 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { RequestValues } from '../../key/index.js';
-import type { Scope } from '../../sections/scope.js';
+import type { ExecutionContext } from '@nestjs/common';
+import { Scope } from '../../sections/scope.js';
 import type { Section } from '../../sections/section.js';
-import type { LockService } from '../lock.service.js';
-import type { Holding } from '../../sections/holding.js';
-import { keysOfCall } from './keys-of-call.js';
+import { transportOf } from '../transports/transport-of.js';
+import type { Transport } from '../transports/transport.js';
 import type { LockFeature } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
+import type { NamedLocks } from './service-slot.js';
 
 /** What the runner knows about a call. */
 interface HandlerCall {
-  readonly request: RequestValues;
-  /** The class of the handler. */
-  readonly className: string;
-  /** What its module imports. */
+  readonly locked: LockedMethod;
+  readonly service: NamedLocks;
+  readonly context: ExecutionContext;
+  /** What the module of the handler's class imports. */
   readonly feature: LockFeature | undefined;
-  /**
-   * Whether unsubscribing from the handler's Observable ends it, as in a feed. Otherwise its work continues, and keeps
-   * the lock.
-   */
-  readonly endsUnsubscribed: boolean;
-  /** Whether its client gets the `message` of an error of a stream. */
-  readonly streamsMessage: boolean;
-  /** Watches, during a wait for the lock, for the client to go away; returns what stops watching. */
-  readonly watchClient: (gone: (reason: Error) => void) => () => void;
 }
 
 const current = new AsyncLocalStorage<HandlerFrame | undefined>();
@@ -36,14 +27,12 @@ const current = new AsyncLocalStorage<HandlerFrame | undefined>();
  * own.
  */
 export class HandlerFrame {
-  readonly locked: LockedMethod;
-  readonly service: LockService;
-  readonly request: RequestValues;
-  readonly endsUnsubscribed: boolean;
-  readonly streamsMessage: boolean;
-  readonly feature: LockFeature | undefined;
-  readonly #className: string;
-  readonly #watchClient: HandlerCall['watchClient'];
+  readonly service: NamedLocks;
+  /** What its calls have in common. */
+  readonly common: Pick<Invocation, 'className' | 'feature' | 'request'>;
+  readonly #locked: LockedMethod;
+  readonly #context: ExecutionContext;
+  readonly #transport: Transport;
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
@@ -57,23 +46,19 @@ export class HandlerFrame {
   #over = false;
   #left = false;
 
-  constructor(
-    locked: LockedMethod,
-    service: LockService,
-    { request, className, feature, endsUnsubscribed, streamsMessage, watchClient }: HandlerCall,
-  ) {
-    this.locked = locked;
+  constructor({ locked, service, context, feature }: HandlerCall) {
+    this.#locked = locked;
     this.service = service;
-    this.request = request;
-    this.feature = feature;
-    this.#className = className;
-    this.endsUnsubscribed = endsUnsubscribed;
-    this.streamsMessage = streamsMessage;
-    this.#watchClient = watchClient;
+    this.#context = context;
+    this.#transport = transportOf(context);
+    const request = this.#transport.requestValues(context);
+    this.common = { className: context.getClass().name, feature, request };
   }
 
-  static current(): HandlerFrame | undefined {
-    return current.getStore();
+  /** The frame of a call of that method, if it is a handler's. */
+  static of(locked: LockedMethod): HandlerFrame | undefined {
+    const frame = current.getStore();
+    return frame !== undefined && frame.#locked === locked ? frame : undefined;
   }
 
   /** Calls `work` where no frame is seen. */
@@ -87,9 +72,9 @@ export class HandlerFrame {
     return current.run(this, () => (section === undefined ? work() : section.inside(work)));
   }
 
-  /** Whether a call of that method, made where this frame is seen, belongs to it. */
-  fits(locked: LockedMethod): boolean {
-    return this.locked === locked && !this.#over;
+  /** Whether calls belong to it. */
+  get isOpen(): boolean {
+    return !this.#over;
   }
 
   /** Whether a call works, or waits for its lock. */
@@ -97,13 +82,18 @@ export class HandlerFrame {
     return this.#calls.size > 0;
   }
 
-  /** Acquires the lock, unless it is held already. */
-  acquire(): Promise<Scope> {
-    // Keys that need only the request are asked for before the method is called.
-    return this.#acquired({ self: undefined, args: [] });
+  /** Whether a call's work continues when its Observable is unsubscribed from, and keeps the lock. A feed ends. */
+  get outlivesSubscriber(): boolean {
+    return !this.#transport.endsUnsubscribed(this.#context);
   }
 
-  #acquired(call: Invocation): Promise<Scope> {
+  /** Whether its client gets the `message` of an error of a stream. */
+  get streamsMessage(): boolean {
+    return this.#transport.streamsMessage;
+  }
+
+  /** Acquires the lock, unless it is held already. */
+  acquire(call: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
     this.#scope ??= this.#acquire(call);
     return this.#scope;
   }
@@ -112,31 +102,29 @@ export class HandlerFrame {
    * Opens the section of one call, nested in that of the frame. Calls take turns, and the lock is released only when
    * all have ended.
    */
-  async enter(call: Invocation): Promise<Holding> {
+  async enter(call: Invocation): Promise<Scope> {
     this.args = call.args;
     const opening = this.#open(call);
     this.#calls.add(opening);
     const over = (): void => void this.#calls.delete(opening);
     try {
       const scope = await opening;
-      return {
-        section: scope.section,
-        finish: () => {
-          over();
-          return scope.finish();
-        },
-        fail: (error) => {
-          over();
-          return scope.fail(error);
-        },
-        step: (step) => {
-          this.#track(step);
-        },
-      };
+      return new Scope(scope.section, () => {
+        over();
+        return scope.finish();
+      });
     } catch (error) {
       over();
       throw error;
     }
+  }
+
+  /** Receives each step of an iteration: the frame does not end while one is at work. */
+  track(step: Promise<unknown>): void {
+    const settled = Promise.allSettled([step]).then(() => {
+      this.#steps.delete(settled);
+    });
+    this.#steps.add(settled);
   }
 
   /** Gives the lock back when the calls have ended. Rejects with a `LockLostError` when it was lost. */
@@ -167,21 +155,12 @@ export class HandlerFrame {
   }
 
   async #acquire(call: Invocation): Promise<Scope> {
-    const { locked, service } = this;
     const { signal } = this.#abandoned;
-    let stopWatching: (() => void) | undefined;
+    const waits = this.#locked.lockingIn(call.feature).run.wait !== 0;
+    const stopWatching = waits ? this.#watchClient() : undefined;
     try {
-      const keys = this.#keysOf(call);
-      const { waits, run } = locked.locking.in(this.feature);
-      if (waits) {
-        stopWatching = this.#watchClient((reason) => {
-          this.#abandoned.abort(reason);
-        });
-      }
-      const site = { place: locked.name };
-      const { origin } = locked;
-      const options = service.checked(() => locked.optionsOf(call, run));
-      const scope = await service.openScope(keys, options, { site, signal, origin });
+      const from = { site: { place: this.#locked.name }, signal };
+      const scope = await this.#locked.open(this.service, call, from);
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -192,24 +171,25 @@ export class HandlerFrame {
     }
   }
 
-  async #open(call: Invocation): Promise<Scope> {
-    const { locked, service } = this;
-    const { section, lock } = await this.#acquired(call);
-    this.#abandoned.signal.throwIfAborted();
-    const keys = locked.needsArguments ? this.#keysOf(call) : lock.keys;
-    const { origin, locking } = locked;
-    return service.openScope(keys, locking.in(this.feature).nested, { parent: section, origin });
+  /** The client may go away during the wait for the lock. */
+  #watchClient(): () => void {
+    return this.#transport.watchClient(this.#context, (reason) => {
+      this.#abandoned.abort(reason);
+    });
   }
 
-  #keysOf(call: Invocation): readonly string[] {
-    const { feature } = this;
-    const whole = { ...call, feature, className: this.#className };
-    return keysOfCall(this.service, this.locked, whole, this.request);
+  async #open(call: Invocation): Promise<Scope> {
+    const { section: parent, lock } = await this.acquire(call);
+    this.#abandoned.signal.throwIfAborted();
+    const locked = this.#locked;
+    const keys = locked.needsArguments ? locked.keysOf(this.service, call) : lock.keys;
+    const { nested } = locked.lockingIn(call.feature);
+    return this.service.openScope(keys, nested, { parent, origin: locked.origin });
   }
 
   async #end(): Promise<Scope | undefined> {
     this.#over = true;
-    if (this.locked.kind === 'iterable') await this.#endIterations();
+    if (this.#locked.kind === 'iterable') await this.#endIterations();
     // A refusal is the answer of the call that asked.
     return this.#scope?.catch(() => undefined);
   }
@@ -226,12 +206,5 @@ export class HandlerFrame {
     } while (this.#steps.size > 0);
     for (const opening of this.#calls)
       await opening.then((scope) => scope.finish()).catch(() => undefined);
-  }
-
-  #track(step: Promise<unknown>): void {
-    const settled = Promise.allSettled([step]).then(() => {
-      this.#steps.delete(settled);
-    });
-    this.#steps.add(settled);
   }
 }

@@ -1,5 +1,5 @@
 import { onAbort } from '../../queue/on-abort.js';
-import type { Holding } from '../../sections/holding.js';
+import { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
 import { iterableOf } from './return-kind.js';
 
@@ -36,14 +36,14 @@ interface Consumer {
 }
 
 async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerator {
-  let holding: Holding;
+  let scope: Scope;
   try {
     const entry = await call.enter(left);
-    if (entry.status === 'locked') {
+    if (!(entry instanceof Scope)) {
       if (!entry.skip) yield* entry.answer as AsyncIterable<unknown>;
       return;
     }
-    ({ holding } = entry);
+    scope = entry;
   } catch (error) {
     if (left.aborted && error === left.reason) return; // no consumer is left to notify
     throw call.streamed(error);
@@ -51,23 +51,26 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
   let result: unknown;
   try {
     if (gone.aborted) return;
-    result = yield* stepwise(call, holding, gone);
+    result = yield* stepwise(call, scope, gone);
   } catch (error) {
-    throw call.streamed(await holding.fail(error));
+    throw call.streamed(await scope.fail(error));
   } finally {
     // Reached alone when the consumer goes away early; otherwise it has been done or is done below.
-    await holding.finish().catch(() => undefined);
+    await scope.finish().catch(() => undefined);
   }
-  await holding.finish().catch((error: unknown) => {
+  await scope.finish().catch((error: unknown) => {
     throw call.streamed(error);
   });
   return result;
 }
 
-async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal): AsyncGenerator {
-  const { lock } = holding.section;
-  const iterable = await iterableOf(call, call.invoke(holding));
-  const iterator = call.inside(holding, () => iterable[Symbol.asyncIterator]());
+async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): AsyncGenerator {
+  const { lock } = scope.section;
+  const iterable = await iterableOf(
+    call,
+    call.inside(scope, () => call.apply()),
+  );
+  const iterator = call.inside(scope, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
   /** Ends the wait for the step that is under way. */
   let giveUp: ((reason: unknown) => void) | undefined;
@@ -75,8 +78,8 @@ async function* stepwise(call: LockedCall, holding: Holding, gone: AbortSignal):
     take: () => Promise<IteratorResult<unknown>>,
   ): Promise<IteratorResult<unknown>> => {
     try {
-      const taking = call.inside(holding, take);
-      holding.step?.(taking);
+      const taking = call.inside(scope, take);
+      call.frame?.track(taking);
       const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
         giveUp = reject;
         taking.then(resolve, reject);

@@ -1,4 +1,6 @@
-import { LockKeyError } from '../../errors.js';
+import { Logger } from '@nestjs/common';
+import { LockKeyError, LockNotAcquiredError } from '../../errors.js';
+import type { ScopeOrigin } from '../../engine/granting.js';
 import {
   canonicalKeys,
   parseKeyTemplate,
@@ -6,32 +8,32 @@ import {
   type RequestValues,
 } from '../../key/index.js';
 import {
+  constantOptions,
   holdModeFrom,
   placesFrom,
   placesWithoutLimit,
   refuseLongMinHold,
   type RunOptions,
 } from '../../options/acquire-options.js';
-import type { LockOrigin } from '../../lease/grant.js';
+import { lockNameOf, type LockOrigin } from '../../lease/grant.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve, type Schema } from '../../options/schema.js';
-import { refuseUnknown, type Elsewhere } from '../../options/unknown-option.js';
+import { resolve, type Resolved, type Schema } from '../../options/schema.js';
+import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
+import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
-import type { Clock } from '../../time/clock.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
-import { Locking, type MethodOptions } from './locking.js';
-import { returnedPlaces, type PlacesFunction, type WithLockOptions } from './method-options.js';
-import { slotFor, type ServiceSlot } from './service-slot.js';
+import { returnedPlaces, type WITH_LOCK } from './method-options.js';
+import { slotFor, type NamedLocks, type ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
-type Method = (...args: unknown[]) => unknown;
+const logger = new Logger('Holdfast');
 
-/** The kinds of results that a locked method can give; a generator is seen by the kind of function. */
-export type ReturnKind = 'promise' | 'observable' | 'iterable';
+/** What the decorators have in common: each lacks some of it. */
+type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
 
-/** What a method was called with. */
+/** One call of a method. */
 export interface Invocation {
   /** The object of the call: `this` of a key function. */
   readonly self: unknown;
@@ -39,89 +41,86 @@ export interface Invocation {
   /** The class, where there is no object yet. */
   readonly className?: string;
   /** What the module of its class imports. */
-  readonly feature?: LockFeature | undefined;
+  readonly feature: LockFeature | undefined;
+  /** Of a handler's call: its sender is to blame for bad values. */
+  readonly request?: RequestValues;
 }
 
-/** The method that is decorated. */
-interface DecoratedMethod {
-  /** The prototype of its class. */
-  readonly target: object;
-  readonly propertyKey: string | symbol;
-  /** As it was found, possibly wrapped by other decorators. */
-  readonly method: Method;
-}
-
-/** What is said of it. */
-interface LockTerms {
-  readonly key: WithLockKey;
-  readonly options: object | undefined;
-}
-
-/** What is different from one decorator to another. */
-export interface LockDecorator {
-  /** `@WithLock` */
-  readonly called: string;
-  readonly options: Schema;
-  readonly elsewhere: Elsewhere;
-  /** Options of its lock which its callers have no say in. */
-  readonly always: Pick<RunOptions, 'reentrant'>;
-  /** How long calls wait by default; `undefined`: as the service's options say. */
-  readonly usualWait: 0 | undefined;
+/** A decorator, which says what is different from one to another. */
+export interface LockDecorator extends Kind {
   /** Whether `keyPrefix` of the module is left out. */
   readonly isWholeKey?: boolean;
   /** Whether the method is work that is to be done once. */
   readonly isOnce?: boolean;
 }
 
+/** A decorated method, and the arguments of the decorator. */
+interface Decorated {
+  /** The prototype of its class. */
+  readonly target: object;
+  readonly propertyKey: string | symbol;
+  /** As it was found, possibly wrapped by other decorators. */
+  readonly method: (...args: unknown[]) => unknown;
+  readonly key: WithLockKey;
+  readonly options: object | undefined;
+}
+
+/** How a method locks. */
+interface Locking {
+  /** Without what the service's options decide about. */
+  readonly run: RunOptions;
+  /** Inside the lock of its handler's frame. */
+  readonly nested: RunOptions;
+}
+
+/** What `onLocked` says of a call that another caller keeps from its lock. */
+export interface Refusal {
+  /** Whether the call returns nothing. */
+  readonly skip: boolean;
+  readonly answer: unknown;
+}
+
 /** What `@WithLock` or `@RunOnce` says of one method: parsed and checked once, when its class is defined. */
 export class LockedMethod {
-  /** The decorator, as it is called. */
-  readonly decorator: string;
+  readonly decorator: LockDecorator;
   /** For messages: `OrdersService.pay`. */
   readonly name: string;
   /** For messages about the decorator: `@WithLock on OrdersService.pay`. */
   readonly where: string;
   readonly propertyKey: string | symbol;
-  readonly kind: ReturnKind;
-  readonly onLocked: NonNullable<WithLockOptions['onLocked']>;
-  readonly locking: Locking;
+  /** What the method returns; a generator is seen by the kind of function. */
+  readonly kind: NonNullable<MethodOptions['returns']>;
   readonly slot: ServiceSlot;
   /** Whether the arguments decide about the keys or the places, which handlers have only after their pipes. */
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
-  readonly isOnce: boolean;
-  readonly #isWholeKey: boolean;
-  readonly #limit: number | undefined;
-  readonly #places: PlacesFunction | undefined;
+  readonly #options: MethodOptions;
+  /** What it says of its lock. */
+  readonly #said: RunOptions;
+  /** How it locks in each module that its class is in: worked out once. */
+  readonly #lockings = new WeakMap<object, Locking>();
   readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
+  /** For each service, the values of its key that a warning was logged for. */
+  readonly #warned = new WeakMap<NamedLocks, Set<string>>();
 
-  constructor(
-    { target, propertyKey, method }: DecoratedMethod,
-    said: LockTerms,
-    decorator: LockDecorator,
-  ) {
+  constructor(decorator: LockDecorator, { target, propertyKey, method, key, options }: Decorated) {
     const owner = target.constructor;
     const { called } = decorator;
+    this.decorator = decorator;
     this.name = `${owner.name}.${String(propertyKey)}`;
     this.propertyKey = propertyKey;
-    this.decorator = called;
-    this.isOnce = decorator.isOnce === true;
-    this.#isWholeKey = decorator.isWholeKey === true;
     this.where = `${called} on ${this.name}`;
     const { where } = this;
-    const { key } = said;
     refuseNoKey(where, key, called);
-    const given = said.options ?? {};
+    const given = options ?? {};
     refuseNoOptions(where, given, called);
     refuseUnknown({ ...decorator, called: where }, given);
-    const options = inPlace(where, () => optionsFrom(decorator.options, given));
-    this.kind = isAsyncGenerator(method) ? 'iterable' : (options.returns ?? 'promise');
-    this.onLocked = options.onLocked ?? 'throw';
-    this.locking = new Locking(options, decorator);
-    this.slot = slotFor(options.instance);
-    this.#limit = options.limit;
-    this.#places = typeof options.places === 'function' ? options.places : undefined;
+    this.#options = inPlace(where, () => optionsFrom(decorator.options, given));
+    const { returns = 'promise', instance, places } = this.#options;
+    this.kind = isAsyncGenerator(method) ? 'iterable' : returns;
+    this.slot = slotFor(instance);
+    this.#said = saidOf(given, decorator);
     if (typeof key === 'function') {
       this.origin = Object.freeze({ method: this.name });
       this.#keys = key as (this: never, ...args: never[]) => LockKeys;
@@ -131,18 +130,12 @@ export class LockedMethod {
     const templates: readonly string[] = typeof key === 'string' ? [key] : key;
     this.origin = Object.freeze({ method: this.name, template: templates.join(', ') });
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
-    this.#keys = templates.map((template) =>
-      parseKeyTemplate(template, {
-        where,
-        method,
-        owner,
-        name: propertyKey,
-        isHandler: hasParameterDecorators(owner, propertyKey),
-        fireTime,
-      }),
-    );
+    // The decorators of parameters have run by now: they come before those of methods.
+    const isHandler = Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
+    const context = { where, method, owner, name: propertyKey, isHandler, fireTime };
+    this.#keys = templates.map((template) => parseKeyTemplate(template, context));
     this.needsArguments =
-      this.#places !== undefined || this.#keys.some(({ usesArguments }) => usesArguments);
+      typeof places === 'function' || this.#keys.some(({ usesArguments }) => usesArguments);
   }
 
   /**
@@ -181,16 +174,63 @@ export class LockedMethod {
     );
   }
 
+  /** @param feature what the module of the class imports */
+  lockingIn(feature: LockFeature | undefined): Locking {
+    const known = this.#lockings.get(feature ?? this);
+    if (known !== undefined) return known;
+    const said = { ...feature?.options, ...this.#said };
+    // Work that is to be done once waits as the options of the service say. Other calls do not wait.
+    const { wait = this.decorator.isOnce === true ? undefined : 0 } = said;
+    const run = constantOptions({ ...said, wait });
+    const locking = { run, nested: constantOptions({ ...run, reentrant: true }) };
+    this.#lockings.set(feature ?? this, locking);
+    return locking;
+  }
+
   /**
-   * The options of one call.
+   * Opens the section of a call, under a lock of its own. Rejects with what `LockService.acquire` rejects with.
    *
-   * @param run as of every call
+   * @throws LockKeyError
    * @throws LockConfigurationError for what its `places` function returned
    */
-  optionsOf({ self, args }: Invocation, run: RunOptions): RunOptions {
-    const made = this.#places;
-    if (made === undefined) return run;
-    const limit = this.#limit;
+  open(service: NamedLocks, call: Invocation, from: ScopeOrigin): Promise<Scope> {
+    const keys = this.keysOf(service, call);
+    const options = service.checked(() => this.#optionsOf(call));
+    return service.openScope(keys, options, { ...from, origin: this.origin });
+  }
+
+  /**
+   * The keys of a call.
+   *
+   * @throws LockKeyError
+   */
+  keysOf(service: NamedLocks, call: Invocation): readonly string[] {
+    return service.checked(() => {
+      try {
+        return this.#resolve(service, call);
+      } catch (error) {
+        if (error instanceof LockKeyError) {
+          error.nameLock(lockNameOf(this.origin));
+          if (error.fromRequest) this.#warnOfKey(service, error);
+        }
+        throw error;
+      }
+    });
+  }
+
+  /** What a call that is refused its lock returns. Any other error is thrown again. */
+  async refused(args: readonly unknown[], error: unknown): Promise<Refusal> {
+    const { onLocked = 'throw' } = this.#options;
+    if (!(error instanceof LockNotAcquiredError) || onLocked === 'throw') throw error;
+    if (onLocked === 'skip') return { skip: true, answer: undefined };
+    const { keys, retryAfterMs } = error;
+    return { skip: false, answer: await onLocked({ keys, args, retryAfterMs, error }) };
+  }
+
+  #optionsOf({ self, args, feature }: Invocation): RunOptions {
+    const { run } = this.lockingIn(feature);
+    const { limit, places: made } = this.#options;
+    if (typeof made !== 'function') return run;
     return inPlace(this.where, () => {
       const returned: unknown = made.call(self as never, ...(args as never));
       const places = returnedPlaces.resolve(returned, 'places');
@@ -198,37 +238,52 @@ export class LockedMethod {
     });
   }
 
-  /**
-   * The keys of one call.
-   *
-   * @param request of a handler's call: its sender is to blame for bad values
-   * @throws LockKeyError
-   */
-  resolve(call: Invocation, request: RequestValues | undefined, clock: Clock): readonly string[] {
-    const { self, args, className = classNameOf(self), feature } = call;
+  #resolve({ runtime }: NamedLocks, call: Invocation): readonly string[] {
+    const { self, args, className = classNameOf(self), feature, request } = call;
     const made = this.#keys;
-    const prefixed = (keys: LockKeys): readonly string[] => {
-      const own = canonicalKeys(keys);
-      return feature === undefined || this.#isWholeKey
+    const keys = this.templates.map((each) => each.resolve(args, request, runtime, className));
+    try {
+      const own = canonicalKeys(
+        typeof made === 'function' ? made.call(self as never, ...(args as never[])) : keys,
+      );
+      return feature === undefined || this.decorator.isWholeKey === true
         ? own
         : canonicalKeys(own.map((key) => feature.keyPrefix + key));
-    };
-    if (typeof made === 'function')
-      return this.#named(request, () => prefixed(made.call(self as never, ...(args as never[]))));
-    const keys = made.map((template) => template.resolve(args, request, clock, className));
-    return this.#named(request, () => prefixed(keys));
-  }
-
-  /** What is wrong with a key that no template made says of which method it is. */
-  #named<T>(request: RequestValues | undefined, make: () => T): T {
-    try {
-      return make();
     } catch (error) {
+      // What is wrong with a key that no template made says of which method it is.
       if (!(error instanceof LockKeyError)) throw error;
       const problem = `${this.where}: ${error.detail}`;
       throw new LockKeyError({ problem, fromRequest: request !== undefined });
     }
   }
+
+  /**
+   * The client is notified that its request is at fault. If every request is, the key itself is wrong, and only this
+   * warning shows it.
+   */
+  #warnOfKey(service: NamedLocks, { what = '', detail }: LockKeyError): void {
+    const warned = this.#warned.get(service) ?? new Set();
+    if (warned.has(what)) {
+      logger.debug(detail);
+      return;
+    }
+    this.#warned.set(service, warned.add(what));
+    const templates = this.templates.map(({ source }) => JSON.stringify(source));
+    const key = templates.length > 0 ? templates.join(', ') : 'a function';
+    logger.warn(
+      `${detail} The request was answered with 400, and this is logged once. If all requests are, the key of this handler (${key}) is ` +
+        'wrong: is a name misspelt, or set by a guard that this route does not have?',
+    );
+  }
+}
+
+/** What it says of its lock. A function that counts places is asked at each call. */
+function saidOf(given: RunOptions, { isOnce }: LockDecorator): RunOptions {
+  const said = Object.entries(given).filter(
+    ([, value]) => value !== undefined && typeof value !== 'function',
+  );
+  // A nested call of such work could neither wait for the outer section nor tell its own work from the work of that section.
+  return { ...Object.fromEntries(said), ...(isOnce === true && { reentrant: false }) };
 }
 
 function classNameOf(instance: unknown): string | undefined {
@@ -237,12 +292,8 @@ function classNameOf(instance: unknown): string | undefined {
   return typeof owner === 'function' ? owner.name : undefined;
 }
 
-/** The decorators of parameters have run by now: they come before those of methods. */
-const hasParameterDecorators = (owner: object, propertyKey: string | symbol): boolean =>
-  Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
-
 /** Also through the Proxy of another decorator. */
-const isAsyncGenerator = (method: Method): boolean =>
+const isAsyncGenerator = (method: object): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]';
 
 /** @throws LockConfigurationError */

@@ -58,7 +58,7 @@ export function* unlockedOverrides(
           overrides.set(name, `${each.constructor.name}.${String(name)}`);
       } else {
         if (override !== undefined) {
-          const { decorator } = locked;
+          const { called: decorator } = locked.decorator;
           yield {
             override: `${override} overrides ${each.constructor.name}.${String(name)}`,
             decorator,

@@ -9,7 +9,7 @@ import {
 } from 'rxjs';
 import { Logger } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
-import type { Holding } from '../../sections/holding.js';
+import { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
 import { observableOf } from './return-kind.js';
 
@@ -23,7 +23,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
   return new Observable((subscriber) => {
     const gone = new AbortController();
     const inner = new Subscription();
-    let holding: Holding | undefined;
+    let holding: Scope | undefined;
     let hasEnded = false;
     let ignoreLoss: (() => void) | undefined;
     const isGone = (): boolean => subscriber.closed;
@@ -42,20 +42,20 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     };
     const start = async (): Promise<void> => {
       const entry = await call.enter(gone.signal);
-      if (entry.status === 'locked') {
-        const nothing = call.isHandlers ? of(undefined) : EMPTY;
+      if (!(entry instanceof Scope)) {
+        const nothing = call.frame === undefined ? EMPTY : of(undefined);
         inner.add((entry.skip ? nothing : asObservable(entry.answer)).subscribe(subscriber));
         return;
       }
-      const held = entry.holding;
-      holding = held;
+      holding = entry;
       if (isGone()) {
-        await held.finish();
+        await entry.finish();
         return;
       }
-      const source = await observableOf(call, call.invoke(held));
+      const returned = call.inside(entry, () => call.apply());
+      const source = await observableOf(call, returned);
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
-      if (isGone() && !call.outlivesSubscriber) return;
+      if (isGone() && call.frame?.outlivesSubscriber !== true) return;
       const subscribe = (): Subscription =>
         source.subscribe({
           next: (value) => {
@@ -66,21 +66,21 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
             complete().catch(fail);
           },
         });
-      const { lock } = held.section;
+      const { lock } = entry;
       lock.assertHeld();
       // Events may never end by themselves, and those of the next holder have begun. Before the source begins: it may end at once.
       ignoreLoss = onAbort(lock.signal, () => {
         leave();
         void fail(lock.signal.reason);
       });
-      inner.add(call.inside(held, subscribe));
+      inner.add(call.inside(entry, subscribe));
     };
     /** After a loss there is no subscriber to catch what the source throws. */
     const leave = (): void => {
       try {
         inner.unsubscribe();
       } catch (fault) {
-        logger.error(`The Observable of ${call.name} threw when its lock was lost`, fault);
+        logger.error(`The Observable of ${call.locked.name} threw when its lock was lost`, fault);
       }
     };
     const end = (): void => {
@@ -96,7 +96,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     start().catch(fail);
     return () => {
       gone.abort();
-      if (hasEnded || holding === undefined || !call.outlivesSubscriber) {
+      if (hasEnded || holding === undefined || call.frame?.outlivesSubscriber !== true) {
         end();
         return;
       }

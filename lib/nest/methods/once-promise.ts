@@ -1,8 +1,9 @@
 import { LockLostError, LockNotAcquiredError, LockWorkExhaustedError } from '../../errors.js';
+import { lockNameOf } from '../../lease/grant.js';
 import type { Lock } from '../../lease/lock.js';
 import type { RunOnceResult } from '../../once/attempt.js';
 import type { ResolvedOnceOptions } from '../../once/once-options.js';
-import type { Holding } from '../../sections/holding.js';
+import type { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
 import { refuseStream } from './return-kind.js';
 
@@ -11,45 +12,35 @@ export async function oncePromise(
   call: LockedCall,
   options: ResolvedOnceOptions,
 ): Promise<unknown> {
-  const { service } = call;
-  const { once } = service;
+  const { once } = call.service;
   once.assertPossible();
-  let holding: Holding;
+  let scope: Scope;
   try {
-    holding = await enter(call);
+    scope = await call.open();
   } catch (error) {
     if (!(error instanceof LockNotAcquiredError)) throw error;
-    const { keys } = error;
     const result = await once.refused(error);
     if (result.outcome === 'busy') throw error;
-    return valueOf(result, call, keys);
+    return valueOf(result, call, error.keys);
   }
-  const { lock } = holding.section;
   const work = async (): Promise<unknown> => {
-    const result = call.invoke(holding);
-    refuseStream(call, result);
-    const value = await result;
+    const value = await call.apply();
     refuseStream(call, value);
     return value;
   };
-  const result = await once.run(holding, { options, signal: undefined, work });
-  return valueOf(result, call, lock.keys, lock);
-}
-
-async function enter(call: LockedCall): Promise<Holding> {
-  const entry = await call.enter();
-  if (entry.status === 'entered') return entry.holding;
-  throw new Error('@RunOnce has no onLocked');
+  const result = await once.run(scope, { options, signal: undefined, work });
+  return valueOf(result, call, scope.lock.keys, scope.lock);
 }
 
 /** The result of a call, whose type cannot express all outcomes of the work. */
 function valueOf(
   result: RunOnceResult<unknown>,
-  { service: { present }, lockName }: LockedCall,
+  { service: { present }, locked }: LockedCall,
   keys: readonly string[],
   lock?: Lock,
 ): unknown {
   const { outcome, attempts } = result;
+  const lockName = lockNameOf(locked.origin);
   if (outcome === 'exhausted') {
     const { lastError } = result;
     throw present(new LockWorkExhaustedError({ keys, attempts, lastError, lock: lockName }));

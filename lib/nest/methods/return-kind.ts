@@ -9,11 +9,11 @@ export function refuseStream(call: LockedCall, value: unknown): void {
   if (kind === undefined) return;
   const came = kind === 'observable' ? 'an Observable' : 'an async iterable';
   const remedy =
-    call.decorator === '@WithLock'
+    call.locked.decorator.isOnce !== true
       ? `add returns: '${kind}' to its @WithLock and return it as it is.`
       : 'consume it inside the method.';
   throw new LockReturnKindError(
-    `${call.name} did not return a Promise of a value. It gave ${came}: ${remedy}`,
+    `${call.locked.name} did not return a Promise of a value. It gave ${came}: ${remedy}`,
   );
 }
 
@@ -41,6 +41,6 @@ async function missing(
 ): Promise<LockReturnKindError> {
   await Promise.allSettled([value]);
   return new LockReturnKindError(
-    `${call.name} did not return ${expected}. Remove returns: '${kind}' from its @WithLock, or return ${expected}.`,
+    `${call.locked.name} did not return ${expected}. Remove returns: '${kind}' from its @WithLock, or return ${expected}.`,
   );
 }

@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../../errors.js';
 import { ONCE_ELSEWHERE, resolveOnceOptions } from '../../once/once-options.js';
-import { decorate, refuseBare } from './decorate.js';
-import { LockedMethod, type LockDecorator } from './locked-method.js';
+import { lockingDecorator } from './decorate.js';
+import type { LockDecorator } from './locked-method.js';
 import { RUN_ONCE_METHOD } from './method-options.js';
 import { oncePromise } from './once-promise.js';
 import type { RunOnce as RunOnceSignature } from './run-once.types.js';
@@ -10,10 +10,7 @@ const DECORATOR: LockDecorator = {
   called: '@RunOnce',
   options: RUN_ONCE_METHOD,
   elsewhere: ONCE_ELSEWHERE,
-  // A nested call could neither wait for the outer section nor tell its own work from the work of that section.
-  always: { reentrant: false },
   isOnce: true,
-  usualWait: undefined,
 };
 
 /**
@@ -42,24 +39,16 @@ const DECORATOR: LockDecorator = {
  * }
  * ```
  */
-export const RunOnce: RunOnceSignature = (key, options) => {
-  refuseBare('@RunOnce', key, options);
-  return (target: object, propertyKey: string | symbol, descriptor?: PropertyDescriptor): void => {
-    decorate('@RunOnce', target, propertyKey, descriptor, (method) => {
-      const locked = new LockedMethod({ target, propertyKey, method }, { key, options }, DECORATOR);
-      const { where } = locked;
-      if (typeof key !== 'string' && typeof key !== 'function') {
-        throw new LockConfigurationError(
-          `${where} needs one key: it is what the work is called by.`,
-        );
-      }
-      if (locked.kind === 'iterable') {
-        throw new LockConfigurationError(
-          `${where}: a generator cannot be done once. Make it an async method.`,
-        );
-      }
-      const onceOptions = resolveOnceOptions(options ?? {});
-      return { locked, run: (call) => oncePromise(call, onceOptions) };
-    });
-  };
-};
+export const RunOnce: RunOnceSignature = (key, options) =>
+  lockingDecorator(DECORATOR, key, options, ({ where, kind }) => {
+    if (typeof key !== 'string' && typeof key !== 'function') {
+      throw new LockConfigurationError(`${where} needs one key: it is what the work is called by.`);
+    }
+    if (kind === 'iterable') {
+      throw new LockConfigurationError(
+        `${where}: a generator cannot be done once. Make it an async method.`,
+      );
+    }
+    const onceOptions = resolveOnceOptions(options ?? {});
+    return (call) => oncePromise(call, onceOptions);
+  });

@@ -1,5 +1,5 @@
-import { Inject, type InjectionToken } from '@nestjs/common';
 import { LockEngine } from '../../engine/lock-engine.js';
+import { Injected } from './injected.js';
 
 /** A `LockService`, as decorated methods know it. */
 export interface NamedLocks extends LockEngine {
@@ -26,63 +26,25 @@ export const importRemedy = (serviceName?: string | symbol): string =>
   `in a test, import ${testingForRootOf(serviceName)} from nestjs-holdfast/testing; in an application, import ${forRootOf(serviceName)} ` +
   'in the root module, or, with isGlobal: false, in this module';
 
-/**
- * Where the objects of decorated classes keep the `LockService` that Nest injects into them. Keyed by a symbol and kept beside the
- * object, so that spreading, comparing or freezing it changes nothing and no field of the application's is touched. One slot for
- * each service name: a class may use several services.
- */
-export class ServiceSlot {
+/** The `LockService` of objects of decorated classes. One slot for each service name: a class may use several services. */
+export class ServiceSlot extends Injected<NamedLocks> {
   /** The `name` of the service that belongs here. */
   readonly serviceName: string | symbol | undefined;
-  readonly #symbol: symbol;
-  readonly #services = new WeakMap<object, NamedLocks>();
-  readonly #installed = new WeakSet();
 
   constructor(serviceName: string | symbol | undefined) {
-    this.serviceName = serviceName;
     // Nest prints it when it cannot inject: it says what to do.
-    this.#symbol = Symbol(`the LockService of @WithLock: ${importRemedy(serviceName)}`);
+    super(Symbol(`the LockService of @WithLock: ${importRemedy(serviceName)}`));
+    this.serviceName = serviceName;
   }
 
-  /**
-   * Has Nest inject the service into every instance that it makes of the class, or of one that extends it.
-   *
-   * @param token of the service
-   */
-  install(prototype: object, token: InjectionToken): void {
-    if (this.#installed.has(prototype)) return;
-    this.#installed.add(prototype);
-    const services = this.#services;
-    Object.defineProperty(prototype, this.#symbol, {
-      configurable: true,
-      get(this: object) {
-        return services.get(this);
-      },
-      set(this: object, service: NamedLocks) {
-        services.set(this, service);
-      },
-    });
-    Inject(token)(prototype, this.#symbol);
-  }
-
-  get(instance: unknown): NamedLocks | undefined {
-    const service = this.#injectedInto(instance);
-    return service instanceof LockEngine ? service : undefined;
+  override get(instance: unknown): NamedLocks | undefined {
+    const injected = super.get(instance);
+    return injected instanceof LockEngine ? injected : undefined;
   }
 
   /** Whether another object was injected instead of the service: a mock of a test. */
   hasStandIn(instance: unknown): boolean {
-    return this.get(instance) === undefined && this.#injectedInto(instance) !== undefined;
-  }
-
-  #injectedInto(instance: unknown): NamedLocks | undefined {
-    return typeof instance === 'object' && instance !== null
-      ? this.#services.get(instance)
-      : undefined;
-  }
-
-  bind(instance: object, service: NamedLocks): void {
-    this.#services.set(instance, service);
+    return this.get(instance) === undefined && super.get(instance) !== undefined;
   }
 }
 

@@ -1,38 +1,38 @@
 import { OTHER_WORDS } from '../../options/unknown-option.js';
-import { decorate, refuseBare } from './decorate.js';
+import { Scope } from '../../sections/scope.js';
+import { lockingDecorator } from './decorate.js';
+import type { LockedCall } from './locked-call.js';
 import { lockedIterable } from './locked-iterable.js';
-import { LockedMethod, type LockDecorator } from './locked-method.js';
+import type { LockDecorator } from './locked-method.js';
 import { lockedObservable } from './locked-observable.js';
-import { lockedPromise } from './locked-promise.js';
 import { WITH_LOCK } from './method-options.js';
+import { refuseStream } from './return-kind.js';
 import type { WithLock as WithLockSignature } from './with-lock.types.js';
 
 const DECORATOR: LockDecorator = {
   called: '@WithLock',
   options: WITH_LOCK,
   elsewhere: OTHER_WORDS,
-  always: {},
-  usualWait: 0,
 };
+
+/** A Promise: locked until it settles. */
+async function lockedPromise(call: LockedCall): Promise<unknown> {
+  const entry = await call.enter();
+  if (!(entry instanceof Scope)) return entry.answer;
+  return entry.run(
+    () => call.apply(),
+    (value) => {
+      refuseStream(call, value);
+    },
+  );
+}
 
 const RUN = { promise: lockedPromise, observable: lockedObservable, iterable: lockedIterable };
 
 const withLockAs =
   (decorator: LockDecorator): WithLockSignature =>
-  (key, options) => {
-    refuseBare('@WithLock', key, options);
-    return (
-      target: object,
-      propertyKey: string | symbol,
-      descriptor?: PropertyDescriptor,
-    ): void => {
-      decorate('@WithLock', target, propertyKey, descriptor, (method) => {
-        const said = { key, options };
-        const locked = new LockedMethod({ target, propertyKey, method }, said, decorator);
-        return { locked, run: RUN[locked.kind] };
-      });
-    };
-  };
+  (key, options) =>
+    lockingDecorator(decorator, key, options, ({ kind }) => RUN[kind]);
 
 /**
  * Runs a method only while it holds a lock. Without a `LockService` the call rejects: the method never runs unlocked.
