@@ -8,24 +8,16 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
-import { bindLockedMethods } from './methods/bind.js';
-import { bindFeatures } from './methods/bind-features.js';
-import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 import { LockConfigurationError } from '../errors.js';
-import { answerOnGateways } from './handlers/gateways.js';
-import { answerOnMicroservices, PATTERN } from './handlers/microservices.js';
-import { refuseUnheard } from './handlers/refuse-unheard.js';
+import type { CancelTimer } from '../time/clock.js';
+import { answerOurselves } from './handlers/own-answers.js';
+import { refuseUnfit } from './handlers/refuse-unfit.js';
 import { checkRoute } from './handlers/route-check.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
-import type { CancelTimer } from '../time/clock.js';
 import { LockService } from './lock.service.js';
-import type { LockedMethod } from './methods/locked-method.js';
-import { MESSAGE } from './handlers/handler-parameters.js';
-
-/** Nest says `any` of the instance. */
-interface Wrapper {
-  readonly instance: unknown;
-}
+import { bindLockedMethods } from './methods/bind.js';
+import { bindFeatures, type Provided } from './methods/bind-features.js';
+import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 
 /** What `RouterModule` provides its tree of paths as. */
 const ROUTES = 'ROUTES';
@@ -53,61 +45,49 @@ export class LockLifecycle
     this.#token = token;
     this.#discovery = discovery;
     this.#config = config;
-    answerOnGateways(discovery);
-    answerOnMicroservices(discovery, config);
+    answerOurselves(discovery, config);
   }
 
   async onModuleInit(): Promise<void> {
-    const wrappers = [...this.#discovery.getProviders(), ...this.#discovery.getControllers()];
+    const service = this.#service;
+    const controllers = this.#discovery.getControllers();
+    const all = [...this.#discovery.getProviders(), ...controllers];
     this.#refuseTwins(
-      wrappers.filter(
-        ({ token, instance }) => token === this.#token && instance instanceof LockService,
-      ).length,
+      all.filter(({ token, instance }) => token === this.#token && instance instanceof LockService)
+        .length,
     );
-    this.#checkMethods(wrappers);
-    const reported = new Map<string, string>();
-    bindFeatures(wrappers);
-    for (const { instance } of wrappers as Wrapper[]) {
-      if (typeof instance !== 'object' || instance === null) continue;
+    const objects: readonly Provided[] = all.filter(hasObject);
+    const warned = new Set<string>();
+    const warn = (text: string): void => {
+      if (!warned.has(text)) this.#logger.warn(text);
+      warned.add(text);
+    };
+    const routes = new Set(controllers.map(({ instance }) => instance as unknown));
+    const prefixes = this.#prefixes();
+    for (const { instance } of objects) {
+      for (const locked of lockedMethodsOf(instance)) {
+        if (locked.slot.serviceName !== service.name) continue;
+        refuseUnfit(instance, locked);
+        locked.doubts.forEach(warn);
+        if (routes.has(instance)) checkRoute(instance, locked, prefixes).forEach(warn);
+      }
+    }
+    bindFeatures(objects);
+    for (const { instance } of objects) {
       // Nest injects into what it makes itself; what a factory made, or what is a given value, gets its service here.
-      bindLockedMethods(instance, this.#service);
-      const prototype = Object.getPrototypeOf(instance) as object;
-      for (const { override, decorator } of unlockedOverrides(prototype))
-        reported.set(override, decorator);
+      bindLockedMethods(instance, service);
+      for (const { override, decorator } of unlockedOverrides(instance))
+        warn(
+          `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
+        );
     }
-    for (const [override, decorator] of reported) {
-      this.#logger.warn(
-        `${override}, which has ${decorator}, without a lock of its own. Repeat ${decorator} there if the override needs the lock.`,
-      );
-    }
-    checkLeaders(wrappers, this.#service.name);
-    await this.#service.open();
+    checkLeaders(all, service.name);
+    await service.open();
   }
 
   /** Leaders may use whatever the application has by now. */
   onApplicationBootstrap(): void {
     startLeaders(this.#discovery.getProviders(), this.#service);
-  }
-
-  /** Looks how decorated methods are called, and compares their keys with what is known of their parameters and routes. */
-  #checkMethods(wrappers: readonly { readonly instance: unknown }[]): void {
-    const controllers = new Set<unknown>(
-      this.#discovery.getControllers().map(({ instance }) => instance as unknown),
-    );
-    const prefixes = this.#prefixes();
-    const doubts = new Set<string>();
-    for (const { instance } of wrappers) {
-      if (typeof instance !== 'object' || instance === null) continue;
-      for (const locked of lockedMethodsOf(instance)) {
-        if (locked.slot.serviceName !== this.#service.name) continue;
-        refuseUnheard(instance, locked);
-        refuseAmbiguous(instance, locked);
-        for (const doubt of locked.doubts) doubts.add(doubt);
-        if (!controllers.has(instance)) continue;
-        for (const doubt of checkRoute(instance, locked, prefixes)) doubts.add(doubt);
-      }
-    }
-    for (const doubt of doubts) this.#logger.warn(doubt);
   }
 
   /** What may stand before the paths of controllers. */
@@ -168,17 +148,6 @@ export class LockLifecycle
   }
 }
 
-/** What `@MessagePattern`, `@EventPattern`, `@GrpcMethod` and `@SubscribeMessage` note on a handler. */
-const OF_HANDLERS = [PATTERN, MESSAGE];
-
-/**
- * Refuses keys of message handlers that may mean a parameter as well as a part of the request. Where parameters have decorators this is
- * known when the class is defined; these handlers need none, and are known by decorators that may stand above `@WithLock`.
- *
- * @throws LockConfigurationError
- */
-function refuseAmbiguous(instance: object, locked: LockedMethod): void {
-  const handler: unknown = Reflect.get(instance, locked.propertyKey);
-  if (typeof handler !== 'function') return;
-  if (OF_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) locked.checkHandler();
-}
+/** Nest creates some for each request only. */
+const hasObject = (wrapper: { readonly instance: unknown }): wrapper is Provided =>
+  typeof wrapper.instance === 'object' && wrapper.instance !== null;

@@ -4,7 +4,7 @@ import {
   type DynamicModule,
   Scope,
   type OnModuleInit,
-  type Type,
+  type Provider,
   Inject,
   Injectable,
   type OnModuleDestroy,
@@ -19,7 +19,6 @@ import {
 } from '@nestjs/core';
 import { LockErrorFilter } from './handlers/lock-error.filter.js';
 import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
-import { LockHandlerRunner } from './handlers/lock-handler.runner.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
 import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
@@ -65,30 +64,26 @@ class ShutdownStart implements OnModuleDestroy {
 @Module({ providers: [ShutdownStart], exports: [ShutdownStart] })
 class ShutdownStartModule {}
 
-type Token = Type | string | symbol;
+const SCOPE_CHECK = Symbol('holdfast:scope-check');
 
 /**
  * Refuses a service that Nest would create for each request: each would have connections of its own, which are never
  * closed. Such a service has no lifecycle that could detect this, because nothing of it is created at the start.
  */
-class ScopeCheck implements OnModuleInit {
-  readonly #modules: ModuleRef;
-  readonly #token: Token;
-
-  constructor(modules: ModuleRef, token: Token) {
-    this.#modules = modules;
-    this.#token = token;
-  }
-
-  onModuleInit(): void {
-    if (this.#modules.introspect(this.#token).scope !== Scope.REQUEST) return;
-    throw new LockConfigurationError(
-      'The options of LockModule depend on the request, through "inject" or a class that does: each request would open connections of its ' +
-        'own. Let the options depend on what exists when the application starts. Where locks differ from tenant to tenant, put the ' +
-        "tenant into the key: @WithLock('<user.tenant>:order:<id>').",
-    );
-  }
-}
+const scopeCheckOf = (token: ReturnType<typeof getLockServiceToken>): Provider => ({
+  provide: SCOPE_CHECK,
+  inject: [ModuleRef],
+  useFactory: (modules: ModuleRef): OnModuleInit => ({
+    onModuleInit: () => {
+      if (modules.introspect(token).scope !== Scope.REQUEST) return;
+      throw new LockConfigurationError(
+        'The options of LockModule depend on the request, through "inject" or a class that does: each request would open connections of its ' +
+          'own. Let the options depend on what exists when the application starts. Where locks differ from tenant to tenant, put the ' +
+          "tenant into the key: @WithLock('<user.tenant>:order:<id>').",
+      );
+    },
+  }),
+});
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<LockModuleOptions>()
@@ -183,15 +178,10 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
         },
         inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer, ShutdownStart],
       },
-      {
-        provide: ScopeCheck,
-        useFactory: (modules: ModuleRef) => new ScopeCheck(modules, token),
-        inject: [ModuleRef],
-      },
-      LockHandlerRunner,
+      scopeCheckOf(token),
       { provide: APP_FILTER, useClass: LockErrorFilter },
     ],
-    exports: [token, LockHandlerRunner],
+    exports: [token],
   };
 }
 

@@ -351,7 +351,7 @@ describe('an application without the module', () => {
 
     const start = NestFactory.create(WithoutLocks, { logger: false, abortOnError: false });
     await expect(start).rejects.toThrow(
-      'what locks handlers: in a test, import LockTestingModule.forRoot() from nestjs-holdfast/testing; in an application, import ' +
+      'the LockService of @WithLock: in a test, import LockTestingModule.forRoot() from nestjs-holdfast/testing; in an application, import ' +
         'LockModule.forRoot({ … }) in the root module, or, with isGlobal: false, in this module',
     );
   });

@@ -1,18 +1,15 @@
 import { LockConfigurationError } from '../../errors.js';
-import { parseNamedTemplate } from '../../key/index.js';
+import { parseNamedTemplate, type NamedTemplate } from '../../key/index.js';
 import {
   constantOptions,
-  holdModeFrom,
-  placesFrom,
   LOCK_DEFINITION,
-  refuseLongMinHold,
   type LockDefinitionOptions,
 } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve } from '../../options/schema.js';
 import { refuseUnknown } from '../../options/unknown-option.js';
+import { checkedOptions } from '../methods/method-options.js';
 import { wholeKeyWithLock } from '../methods/with-lock.decorator.js';
-import { keyFrom, rememberTemplate } from './definition-templates.js';
+import { definitions } from './defined-lock.js';
 import type { KeyArguments, LockDefinition } from './definition.types.js';
 
 /**
@@ -37,12 +34,7 @@ export function defineLock<const Template extends string>(
   const parsed = parseNamedTemplate(template, 'defineLock');
   const where = `defineLock(${JSON.stringify(template)})`;
   refuseUnknown({ ...LOCK_DEFINITION, called: where }, options);
-  const resolved = inPlace(where, () => resolve(LOCK_DEFINITION.options, options));
-  inPlace(where, () => {
-    holdModeFrom(resolved);
-    placesFrom(resolved);
-    refuseLongMinHold(resolved.minHoldMs, resolved.ttlMs ?? Infinity);
-  });
+  inPlace(where, () => checkedOptions(LOCK_DEFINITION.options, options));
   const said = constantOptions(options);
   const definition: LockDefinition<Template> = Object.freeze({
     name: template,
@@ -56,6 +48,19 @@ export function defineLock<const Template extends string>(
       return wholeKeyWithLock(template, { ...said, ...own });
     }) as LockDefinition<Template>['WithLock'],
   });
-  rememberTemplate(definition, parsed);
+  definitions.add(definition);
   return definition;
+}
+
+/** @param values the one value of a template with one placeholder, or all by name */
+function keyFrom(template: NamedTemplate, values: unknown): string {
+  const { names } = template;
+  const [only = ''] = names;
+  const named =
+    typeof values === 'object' && values !== null
+      ? (values as Readonly<Record<string, unknown>>)
+      : names.length === 1
+        ? { [only]: values }
+        : {};
+  return template.resolve(named);
 }

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { PATTERN } from './microservices.js';
+import { PATTERN } from './own-answers.js';
 
 /** Where Nest, on every transport, notes what `@Body()`, `@Args()`, `@Payload()` and their like say of a handler's parameters. */
 export const PARAMETERS = '__routeArguments__';

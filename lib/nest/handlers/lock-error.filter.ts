@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { LockError } from '../../errors.js';
-import { catches } from './catches.js';
+import { catches } from './own-answers.js';
 import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
 

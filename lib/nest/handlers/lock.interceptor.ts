@@ -6,33 +6,37 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
-import { importRemedy } from '../methods/service-slot.js';
-import { LockHandlerRunner } from './lock-handler.runner.js';
-
-/** Nest prints it when it cannot inject, so it names the remedy. */
-const RUNNER = Symbol(`what locks handlers: ${importRemedy()}`);
+import { runHandler } from './run-handler.js';
 
 /**
- * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors. `LockHandlerRunner`
- * decides how.
+ * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors.
  */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
-  @Inject(LockHandlerRunner)
-  private readonly [RUNNER]!: LockHandlerRunner;
+  readonly #moduleRef: ModuleRef;
+  readonly #feature: LockFeature | undefined;
 
   /** Nest creates an interceptor for each module. */
-  @Optional()
-  @Inject(LOCK_FEATURE)
-  private readonly [LOCK_FEATURE]?: LockFeature;
+  constructor(
+    @Inject(ModuleRef) moduleRef: ModuleRef,
+    @Optional() @Inject(LOCK_FEATURE) feature?: LockFeature,
+  ) {
+    this.#moduleRef = moduleRef;
+    this.#feature = feature;
+  }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
-    return locked === undefined
-      ? next.handle()
-      : this[RUNNER].run(locked, context, next, this[LOCK_FEATURE]);
+    if (locked === undefined) return next.handle();
+    return runHandler(locked, {
+      context,
+      next,
+      feature: this.#feature,
+      moduleRef: this.#moduleRef,
+    });
   }
 }

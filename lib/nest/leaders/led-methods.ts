@@ -1,7 +1,9 @@
 import 'reflect-metadata';
+import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import type { Lead } from '../../leader/lead.js';
 import type { LockService } from '../lock.service.js';
+import { methodsOf } from '../methods/locked-methods-of.js';
 import type { LeaderMethodOptions } from './leader-options.js';
 
 /** What `@Leader` records of a method. */
@@ -14,12 +16,7 @@ interface Led {
   readonly where: string;
 }
 
-/** The part of a provider of Nest that is needed. */
-interface Provider {
-  readonly instance: unknown;
-  readonly metatype: unknown;
-  isDependencyTreeStatic(): boolean;
-}
+type Provider = ReturnType<DiscoveryService['getProviders']>[number];
 
 const LED = Symbol('holdfast:led');
 
@@ -27,35 +24,23 @@ export function noteLed(method: object, led: Led): void {
   Reflect.defineMetadata(LED, led, method);
 }
 
-/** The led methods that calls of an object would reach: an override without `@Leader` replaces a led method. */
-function* ledMethodsOf(
-  prototype: object | null,
-): Generator<{ readonly led: Led; readonly key: string | symbol }> {
-  const seen = new Set<string | symbol>();
-  for (
-    let each = prototype;
-    each !== null && each !== Object.prototype;
-    each = Object.getPrototypeOf(each) as object | null
-  ) {
-    for (const key of Reflect.ownKeys(each)) {
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const method: unknown = Object.getOwnPropertyDescriptor(each, key)?.value;
-      if (typeof method !== 'function') continue;
-      const led = Reflect.getMetadata(LED, method) as Led | undefined;
-      if (led !== undefined) yield { led, key };
-    }
-  }
+interface LedMethod extends Led {
+  readonly key: string | symbol;
 }
 
-const prototypeOf = ({ instance, metatype }: Provider): object | null => {
-  if (typeof instance === 'object' && instance !== null)
-    return Object.getPrototypeOf(instance) as object | null;
-  // An arrow function that is a factory has no prototype.
-  return typeof metatype === 'function'
-    ? ((metatype.prototype as object | undefined) ?? null)
-    : null;
-};
+/** The led methods that calls of an object would reach: an override without `@Leader` replaces a led method. */
+function ledMethodsOf({ instance, metatype }: Provider): readonly LedMethod[] {
+  const object: unknown = instance;
+  const prototype =
+    typeof object === 'object' && object !== null
+      ? (Object.getPrototypeOf(object) as object | null)
+      : // An arrow function that is a factory has no prototype.
+        ((metatype as { prototype?: object } | null)?.prototype ?? null);
+  const reached = new Map<string | symbol, Led | undefined>();
+  for (const { name, method } of methodsOf(prototype))
+    if (!reached.has(name)) reached.set(name, Reflect.getMetadata(LED, method) as Led | undefined);
+  return [...reached].flatMap(([key, led]) => (led === undefined ? [] : [{ ...led, key }]));
+}
 
 /**
  * Checks the led methods when the application starts.
@@ -67,10 +52,10 @@ export function checkLeaders(
   serviceName: string | symbol | undefined,
 ): void {
   for (const provider of providers) {
-    for (const { led } of ledMethodsOf(prototypeOf(provider))) {
-      if (led.options.instance !== serviceName || provider.isDependencyTreeStatic()) continue;
+    for (const { where, options } of ledMethodsOf(provider)) {
+      if (options.instance !== serviceName || provider.isDependencyTreeStatic()) continue;
       throw new LockConfigurationError(
-        `${led.where}: its class depends on the request, and a leader is called without one. Move the method into a provider that does not.`,
+        `${where}: its class depends on the request, and a leader is called without one. Move the method into a provider that does not.`,
       );
     }
   }
@@ -78,17 +63,15 @@ export function checkLeaders(
 
 /** Makes all of them candidates, each object once. */
 export function startLeaders(providers: readonly Provider[], service: LockService): void {
-  const started = new Set<object>();
-  for (const provider of providers) {
-    const { instance } = provider;
-    if (typeof instance !== 'object' || instance === null || started.has(instance)) continue;
-    started.add(instance);
-    for (const { led, key } of ledMethodsOf(prototypeOf(provider))) {
-      const { instance: serviceName, ...options } = led.options;
+  const ofObjects = new Map(providers.map((each) => [each.instance as unknown, each]));
+  for (const [instance, provider] of ofObjects) {
+    if (typeof instance !== 'object' || instance === null) continue;
+    for (const { key, name, method, options } of ledMethodsOf(provider)) {
+      const { instance: serviceName, ...leadOptions } = options;
       if (serviceName !== service.name) continue;
       const onElected = (lead: Lead): unknown =>
         (instance as Record<string | symbol, (lead: Lead) => unknown>)[key]?.(lead);
-      service.leadFrom(led.name, { ...options, onElected }, { method: led.method });
+      service.leadFrom(name, { ...leadOptions, onElected }, { method });
     }
   }
 }

@@ -1,24 +1,14 @@
+import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 
-/** As much of a provider of Nest as is needed. */
-interface Provider {
-  readonly instance: unknown;
-  readonly host?: NestModule | undefined;
-  readonly isAlias: boolean;
-  /** Whether a factory made it, or it was given as a value. */
-  readonly isNotMetatype: boolean;
-}
+/** A provider or a controller of Nest, which has an object. */
+export type Provided = Omit<ReturnType<DiscoveryService['getProviders']>[number], 'instance'> & {
+  readonly instance: object;
+};
 
-/** As much of a module of Nest as is needed. */
-interface NestModule {
-  readonly name: string;
-  readonly metatype: unknown;
-  readonly imports: ReadonlySet<NestModule>;
-  readonly exports: ReadonlySet<unknown>;
-  readonly providers: ReadonlyMap<unknown, { readonly instance: unknown }>;
-}
+type NestModule = NonNullable<Provided['host']>;
 
 /**
  * What a module imports for its classes, itself or by a module that exports what it imports.
@@ -44,7 +34,7 @@ function exportedBy(
     if (seen.has(module)) continue;
     seen.add(module);
     const { exports, imports, providers } = module;
-    const own = providers.get(LOCK_FEATURE)?.instance;
+    const own: unknown = providers.get(LOCK_FEATURE)?.instance;
     if (exports.has(LOCK_FEATURE) && own instanceof LockFeature) found.add(own);
     else
       exportedBy(
@@ -62,14 +52,14 @@ function exportedBy(
  *
  * @throws LockConfigurationError when modules whose features differ provide one object: nothing says whose it is
  */
-export function bindFeatures(providers: readonly Provider[]): void {
+export function bindFeatures(providers: readonly Provided[]): void {
   const byModule = new Map<NestModule, LockFeature | undefined>();
   for (const { host } of providers) if (host !== undefined) byModule.set(host, featureIn(host));
   const made = new Set(providers.filter((one) => !one.isNotMetatype).map((one) => one.instance));
   const owners = new Map<object, NestModule>();
   for (const { instance, host, isAlias } of providers) {
     if (host === undefined || isAlias || made.has(instance)) continue;
-    if (typeof instance !== 'object' || instance === null || !isLocking(instance)) continue;
+    if ([...lockedMethodsOf(instance)].length === 0) continue;
     const owner = owners.get(instance) ?? host;
     const feature = byModule.get(host);
     if (byModule.get(owner) !== feature)
@@ -81,5 +71,3 @@ export function bindFeatures(providers: readonly Provider[]): void {
     if (feature !== undefined) features.set(instance, feature);
   }
 }
-
-const isLocking = (instance: object): boolean => [...lockedMethodsOf(instance)].length > 0;

@@ -7,31 +7,20 @@ import {
   type KeyTemplate,
   type RequestValues,
 } from '../../key/index.js';
-import {
-  constantOptions,
-  holdModeFrom,
-  placesFrom,
-  placesWithoutLimit,
-  refuseLongMinHold,
-  type RunOptions,
-} from '../../options/acquire-options.js';
+import { constantOptions, placesFrom, type RunOptions } from '../../options/acquire-options.js';
 import { lockNameOf, type LockOrigin } from '../../lease/grant.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve, type Resolved, type Schema } from '../../options/schema.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
 import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
-import { returnedPlaces, type WITH_LOCK } from './method-options.js';
+import { checkedOptions, returnedPlaces, type MethodOptions } from './method-options.js';
 import { slotFor, type NamedLocks, type ServiceSlot } from './service-slot.js';
 import type { LockKeys, WithLockKey } from './with-lock.types.js';
 
 const logger = new Logger('Holdfast');
-
-/** What the decorators have in common: each lacks some of it. */
-type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
 
 /** One call of a method. */
 export interface Invocation {
@@ -116,7 +105,7 @@ export class LockedMethod {
     const given = options ?? {};
     refuseNoOptions(where, given, called);
     refuseUnknown({ ...decorator, called: where }, given);
-    this.#options = inPlace(where, () => optionsFrom(decorator.options, given));
+    this.#options = inPlace(where, () => checkedOptions(decorator.options, given));
     const { returns = 'promise', instance, places } = this.#options;
     this.kind = isAsyncGenerator(method) ? 'iterable' : returns;
     this.slot = slotFor(instance);
@@ -295,15 +284,3 @@ function classNameOf(instance: unknown): string | undefined {
 /** Also through the Proxy of another decorator. */
 const isAsyncGenerator = (method: object): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]';
-
-/** @throws LockConfigurationError */
-function optionsFrom(schema: Schema, given: object): MethodOptions {
-  const options: MethodOptions = resolve(schema, given);
-  holdModeFrom(options);
-  const { limit, places } = options;
-  // What a function returns is checked at each call.
-  if (typeof places !== 'function') placesFrom({ limit, places });
-  else if (limit === undefined) throw placesWithoutLimit('a function');
-  refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
-  return options;
-}

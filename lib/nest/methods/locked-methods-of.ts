@@ -12,60 +12,49 @@ export function markLocked(method: object, locked: LockedMethod): void {
 export const lockedMethodOf = (method: object): LockedMethod | undefined =>
   Reflect.getMetadata(LOCKED_METHOD, method) as LockedMethod | undefined;
 
-/** The prototypes of an object or class prototype, the nearest first. */
-function* prototypesOf(prototype: object | null): Generator<object> {
-  for (
-    let each = prototype;
-    each !== null && each !== Object.prototype;
-    each = Object.getPrototypeOf(each) as object | null
-  ) {
-    yield each;
-  }
+interface OwnMethod {
+  /** The prototype that has it. */
+  readonly prototype: object;
+  readonly name: string | symbol;
+  readonly method: (...args: never[]) => unknown;
 }
 
-/** The methods that a prototype has of its own. */
-function* ownMethods(
-  prototype: object,
-): Generator<readonly [string | symbol, (...args: never[]) => unknown]> {
+/** The methods of a prototype and of those that it extends, the nearest first: overridden ones, too. */
+export function* methodsOf(prototype: object | null): Generator<OwnMethod> {
+  if (prototype === null || prototype === Object.prototype) return;
   for (const name of Reflect.ownKeys(prototype)) {
-    const value: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
-    if (name !== 'constructor' && typeof value === 'function') yield [name, value as () => unknown];
+    const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
+    if (name !== 'constructor' && typeof method === 'function')
+      yield { prototype, name, method: method as OwnMethod['method'] };
   }
+  yield* methodsOf(Object.getPrototypeOf(prototype) as object | null);
 }
 
 /** All locked methods of an object, inherited and overridden ones too. */
 export function* lockedMethodsOf(instance: object): Generator<LockedMethod> {
-  for (const prototype of prototypesOf(Object.getPrototypeOf(instance) as object | null)) {
-    for (const [, method] of ownMethods(prototype)) {
-      const locked = lockedMethodOf(method);
-      if (locked !== undefined) yield locked;
-    }
+  for (const { method } of methodsOf(Object.getPrototypeOf(instance) as object | null)) {
+    const locked = lockedMethodOf(method);
+    if (locked !== undefined) yield locked;
   }
 }
 
 /** Methods that override a locked one without being locked, and without calling it, and the decorator of that. */
 export function* unlockedOverrides(
-  prototype: object,
+  instance: object,
 ): Generator<{ readonly override: string; readonly decorator: string }> {
   const overrides = new Map<string | symbol, string>();
-  for (const each of prototypesOf(prototype)) {
-    for (const [name, method] of ownMethods(each)) {
-      const override = overrides.get(name);
-      const locked = lockedMethodOf(method);
-      if (locked === undefined) {
-        const callsSuper = /\bsuper\b/.test(Function.prototype.toString.call(method));
-        if (!callsSuper && override === undefined)
-          overrides.set(name, `${each.constructor.name}.${String(name)}`);
-      } else {
-        if (override !== undefined) {
-          const { called: decorator } = locked.decorator;
-          yield {
-            override: `${override} overrides ${each.constructor.name}.${String(name)}`,
-            decorator,
-          };
-        }
-        overrides.delete(name);
-      }
+  const methods = methodsOf(Object.getPrototypeOf(instance) as object | null);
+  for (const { prototype, name, method } of methods) {
+    const override = overrides.get(name);
+    const locked = lockedMethodOf(method);
+    const called = `${prototype.constructor.name}.${String(name)}`;
+    if (locked === undefined) {
+      const callsSuper = /\bsuper\b/.test(Function.prototype.toString.call(method));
+      if (!callsSuper && override === undefined) overrides.set(name, called);
+    } else {
+      const { called: decorator } = locked.decorator;
+      if (override !== undefined) yield { override: `${override} overrides ${called}`, decorator };
+      overrides.delete(name);
     }
   }
 }

@@ -1,9 +1,25 @@
 import type { LockNotAcquiredError } from '../../errors.js';
 import { forbiddenIn } from '../../key/check-key.js';
 import { ONCE, STAND_BY } from '../../once/once-options.js';
-import { HOLD, LEASE, NESTING } from '../../options/acquire-options.js';
+import {
+  HOLD,
+  holdModeFrom,
+  LEASE,
+  NESTING,
+  placesFrom,
+  placesWithoutLimit,
+  refuseLongMinHold,
+} from '../../options/acquire-options.js';
 import { count, oneOf, serviceName, tested, wait } from '../../options/checks.js';
-import { optional, withDefault, type OneSchema, type OptionsOf } from '../../options/schema.js';
+import {
+  optional,
+  resolve,
+  withDefault,
+  type OneSchema,
+  type OptionsOf,
+  type Resolved,
+  type Schema,
+} from '../../options/schema.js';
 
 /** What an `onLocked` function is given about the call that did not get its lock. */
 export interface LockedContext {
@@ -102,6 +118,21 @@ export const WITH_LOCK = {
   ...RESULT,
   ...SERVICE,
 };
+
+/** What decorators and definitions have in common: each lacks some of it. */
+export type MethodOptions = Partial<Resolved<typeof WITH_LOCK>>;
+
+/** @throws LockConfigurationError */
+export function checkedOptions(schema: Schema, given: object): MethodOptions {
+  const options: MethodOptions = resolve(schema, given);
+  holdModeFrom(options);
+  const { limit, places } = options;
+  // What a function returns is checked at each call.
+  if (typeof places !== 'function') placesFrom({ limit, places });
+  else if (limit === undefined) throw placesWithoutLimit('a function');
+  refuseLongMinHold(options.minHoldMs ?? 0, options.ttlMs ?? Infinity);
+  return options;
+}
 
 /** Options of `@WithLock`. Options that are left out come from the module's defaults. */
 export interface WithLockOptions

@@ -1,4 +1,4 @@
-import { Logger } from '@nestjs/common';
+import { HttpException, Logger } from '@nestjs/common';
 import { LockDeadlockError, type LockError } from '../../errors.js';
 
 const logger = new Logger('Holdfast');
@@ -32,3 +32,10 @@ export async function convert(
 /** A lock error as microservices throw it. */
 export const rpcException = (error: LockError, answer: object): Promise<Error> =>
   convert(error, answer, async () => (await import('@nestjs/microservices')).RpcException);
+
+/** No client reads the response, but Nest logs errors that are no `HttpException`. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** What ends a wait whose client has gone. */
+export const clientGone = (): Error =>
+  new HttpException('The client went away while it waited.', CLIENT_CLOSED_REQUEST);

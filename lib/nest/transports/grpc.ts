@@ -1,8 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { throwError, isObservable, Observable, ReplaySubject, Subject } from 'rxjs';
 import type { LockError } from '../../errors.js';
-import { clientGone } from './client-gone.js';
-import { rpcException } from './faults.js';
+import { clientGone, rpcException } from './faults.js';
 import { otherTransport } from './other.js';
 import type { Transport } from './transport.js';
 import { systemRuntime } from '../../time/runtime.js';

@@ -5,7 +5,7 @@ import { StreamableFile, type ArgumentsHost, type ExecutionContext } from '@nest
 import { BaseExceptionFilter } from '@nestjs/core';
 import type { LockError } from '../../errors.js';
 import type { RequestValues } from '../../key/index.js';
-import { clientGone } from './client-gone.js';
+import { clientGone } from './faults.js';
 import type { Transport } from './transport.js';
 
 /** Express' objects are Node's own, Fastify's have them as `raw`. */
