@@ -8,8 +8,11 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
+import type { LockService } from '../lock.service.js';
+import { HandlerFrame } from '../methods/handler-frame.js';
 import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
+import { getLockServiceToken } from '../tokens.js';
 import { runHandler } from './run-handler.js';
 
 /**
@@ -17,26 +20,20 @@ import { runHandler } from './run-handler.js';
  */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
-  readonly #moduleRef: ModuleRef;
-  readonly #feature: LockFeature | undefined;
+  @Inject(ModuleRef)
+  private readonly moduleRef!: ModuleRef;
 
   /** Nest creates an interceptor for each module. */
-  constructor(
-    @Inject(ModuleRef) moduleRef: ModuleRef,
-    @Optional() @Inject(LOCK_FEATURE) feature?: LockFeature,
-  ) {
-    this.#moduleRef = moduleRef;
-    this.#feature = feature;
-  }
+  @Optional()
+  @Inject(LOCK_FEATURE)
+  private readonly feature?: LockFeature;
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locked = lockedMethodOf(context.getHandler());
-    if (locked === undefined) return next.handle();
-    return runHandler(locked, {
-      context,
-      next,
-      feature: this.#feature,
-      moduleRef: this.#moduleRef,
-    });
+    // Applied twice, once by the application: the outer interceptor has opened the frame.
+    if (locked === undefined || HandlerFrame.of(locked)?.isOpen === true) return next.handle();
+    const token = getLockServiceToken(locked.slot.serviceName);
+    const service = this.moduleRef.get<LockService>(token, { strict: false });
+    return runHandler({ locked, service, context, feature: this.feature }, next);
   }
 }

@@ -8,8 +8,8 @@ import type { LockFeature } from './lock-feature.js';
 import type { Invocation, LockedMethod } from './locked-method.js';
 import type { NamedLocks } from './service-slot.js';
 
-/** What the runner knows about a call. */
-interface HandlerCall {
+/** A call of a handler. */
+export interface HandlerCall {
   readonly locked: LockedMethod;
   readonly service: NamedLocks;
   readonly context: ExecutionContext;
@@ -27,11 +27,9 @@ const current = new AsyncLocalStorage<HandlerFrame | undefined>();
  * own.
  */
 export class HandlerFrame {
-  readonly service: NamedLocks;
+  readonly call: HandlerCall;
   /** What its calls have in common. */
   readonly common: Pick<Invocation, 'className' | 'feature' | 'request'>;
-  readonly #locked: LockedMethod;
-  readonly #context: ExecutionContext;
   readonly #transport: Transport;
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
@@ -46,10 +44,9 @@ export class HandlerFrame {
   #over = false;
   #left = false;
 
-  constructor({ locked, service, context, feature }: HandlerCall) {
-    this.#locked = locked;
-    this.service = service;
-    this.#context = context;
+  constructor(call: HandlerCall) {
+    this.call = call;
+    const { context, feature } = call;
     this.#transport = transportOf(context);
     const request = this.#transport.requestValues(context);
     this.common = { className: context.getClass().name, feature, request };
@@ -58,7 +55,7 @@ export class HandlerFrame {
   /** The frame of a call of that method, if it is a handler's. */
   static of(locked: LockedMethod): HandlerFrame | undefined {
     const frame = current.getStore();
-    return frame !== undefined && frame.#locked === locked ? frame : undefined;
+    return frame?.call.locked === locked ? frame : undefined;
   }
 
   /** Calls `work` where no frame is seen. */
@@ -84,7 +81,7 @@ export class HandlerFrame {
 
   /** Whether a call's work continues when its Observable is unsubscribed from, and keeps the lock. A feed ends. */
   get outlivesSubscriber(): boolean {
-    return !this.#transport.endsUnsubscribed(this.#context);
+    return !this.#transport.endsUnsubscribed(this.call.context);
   }
 
   /** Whether its client gets the `message` of an error of a stream. */
@@ -93,8 +90,8 @@ export class HandlerFrame {
   }
 
   /** Acquires the lock, unless it is held already. */
-  acquire(call: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
-    this.#scope ??= this.#acquire(call);
+  acquire(invocation: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
+    this.#scope ??= this.#acquire(invocation);
     return this.#scope;
   }
 
@@ -102,9 +99,9 @@ export class HandlerFrame {
    * Opens the section of one call, nested in that of the frame. Calls take turns, and the lock is released only when
    * all have ended.
    */
-  async enter(call: Invocation): Promise<Scope> {
-    this.args = call.args;
-    const opening = this.#open(call);
+  async enter(invocation: Invocation): Promise<Scope> {
+    this.args = invocation.args;
+    const opening = this.#open(invocation);
     this.#calls.add(opening);
     const over = (): void => void this.#calls.delete(opening);
     try {
@@ -154,13 +151,18 @@ export class HandlerFrame {
       .catch(() => undefined);
   }
 
-  async #acquire(call: Invocation): Promise<Scope> {
+  async #acquire(invocation: Invocation): Promise<Scope> {
+    const { locked, service, context, feature } = this.call;
     const { signal } = this.#abandoned;
-    const waits = this.#locked.lockingIn(call.feature).run.wait !== 0;
-    const stopWatching = waits ? this.#watchClient() : undefined;
+    let stopWatching: (() => void) | undefined;
     try {
-      const from = { site: { place: this.#locked.name }, signal };
-      const scope = await this.#locked.open(this.service, call, from);
+      // The client may go away during a wait.
+      if (locked.lockingIn(feature).run.wait !== 0)
+        stopWatching = this.#transport.watchClient(context, (reason) => {
+          this.#abandoned.abort(reason);
+        });
+      const from = { site: { place: locked.name }, signal };
+      const scope = await locked.open(service, invocation, from);
       this.#section = scope.section;
       return scope;
     } catch (error) {
@@ -171,25 +173,18 @@ export class HandlerFrame {
     }
   }
 
-  /** The client may go away during the wait for the lock. */
-  #watchClient(): () => void {
-    return this.#transport.watchClient(this.#context, (reason) => {
-      this.#abandoned.abort(reason);
-    });
-  }
-
-  async #open(call: Invocation): Promise<Scope> {
-    const { section: parent, lock } = await this.acquire(call);
+  async #open(invocation: Invocation): Promise<Scope> {
+    const { locked, service, feature } = this.call;
+    const { section: parent, lock } = await this.acquire(invocation);
     this.#abandoned.signal.throwIfAborted();
-    const locked = this.#locked;
-    const keys = locked.needsArguments ? locked.keysOf(this.service, call) : lock.keys;
-    const { nested } = locked.lockingIn(call.feature);
-    return this.service.openScope(keys, nested, { parent, origin: locked.origin });
+    const keys = locked.needsArguments ? locked.keysOf(service, invocation) : lock.keys;
+    const { nested } = locked.lockingIn(feature);
+    return service.openScope(keys, nested, { parent, origin: locked.origin });
   }
 
   async #end(): Promise<Scope | undefined> {
     this.#over = true;
-    if (this.#locked.kind === 'iterable') await this.#endIterations();
+    if (this.call.locked.kind === 'iterable') await this.#endIterations();
     // A refusal is the answer of the call that asked.
     return this.#scope?.catch(() => undefined);
   }
@@ -201,7 +196,7 @@ export class HandlerFrame {
   async #endIterations(): Promise<void> {
     do {
       // Who does ask has done it by then.
-      await new Promise<void>((resolve) => this.service.runtime.afterInput(resolve));
+      await new Promise<void>((resolve) => this.call.service.runtime.afterInput(resolve));
       await Promise.all(this.#steps);
     } while (this.#steps.size > 0);
     for (const opening of this.#calls)

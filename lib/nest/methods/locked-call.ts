@@ -35,7 +35,7 @@ export class LockedCall {
 
   /** @throws LockNotBoundError */
   get service(): NamedLocks {
-    const service = this.frame?.service ?? this.locked.slot.get(this.#call.self);
+    const service = this.frame?.call.service ?? this.locked.slot.get(this.#call.self);
     if (service === undefined) throw notBound(this.locked, this.#call);
     return service;
   }

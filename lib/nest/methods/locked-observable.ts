@@ -23,22 +23,32 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
   return new Observable((subscriber) => {
     const gone = new AbortController();
     const inner = new Subscription();
-    let holding: Scope | undefined;
+    let scope: Scope | undefined;
     let hasEnded = false;
     let ignoreLoss: (() => void) | undefined;
     const isGone = (): boolean => subscriber.closed;
+    const endsUnsubscribed = (): boolean => call.frame?.outlivesSubscriber !== true;
 
-    const fail = async (error: unknown): Promise<void> => {
+    const end = (): void => {
       hasEnded = true;
       ignoreLoss?.();
-      const own = holding === undefined ? error : await holding.fail(error);
-      subscriber.error(own);
+    };
+    const fail = async (error: unknown): Promise<void> => {
+      end();
+      subscriber.error(scope === undefined ? error : await scope.fail(error));
     };
     const complete = async (): Promise<void> => {
-      hasEnded = true;
-      ignoreLoss?.();
-      await holding?.finish();
+      end();
+      await scope?.finish();
       subscriber.complete();
+    };
+    /** After a loss there is no subscriber to catch what the source throws. */
+    const leave = (): void => {
+      try {
+        inner.unsubscribe();
+      } catch (fault) {
+        logger.error(`The Observable of ${call.locked.name} threw when its lock was lost`, fault);
+      }
     };
     const start = async (): Promise<void> => {
       const entry = await call.enter(gone.signal);
@@ -47,15 +57,17 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         inner.add((entry.skip ? nothing : asObservable(entry.answer)).subscribe(subscriber));
         return;
       }
-      holding = entry;
+      scope = entry;
       if (isGone()) {
         await entry.finish();
         return;
       }
-      const returned = call.inside(entry, () => call.apply());
-      const source = await observableOf(call, returned);
+      const source = await observableOf(
+        call,
+        call.inside(entry, () => call.apply()),
+      );
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
-      if (isGone() && call.frame?.outlivesSubscriber !== true) return;
+      if (isGone() && endsUnsubscribed()) return;
       const subscribe = (): Subscription =>
         source.subscribe({
           next: (value) => {
@@ -75,33 +87,20 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       });
       inner.add(call.inside(entry, subscribe));
     };
-    /** After a loss there is no subscriber to catch what the source throws. */
-    const leave = (): void => {
-      try {
-        inner.unsubscribe();
-      } catch (fault) {
-        logger.error(`The Observable of ${call.locked.name} threw when its lock was lost`, fault);
-      }
-    };
-    const end = (): void => {
+
+    start().catch(fail);
+    return () => {
+      gone.abort();
+      // Without its lock (after `maxHold`, for instance) work that continues must not: the listener that was set when its
+      // source began ensures that.
+      if (!hasEnded && scope !== undefined && !endsUnsubscribed()) return;
       ignoreLoss?.();
       try {
         inner.unsubscribe();
       } finally {
         // No subscriber is left. A loss was reported by signal and event.
-        holding?.finish().catch(() => undefined);
+        scope?.finish().catch(() => undefined);
       }
-    };
-
-    start().catch(fail);
-    return () => {
-      gone.abort();
-      if (hasEnded || holding === undefined || call.frame?.outlivesSubscriber !== true) {
-        end();
-        return;
-      }
-      // Without its lock (after `maxHold`, for instance) the work must not continue: the listener that was set when
-      // its source began ensures that.
     };
   });
 }

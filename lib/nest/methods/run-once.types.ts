@@ -1,5 +1,5 @@
 import type { RunOnceMethodOptions } from './method-options.js';
-import type { KeyFunction, KeyProblem } from './with-lock.types.js';
+import type { Check, KeyFunction, KeyProblem } from './with-lock.types.js';
 
 /** The name of the work: a key template, or a function of the method's arguments that returns one key. */
 export type RunOnceKey = string | KeyFunction;
@@ -17,11 +17,8 @@ export type RunOnce = <const K extends RunOnceKey>(
 export type RunOnceDecorator<K> = <T extends object, M>(
   target: T,
   propertyKey: string | symbol,
-  descriptor: TypedPropertyDescriptor<M> & Check<Problem<T, M, K>>,
+  descriptor: TypedPropertyDescriptor<M> & Check<'runOnce', Problems<T, M, K>>,
 ) => void;
-
-/** The problem, as a property that no descriptor has: the compiler reports it as missing and prints the sentence. */
-type Check<Problem> = [Problem] extends [never] ? unknown : { readonly runOnce: Problem };
 
 interface Say {
   static: '@RunOnce needs an instance, which has its LockService by injection: make the method non-static.';
@@ -30,13 +27,9 @@ interface Say {
   nothing: 'The work may have been done elsewhere: add undefined to what the method resolves with.';
 }
 
-type Problem<T, M, K> = T extends NewableFunction
-  ? Say['static']
-  : [M] extends [(...args: infer A) => infer R]
-    ? KeyProblem<K, A, T> extends never
-      ? ResultProblem<R>
-      : KeyProblem<K, A, T>
-    : Say['method'];
+type Problems<T, M, K> = [M] extends [(...args: infer A) => infer R]
+  ? [T extends NewableFunction ? Say['static'] : never, KeyProblem<K, A, T>, ResultProblem<R>]
+  : [Say['method']];
 
 /** Functions are compared, not results: a bare `T` of a generic class would leave the comparison open. */
 type ResultProblem<R> = [R] extends [never]

@@ -41,17 +41,17 @@ export type WithLock = <const K extends WithLockKey, const O extends KnownOption
 export type WithLockDecorator<K, O> = <T extends object, M>(
   target: T,
   propertyKey: string | symbol,
-  descriptor: TypedPropertyDescriptor<M> & Check<Problems<T, M, K, O>>,
+  descriptor: TypedPropertyDescriptor<M> & Check<'withLock', Problems<T, M, K, O>>,
 ) => void;
 
 /**
  * The first problem, as a property that no descriptor has: the compiler reports it as missing and prints the sentence.
  * `unknown`, which asks for nothing, when all of them are `never`.
  */
-type Check<Problems> = Problems extends [infer First, ...infer Others]
+export type Check<Name extends string, Problems> = Problems extends [infer First, ...infer Others]
   ? [First] extends [never]
-    ? Check<Others>
-    : { readonly withLock: First }
+    ? Check<Name, Others>
+    : Readonly<Record<Name, First>>
   : unknown;
 
 /** Every sentence that this decorator makes the compiler print. */
