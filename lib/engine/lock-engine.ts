@@ -511,11 +511,6 @@ export class LockEngine<Token extends number | undefined = number> {
     this.#parts.presence.start();
   }
 
-  /** @internal Makes its leaders step down, and accepts no candidates any more. */
-  stopLeading(): void {
-    this.#leaders.close();
-  }
-
   /**
    * Rejects the calls that wait, and every later call that would have to wait. Holders continue, except leaders. A call
    * that does not wait may still get a lock.

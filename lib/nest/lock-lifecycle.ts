@@ -111,7 +111,6 @@ export class LockLifecycle
    * `ShutdownStart` calls it before all hooks.
    */
   onModuleDestroy(): void {
-    this.#service.stopLeading();
     this.#service.refuseWaiting();
     const { shutdownTimeoutMs, runtime } = this.#service;
     this.#deadline ??= {

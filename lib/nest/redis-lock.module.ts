@@ -43,7 +43,7 @@ const BEFORE_ALL_OTHERS = -1;
  */
 @Injectable()
 class ShutdownStart implements OnModuleDestroy {
-  readonly #listeners: (() => void)[] = [];
+  readonly lifecycles = new Set<LockLifecycle>();
 
   /** Nest destroys modules by their distance from the root module, the nearest first. */
   constructor(@Inject(ModulesContainer) modules: ModulesContainer) {
@@ -51,12 +51,8 @@ class ShutdownStart implements OnModuleDestroy {
       if (module.metatype === ShutdownStartModule) module.distance = BEFORE_ALL_OTHERS;
   }
 
-  add(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
   onModuleDestroy(): void {
-    for (const listener of this.#listeners) listener();
+    for (const lifecycle of this.lifecycles) lifecycle.onModuleDestroy();
   }
 }
 
@@ -171,9 +167,7 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
           if (!(service instanceof LockService)) return null;
           await refuseLazy(service, modules);
           const lifecycle = new LockLifecycle(service, token, discovery, config);
-          start.add(() => {
-            lifecycle.onModuleDestroy();
-          });
+          start.lifecycles.add(lifecycle);
           return lifecycle;
         },
         inject: [token, DiscoveryService, ApplicationConfig, ModulesContainer, ShutdownStart],

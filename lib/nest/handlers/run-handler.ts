@@ -1,6 +1,7 @@
 import type { CallHandler } from '@nestjs/common';
-import { isObservable, Observable, of, Subscription } from 'rxjs';
+import { Observable, Subscription } from 'rxjs';
 import { HandlerFrame, type HandlerCall } from '../methods/handler-frame.js';
+import { asObservable } from '../methods/return-kind.js';
 import { transportOf } from '../transports/transport-of.js';
 import { convertLockErrors } from './lock-error.interceptor.js';
 
@@ -41,10 +42,16 @@ export function runHandler(call: HandlerCall, next: CallHandler): Observable<unk
       subscriber.complete();
     };
     const start = async (): Promise<void> => {
-      const refusal = locked.needsArguments ? undefined : await acquireFirst(frame);
+      // Before the handler is called. The result of `onLocked` replaces that of the handler.
+      const refusal = locked.needsArguments
+        ? undefined
+        : await frame.acquire().then(
+            () => undefined,
+            (error: unknown) => locked.refused([], error),
+          );
       if (subscriber.closed) return;
       const subscribe = (): Subscription =>
-        (refusal ?? next.handle()).subscribe({
+        (refusal === undefined ? next.handle() : asObservable(refusal.answer)).subscribe({
           next: (value) => {
             if (locked.kind === 'observable') subscriber.next(value);
             else {
@@ -67,18 +74,4 @@ export function runHandler(call: HandlerCall, next: CallHandler): Observable<unk
     };
   });
   return handled.pipe(convertLockErrors(context));
-}
-
-/**
- * Acquires before the handler is called. When another caller holds the lock, the result of `onLocked` replaces that of
- * the handler.
- */
-async function acquireFirst(frame: HandlerFrame): Promise<Observable<unknown> | undefined> {
-  try {
-    await frame.acquire();
-    return undefined;
-  } catch (error) {
-    const { answer } = await frame.call.locked.refused([], error);
-    return isObservable(answer) ? answer : of(answer);
-  }
 }

@@ -53,6 +53,11 @@ export class LockedCall {
     );
   }
 
+  /** Calls the method's own code inside the section. */
+  invoke({ section }: Scope): unknown {
+    return section.inside(() => this.apply());
+  }
+
   /** Runs code of the method inside the section. */
   inside<T>({ section }: Scope, work: () => T): T {
     return HandlerFrame.outside(() => section.inside(work));

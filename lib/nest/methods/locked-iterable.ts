@@ -48,28 +48,22 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
     if (left.aborted && error === left.reason) return; // no consumer is left to notify
     throw call.streamed(error);
   }
-  let result: unknown;
   try {
     if (gone.aborted) return;
-    result = yield* stepwise(call, scope, gone);
+    const result: unknown = yield* stepwise(call, scope, gone);
+    await scope.finish();
+    return result;
   } catch (error) {
     throw call.streamed(await scope.fail(error));
   } finally {
-    // Reached alone when the consumer goes away early; otherwise it has been done or is done below.
+    // Reached alone when the consumer goes away early.
     await scope.finish().catch(() => undefined);
   }
-  await scope.finish().catch((error: unknown) => {
-    throw call.streamed(error);
-  });
-  return result;
 }
 
 async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): AsyncGenerator {
   const { lock } = scope.section;
-  const iterable = await iterableOf(
-    call,
-    call.inside(scope, () => call.apply()),
-  );
+  const iterable = await iterableOf(call, call.invoke(scope));
   const iterator = call.inside(scope, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
   /** Ends the wait for the step that is under way. */

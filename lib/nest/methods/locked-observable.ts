@@ -1,17 +1,9 @@
-import {
-  EMPTY,
-  from,
-  isObservable,
-  Observable,
-  of,
-  Subscription,
-  type ObservableInput,
-} from 'rxjs';
+import { EMPTY, Observable, of, Subscription } from 'rxjs';
 import { Logger } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
-import { observableOf } from './return-kind.js';
+import { asObservable, observableOf } from './return-kind.js';
 
 const logger = new Logger('Holdfast');
 
@@ -62,10 +54,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await entry.finish();
         return;
       }
-      const source = await observableOf(
-        call,
-        call.inside(entry, () => call.apply()),
-      );
+      const source = await observableOf(call, call.invoke(entry));
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
       if (isGone() && endsUnsubscribed()) return;
       const subscribe = (): Subscription =>
@@ -104,8 +93,3 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     };
   });
 }
-
-const asObservable = (answer: unknown): Observable<unknown> =>
-  isObservable(answer) || answer instanceof Promise
-    ? from(answer as ObservableInput<unknown>)
-    : of(answer);

@@ -1,4 +1,4 @@
-import { isObservable, type Observable } from 'rxjs';
+import { from, isObservable, of, type Observable } from 'rxjs';
 import { LockReturnKindError } from '../../errors.js';
 import { isAsyncIterable, streamKindOf } from '../../sections/stream-kind.js';
 import type { LockedCall } from './locked-call.js';
@@ -16,6 +16,10 @@ export function refuseStream(call: LockedCall, value: unknown): void {
     `${call.locked.name} did not return a Promise of a value. It gave ${came}: ${remedy}`,
   );
 }
+
+/** What `onLocked` returned, as the result of a stream. */
+export const asObservable = (answer: unknown): Observable<unknown> =>
+  isObservable(answer) ? from(answer) : of(answer);
 
 /** What the method returned, if that is an Observable. */
 export async function observableOf(call: LockedCall, value: unknown): Promise<Observable<unknown>> {
