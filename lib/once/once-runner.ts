@@ -1,6 +1,6 @@
 import { BriefSet } from '../collections/brief-set.js';
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
-import type { Holding } from '../sections/holding.js';
+import type { Scope } from '../sections/scope.js';
 import type { LockHandle } from '../lease/lock.js';
 import type { Section } from '../sections/section.js';
 import { anyOf } from '../queue/on-abort.js';
@@ -68,22 +68,22 @@ export class OnceRunner {
     key: string,
     given: RunOnceOptions,
     work: OnceWork<T>['work'],
-    open: (key: string, options: RunOptions) => Promise<Holding>,
+    open: (key: string, options: RunOptions) => Promise<Scope>,
   ): Promise<RunOnceResult<T>> {
     refuseUnknownOnce(given);
     const { attempts, keepDone, keepValue, ...lockOptions } = given;
     const options = resolveOnceOptions({ attempts, keepDone, keepValue });
     this.assertPossible();
-    let holding: Holding;
+    let scope: Scope;
     try {
       // Inside a section that holds the key, this call could neither wait for it nor tell its own work from that of
       // the section.
-      holding = await open(key, { ...lockOptions, reentrant: false });
+      scope = await open(key, { ...lockOptions, reentrant: false });
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       return this.refused(error);
     }
-    return this.run(holding, { options, signal: lockOptions.signal, work });
+    return this.run(scope, { options, signal: lockOptions.signal, work });
   }
 
   /** @throws LockConfigurationError over several masters, and with a driver */
@@ -107,15 +107,15 @@ export class OnceRunner {
    * @throws LockStoreUnavailableError when it is unknown whether the work may begin, or whether it is marked as done
    * @throws LockLostError when the lock was lost before the work began
    */
-  async run<T>(holding: Holding, work: OnceWork<T>): Promise<RunOnceResult<T>> {
+  async run<T>(scope: Scope, work: OnceWork<T>): Promise<RunOnceResult<T>> {
     let result: RunOnceResult<T>;
     try {
-      result = await this.#attempt(holding.section, work);
+      result = await this.#attempt(scope.section, work);
     } catch (error) {
-      throw await holding.fail(error);
+      throw await scope.fail(error);
     }
     // The outcome of the attempt decides. A lock that was lost meanwhile adds nothing to it.
-    await holding.finish().catch(() => undefined);
+    await scope.finish().catch(() => undefined);
     return result;
   }
 

@@ -51,6 +51,6 @@ export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderD
       resolve(LEADER_KIND.options, options);
       checkKey(name);
     });
-    noteLed(method, { name, options, method: called, where });
+    noteLed(method, { name, options, method: called });
   };
 }

@@ -12,8 +12,6 @@ interface Led {
   readonly options: LeaderMethodOptions;
   /** `ReportsService.lead`, for events. */
   readonly method: string;
-  /** For messages: `@Leader on ReportsService.lead`. */
-  readonly where: string;
 }
 
 type Provider = ReturnType<DiscoveryService['getProviders']>[number];
@@ -52,10 +50,10 @@ export function checkLeaders(
   serviceName: string | symbol | undefined,
 ): void {
   for (const provider of providers) {
-    for (const { where, options } of ledMethodsOf(provider)) {
+    for (const { method, options } of ledMethodsOf(provider)) {
       if (options.instance !== serviceName || provider.isDependencyTreeStatic()) continue;
       throw new LockConfigurationError(
-        `${where}: its class depends on the request, and a leader is called without one. Move the method into a provider that does not.`,
+        `@Leader on ${method}: its class depends on the request, and a leader is called without one. Move the method into a provider that does not.`,
       );
     }
   }

@@ -20,9 +20,6 @@ export class Injected<T> {
     const values = this.#values;
     Object.defineProperty(prototype, this.#symbol, {
       configurable: true,
-      get(this: object) {
-        return values.get(this);
-      },
       set(this: object, value: T) {
         values.set(this, value);
       },

@@ -13,7 +13,7 @@ const OWN_FRAMES = 2;
 /** One call of a decorated method. */
 export class LockedCall {
   readonly locked: LockedMethod;
-  /** Of a handler's call. As of the call: a stream is subscribed to, or iterated, somewhere else. */
+  /** The frame of a handler's call. It is read here, because a stream is subscribed to, or iterated, somewhere else. */
   readonly frame: HandlerFrame | undefined;
   readonly #original: (...args: unknown[]) => unknown;
   readonly #call: Invocation;

@@ -31,7 +31,7 @@ export interface Invocation {
   readonly className?: string;
   /** What the module of its class imports. */
   readonly feature: LockFeature | undefined;
-  /** Of a handler's call: its sender is to blame for bad values. */
+  /** The request of a handler's call: its sender is to blame for bad values. */
   readonly request?: RequestValues;
 }
 
