@@ -49,7 +49,4 @@ function ignored(
 
 /** Whether the handler is given the call of gRPC itself. */
 const isOfCall = (pattern: unknown): boolean =>
-  typeof pattern === 'object' &&
-  pattern !== null &&
-  'streaming' in pattern &&
-  pattern.streaming === 'pt_stream';
+  (pattern as { readonly streaming?: unknown } | undefined)?.streaming === 'pt_stream';
