@@ -46,7 +46,7 @@ class ConfigurationNote implements CanActivate {
 class OwnFilter implements ExceptionFilter<LockError> {
   catch(error: LockError, host: ArgumentsHost): unknown {
     const filters = configurations.get(callOf(host))?.getGlobalFilters() ?? [];
-    const filter = filters.toReversed().find((each) => catches(each, error));
+    const filter = filters.findLast((each) => catches(each, error));
     if (filter !== undefined) return filter.catch(error, host) as unknown;
     reportFault(error);
     return transportOf(host).respond(error, host);
