@@ -16,6 +16,12 @@ export interface Linked<Entry extends Linked<Entry>> {
 export class Chain<Entry extends Linked<Entry>> {
   #first: Entry | undefined;
   #last: Entry | undefined;
+  readonly #onEmpty: (() => void) | undefined;
+
+  /** @param onEmpty called when the last entry was taken out */
+  constructor(onEmpty?: () => void) {
+    this.#onEmpty = onEmpty;
+  }
 
   /** The oldest. */
   get first(): Entry | undefined {
@@ -53,7 +59,7 @@ export class Chain<Entry extends Linked<Entry>> {
     entry.chain = undefined;
     entry.before = undefined;
     entry.after = undefined;
-    if (this.isEmpty) this.onEmpty();
+    if (this.isEmpty) this.#onEmpty?.();
     return true;
   }
 
@@ -62,10 +68,5 @@ export class Chain<Entry extends Linked<Entry>> {
     const entries: Entry[] = [];
     for (let entry = this.#first; entry !== undefined; entry = entry.after) entries.push(entry);
     return entries;
-  }
-
-  /** Called when the last entry was taken out. */
-  protected onEmpty(): void {
-    // For subclasses.
   }
 }

@@ -30,22 +30,6 @@ interface Dependencies {
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
 }
 
-/** A look at a lease that is due. One for all looks at it: each is planned for seconds. */
-class Look extends DueTask {
-  readonly #lease: Lease;
-  readonly #onLook: (lease: Lease) => void;
-
-  constructor(lease: Lease, onLook: (lease: Lease) => void) {
-    super();
-    this.#lease = lease;
-    this.#onLook = onLook;
-  }
-
-  onDue(): void {
-    this.#onLook(this.#lease);
-  }
-}
-
 /** Renews leases in batches for as long as they are held, and sees when their time is over. */
 export class Renewals {
   readonly #deps: Dependencies;
@@ -69,7 +53,9 @@ export class Renewals {
 
   #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
     lease.look?.cancel();
-    lease.look ??= new Look(lease, this.#onDue);
+    lease.look ??= new DueTask(() => {
+      this.#onDue(lease);
+    });
     this.#deps.scheduler.add(lease.look, this.#dueMs(lease, delayMs, now), now);
   }
 
@@ -79,7 +65,7 @@ export class Renewals {
     return Math.min(lease.endsInMs(now), isRenewed ? delayMs : lease.ttlMs / 3);
   }
 
-  readonly #onDue = (lease: Lease): void => {
+  #onDue(lease: Lease): void {
     const { lose, scheduler } = this.#deps;
     const now = scheduler.runtime.now();
     if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
@@ -99,7 +85,7 @@ export class Renewals {
       if (this.#due.length === 0) void Promise.resolve().then(() => this.#renewDue());
       this.#due.push(lease);
     }
-  };
+  }
 
   #renewDue(): void {
     // A lease may have been released, or extended by hand, since it was due.

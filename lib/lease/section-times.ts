@@ -1,3 +1,4 @@
+import { RecentMap } from '../collections/recent-map.js';
 import { LockNotAcquiredError } from '../errors.js';
 
 /** A section counts half as much as one that ended this much later. */
@@ -24,7 +25,7 @@ interface Sections {
 
 /** How long the sections of each key template kept their keys taken lately, in this process. */
 export class SectionTimes {
-  readonly #byTemplate = new Map<string, Sections>();
+  readonly #byTemplate = new RecentMap<string, Sections>(MOST_TEMPLATES);
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
@@ -33,7 +34,8 @@ export class SectionTimes {
 
   add(template: string | undefined, tookMs: number): void {
     if (template === undefined) return;
-    const sections = this.#byTemplate.get(template) ?? this.#begin(template);
+    const sections: Sections = this.#byTemplate.get(template) ?? { last: [], next: 0 };
+    this.#byTemplate.set(template, sections);
     sections.last[sections.next] = { tookMs, endedAtMs: this.#nowMs() };
     sections.next = (sections.next + 1) % MOST_SECTIONS;
     sections.estimateMs = undefined;
@@ -53,15 +55,6 @@ export class SectionTimes {
     if (!(error instanceof LockNotAcquiredError) || error.retryAfterMs === Infinity) return;
     const estimateMs = this.estimateMs(template);
     if (estimateMs !== undefined) error.hintAtMost(estimateMs);
-  }
-
-  #begin(template: string): Sections {
-    const [oldest] = this.#byTemplate.keys();
-    if (this.#byTemplate.size >= MOST_TEMPLATES && oldest !== undefined)
-      this.#byTemplate.delete(oldest);
-    const sections: Sections = { last: [], next: 0 };
-    this.#byTemplate.set(template, sections);
-    return sections;
   }
 }
 

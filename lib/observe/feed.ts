@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe, type TracingChannelSubscribers } from 'node:diagnostics_channel';
-import { BriefSet } from '../collections/brief-set.js';
+import { BriefMap } from '../collections/brief-map.js';
 import { ACQUIRE, EVENTS, HOLD, RENEW, REQUEST, type Tracing } from './channels.js';
 import type { AcquireContext, HoldContext, LockSubject } from './contexts.js';
 import type { LockEvents } from './lock-events.js';
@@ -18,8 +18,8 @@ type Counted = Readonly<Count>;
 /** Feeds metrics from the channels of this process until it is stopped. */
 export class MetricsFeed {
   readonly #labels = new SubjectLabels();
-  readonly #asking = new BriefSet<AcquireContext>();
-  readonly #holds = new BriefSet<HoldContext>();
+  readonly #asking = new BriefMap<AcquireContext, true>();
+  readonly #holds = new BriefMap<HoldContext, true>();
   readonly #lockCounts = new Map<string, Count>();
   readonly #waiterCounts = new Map<string, Count>();
   readonly #stops: (() => void)[];
@@ -28,7 +28,9 @@ export class MetricsFeed {
     const labels = this.#labels;
     this.#stops = [
       watch(ACQUIRE, {
-        start: (call) => this.#asking.add(call),
+        start: (call) => {
+          this.#asking.set(call, true);
+        },
         asyncEnd: (call) => {
           this.#asking.delete(call);
           const { outcome = 'failed', waitedMs = 0 } = call;
@@ -37,7 +39,9 @@ export class MetricsFeed {
         },
       }),
       watch(HOLD, {
-        start: (hold) => this.#holds.add(hold),
+        start: (hold) => {
+          this.#holds.set(hold, true);
+        },
         asyncEnd: (hold) => {
           this.#holds.delete(hold);
           const { outcome = 'released', heldMs = 0 } = hold;
@@ -67,12 +71,12 @@ export class MetricsFeed {
   }
 
   /** The locks that are held, counted when they are read. */
-  readonly lockActive = (): readonly Counted[] => this.#count(this.#holds, this.#lockCounts);
+  readonly lockActive = (): readonly Counted[] => this.#count(this.#holds.keys(), this.#lockCounts);
 
   /** The calls that wait. */
   readonly waiterActive = (): readonly Counted[] =>
     this.#count(
-      [...this.#asking].filter(({ hasWaited }) => hasWaited),
+      [...this.#asking.keys()].filter(({ hasWaited }) => hasWaited),
       this.#waiterCounts,
     );
 

@@ -1,4 +1,4 @@
-import { BriefSet } from '../collections/brief-set.js';
+import { BriefMap } from '../collections/brief-map.js';
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Scope } from '../sections/scope.js';
 import type { LockHandle } from '../lease/lock.js';
@@ -49,7 +49,7 @@ export interface OnceWork<T> {
  */
 export class OnceRunner {
   readonly #deps: Dependencies;
-  readonly #running = new BriefSet<Running>();
+  readonly #running = new BriefMap<Running, true>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
   readonly #account: OnceAccount;
@@ -141,7 +141,7 @@ export class OnceRunner {
    */
   giveBack(): void {
     this.#account.close();
-    for (const running of this.#running) {
+    for (const running of this.#running.keys()) {
       if (running.isEnding) continue;
       running.wasReturned = true;
       this.#leave(running);
@@ -157,7 +157,7 @@ export class OnceRunner {
   async #attempt<T>(section: Section, { options, signal, work }: OnceWork<T>) {
     const { lock } = section;
     const running = attemptUnder(lock, options, this.#deps.scheduler.runtime.uuid());
-    this.#running.add(running);
+    this.#running.set(running, true);
     const begun = await this.#begin(running, lock).catch((error: unknown) => {
       this.#leave(running);
       throw error;

@@ -1,5 +1,7 @@
+import type { RecentMap } from '../collections/recent-map.js';
 import type { BriefHold, Held, LeaseRequest, Unavailable } from '../store/lock-store.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Scheduler } from '../time/scheduler.js';
 import type { LockRequests } from './requests.js';
 
 /** At most how long a waiting call holds some of its keys, in ms: twice as long with each round, up to the longest. */
@@ -9,38 +11,15 @@ const LONGEST_LIMIT_MS = 1_000;
 /** A caller that freezes or dies meanwhile costs that time and this one, in ms. */
 const SPARE_MS = 1_000;
 
-/** At most this many keys are remembered. */
-const MOST_SLOW = 1_000;
-
-/**
- * Keys of which this process has seen that they are held for longer than a waiting call may hold others. The holder may have begun a moment
- * ago, where one long job follows another.
- */
-export class SlowKeys {
-  readonly #keys = new Set<string>();
-
-  has(key: string): boolean {
-    return this.#keys.has(key);
-  }
-
-  add(key: string): void {
-    const [oldest] = this.#keys;
-    if (oldest !== undefined && this.#keys.size >= MOST_SLOW) this.#keys.delete(oldest);
-    this.#keys.add(key);
-  }
-
-  delete(key: string): void {
-    this.#keys.delete(key);
-  }
-}
-
-interface Dependencies {
-  /** All keys of the call, in the order that is the same in every process. */
-  readonly keys: readonly string[];
+export interface EarlierDependencies {
   readonly requests: LockRequests;
-  readonly now: () => Instant;
-  readonly slow: SlowKeys;
-  /** Whether a section of this process holds the busy key, and waits for one of these keys. */
+  readonly scheduler: Scheduler;
+  /**
+   * Keys of which this process has seen that they are held for longer than a waiting call may hold others. The holder
+   * may have begun a moment ago, where one long job follows another.
+   */
+  readonly slow: RecentMap<string, true>;
+  /** Whether a section of this process holds a busy key, and waits for one of these keys. */
   readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
 }
 
@@ -53,7 +32,9 @@ interface Dependencies {
  * a later key and ask for an earlier one. It also keeps free keys from waiting for a busy one.
  */
 export class EarlierKeys {
-  readonly #deps: Dependencies;
+  /** All keys of the call, in the order that is the same in every process. */
+  readonly #keys: readonly string[];
+  readonly #deps: EarlierDependencies;
   /** The key at which it was refused last. */
   #busy: string | undefined;
   /** The key in whose line the call stands. */
@@ -66,23 +47,24 @@ export class EarlierKeys {
   #limitMs = FIRST_LIMIT_MS;
   #yields = false;
 
-  constructor(dependencies: Dependencies) {
+  constructor(keys: readonly string[], dependencies: EarlierDependencies) {
+    this.#keys = keys;
     this.#deps = dependencies;
-    this.#atSince = dependencies.now();
+    this.#atSince = this.#now();
   }
 
   /** The keys as the store is to be asked for them. Refused at the first one, a request changes nothing. */
   get asked(): readonly string[] {
-    const { keys } = this.#deps;
     const busy = this.#busy;
-    return busy === undefined ? keys : [busy, ...keys.filter((key) => key !== busy)];
+    if (busy === undefined) return this.#keys;
+    return [busy, ...this.#keys.filter((key) => key !== busy)];
   }
 
   /** What the store is to hold for it if it is refused at another key than the one that it waits for. */
   keepsFor(ttlMs: number): BriefHold | undefined {
     if (this.leftMs === 0) return undefined;
     const limitMs = this.#nextLimitMs;
-    const before = this.#busy === undefined ? 0 : this.#deps.keys.indexOf(this.#busy);
+    const before = this.#busy === undefined ? 0 : this.#keys.indexOf(this.#busy);
     return { limitMs, ttlMs: Math.min(ttlMs, limitMs + SPARE_MS), before };
   }
 
@@ -90,7 +72,7 @@ export class EarlierKeys {
   get leftMs(): number {
     if (this.#heldSince === undefined || this.#held === undefined) return Infinity;
     if (this.#yields) return 0;
-    return Math.max(0, this.#limitMs - elapsedMs(this.#heldSince, this.#deps.now()));
+    return Math.max(0, this.#limitMs - elapsedMs(this.#heldSince, this.#now()));
   }
 
   /** Whether it holds one of these keys while it waits for one that they are asked for inside of. */
@@ -125,7 +107,7 @@ export class EarlierKeys {
 
   /** The call was refused at a key. Further requests begin with that one, so that they take no other key while it is busy. */
   meets(key: string): void {
-    if (this.#deps.keys.includes(key)) this.#busy = key;
+    if (this.#keys.includes(key)) this.#busy = key;
   }
 
   /** The call was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
@@ -133,20 +115,20 @@ export class EarlierKeys {
     { key, heldForMs = 0, kept }: Held,
     { keeps, token }: { readonly keeps?: BriefHold | undefined; readonly token: string },
   ): Promise<Unavailable | undefined> {
-    const { keys, now, slow, isWantedInside } = this.#deps;
-    if (heldForMs >= this.#limitMs) slow.add(key);
+    const { slow, isWantedInside } = this.#deps;
+    if (heldForMs >= this.#limitMs) slow.set(key, true);
     if (key === this.#at) return this.leftMs > 0 ? undefined : this.#giveBack();
     this.#limitMs = this.#nextLimitMs;
     this.#leave();
     this.#at = key;
-    this.#atSince = now();
+    this.#atSince = this.#now();
     this.#held = undefined;
-    const earlier = keys.slice(0, Math.max(0, keys.indexOf(key)));
+    const earlier = this.#keys.slice(0, Math.max(0, this.#keys.indexOf(key)));
     if (kept !== true || keeps === undefined || earlier.length === 0) {
       this.#heldSince = undefined;
       return undefined;
     }
-    this.#heldSince ??= now();
+    this.#heldSince ??= this.#now();
     this.#held = { keys: earlier, token, ttlMs: keeps.ttlMs };
     const mustNot = this.leftMs === 0 || slow.has(key) || isWantedInside(earlier, key);
     return mustNot ? this.#giveBack() : undefined;
@@ -154,15 +136,14 @@ export class EarlierKeys {
 
   /** One that has waited for a key alone begins again, with a longer limit. */
   get #nextLimitMs(): number {
-    const isAlone = this.#at !== undefined && this.#at !== this.#deps.keys[0] && !this.#held;
+    const isAlone = this.#at !== undefined && this.#at !== this.#keys[0] && !this.#held;
     return isAlone ? Math.min(2 * this.#limitMs, LONGEST_LIMIT_MS) : this.#limitMs;
   }
 
   /** The call had the key for which it has waited. */
   #leave(): void {
-    const { slow, now } = this.#deps;
-    if (this.#at !== undefined && elapsedMs(this.#atSince, now()) < FIRST_LIMIT_MS)
-      slow.delete(this.#at);
+    if (this.#at !== undefined && elapsedMs(this.#atSince, this.#now()) < FIRST_LIMIT_MS)
+      this.#deps.slow.delete(this.#at);
   }
 
   /** The call waits for the busy key alone from here on. */
@@ -172,5 +153,9 @@ export class EarlierKeys {
     this.#heldSince = undefined;
     this.#yields = false;
     return held && this.#deps.requests.giveUp(held);
+  }
+
+  #now(): Instant {
+    return this.#deps.scheduler.runtime.now();
   }
 }

@@ -1,11 +1,10 @@
 import { endsWhenDone } from '../lease/grant.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Handoff } from '../options/resolve-options.js';
 import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { Runtime } from '../time/runtime.js';
 import type { Caller, LockRequest } from './caller.js';
+import type { RequestDependencies } from './requests.js';
 
 /**
  * A tenure lets the event loop continue at least this often: a chain of callers without I/O would block everything
@@ -13,16 +12,14 @@ import type { Caller, LockRequest } from './caller.js';
  */
 const YIELD_MS = 10;
 
-/** What a hand-over is measured by. */
-interface Bounds {
-  readonly handoff: Handoff;
-  readonly now: Instant;
-}
-
 /** Whether a lease may be handed to a caller of this process: within the bounds of a tenure, and if it is what the caller asks for. */
-export function mayPass(lease: Lease, request: LockRequest, bounds: Bounds): boolean {
+export function mayPass(
+  lease: Lease,
+  request: LockRequest,
+  handoff: Handoff,
+  now: Instant,
+): boolean {
   const { tenure, ttlMs, isRenewed } = lease;
-  const { handoff, now } = bounds;
   const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken !== undefined &&
@@ -52,17 +49,16 @@ const MIN_TENURE_MS = 2;
 const isTooShort = ({ turns }: Handoff, sinceMs: number): boolean =>
   turns > 1 && sinceMs < MIN_TENURE_MS;
 
-interface Turn {
-  readonly keeper: LeaseKeeper;
-  readonly runtime: Runtime;
-  readonly now: Instant;
-}
-
 /**
  * Passes a lease that its holder released to the next caller. If the event loop has to continue first, the caller gets
  * it after that.
  */
-export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }: Turn): void {
+export function handOver(
+  lease: Lease,
+  caller: Caller,
+  { keeper, scheduler }: Pick<RequestDependencies, 'keeper' | 'scheduler'>,
+  now: Instant,
+): void {
   const turn = keeper.takeTurn(lease, caller.request, now);
   const { tenure } = turn;
   if (elapsedMs(tenure.yieldedAt, now) < YIELD_MS) {
@@ -70,7 +66,7 @@ export function handOver(lease: Lease, caller: Caller, { keeper, runtime, now }:
     return;
   }
   tenure.yieldedAt = now;
-  runtime.afterInput(() => {
+  scheduler.runtime.afterInput(() => {
     // The lease may have ended meanwhile: the keeper reports what went wrong with the release.
     if (caller.isOver) keeper.release(turn).catch(() => undefined);
     else caller.grant(turn);

@@ -1,6 +1,6 @@
-import { elapsedMs } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
-import { SLOT_MS, type Scheduler } from '../time/scheduler.js';
+import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 
 /** Keeps the processes in line from looking at the same moment. */
 const jitterMs = (runtime: Runtime): number => SLOT_MS * (1 + 2 * runtime.random());
@@ -8,9 +8,10 @@ const jitterMs = (runtime: Runtime): number => SLOT_MS * (1 + 2 * runtime.random
 /** How a line waits between two looks. */
 export class LineSleep {
   readonly #scheduler: Scheduler;
-  /** Ends the current sleep. A call that is to be served within this many ms may end it later. */
-  #wake: ((withinMs: number) => void) | undefined;
-  #end: (() => void) | undefined;
+  /** The sleep that can be woken, and in how many ms it ends by itself. */
+  #sleeping: { readonly since: Instant; dueMs: number } | undefined;
+  #alarm: Task | undefined;
+  #resolve: (() => void) | undefined;
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -18,55 +19,49 @@ export class LineSleep {
 
   /** Whether it can be woken. */
   get isAsleep(): boolean {
-    return this.#wake !== undefined;
+    return this.#sleeping !== undefined;
   }
 
   /** Until it is woken or ended, or `ms` and a little. */
-  async sleep(ms: number): Promise<void> {
-    const { runtime } = this.#scheduler;
-    await new Promise<void>((resolve) => {
-      const since = runtime.now();
-      let dueMs = ms;
-      let alarm = this.#scheduler.schedule(ms + jitterMs(runtime), resolve);
-      this.#end = () => {
-        alarm.cancel();
-        resolve();
-      };
-      this.#wake = (withinMs) => {
-        if (withinMs === 0) {
-          this.end();
-          return;
-        }
-        const at = elapsedMs(since, runtime.now()) + withinMs;
-        if (at >= dueMs) return;
-        dueMs = at;
-        alarm.cancel();
-        alarm = this.#scheduler.schedule(withinMs + jitterMs(runtime), resolve);
-      };
-    });
-    this.#wake = undefined;
-    this.#end = undefined;
+  sleep(ms: number): Promise<void> {
+    this.#sleeping = { since: this.#scheduler.runtime.now(), dueMs: ms };
+    return this.pause(ms);
   }
 
   /** Until it is ended, or `ms` and a little: it is not to be woken. */
-  async pause(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const alarm = this.#scheduler.schedule(ms + jitterMs(this.#scheduler.runtime), resolve);
-      this.#end = () => {
-        alarm.cancel();
-        resolve();
-      };
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.#setAlarm(ms);
     });
-    this.#end = undefined;
   }
 
   /** Ends a sleep within this many ms; does not end a pause. */
   wake(withinMs: number): void {
-    this.#wake?.(withinMs);
+    const sleeping = this.#sleeping;
+    if (sleeping === undefined) return;
+    if (withinMs === 0) {
+      this.end();
+      return;
+    }
+    const dueMs = elapsedMs(sleeping.since, this.#scheduler.runtime.now()) + withinMs;
+    if (dueMs >= sleeping.dueMs) return;
+    sleeping.dueMs = dueMs;
+    this.#setAlarm(withinMs);
   }
 
   /** Ends a sleep or a pause: no caller waits any more. */
   end(): void {
-    this.#end?.();
+    this.#alarm?.cancel();
+    this.#sleeping = undefined;
+    this.#resolve?.();
+  }
+
+  #setAlarm(ms: number): void {
+    this.#alarm?.cancel();
+    const { runtime } = this.#scheduler;
+    this.#alarm = this.#scheduler.schedule(ms + jitterMs(runtime), () => {
+      this.end();
+    });
   }
 }

@@ -5,35 +5,28 @@ import {
   type HeldHere,
 } from '../errors.js';
 import { BriefMap } from '../collections/brief-map.js';
+import { RecentMap } from '../collections/recent-map.js';
 import type { DetachedLock } from '../lease/detached-lock.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { Successors } from '../lease/successors.js';
-import type { LockEventHub } from '../observe/lock-events.js';
 import type { Handoff } from '../options/resolve-options.js';
-import type { Held, LineCall, LockStore, Unavailable } from '../store/lock-store.js';
+import type { Held, LineCall, Unavailable } from '../store/lock-store.js';
 import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
-import type { Scheduler } from '../time/scheduler.js';
-import { Attaching, type AttachRequest } from './attaching.js';
+import { attach, type AttachRequest } from './attaching.js';
 import { Caller, type CallerDependencies, type IsHeldAround, type LockRequest } from './caller.js';
 import { Contention } from './contention.js';
-import { SlowKeys } from './earlier-keys.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
-import { LimitDifferences } from './limit-differences.js';
-import { LockRequests } from './requests.js';
+import { LockRequests, type RequestDependencies } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
-interface Dependencies {
-  readonly store: LockStore;
-  readonly scheduler: Scheduler;
-  readonly events: LockEventHub;
-  readonly clockDrift: number;
+interface Dependencies extends RequestDependencies {
   readonly handoff: Handoff;
-  /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
-  readonly keeper: LeaseKeeper;
 }
+
+/** At most this many keys are remembered as slow. */
+const MOST_SLOW = 1_000;
 
 /** How often a call that does not wait tries when several asked at once and none was granted the lock. */
 const CONTENDED_TRIES = 4;
@@ -47,7 +40,6 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly contention: Contention;
   readonly #deps: Dependencies;
   readonly #requests: LockRequests;
-  readonly #attaching: Attaching;
   readonly #forCallers: CallerDependencies;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
@@ -58,26 +50,19 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, scheduler, clockDrift, handoff, keeper } = dependencies;
+    const { store, scheduler, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
-    const differences = new LimitDifferences(dependencies.events);
-    this.#requests = new LockRequests({ store, keeper, scheduler, clockDrift, differences });
-    this.#attaching = new Attaching({
-      ...{ store, keeper, scheduler, clockDrift, requests: this.#requests },
-      isOpen: () => this.#state !== 'closed',
-    });
+    this.#requests = new LockRequests(dependencies);
     this.#forCallers = {
-      ...{ scheduler, contention: this.contention, events: dependencies.events },
+      ...dependencies,
+      contention: this.contention,
       refusal: (...facts) => this.#refusal(...facts),
     };
     this.#forLines = {
-      keeper,
+      ...dependencies,
       requests: this.#requests,
       releases: new ReleaseSubscription(store, scheduler.runtime, this),
-      scheduler,
-      clockDrift,
-      handoff,
-      slow: new SlowKeys(),
+      slow: new RecentMap(MOST_SLOW),
       isWantedInside: (keys, busy) =>
         keys.some((key) => this.waitingFor(key).some((caller) => caller.isHeldAround(busy))),
       dissolve: (line) => {
@@ -102,7 +87,9 @@ export class LockQueue implements Successors, ReleaseHandler {
   /** Takes over a lock that was detached. Rejects with the refusal, the outage or the closing. */
   async attach(detached: DetachedLock, request: AttachRequest): Promise<Lease> {
     if (this.#state === 'closed') throw new LockServiceClosedError(detached.keys);
-    return this.#requests.pending.add(this.#attaching.attach(detached, request));
+    const isOpen = (): boolean => this.#state !== 'closed';
+    const parts = { ...this.#deps, requests: this.#requests, isOpen };
+    return this.#requests.pending.add(attach(detached, request, parts));
   }
 
   /** What the tokens of this service begin with, behind the mark of all. */
@@ -262,7 +249,7 @@ export class LockQueue implements Successors, ReleaseHandler {
       this.#linesByKey.set(key, lines.add(line));
     }
     line.join(first);
-    line.serve();
+    void line.serve();
   }
 
   #dissolve(line: WaitingLine): void {

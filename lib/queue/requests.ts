@@ -1,5 +1,8 @@
+import { RecentMap } from '../collections/recent-map.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
+import { inPlaces } from '../observe/contexts.js';
+import type { LockEventHub } from '../observe/lock-events.js';
 import { validityMs } from '../options/validity.js';
 import type {
   AcquireOutcome,
@@ -12,6 +15,7 @@ import type {
 } from '../store/lock-store.js';
 import {
   isOwnToken,
+  limitIn,
   newMaker,
   newOwnerToken,
   tailOf,
@@ -21,7 +25,6 @@ import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { LockRequest } from './caller.js';
-import type { LimitDifferences } from './limit-differences.js';
 
 export type AttemptOutcome =
   { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
@@ -37,40 +40,45 @@ export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | '
 /** The number of places that are remembered: a place that is forgotten costs its claim. */
 const MOST_LEFT_BEHIND = 1_000;
 
-interface Dependencies {
+/** The number of differences of limits that are remembered as reported. */
+const MOST_DIFFERENCES = 1_000;
+
+/** What asking the store needs. */
+export interface RequestDependencies {
   readonly store: LockStore;
-  readonly keeper: LeaseKeeper;
   readonly scheduler: Scheduler;
+  readonly events: LockEventHub;
   readonly clockDrift: number;
-  readonly differences: LimitDifferences;
+  /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
+  readonly keeper: LeaseKeeper;
 }
 
 /** Asks the store for locks. Nothing of a request stays behind unless it is granted, or stands in line. */
 export class LockRequests {
-  readonly #deps: Dependencies;
-  /** Marks the tokens of this service, so that it knows which orphans are its own. */
-  readonly #maker: string;
-  readonly #leftBehind = new LeftBehind();
+  readonly #deps: RequestDependencies;
+  /** What the tokens of this service begin with, behind the mark of all: so it knows which orphans are its own. */
+  readonly maker: string;
+  /**
+   * Places that were left, by the tail of their token. The store may have called them before, or write them again: a
+   * request without a reply may be late.
+   */
+  readonly #leftBehind = new RecentMap<string, LeaseRequest>(MOST_LEFT_BEHIND);
+  readonly #reportedLimits = new RecentMap<string, true>(MOST_DIFFERENCES);
   /** Requests that are on their way, and lines. */
   readonly pending = new PendingTasks();
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: RequestDependencies) {
     this.#deps = dependencies;
-    this.#maker = newMaker(dependencies.scheduler.runtime);
-  }
-
-  /** What its tokens begin with, behind the mark of all. */
-  get maker(): string {
-    return this.#maker;
+    this.maker = newMaker(dependencies.scheduler.runtime);
   }
 
   newToken({ mode, places }: Required<HoldTerms>): string {
-    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.#maker, mode, places });
+    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.maker, mode, places });
   }
 
   /** Whether a token was made here. */
   isOwn(token: string): boolean {
-    return isOwnToken(token, this.#maker);
+    return isOwnToken(token, this.maker);
   }
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
@@ -89,13 +97,13 @@ export class LockRequests {
     { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
     outcome: AcquireOutcome,
   ): AttemptOutcome {
-    const { keeper, scheduler, clockDrift, differences } = this.#deps;
+    const { keeper, scheduler, clockDrift } = this.#deps;
     const { keys, ttlMs } = request;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
       return outcome;
     }
-    differences.found(request, outcome.otherLimit);
+    this.#compareLimits(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
     const { fencingToken, turns, othersWait } = outcome;
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
@@ -105,6 +113,17 @@ export class LockRequests {
     return tooLate(elapsed, ttlMs);
   }
 
+  /** Reports that callers give different limits for one key, once for each difference. */
+  #compareLimits({ keys, mode, places, origin }: LockRequest, otherLimit: number | undefined) {
+    const limit = limitIn(mode);
+    if (otherLimit === undefined || limit === undefined) return;
+    const difference = [...keys, limit, otherLimit].join('\0');
+    if (this.#reportedLimits.has(difference)) return;
+    this.#reportedLimits.set(difference, true);
+    const subject = { keys, mode, ...inPlaces({ places }), ...origin };
+    this.#deps.events.emit('limitsDiffer', { ...subject, limit, otherLimit });
+  }
+
   /** What the store gave is not wanted any more. */
   giveBack(grant: Grant): void {
     this.#deps.keeper.discard(grant, grant.ttlMs, 0, grant.fencingToken);
@@ -112,7 +131,7 @@ export class LockRequests {
 
   /** Leaves the store's line. */
   leave(lease: LeaseRequest, place: LinePlace): Promise<void> {
-    this.#leftBehind.remember(lease);
+    this.#leftBehind.set(tailOf(lease.token), lease);
     return this.pending.add(this.#deps.store.leave(lease, place));
   }
 
@@ -127,26 +146,11 @@ export class LockRequests {
 
   /** The store calls a place that no caller here stands at: what it was given is for the next in line. */
   passOn(to: string): void {
-    const lease = this.#leftBehind.take(tailOf(to) || to);
+    const tail = tailOf(to) || to;
+    const lease = this.#leftBehind.get(tail);
     if (lease === undefined) return;
+    this.#leftBehind.delete(tail);
     void this.leave(lease, { id: lease.token, ttlMs: lease.ttlMs });
-  }
-}
-
-/** Places that were left. The store may have called them before, or write them again: a request without a reply may be late. */
-class LeftBehind {
-  readonly #byTail = new Map<string, LeaseRequest>();
-
-  remember(lease: LeaseRequest): void {
-    const [oldest] = this.#byTail.keys();
-    if (oldest !== undefined && this.#byTail.size >= MOST_LEFT_BEHIND) this.#byTail.delete(oldest);
-    this.#byTail.set(tailOf(lease.token), lease);
-  }
-
-  take(tail: string): LeaseRequest | undefined {
-    const lease = this.#byTail.get(tail);
-    this.#byTail.delete(tail);
-    return lease;
   }
 }
 

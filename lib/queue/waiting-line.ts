@@ -1,3 +1,4 @@
+import { Chain } from '../collections/chain.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
@@ -5,28 +6,22 @@ import type { Handoff } from '../options/resolve-options.js';
 import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
-import type { Scheduler } from '../time/scheduler.js';
 import type { Caller, IsHeldAround, LockRequest } from './caller.js';
-import { EarlierKeys, type SlowKeys } from './earlier-keys.js';
-import { letFollow } from './followers.js';
+import { EarlierKeys, type EarlierDependencies } from './earlier-keys.js';
 import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome, LockRequests } from './requests.js';
-import { Chain } from '../collections/chain.js';
+import type { AttemptOutcome } from './requests.js';
+
+/** How many of the readers that are admitted together ask the store at once. */
+const AT_ONCE = 32;
 
 /** What the lines of a service share. */
-export interface LineDependencies {
+export interface LineDependencies extends EarlierDependencies {
   readonly keeper: LeaseKeeper;
-  readonly requests: LockRequests;
   readonly releases: ReleaseSubscription;
-  readonly scheduler: Scheduler;
-  readonly clockDrift: number;
   readonly handoff: Handoff;
-  readonly slow: SlowKeys;
-  /** Whether a section of this process holds a busy key, and waits for one of these keys. */
-  readonly isWantedInside: (keys: readonly string[], busy: string) => boolean;
   /** Called when the last caller has gone. */
   readonly dissolve: (line: WaitingLine) => void;
 }
@@ -53,7 +48,10 @@ export class WaitingLine {
   /** Made when it first stands in the store's line. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
-  readonly #callers: Callers;
+  /** A line has nothing to wait for when the last of them has gone. */
+  readonly #callers = new Chain<Caller>(() => {
+    this.#sleep.end();
+  });
   readonly #sleep: LineSleep;
   /** For several keys: which of them it holds while it waits. */
   readonly #earlier: EarlierKeys | undefined;
@@ -77,13 +75,7 @@ export class WaitingLine {
     this.keys = keys;
     this.#deps = dependencies;
     this.#sleep = new LineSleep(dependencies.scheduler);
-    this.#callers = new Callers(this.#sleep);
-    const { requests, scheduler, slow, isWantedInside } = dependencies;
-    const now = (): Instant => scheduler.runtime.now();
-    this.#earlier =
-      keys.length === 1
-        ? undefined
-        : new EarlierKeys({ keys, requests, now, slow, isWantedInside });
+    this.#earlier = keys.length === 1 ? undefined : new EarlierKeys(keys, dependencies);
   }
 
   get callers(): readonly Caller[] {
@@ -124,11 +116,11 @@ export class WaitingLine {
 
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease, now: Instant): boolean {
-    const { keeper, scheduler, handoff } = this.#deps;
     const caller = this.#head();
-    if (caller === undefined || !mayPass(lease, caller.request, { handoff, now })) return false;
+    if (caller === undefined || !mayPass(lease, caller.request, this.#deps.handoff, now))
+      return false;
     this.#callers.delete(caller);
-    handOver(lease, caller, { keeper, runtime: scheduler.runtime, now });
+    handOver(lease, caller, this.#deps, now);
     return true;
   }
 
@@ -137,30 +129,19 @@ export class WaitingLine {
   }
 
   /** Serves one caller after the other, until all have gone and nothing is left in the store. */
-  serve(): void {
+  async serve(): Promise<void> {
     this.#deps.requests.pending.begin();
-    this.#serveNext();
-  }
-
-  #serveNext(): void {
-    const head = this.#head();
-    if (head === undefined) {
-      this.#end();
-      return;
-    }
-    const failed = (error: unknown): void => {
+    try {
+      for (let head = this.#head(); head !== undefined; head = this.#head()) {
+        const asked = this.#ask(head.request);
+        await this.#heed(asked, await asked.reply);
+      }
+    } catch (error) {
       // No other code asks for them: without this error they would wait until their time is over, even when the keys
       // are free.
       for (const caller of this.#callers.all) caller.fail(error);
-      this.#end();
-    };
-    try {
-      this.#serveFirst(head.request).then(() => {
-        this.#serveNext();
-      }, failed);
-    } catch (error) {
-      failed(error);
     }
+    this.#end();
   }
 
   #end(): void {
@@ -169,12 +150,6 @@ export class WaitingLine {
     const { pending } = this.#deps.requests;
     if (this.#place === undefined) pending.end();
     else void this.#leave().then(pending.end);
-  }
-
-  /** Resolves when it is time to ask the store again. */
-  #serveFirst(request: LockRequest): Promise<void> {
-    const asked = this.#ask(request);
-    return asked.reply.then((outcome) => this.#heed(asked, outcome));
   }
 
   /** Asks the store once. */
@@ -202,7 +177,7 @@ export class WaitingLine {
     if (this.#isForAnother(request)) return undefined;
     const before = request.mode === 'shared' ? this.#callers.all : [];
     this.#granted(request, outcome.grant);
-    if (request.mode === 'shared') return this.#letFollow(before, outcome.grant);
+    if (request.mode === 'shared') return this.#letFollow(before, outcome.grant.fencingToken);
     // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
     return request.mode === 'exclusive' && !this.#callers.isEmpty
       ? this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs))
@@ -241,13 +216,32 @@ export class WaitingLine {
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
   }
 
-  async #letFollow(before: readonly Caller[], { fencingToken }: Grant): Promise<void> {
-    const isAll = await letFollow(before, fencingToken, {
-      ...this.#deps,
-      takeOut: (caller) => this.#callers.delete(caller),
-      waits: (caller) => this.#callers.has(caller),
-    });
-    if (isAll) this.#ticket = undefined;
+  /**
+   * Admits the callers that waited together with a reader that was admitted. Each gets a lease of its own, for as long
+   * as that read phase lasts. Callers that come later join the line again: otherwise readers could keep writers out
+   * indefinitely.
+   *
+   * @param phase the fencing token of the readers that hold it together
+   */
+  async #letFollow(callers: readonly Caller[], phase: number): Promise<void> {
+    for (let next = 0; next < callers.length; next += AT_ONCE) {
+      const batch = callers.slice(next, next + AT_ONCE);
+      const waiting = batch.filter((caller) => this.#callers.has(caller));
+      const joined = await Promise.all(waiting.map((caller) => this.#follow(caller, phase)));
+      if (joined.includes(false)) return;
+    }
+    this.#ticket = undefined;
+  }
+
+  /** Resolves with whether that phase lasts. */
+  async #follow(caller: Caller, phase: number): Promise<boolean> {
+    const { keeper, requests } = this.#deps;
+    const outcome = await requests.attempt(caller.request, { joins: phase });
+    if (outcome.status !== 'granted') return false;
+    const { grant } = outcome;
+    if (this.#callers.delete(caller)) caller.grant(keeper.adopt(grant, caller.request));
+    else requests.giveBack(grant);
+    return true;
   }
 
   async #held(outcome: Held, asked: SentRequest): Promise<void> {
@@ -334,19 +328,5 @@ export class WaitingLine {
 
   async #pauseFor(ms: number): Promise<void> {
     if (!this.#callers.isEmpty) await this.#sleep.pause(ms);
-  }
-}
-
-/** The callers of a line, which has nothing to wait for when the last of them has gone. */
-class Callers extends Chain<Caller> {
-  readonly #sleep: LineSleep;
-
-  constructor(sleep: LineSleep) {
-    super();
-    this.#sleep = sleep;
-  }
-
-  protected override onEmpty(): void {
-    this.#sleep.end();
   }
 }

@@ -10,13 +10,20 @@ export interface Task {
 }
 
 /** What the scheduler calls. */
-export abstract class DueTask implements Task, Linked<DueTask> {
+export class DueTask implements Task, Linked<DueTask> {
   /** The slot in which it is until it comes up or is cancelled. */
   chain: Chain<DueTask> | undefined;
   before: DueTask | undefined;
   after: DueTask | undefined;
+  readonly #callback: () => void;
 
-  abstract onDue(): void;
+  constructor(callback: () => void) {
+    this.#callback = callback;
+  }
+
+  onDue(): void {
+    this.#callback();
+  }
 
   get isPlanned(): boolean {
     return this.chain !== undefined;
@@ -24,43 +31,6 @@ export abstract class DueTask implements Task, Linked<DueTask> {
 
   cancel(): void {
     this.chain?.delete(this);
-  }
-}
-
-class CallbackTask extends DueTask {
-  readonly #callback: () => void;
-
-  constructor(callback: () => void) {
-    super();
-    this.#callback = callback;
-  }
-
-  onDue(): void {
-    this.#callback();
-  }
-}
-
-/** Tasks that come up together. */
-class Slot extends Chain<DueTask> {
-  readonly number: number;
-  readonly #drop: (slot: Slot) => void;
-
-  constructor(number: number, drop: (slot: Slot) => void) {
-    super();
-    this.number = number;
-    this.#drop = drop;
-  }
-
-  /** Without those that another one cancels. */
-  run(): void {
-    for (let task = this.first; task !== undefined; task = this.first) {
-      this.delete(task);
-      task.onDue();
-    }
-  }
-
-  protected override onEmpty(): void {
-    this.#drop(this);
   }
 }
 
@@ -75,7 +45,7 @@ export class Scheduler {
   readonly runtime: Runtime;
   /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
   readonly #context = new AsyncResource('HoldfastScheduler');
-  readonly #slots = new BriefMap<number, Slot>();
+  readonly #slots = new BriefMap<number, Chain<DueTask>>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
 
   constructor(runtime: Runtime) {
@@ -84,7 +54,7 @@ export class Scheduler {
 
   /** Calls back in `delayMs`, or up to 5 ms before. */
   schedule(delayMs: number, callback: () => void, now = this.runtime.now()): Task {
-    const task = new CallbackTask(callback);
+    const task = new DueTask(callback);
     this.add(task, delayMs, now);
     return task;
   }
@@ -95,8 +65,11 @@ export class Scheduler {
     const isFirst = this.#slots.size === 0;
     let slot = this.#slots.get(number);
     if (slot === undefined) {
-      slot = new Slot(number, this.#drop);
-      this.#slots.set(number, slot);
+      const tasks = new Chain<DueTask>(() => {
+        this.#drop(number, tasks);
+      });
+      this.#slots.set(number, tasks);
+      slot = tasks;
     }
     slot.add(task);
     if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
@@ -111,11 +84,11 @@ export class Scheduler {
   }
 
   /** A slot is empty; it may be one that has come up. */
-  readonly #drop = (slot: Slot): void => {
-    if (this.#slots.get(slot.number) !== slot) return;
-    this.#slots.delete(slot.number);
+  #drop(number: number, slot: Chain<DueTask>): void {
+    if (this.#slots.get(number) !== slot) return;
+    this.#slots.delete(number);
     if (this.#slots.size === 0) this.#rest();
-  };
+  }
 
   /** Most often the next task comes before the timer. So the timer stays, where it need not keep the process running. */
   #rest(): void {
@@ -138,7 +111,7 @@ export class Scheduler {
 
   #runDue(): void {
     const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
-    const due: Slot[] = [];
+    const due: Chain<DueTask>[] = [];
     let next = Infinity;
     for (const [number, slot] of this.#slots) {
       if (number <= current) {
@@ -147,6 +120,11 @@ export class Scheduler {
       } else next = Math.min(next, number);
     }
     if (next < Infinity) this.#arm(next);
-    for (const slot of due) slot.run();
+    // Without those that another one cancels.
+    for (const slot of due)
+      for (let task = slot.first; task !== undefined; task = slot.first) {
+        slot.delete(task);
+        task.onDue();
+      }
   }
 }

@@ -25,7 +25,7 @@ export class TimeLimit extends DueTask {
   #isOver = false;
 
   constructor(scheduler: Scheduler, limitMs: number) {
-    super();
+    super(nothing);
     this.#scheduler = scheduler;
     this.#partMs = limitMs / PARTS;
     this.#leftMs = limitMs;

@@ -2,9 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { BriefMap } from '../../lib/collections/brief-map.js';
-import { BriefSet } from '../../lib/collections/brief-set.js';
-import { MOST_DELETIONS } from '../../lib/collections/most-deletions.js';
+import { BriefMap, MOST_DELETIONS } from '../../lib/collections/brief-map.js';
+import { RecentMap } from '../../lib/collections/recent-map.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (how: { readonly type: 'major' | 'minor' }) => void;
@@ -49,30 +48,6 @@ describe('a collection of what comes and goes', () => {
     );
   });
 
-  it('is a Set, whatever is done with it', () => {
-    fc.assert(
-      fc.property(steps, (all) => {
-        const [brief, plain] = [new BriefSet<number>(), new Set<number>()];
-        const deleted: boolean[] = [];
-        for (const { verb, from, count } of all) {
-          if (verb === 'clear') [brief, plain].forEach((each) => each.clear());
-          else
-            for (let value = from; value < from + count; value += 1) {
-              if (verb === 'set') [brief, plain].forEach((each) => void each.add(value));
-              else deleted.push(brief.delete(value) === plain.delete(value));
-            }
-        }
-        expect(deleted).not.toContain(false);
-        expect([...brief]).toEqual([...plain]);
-        expect([brief.size, brief.has(1), brief.first]).toEqual([
-          plain.size,
-          plain.has(1),
-          [...plain][0],
-        ]);
-      }),
-    );
-  });
-
   it('lets entries be deleted while somebody iterates', () => {
     const brief = new BriefMap<number, string>();
     for (let key = 0; key < 3 * MOST_DELETIONS; key += 1) brief.set(key, 'x');
@@ -85,24 +60,17 @@ describe('a collection of what comes and goes', () => {
     expect(brief.size).toBe(0);
   });
 
-  describe.each([
-    ['map', () => new BriefMap<number, string>()],
-    ['set', () => new BriefSet<number>()],
-  ])('as a %s', (_, make) => {
-    it.each([
-      [500, 1_000],
-      [MOST_DELETIONS, 300],
-    ])('starts anew after %d deletions from %d entries', (deletions, entries) => {
-      const brief = make();
-      for (let key = 0; key < entries; key += 1)
-        if (brief instanceof BriefMap) brief.set(key, 'x');
-        else brief.add(key);
-      // It reads the present Map or Set. When the collection has started anew, nothing is deleted from that one any more.
-      const first = brief[Symbol.iterator]();
-      for (let key = 0; key < deletions + 1; key += 1) brief.delete(key);
-      expect([...first]).toHaveLength(entries - deletions);
-      expect(brief.size).toBe(entries - deletions - 1);
-    });
+  it.each([
+    [500, 1_000],
+    [MOST_DELETIONS, 300],
+  ])('starts anew after %d deletions from %d entries', (deletions, entries) => {
+    const brief = new BriefMap<number, string>();
+    for (let key = 0; key < entries; key += 1) brief.set(key, 'x');
+    // It reads the present Map. When the collection has started anew, nothing is deleted from that one any more.
+    const first = brief[Symbol.iterator]();
+    for (let key = 0; key < deletions + 1; key += 1) brief.delete(key);
+    expect([...first]).toHaveLength(entries - deletions);
+    expect(brief.size).toBe(entries - deletions - 1);
   });
 
   const ENTRIES = 20_000;
@@ -129,14 +97,24 @@ describe('a collection of what comes and goes', () => {
     return mb() - before;
   }
 
-  it.each([
-    ['map', new BriefMap<readonly number[], string>()],
-    ['set', new BriefSet<readonly number[]>()],
-  ])('keeps nothing that was deleted until the next full collection, as a %s', (_, brief) => {
+  it('keeps nothing that was deleted until the next full collection', () => {
+    const brief = new BriefMap<readonly number[], string>();
     const add = (entry: readonly number[]): void => {
-      if (brief instanceof BriefMap) brief.set(entry, 'there');
-      else brief.add(entry);
+      brief.set(entry, 'there');
     };
     expect(left(add, (entry) => brief.delete(entry))).toBeLessThan(5);
+  });
+});
+
+describe('a map of what was added last', () => {
+  it('drops the oldest entry for a new one, and none for one that it has', () => {
+    const recent = new RecentMap<string, number>(2);
+    recent.set('a', 1).set('b', 2).set('a', 3);
+    expect([...recent]).toEqual([
+      ['a', 3],
+      ['b', 2],
+    ]);
+    recent.set('c', 4);
+    expect([...recent.keys()]).toEqual(['b', 'c']);
   });
 });

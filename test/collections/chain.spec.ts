@@ -60,12 +60,9 @@ describe('a chain', () => {
 
   it('tells when its last entry is taken out, and not before', () => {
     let emptied = 0;
-    class Counting extends Chain<Bead> {
-      protected override onEmpty(): void {
-        emptied += 1;
-      }
-    }
-    const chain = new Counting();
+    const chain = new Chain<Bead>(() => {
+      emptied += 1;
+    });
     const [one, two] = beads(2);
     chain.add(one!);
     chain.add(two!);
