@@ -1,9 +1,8 @@
-import { LockConfigurationError, LockStoreUnavailableError } from '../errors.js';
+import { LockConfigurationError } from '../errors.js';
 import { checkKey } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import { readDetached, type DetachedLock } from '../lease/detached-lock.js';
-import { HeldLock } from '../lease/held-lock.js';
-import type { Lease } from '../lease/lease.js';
+import { LockHandle } from '../lease/lock-handle.js';
 import { refuseLongMinHold } from '../options/acquire-options.js';
 import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
 import { needsOneRedis } from '../options/one-redis.js';
@@ -19,14 +18,14 @@ export async function attach(
   given: AttachOptions,
   parts: Components,
   site: CallSite | undefined,
-): Promise<HeldLock> {
-  const { keeper, events, forgotten, present } = parts;
+): Promise<LockHandle> {
+  const { keeper, queue, events, forgotten, present } = parts;
   try {
     needsOneRedis('attach()', parts.options.location);
     const detached = readDetached(text);
     const request = { ...requestFor(detached, given, parts.options), site };
-    const lease = await takeOver(detached, request, parts);
-    const lock = new HeldLock(lease, keeper);
+    const lease = await queue.attach(detached, request);
+    const lock = new LockHandle(lease, keeper);
     if (events.isHeard('attached')) events.emit('attached', lease.subject);
     lock.begun();
     // The event loop may have been blocked since the store answered.
@@ -53,22 +52,6 @@ function requestFor(
   refuseLongMinHold(minHoldMs, ttlMs);
   ttlWithin(ttlMs, options.restartGuard);
   return { ttlMs, autoExtend, maxHoldMs, minHoldMs, release };
-}
-
-async function takeOver(
-  detached: DetachedLock,
-  request: AttachRequest,
-  { queue, events }: Components,
-): Promise<Lease> {
-  try {
-    return await queue.attach(detached, request);
-  } catch (error) {
-    if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
-      const { keys, mode } = detached;
-      events.emit('unavailable', { keys, mode, operation: 'attach', nodes: error.nodes });
-    }
-    throw error;
-  }
 }
 
 function refuseForeign(place: string, { location, keyPrefix }: ResolvedOptions): void {

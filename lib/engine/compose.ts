@@ -9,9 +9,8 @@ import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
-import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
-import { resolveOptions, ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
+import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { createStore } from './create-store.js';
 import type { LockStore } from '../store/lock-store.js';
@@ -63,7 +62,7 @@ export interface Components extends EngineContext {
 export function compose(given: LockModuleOptions, surroundings: EngineContext): Components {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
-  const { clockDrift, nodeTimeoutMs, handoff, restartGuard } = options;
+  const { nodeTimeoutMs } = options;
   const warn = (message: string): void => {
     log.warn(message);
   };
@@ -89,19 +88,8 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext): 
     options.errors.retryAfter === 'lease'
       ? undefined
       : new SectionTimes(() => runtime.now().monotonicMs);
-  const refuseWithoutOneRedis = (what: string): void => {
-    needsOneRedis(what, options.location);
-  };
   const keeper = new LeaseKeeper({
-    store,
-    scheduler,
-    clockDrift,
-    events,
-    present,
-    sectionTimes,
-    ttlToMs: (ttl) => ttlToMs(ttl, restartGuard),
-    place: placeOf(options.location, options.keyPrefix),
-    needsOneRedis: refuseWithoutOneRedis,
+    ...{ store, scheduler, events, options, present, sectionTimes },
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);
     },
@@ -110,10 +98,12 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext): 
     mode: options.forgottenLocks ?? usualForgottenLocks(),
     ...{ runtime, keeper, warn: limited() },
   });
-  const queue = new LockQueue({ store, scheduler, events, clockDrift, handoff, keeper });
+  const queue = new LockQueue({ store, scheduler, events, options, keeper });
   const once = new OnceRunner({
     ...{ store, scheduler, events, nodeTimeoutMs, present, warn },
-    needsOneRedis: refuseWithoutOneRedis,
+    needsOneRedis: (what) => {
+      needsOneRedis(what, options.location);
+    },
   });
   const sites = new CallSites(runtime);
   events.on('lost', (event) => {

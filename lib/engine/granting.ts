@@ -2,7 +2,7 @@ import { LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import { canonicalKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import type { LockOrigin } from '../lease/grant.js';
-import { HeldLock, SectionLock } from '../lease/held-lock.js';
+import { LockHandle, SectionLock } from '../lease/lock-handle.js';
 import type { AcquireContext } from '../observe/contexts.js';
 import {
   resolveAcquireOptions,
@@ -59,7 +59,7 @@ export class Granting {
     given: Keys,
     options: ResolvedAcquireOptions,
     { site, origin, isAdjustable }: Pick<ScopeOrigin, 'site' | 'origin' | 'isAdjustable'>,
-  ): Promise<HeldLock> {
+  ): Promise<LockHandle> {
     const request = { keys: this.#canonical(given), ...options, site, origin, isAdjustable };
     const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
     const { forgotten } = this.#parts;
@@ -67,7 +67,7 @@ export class Granting {
     return forgotten.isWatching ? taking.then(forgotten.watch) : taking;
   }
 
-  async #takeTraced(request: LockRequest, options: ResolvedAcquireOptions): Promise<HeldLock> {
+  async #takeTraced(request: LockRequest, options: ResolvedAcquireOptions): Promise<LockHandle> {
     const { keys, origin } = request;
     const lock = await tracedCall({ keys, options, origin }, this.#parts, (observed) =>
       this.#take({ ...request, observed }),
@@ -76,7 +76,7 @@ export class Granting {
     return lock;
   }
 
-  #take(request: LockRequest, Handle: typeof HeldLock = HeldLock): Promise<HeldLock> {
+  #take(request: LockRequest, Handle: typeof LockHandle = LockHandle): Promise<LockHandle> {
     const { runtime, queue, keeper } = this.#parts;
     const since = runtime.now();
     const failed = (error: unknown): Promise<never> =>
@@ -91,13 +91,11 @@ export class Granting {
     }
   }
 
-  #handOut(lock: HeldLock, { observed }: LockRequest, since: Instant): HeldLock {
+  #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): LockHandle {
     if (observed !== undefined) observed.fencingToken = lock.fencingToken;
     const { events } = this.#parts;
-    if (events.isHeard('acquired')) {
-      const { subject, fencingToken } = lock;
-      events.emit('acquired', { ...subject, fencingToken, waitedMs: this.#waitedMs(since) });
-    }
+    if (events.isHeard('acquired'))
+      events.emit('acquired', { ...lock.lease.subject, waitedMs: this.#waitedMs(since) });
     // The event loop may have been blocked since the grant.
     lock.assertHeld();
     return lock;
@@ -204,7 +202,7 @@ export class Granting {
 }
 
 /** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */
-async function releaseOf(lock: HeldLock): Promise<void> {
+async function releaseOf(lock: LockHandle): Promise<void> {
   let released: boolean;
   try {
     released = await lock.release();

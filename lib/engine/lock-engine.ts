@@ -544,7 +544,10 @@ export class LockEngine<Token extends number | undefined = number> {
 
   /** @internal Makes the holder of a key in this process lose it at once, to test what the code does then. */
   lose(key: string): boolean {
-    return this.#parts.keeper.loseKey(key, 'stolen');
+    const { keeper } = this.#parts;
+    const lease = keeper.leases.holderOf(key);
+    if (lease !== undefined) keeper.lose(lease, 'stolen');
+    return lease !== undefined;
   }
 
   /** @internal What `LockAdmin` reads and changes. */

@@ -177,7 +177,7 @@ export class Presence {
     intervention: Intervention,
   ): Promise<readonly LeaseEnding[]> {
     // This service may keep no record of itself.
-    const own = this.#deps.keeper.endByForce(leases, intervention);
+    const own = leases.map((each) => this.#deps.keeper.endByForce(each, intervention));
     const others = instances.filter(({ id }) => id !== this.id);
     const answers = await this.ask(others, { about: 'end', leases, intervention });
     const all = [own, ...[...answers.values()].map(({ endings = [] }) => endings)];
@@ -217,7 +217,7 @@ export class Presence {
     if (!this.#isStarted) return;
     const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
-    const holds = keeper.held.slice(0, MOST_RECORDED).map(holdOf);
+    const holds = keeper.leases.all.slice(0, MOST_RECORDED).map(holdOf);
     const record = { id: this.id, ...machine, service, startedAtMs, address, holds };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
     if (this.#hasWarned) log.warn('Operators can see again who this instance is.');
@@ -263,10 +263,12 @@ export class Presence {
     const { keeper, queue, scheduler } = this.#deps;
     if (question.about === 'hot') return { hot: queue.contention.hottest(MOST_HOT) };
     if (question.about === 'end')
-      return { endings: keeper.endByForce(question.leases, question.intervention) };
+      return {
+        endings: question.leases.map((each) => keeper.endByForce(each, question.intervention)),
+      };
     const { key } = question;
     const now = scheduler.runtime.now();
-    const holds = keeper.held
+    const holds = keeper.leases.all
       .filter((lease) => lease.keys.includes(key))
       .map((lease: Lease) => ({
         ...holdOf(lease),

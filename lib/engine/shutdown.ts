@@ -37,7 +37,7 @@ export class Shutdown {
     const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
     // Holders are notified before any wait. Attempts are returned before their locks are released.
     once.giveBack();
-    keeper.endAll('shutdown');
+    for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');
     await this.#whileConfirmed(
       overtimeMs,
       Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence.stop()]),
@@ -51,7 +51,7 @@ export class Shutdown {
 
   /** What a shutdown waits for, or ends. */
   #reportHeld(forMs: number): void {
-    const { held } = this.#parts.keeper;
+    const held = this.#parts.keeper.leases.all;
     if (held.length === 0) return;
     const now = this.#parts.runtime.now();
     const named = held.slice(0, MOST_NAMED).map((lease) => {

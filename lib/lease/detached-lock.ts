@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { LockKeyError } from '../errors.js';
+import { LockConfigurationError, LockKeyError } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
-import { detachedToken, type HoldMode } from '../store/owner-token.js';
+import { detachedToken, placesOf, type HoldMode } from '../store/owner-token.js';
+import type { Runtime } from '../time/runtime.js';
+import type { Lease } from './lease.js';
 
 /** A lock without a holder, as described by the text that `detach` returns. */
 export interface DetachedLock extends LeaseReference {
@@ -32,16 +34,36 @@ type Facts = Omit<DetachedLock, 'token'> & {
 /** The first part of each text, and the version of what follows. */
 const MARK = 'holdfast-lock-1';
 
+interface Departure {
+  /** For so long the keys stay taken. */
+  readonly ttlMs: number;
+  readonly place: string;
+  readonly runtime: Runtime;
+}
+
 /**
- * Makes the text for a lock, and the owner token that the keys get. The token is the digest of the whole content of the
- * text. After a change of the text, of the fencing token for instance, its digest is the token of no key. So the store
- * itself checks the text, and the text needs no other secret.
+ * Makes the text that a later `attach` is given, and the owner token under which the lease waits. The token is the digest
+ * of the whole content of the text. After a change of the text, of the fencing token for instance, its digest is the
+ * token of no key. So the store itself checks the text, and the text needs no other secret.
  */
-export function writeDetached(facts: Facts): { readonly text: string; readonly token: string } {
+export function toDetached(
+  lease: Lease,
+  { ttlMs, place, runtime }: Departure,
+): { readonly text: string; readonly token: string } {
+  const { keys, token, mode, fencingToken, tenure, isRenewed, options } = lease;
+  const places = placesOf(token);
+  const minHoldMs = Math.ceil(lease.minHoldLeftMs);
+  refuseBelowMinHold(ttlMs, minHoldMs);
+  const facts: Facts = {
+    ...{ place, keys, mode, fencingToken, lastToken: tenure.lastToken },
+    ...(places > 1 && { places }),
+    ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release: options.release },
+    ...{ keptForMs: ttlMs, untilMs: Math.ceil(runtime.now().wallMs + ttlMs) },
+    nonce: runtime.uuid(),
+  };
   const content = Buffer.from(JSON.stringify(facts)).toString('base64url');
   const digest = digestOf(content);
-  const token = detachedToken(digest, facts.mode, facts.places);
-  return { text: `${MARK}.${content}.${digest}`, token };
+  return { text: `${MARK}.${content}.${digest}`, token: detachedToken(digest, mode, facts.places) };
 }
 
 /** @throws LockKeyError for a text that `detach` did not return, or that is no longer as it was */
@@ -96,3 +118,11 @@ const refused = (why: string): LockKeyError =>
   new LockKeyError({
     problem: `The text that was given to attach() is not the text of a detached lock: ${why}. Give what lock.detach() returned, unchanged.`,
   });
+
+function refuseBelowMinHold(ttlMs: number, minHoldMs: number): void {
+  if (ttlMs >= minHoldMs) return;
+  throw new LockConfigurationError(
+    `detach({ ttl: ${String(ttlMs)} }) is shorter than what is left of the lock's "minHold", ${String(minHoldMs)} ms: if no process attaches it, the ` +
+      'keys must stay taken until then. Give a longer "ttl".',
+  );
+}

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { quoteKeys } from '../errors/quote-keys.js';
 import type { CancelTimer } from '../time/clock.js';
 import type { CollectedWatch, Runtime } from '../time/runtime.js';
-import type { HeldLock } from './held-lock.js';
+import type { LockHandle } from './lock-handle.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { Lease } from './lease.js';
 
@@ -45,7 +45,7 @@ export class ForgottenLocks {
           'garbage by now: it is released. Release a lock of acquire() in a finally block, or use run() or "await using". A lock that is to be ' +
           'held until the process ends needs a reference that lasts as long.',
       );
-      keeper.giveUp(lease);
+      keeper.lose(lease, 'forgotten');
     });
   }
 
@@ -66,9 +66,9 @@ export class ForgottenLocks {
   }
 
   /** Gives the lock back. */
-  readonly watch = (lock: HeldLock): HeldLock => {
+  readonly watch = (lock: LockHandle): LockHandle => {
     // Until it is watched, its lease keeps it from being collected.
-    lock.leaseToWatch.unwatched = lock;
+    lock.lease.unwatched = lock;
     this.#cancelLook ??= this.#runtime.setTimer(this.#watchHeld, WATCHED_AFTER_MS, 'background');
     return lock;
   };
@@ -79,7 +79,7 @@ export class ForgottenLocks {
 
   readonly #watchHeld = (): void => {
     this.#cancelLook = undefined;
-    for (const lease of this.#keeper.held) {
+    for (const lease of this.#keeper.leases.all) {
       const { unwatched } = lease;
       if (unwatched === undefined) continue;
       lease.unwatched = undefined;

@@ -10,6 +10,9 @@ import { Chain } from '../collections/chain.js';
 import { HOLD } from '../observe/channels.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Duration } from '../options/duration.js';
+import { placeOf } from '../options/location.js';
+import { needsOneRedis } from '../options/one-redis.js';
+import { ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import type {
   LeaseReference,
   LockStore,
@@ -21,8 +24,8 @@ import { digestOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
-import { askForRelease } from './ask-release.js';
-import { askToDetach, toDetached } from './detach.js';
+import { askForRelease, askToDetach } from './ask-store.js';
+import { toDetached } from './detached-lock.js';
 import type { Grant, LeaseOptions } from './grant.js';
 import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
@@ -30,26 +33,30 @@ import { Lease } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
 import type { SectionTimes } from './section-times.js';
-import type { Successors } from './successors.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
-  readonly clockDrift: number;
-  /** @throws LockConfigurationError */
-  readonly ttlToMs: (ttl: Duration) => number;
-  /** Throws where the locks are kept on several masters, or by a driver. */
-  readonly needsOneRedis: (what: string) => void;
+  readonly options: ResolvedOptions;
   /** Missing if no hint is made of them. */
   readonly sectionTimes: SectionTimes | undefined;
-  /** Where the locks are kept, for the texts of detached ones. */
-  readonly place: string;
   /** Applied to every error that leaves. */
   readonly present: <E>(error: E) => E;
   /** Called with releases that the store did not confirm, so that each of them is reported. */
   readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
+}
+
+/** The callers after a lease, as far as the lease has to know them. */
+export interface Successors {
+  /**
+   * Passes a lease that its holder releases to the next caller of this process that waits for it. Returns whether there
+   * was one.
+   */
+  passOn(lease: Lease, now: Instant): boolean;
+  /** The keys were released, or may have been. Callers that wait for one of them ask the store again. */
+  wake(keys: readonly string[]): void;
 }
 
 /** A lease that an operator ends. */
@@ -70,25 +77,27 @@ export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
  */
 export class LeaseKeeper {
   readonly #deps: Dependencies;
-  readonly #leases: LeaseRegistry;
+  /** Those that have not ended. */
+  readonly leases = new LeaseRegistry();
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
   /** Releases and other ends of leases that a shutdown waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
+  readonly #context: ConstructorParameters<typeof Lease>[2];
   /** On their way back to the store; an operator may end them meanwhile. */
   readonly #givenBack = new Chain<Lease>();
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, scheduler, events } = dependencies;
-    this.#leases = new LeaseRegistry();
+    const { store, scheduler, events, options, present } = dependencies;
+    this.#context = { clock: scheduler.runtime, clockDrift: options.clockDrift, present };
     this.#renewals = new Renewals({
       store,
       scheduler,
       events,
       lose: (lease, reason) => {
-        this.#lose(lease, reason);
+        this.lose(lease, reason);
       },
     });
     const onRemoved = (keys: readonly string[]): void => this.#successors?.wake(keys);
@@ -101,10 +110,9 @@ export class LeaseKeeper {
   }
 
   adopt(grant: Grant, options: LeaseOptions): Lease {
-    const { scheduler, clockDrift, present } = this.#deps;
     const now = this.#now();
-    const lease = new Lease(grant, options, { clock: scheduler.runtime, clockDrift, present, now });
-    this.#leases.add(lease);
+    const lease = new Lease(grant, options, this.#context, now);
+    this.leases.add(lease);
     this.#renewals.add(lease, now);
     return lease;
   }
@@ -116,7 +124,7 @@ export class LeaseKeeper {
     const { events } = this.#deps;
     if (events.isHeard('handedOn'))
       events.emit('handedOn', { ...turn.subject, previousToken: lease.fencingToken });
-    this.#leases.add(turn);
+    this.leases.add(turn);
     this.#renewals.add(turn, now);
     return turn;
   }
@@ -126,19 +134,9 @@ export class LeaseKeeper {
     if (HOLD.hasSubscribers) beginHold(lease, this.#deps.events.service);
   }
 
-  /** The lease of this service that a key is held under, if it is. */
-  holderOf(key: string): Lease | undefined {
-    return this.#leases.holderOf(key);
-  }
-
-  /** The leases that have not ended, the oldest first. */
-  get held(): readonly Lease[] {
-    return this.#leases.all;
-  }
-
   /** Renews one lease now. */
   async extend(lease: Lease, ttl?: Duration): Promise<void> {
-    const ttlMs = ttl === undefined ? lease.ttlMs : this.#deps.ttlToMs(ttl);
+    const ttlMs = this.#ttlToMs(lease, ttl);
     this.#throwIfLost(lease);
     refuseBelowMinHold(lease, ttlMs);
     // One at a time: two replies could arrive in another order than that in which the store ran the requests.
@@ -165,9 +163,9 @@ export class LeaseKeeper {
 
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    const { store, needsOneRedis, present } = this.#deps;
+    const { store, options, present } = this.#deps;
     checkCommands(commands);
-    needsOneRedis('guarded()');
+    needsOneRedis('guarded()', options.location);
     this.#throwIfLost(lease);
     const { keys, token, ttlMs } = lease;
     const outcome = await store.write({ keys, token, ttlMs, commands });
@@ -185,7 +183,7 @@ export class LeaseKeeper {
       case 'lost':
         // The message of the operator that ended it may arrive over another connection.
         if (!lease.isOver) await this.#inputIsRead();
-        if (!lease.isOver) this.#lose(lease, outcome.reason);
+        if (!lease.isOver) this.lose(lease, outcome.reason);
         throw present(new LockLostError(lease.lossFacts(lease.notHeldReason ?? outcome.reason)));
     }
   }
@@ -210,30 +208,31 @@ export class LeaseKeeper {
 
   /** Resolves when no lease is held and no release is on its way. */
   async drained(): Promise<void> {
-    await this.#leases.empty();
+    await this.leases.empty();
     await this.#endings.settled();
   }
 
-  /** Ends the lease of a key as if the store had reported it lost. Returns whether there was one. */
-  loseKey(key: string, reason: LockLossReason): boolean {
-    const lease = this.#leases.all.find(({ keys }) => keys.includes(key));
-    if (lease !== undefined) this.#lose(lease, reason);
-    return lease !== undefined;
+  /** An operator ends a lease. Returns what has become of it. */
+  endByForce({ key, digest, fencingToken }: EndedLease, intervention: Intervention): LeaseEnding {
+    const isMeant = ({ keys, token }: Lease): boolean =>
+      keys.includes(key) && digestOf(token) === digest;
+    for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
+    const lease = this.leases.all.find(isMeant);
+    if (lease === undefined) return 'unknown';
+    if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
+    this.lose(lease, 'force-released', intervention);
+    return 'ended';
   }
 
-  /** No code can release the lease any more. */
-  giveUp(lease: Lease): void {
-    this.#lose(lease, 'forgotten');
-  }
-
-  /** An operator ends leases. Returns what has become of them, in their order. */
-  endByForce(ends: readonly EndedLease[], intervention: Intervention): readonly LeaseEnding[] {
-    return ends.map((end) => this.#endByForce(end, intervention));
-  }
-
-  /** Ends all leases at once, and notifies their holders and the store. */
-  endAll(reason: LockLossReason): void {
-    for (const lease of this.#leases.all) this.#lose(lease, reason);
+  /** Ends a lease, and notifies its holder and the store. */
+  lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
+    lease.lose(reason, intervention);
+    this.leases.remove(lease);
+    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
+    const gone = reason === 'stolen' || reason === 'released-elsewhere';
+    if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
+    this.#reportLoss(lease, reason);
+    this.#successors?.wake(lease.keys);
   }
 
   /** How many leases are over, while the store has not confirmed it. */
@@ -252,28 +251,17 @@ export class LeaseKeeper {
     this.#cleanUp.close();
   }
 
-  #endByForce({ key, digest, fencingToken }: EndedLease, intervention: Intervention): LeaseEnding {
-    const isMeant = ({ keys, token }: Lease): boolean =>
-      keys.includes(key) && digestOf(token) === digest;
-    for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
-    const lease = this.#leases.all.find(isMeant);
-    if (lease === undefined) return 'unknown';
-    if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
-    this.#lose(lease, 'force-released', intervention);
-    return 'ended';
-  }
-
   #release(lease: Lease): Promise<boolean> {
     if (lease.isOver) return Promise.resolve(false);
     const now = this.#now();
     const loss = lease.lossAt(now);
     if (loss !== undefined) return this.#endings.add(this.#lateRelease(lease, loss));
     const heldMs = Math.round(lease.heldForMs(now));
-    const isSure = lease.state.status === 'held';
+    const isSure = lease.status === 'held';
     lease.release();
     // The turn that follows takes the place of this one among the leases.
     if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease, now) !== true) {
-      this.#leases.remove(lease);
+      this.leases.remove(lease);
       return this.#endings.add(this.#giveBack(lease, heldMs));
     }
     this.#released(lease, heldMs);
@@ -284,13 +272,10 @@ export class LeaseKeeper {
    * The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
    * reason.
    */
-  #lateRelease(lease: Lease, loss: LockLossReason): Promise<false> {
-    return new Promise((resolve) => {
-      this.#deps.scheduler.runtime.afterInput(() => {
-        if (!lease.isOver) this.#lose(lease, loss);
-        resolve(false);
-      });
-    });
+  async #lateRelease(lease: Lease, loss: LockLossReason): Promise<false> {
+    await this.#inputIsRead();
+    if (!lease.isOver) this.lose(lease, loss);
+    return false;
   }
 
   #inputIsRead(): Promise<void> {
@@ -311,7 +296,6 @@ export class LeaseKeeper {
 
   /** What the store has replied to a release. */
   #ended(lease: Lease, heldMs: number, outcome: ReleaseOutcome): boolean {
-    const { events } = this.#deps;
     const { keys, endedBy: intervention } = lease;
     this.#givenBack.delete(lease);
     this.#successors?.wake(keys);
@@ -326,27 +310,24 @@ export class LeaseKeeper {
       this.#reportLoss(lease, reason);
       return false;
     }
-    this.discard(lease, lease.longestTtlMs, lease.keepMs);
-    endHold(lease, { outcome: 'released', heldMs });
-    const { nodes } = outcome;
-    if (events.isHeard('unavailable'))
-      events.emit('unavailable', { ...lease.subject, operation: 'release', nodes });
-    const error = this.#unavailable('release', lease, outcome);
+    const error = this.#notEnded('release', lease, outcome, heldMs);
     this.#deps.onReleaseFailed(error);
     throw error;
   }
 
   async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
-    const { store, ttlToMs, events, place, scheduler, present, needsOneRedis } = this.#deps;
-    needsOneRedis('detach()');
+    const { store, events, scheduler, present } = this.#deps;
+    const { location, keyPrefix } = this.#deps.options;
+    needsOneRedis('detach()', location);
     this.#throwIfLost(lease);
-    const ttlMs = ttl === undefined ? lease.ttlMs : ttlToMs(ttl);
+    const ttlMs = this.#ttlToMs(lease, ttl);
+    const place = placeOf(location, keyPrefix);
     const { text, token } = toDetached(lease, { ttlMs, place, runtime: scheduler.runtime });
     const { keys } = lease;
     const heldMs = Math.round(lease.heldForMs(this.#now()));
     // Before the store is asked: an answer that is on its way for the lease concerns this handle no more.
     lease.detach();
-    this.#leases.remove(lease);
+    this.leases.remove(lease);
     this.#givenBack.add(lease);
     const outcome = await askToDetach(store, lease, { to: token, ttlMs });
     const { endedBy: intervention } = lease;
@@ -360,17 +341,29 @@ export class LeaseKeeper {
     if (outcome.status === 'lost') {
       const elsewhere = outcome.reason === 'gone' ? 'released-elsewhere' : 'stolen';
       const reason = intervention === undefined ? elsewhere : 'force-released';
-      this.#lose(lease, reason, intervention);
+      this.lose(lease, reason, intervention);
       throw present(new LockLostError(lease.lossFacts(reason)));
     }
     // The store may know it under either token, so both are released.
-    this.discard(lease, lease.longestTtlMs, lease.keepMs);
+    const error = this.#notEnded('detach', lease, outcome, heldMs);
     this.discard({ keys, token }, ttlMs, lease.keepMs);
+    throw error;
+  }
+
+  /** The store did not confirm the end of a lease, and may keep it. */
+  #notEnded(
+    operation: 'release' | 'detach',
+    lease: Lease,
+    outcome: Unavailable,
+    heldMs: number,
+  ): LockStoreUnavailableError {
+    const { events } = this.#deps;
+    this.discard(lease, lease.longestTtlMs, lease.keepMs);
     endHold(lease, { outcome: 'released', heldMs });
     const { nodes } = outcome;
     if (events.isHeard('unavailable'))
-      events.emit('unavailable', { ...lease.subject, operation: 'detach', nodes });
-    throw this.#unavailable('detach', lease, outcome);
+      events.emit('unavailable', { ...lease.subject, operation, nodes });
+    return this.#unavailable(operation, lease, outcome);
   }
 
   #unavailable(
@@ -398,18 +391,8 @@ export class LeaseKeeper {
 
   #throwIfLost(lease: Lease): void {
     const loss = lease.lossAt(this.#now());
-    if (loss !== undefined && !lease.isOver) this.#lose(lease, loss);
+    if (loss !== undefined && !lease.isOver) this.lose(lease, loss);
     this.assertHeld(lease);
-  }
-
-  #lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
-    lease.lose(reason, intervention);
-    this.#leases.remove(lease);
-    // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
-    const gone = reason === 'stolen' || reason === 'released-elsewhere';
-    if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
-    this.#reportLoss(lease, reason);
-    this.#successors?.wake(lease.keys);
   }
 
   #discardLost(lease: Lease, reason: LockLossReason): void {
@@ -425,6 +408,10 @@ export class LeaseKeeper {
           discard(lease.keepMs);
         }),
       );
+  }
+
+  #ttlToMs(lease: Lease, ttl: Duration | undefined): number {
+    return ttl === undefined ? lease.ttlMs : ttlToMs(ttl, this.#deps.options.restartGuard);
   }
 
   #now(): Instant {

@@ -45,26 +45,16 @@ export class Tenure {
   }
 }
 
-export type LeaseState =
-  | { readonly status: 'held' }
-  /** A renewal failed or is late; still held until the deadline. */
-  | { readonly status: 'jeopardy' }
-  | { readonly status: 'released' }
-  /** The lease can be attached, here or in another process. */
-  | { readonly status: 'detached' }
-  | {
-      readonly status: 'lost';
-      readonly reason: LockLossReason;
-      readonly intervention?: Intervention | undefined;
-    };
+/**
+ * In `'jeopardy'`, a renewal failed or is late; the lease is still held until the deadline. In `'detached'`, it can be
+ * attached, here or in another process.
+ */
+export type LeaseStatus = 'held' | 'jeopardy' | 'released' | 'detached' | 'lost';
 
-/** What a lease is measured by. */
-interface LeaseTerms {
+/** What all leases of a service share. */
+interface LeaseContext {
   readonly clock: Clock;
   readonly clockDrift: number;
-  readonly now: Instant;
-  /** The turn before, under the same lease of the store. */
-  readonly previous?: Lease;
   /** Applied to the error that its signal aborts with. */
   readonly present: <E>(error: E) => E;
 }
@@ -74,11 +64,6 @@ const controllers = new WeakMap<AbortSignal, AbortController>();
 
 /** The fencing token of a lock that has none: one of a driver, which `DriverLockService` types so. */
 const NONE = undefined as unknown as number;
-
-const HELD: LeaseState = { status: 'held' };
-const JEOPARDY: LeaseState = { status: 'jeopardy' };
-const RELEASED: LeaseState = { status: 'released' };
-const DETACHED: LeaseState = { status: 'detached' };
 
 /**
  * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
@@ -95,14 +80,15 @@ export class Lease implements LeaseReference, Linked<Lease> {
   readonly heldSince: Instant;
   readonly options: LeaseOptions;
   readonly tenure: Tenure;
-  readonly #clock: Clock;
-  readonly #clockDrift: number;
-  readonly #present: LeaseTerms['present'];
+  readonly #context: LeaseContext;
   readonly #grantedAtMs: number;
   #ttlMs: number;
   #longestTtlMs: number;
   #sentAt: Instant;
-  #state: LeaseState = HELD;
+  #status: LeaseStatus = 'held';
+  #loss:
+    | { readonly reason: LockLossReason; readonly intervention: Intervention | undefined }
+    | undefined;
   #abort: AbortController | undefined;
   /** In its place, while only the code that has the signal keeps it. */
   #looseAbort: WeakRef<AbortController> | undefined;
@@ -123,8 +109,14 @@ export class Lease implements LeaseReference, Linked<Lease> {
   /** The keeper's: the release that was asked for, if any. */
   releasing: Promise<boolean> | undefined;
 
-  constructor(grant: Grant, options: LeaseOptions, terms: LeaseTerms) {
-    const { clock, clockDrift, now, previous, present } = terms;
+  /** @param previous the turn before, under the same lease of the store */
+  constructor(
+    grant: Grant,
+    options: LeaseOptions,
+    context: LeaseContext,
+    now: Instant,
+    previous?: Lease,
+  ) {
     this.keys = grant.keys;
     this.token = grant.token;
     this.fencingToken = grant.fencingToken;
@@ -137,9 +129,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
     this.renewing = previous?.renewing;
-    this.#clock = clock;
-    this.#clockDrift = clockDrift;
-    this.#present = present;
+    this.#context = context;
   }
 
   /** The fencing token as callers see it. */
@@ -162,23 +152,9 @@ export class Lease implements LeaseReference, Linked<Lease> {
   /** The next turn: a lock of its own, with what is left of the validity. */
   passOn(options: LeaseOptions, now: Instant): Lease {
     const { keys, token, tenure } = this;
-    const turn = new Lease(
-      {
-        keys,
-        token,
-        fencingToken: tenure.nextToken ?? this.fencingToken,
-        ttlMs: this.#ttlMs,
-        sentAt: this.#sentAt,
-      },
-      options,
-      {
-        clock: this.#clock,
-        clockDrift: this.#clockDrift,
-        present: this.#present,
-        now,
-        previous: this,
-      },
-    );
+    const fencingToken = tenure.nextToken ?? this.fencingToken;
+    const grant = { keys, token, fencingToken, ttlMs: this.#ttlMs, sentAt: this.#sentAt };
+    const turn = new Lease(grant, options, this.#context, now, this);
     // From here on the renewal belongs to the new turn: no code reads it from this lease any more.
     this.renewing = undefined;
     tenure.current = turn;
@@ -197,7 +173,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** How much of the TTL that is in force may be relied on. */
   get fullValidityMs(): number {
-    return validityMs(this.#ttlMs, this.#clockDrift);
+    return validityMs(this.#ttlMs, this.#context.clockDrift);
   }
 
   /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
@@ -205,8 +181,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return this.#longestTtlMs;
   }
 
-  get state(): LeaseState {
-    return this.#state;
+  get status(): LeaseStatus {
+    return this.#status;
   }
 
   /** Whether it is renewed for as long as it is held. */
@@ -221,12 +197,12 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** Released, detached or lost. */
   get isOver(): boolean {
-    return this.#state.status !== 'held' && this.#state.status !== 'jeopardy';
+    return this.#status !== 'held' && this.#status !== 'jeopardy';
   }
 
   /** What is left of the validity by the clocks, whatever the state; may be negative. */
   get validForMs(): number {
-    return this.validForMsAt(this.#clock.now());
+    return this.validForMsAt(this.#now());
   }
 
   validForMsAt(now: Instant): number {
@@ -253,7 +229,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** What is left of the time for which the keys stay taken at the least. */
   get minHoldLeftMs(): number {
-    const heldMs = this.#clock.now().monotonicMs - this.#grantedAtMs;
+    const heldMs = this.#now().monotonicMs - this.#grantedAtMs;
     return Math.max(0, this.options.minHoldMs - heldMs);
   }
 
@@ -267,7 +243,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
    */
   get signal(): AbortSignal {
     this.#abort ??= this.#looseAbort?.deref() ?? new AbortController();
-    const loss = this.lossAt(this.#clock.now());
+    const loss = this.lossAt(this.#now());
     if (loss !== undefined) this.#abortAs(loss);
     return this.#abort.signal;
   }
@@ -287,9 +263,9 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released or detached. */
   lossAt(now: Instant): LockLossReason | undefined {
-    if (this.#state.status === 'lost') return this.#state.reason;
+    if (this.#loss !== undefined) return this.#loss.reason;
     if (this.isOver || this.validForMsAt(now) > 0) return undefined;
-    return this.#state.status === 'jeopardy' ? 'store-unavailable' : 'expired';
+    return this.#status === 'jeopardy' ? 'store-unavailable' : 'expired';
   }
 
   /** Whether it protects anything now, by state and by the clocks. */
@@ -299,8 +275,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** Why this lease protects nothing any more; `undefined` while it is held. */
   get notHeldReason(): LockLostReason | undefined {
-    const { status } = this.#state;
-    return status === 'released' || status === 'detached' ? status : this.lossAt(this.#clock.now());
+    const status = this.#status;
+    return status === 'released' || status === 'detached' ? status : this.lossAt(this.#now());
   }
 
   /**
@@ -309,7 +285,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
    */
   renewalSent(sentAt: Instant, ttlMs: number): void {
     this.#longestTtlMs = Math.max(this.#longestTtlMs, ttlMs);
-    if (validityMs(ttlMs, this.#clockDrift) >= this.validForMsAt(sentAt)) return;
+    if (validityMs(ttlMs, this.#context.clockDrift) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
   }
@@ -318,24 +294,25 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#sentAt = sentAt;
     this.#ttlMs = ttlMs;
     this.#longestTtlMs = ttlMs;
-    this.#state = HELD;
+    this.#status = 'held';
   }
 
   endanger(): void {
-    this.#state = JEOPARDY;
+    this.#status = 'jeopardy';
   }
 
   release(): void {
-    this.#end(RELEASED);
+    this.#end('released');
   }
 
   /** From here on the process that attaches it holds the keys. */
   detach(): void {
-    this.#end(DETACHED);
+    this.#end('detached');
   }
 
   lose(reason: LockLossReason, intervention?: Intervention): void {
-    this.#end({ status: 'lost', reason, intervention });
+    this.#loss = { reason, intervention };
+    this.#end('lost');
     this.#abortAs(reason);
   }
 
@@ -353,18 +330,21 @@ export class Lease implements LeaseReference, Linked<Lease> {
     readonly lock: string | undefined;
   } {
     const { keys, shownToken: fencingToken, lockName: lock } = this;
-    const intervention = this.#state.status === 'lost' ? this.#state.intervention : undefined;
-    return { keys, fencingToken, reason, intervention, lock };
+    return { keys, fencingToken, reason, intervention: this.#loss?.intervention, lock };
   }
 
-  #end(state: LeaseState): void {
-    this.#state = state;
+  #now(): Instant {
+    return this.#context.clock.now();
+  }
+
+  #end(status: LeaseStatus): void {
+    this.#status = status;
     this.look?.cancel();
   }
 
   #abortAs(reason: LockLossReason): void {
     const abort = this.#abort ?? this.#looseAbort?.deref();
     if (abort === undefined || abort.signal.aborted) return;
-    abort.abort(this.#present(new LockLostError(this.lossFacts(reason))));
+    abort.abort(this.#context.present(new LockLostError(this.lossFacts(reason))));
   }
 }

@@ -1,7 +1,6 @@
-import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
-import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
+import type { WriteCommand } from '../store/lock-store.js';
 import type { HoldMode } from '../store/owner-token.js';
 
 /**
@@ -146,26 +145,4 @@ export interface DetachableLock<Token extends number | undefined = number> exten
    * ```
    */
   detach(options?: DetachOptions): Promise<string>;
-}
-
-/** A lock as the rest of the library sees it. */
-export interface LockHandle extends Lock {
-  /** Whether the work itself has released it. */
-  readonly isReleased: boolean;
-  /** How many of the places of a limit it takes; 1 without a limit. */
-  readonly places: number;
-  /** What diagnostics channels publish of it while they have subscribers. A nested lock has that of the outer lock. */
-  readonly hold: HoldContext | undefined;
-  /** Ends the trace of the acquisition: the caller has the lock from now on. */
-  begun(): void;
-  /** Records for the trace that the work has failed. */
-  failed(error: unknown): void;
-  /** For events. */
-  readonly subject: LockSubject;
-  /** What messages call it. */
-  readonly lockName: string | undefined;
-  /** The name of the lease in the store. */
-  readonly lease: LeaseRequest;
-  /** The same lock for work nested in that of the holder. Such work cannot release it. */
-  borrow(): LockHandle;
 }

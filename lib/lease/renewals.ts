@@ -70,7 +70,7 @@ export class Renewals {
     const now = scheduler.runtime.now();
     if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
     else if (lease.validForMsAt(now) <= SLOT_MS) {
-      const silent = lease.renewing !== undefined || lease.state.status === 'jeopardy';
+      const silent = lease.renewing !== undefined || lease.status === 'jeopardy';
       const reason = silent ? 'store-unavailable' : 'expired';
       if (lease.validForMsAt(now) > -SLOT_MS) lose(lease, reason);
       // The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
@@ -193,7 +193,7 @@ export class Renewals {
 
   #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {
     const { events } = this.#deps;
-    const isNew = lease.state.status === 'held';
+    const isNew = lease.status === 'held';
     lease.endanger();
     if (isNew && events.isHeard('jeopardy'))
       events.emit('jeopardy', { ...lease.subject, remainingMs: remainingMs(lease, now), nodes });

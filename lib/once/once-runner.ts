@@ -1,7 +1,7 @@
 import { BriefMap } from '../collections/brief-map.js';
 import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import type { Scope } from '../sections/scope.js';
-import type { LockHandle } from '../lease/lock.js';
+import type { LockHandle } from '../lease/lock-handle.js';
 import type { Section } from '../sections/section.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
@@ -225,9 +225,7 @@ export class OnceRunner {
       void this.#pending.add(this.#account.tell(running, 'returned'));
     if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
     lock.assertHeld();
-    const { keys, fencingToken, lockName } = lock;
-    const facts = { keys, fencingToken, reason: 'stolen', lock: lockName } as const;
-    throw this.#deps.present(new LockLostError(facts));
+    throw this.#deps.present(new LockLostError(lock.lease.lossFacts('stolen')));
   }
 
   /** Resolves with whether the value counts. */
@@ -270,7 +268,7 @@ export class OnceRunner {
 
   #report(lock: LockHandle, progress: OnceProgress): void {
     const { events } = this.#deps;
-    if (events.isHeard('once')) events.emit('once', { ...lock.subject, ...progress });
+    if (events.isHeard('once')) events.emit('once', { ...lock.lease.subject, ...progress });
   }
 
   #leave(running: Running): void {
@@ -281,7 +279,7 @@ export class OnceRunner {
 
   #unavailable(
     operation: string,
-    { keys, lockName: lock }: LockHandle,
+    { keys, lease: { lockName: lock } }: LockHandle,
     { nodes }: Unavailable,
   ): unknown {
     return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../errors.js';
-import type { LockHandle } from '../lease/lock.js';
+import type { LockHandle } from '../lease/lock-handle.js';
 import type { OnceReference } from '../store/once-store.js';
 import type { Task } from '../time/scheduler.js';
 import type { ResolvedOnceOptions } from './once-options.js';

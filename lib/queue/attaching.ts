@@ -33,7 +33,7 @@ export async function attach(
   request: AttachRequest,
   dependencies: Dependencies,
 ): Promise<Lease> {
-  const { store, keeper, scheduler, clockDrift, requests, isOpen } = dependencies;
+  const { store, keeper, scheduler, events, options, requests, isOpen } = dependencies;
   const { keys, mode, places = 1, fencingToken, lastToken, keptForMs, untilMs } = detached;
   const { ttlMs } = request;
   const token = requests.newToken({ mode, places });
@@ -56,6 +56,11 @@ export async function attach(
       }),
     );
   };
+  const unavailable = ({ nodes }: Unavailable): LockStoreUnavailableError => {
+    const operation = 'attach';
+    if (events.isHeard('unavailable')) events.emit('unavailable', { keys, mode, operation, nodes });
+    return new LockStoreUnavailableError({ operation, keys, nodes });
+  };
   const sentAt = scheduler.runtime.now();
   const outcome = await store.transfer({
     keys,
@@ -69,13 +74,13 @@ export async function attach(
     throw new LockNotAttachedError({ keys, fencingToken, reason: whyLost(outcome, now, untilMs) });
   if (outcome.status === 'unavailable') {
     if (outcome.sent !== false) putBack();
-    throw unavailable(keys, outcome);
+    throw unavailable(outcome);
   }
   const elapsed = elapsedMs(sentAt, now);
-  const isInTime = elapsed < validityMs(ttlMs, clockDrift);
+  const isInTime = elapsed < validityMs(ttlMs, options.clockDrift);
   if (!isInTime || !isOpen()) {
     putBack();
-    throw isInTime ? new LockServiceClosedError(keys) : unavailable(keys, tooLate(elapsed, ttlMs));
+    throw isInTime ? new LockServiceClosedError(keys) : unavailable(tooLate(elapsed, ttlMs));
   }
   const turns = lastToken - fencingToken + 1;
   const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };
@@ -91,8 +96,3 @@ function whyLost(
   if (reason !== 'gone') return reason;
   return wallMs >= untilMs ? 'expired' : 'released-elsewhere';
 }
-
-const unavailable = (
-  keys: readonly string[],
-  { nodes }: Pick<Unavailable, 'nodes'>,
-): LockStoreUnavailableError => new LockStoreUnavailableError({ operation: 'attach', keys, nodes });

@@ -8,8 +8,7 @@ import { BriefMap } from '../collections/brief-map.js';
 import { RecentMap } from '../collections/recent-map.js';
 import type { DetachedLock } from '../lease/detached-lock.js';
 import type { Lease } from '../lease/lease.js';
-import type { Successors } from '../lease/successors.js';
-import type { Handoff } from '../options/resolve-options.js';
+import type { Successors } from '../lease/lease-keeper.js';
 import type { Held, LineCall, Unavailable } from '../store/lock-store.js';
 import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
@@ -20,10 +19,6 @@ import { ReleaseSubscription, type ReleaseHandler } from './release-subscription
 import { LockRequests, type RequestDependencies } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
-
-interface Dependencies extends RequestDependencies {
-  readonly handoff: Handoff;
-}
 
 /** At most this many keys are remembered as slow. */
 const MOST_SLOW = 1_000;
@@ -38,7 +33,7 @@ const CONTENDED_TRIES = 4;
 export class LockQueue implements Successors, ReleaseHandler {
   /** Which keys were waited for, and refused. */
   readonly contention: Contention;
-  readonly #deps: Dependencies;
+  readonly #deps: RequestDependencies;
   readonly #requests: LockRequests;
   readonly #forCallers: CallerDependencies;
   /** What all lines need. */
@@ -48,7 +43,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly #linesByKey = new BriefMap<string, Set<WaitingLine>>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: RequestDependencies) {
     this.#deps = dependencies;
     const { store, scheduler, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
@@ -220,7 +215,7 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** What is known of a holder that is a caller of this service itself. */
   #heldHere({ key, holder }: Held, isHeldAround: IsHeldAround): HeldHere | undefined {
-    const lease = this.#deps.keeper.holderOf(key);
+    const lease = this.#deps.keeper.leases.holderOf(key);
     if (lease === undefined) return undefined;
     const isAnother = holder !== undefined && holder !== lease.token;
     if (isAnother && holdModeOf(lease.token) === 'exclusive') return undefined;

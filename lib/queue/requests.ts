@@ -3,6 +3,7 @@ import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import { inPlaces } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
 import { validityMs } from '../options/validity.js';
 import type {
   AcquireOutcome,
@@ -48,7 +49,7 @@ export interface RequestDependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
   readonly events: LockEventHub;
-  readonly clockDrift: number;
+  readonly options: ResolvedOptions;
   /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
   readonly keeper: LeaseKeeper;
 }
@@ -97,7 +98,7 @@ export class LockRequests {
     { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
     outcome: AcquireOutcome,
   ): AttemptOutcome {
-    const { keeper, scheduler, clockDrift } = this.#deps;
+    const { keeper, scheduler, options } = this.#deps;
     const { keys, ttlMs } = request;
     if (outcome.status === 'unavailable') {
       if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
@@ -108,7 +109,7 @@ export class LockRequests {
     const { fencingToken, turns, othersWait } = outcome;
     const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns, othersWait };
     const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
-    if (elapsed < validityMs(ttlMs, clockDrift)) return { status: 'granted', grant };
+    if (elapsed < validityMs(ttlMs, options.clockDrift)) return { status: 'granted', grant };
     keeper.discard(grant, ttlMs, 0, fencingToken);
     return tooLate(elapsed, ttlMs);
   }

@@ -2,7 +2,7 @@ import { Chain } from '../collections/chain.js';
 import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
-import type { Handoff } from '../options/resolve-options.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
@@ -20,8 +20,8 @@ const AT_ONCE = 32;
 /** What the lines of a service share. */
 export interface LineDependencies extends EarlierDependencies {
   readonly keeper: LeaseKeeper;
+  readonly options: ResolvedOptions;
   readonly releases: ReleaseSubscription;
-  readonly handoff: Handoff;
   /** Called when the last caller has gone. */
   readonly dissolve: (line: WaitingLine) => void;
 }
@@ -117,7 +117,7 @@ export class WaitingLine {
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
   passOn(lease: Lease, now: Instant): boolean {
     const caller = this.#head();
-    if (caller === undefined || !mayPass(lease, caller.request, this.#deps.handoff, now))
+    if (caller === undefined || !mayPass(lease, caller.request, this.#deps.options.handoff, now))
       return false;
     this.#callers.delete(caller);
     handOver(lease, caller, this.#deps, now);

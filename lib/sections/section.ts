@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { onAbort } from '../queue/on-abort.js';
 import { WORK } from '../observe/channels.js';
-import type { LockHandle } from '../lease/lock.js';
+import type { LockHandle } from '../lease/lock-handle.js';
 
 const current = new AsyncLocalStorage<Section>();
 
@@ -54,9 +54,9 @@ export class Section {
   /** Calls `work` with this section as its async context. */
   inside<T>(work: () => T): T {
     if (!WORK.hasSubscribers) return current.run(this, work);
-    const { hold } = this.lock;
+    const { hold } = this.lock.lease;
     // Work under the same lock has the async context already, and may have put its own on top of it.
-    if (hold === undefined || current.getStore()?.lock.hold === hold)
+    if (hold === undefined || current.getStore()?.lock.lease.hold === hold)
       return current.run(this, work);
     return WORK.runStores(hold, () => current.run(this, work));
   }

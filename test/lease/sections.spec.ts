@@ -15,7 +15,7 @@ import { deferred, type Deferred } from '../support/eventually.js';
 import { scriptedService, watchRejections } from '../support/scripted-service.js';
 import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled, type VirtualRuntime } from '../support/virtual-runtime.js';
-import type { LockHandle } from '../../lib/lease/lock.js';
+import type { LockHandle } from '../../lib/lease/lock-handle.js';
 import { storeOption } from '../../lib/options/location.js';
 
 const rejections = watchRejections();

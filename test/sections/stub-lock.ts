@@ -1,4 +1,4 @@
-import type { LockHandle } from '../../lib/lease/lock.js';
+import type { LockHandle } from '../../lib/lease/lock-handle.js';
 import type { HoldMode } from '../../lib/store/owner-token.js';
 
 /** What a test sets of a lock, also while it is held. */

@@ -3,10 +3,10 @@ import { Logger } from '@nestjs/common';
 import { getEventListeners } from 'node:events';
 import { LockDeadlockError, LockService } from 'nestjs-holdfast';
 import { MemoryLockStore } from '../../../lib/store/memory/memory-lock-store.js';
-import type { LockHandle } from '../../../lib/lease/lock.js';
 import { Section } from '../../../lib/sections/section.js';
 import { WaitsFor } from '../../../lib/sections/waits-for.js';
 import { storeOption } from '../../../lib/options/location.js';
+import { stubLock } from '../../sections/stub-lock.js';
 
 /** What a signal keeps of others: those that abort with it, alive or not, and listeners. */
 function keptBy(signal: AbortSignal): number {
@@ -16,31 +16,6 @@ function keptBy(signal: AbortSignal): number {
   const dependent = symbol && (signal as unknown as Record<symbol, Set<unknown>>)[symbol];
   return (dependent?.size ?? 0) + getEventListeners(signal, 'abort').length;
 }
-
-const lockOf = (key: string): LockHandle => ({
-  isReleased: false,
-  lease: { keys: [key], token: 'token', ttlMs: 1_000 },
-  borrow: () => lockOf(key),
-  keys: [key],
-  fencingToken: 1,
-  signal: new AbortController().signal,
-  remainingMs: 1_000,
-  isHeld: true,
-  mode: 'exclusive',
-  places: 1,
-  hold: undefined,
-  subject: { keys: [key], mode: 'exclusive' },
-  lockName: undefined,
-  begun: () => undefined,
-  failed: () => undefined,
-  assertHeld: () => undefined,
-  depth: 1,
-  stopRenewal: () => undefined,
-  extend: () => Promise.resolve(),
-  guarded: () => Promise.resolve([]),
-  release: () => Promise.resolve(true),
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-});
 
 beforeAll(() => {
   Logger.overrideLogger(false);
@@ -134,7 +109,7 @@ describe('circles of calls', () => {
       owner,
       keys: [nameOf((index + 1) % length)],
       mode: 'exclusive' as const,
-      sections: [new Section(owner, lockOf(nameOf(index)), undefined)],
+      sections: [new Section(owner, stubLock({ keys: [nameOf(index)] }), undefined)],
     });
     for (let index = 0; index < length - 1; index += 1) waitsFor.begin(wait(index));
     let error: unknown;
@@ -153,9 +128,9 @@ describe('circles of calls', () => {
 
   it('HF-20 sections may stand in each other 50,000 deep', () => {
     const owner = {};
-    let section = new Section(owner, lockOf('outermost'), undefined);
+    let section = new Section(owner, stubLock({ keys: ['outermost'] }), undefined);
     for (let depth = 1; depth < 50_000; depth += 1) {
-      section = new Section(owner, lockOf('key'), section);
+      section = new Section(owner, stubLock({ keys: ['key'] }), section);
     }
     expect(section.enclosing(owner)).toHaveLength(50_000);
     expect(section.enclosing({})).toHaveLength(0);

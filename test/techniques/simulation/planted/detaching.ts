@@ -18,7 +18,7 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-lock-renewed',
     file: 'lib/lease/lease-keeper.ts',
-    find: '    lease.detach();\n    this.#leases.remove(lease);\n',
+    find: '    lease.detach();\n    this.leases.remove(lease);\n',
     replace: '',
     profile: 'modes',
     explanation: 'A process goes on to renew what it has detached.',

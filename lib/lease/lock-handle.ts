@@ -1,54 +1,37 @@
 import { placesOf, type HoldMode } from '../store/owner-token.js';
-import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import { LockConfigurationError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { optionsOf } from '../options/call-arguments.js';
 import type { DetachOptions } from '../options/detach-options.js';
 import type { Duration } from '../options/duration.js';
 import type { LeaseKeeper } from './lease-keeper.js';
-import type { LeaseRequest, WriteCommand } from '../store/lock-store.js';
+import type { WriteCommand } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
-import type { DetachableLock, LockHandle } from './lock.js';
+import type { DetachableLock } from './lock.js';
 
-/** The handle of a lease. */
-export class HeldLock implements LockHandle, DetachableLock {
-  readonly depth: number = 1;
+/** The handle of a lease that `acquire` or `attach` returns. */
+export class LockHandle implements DetachableLock {
+  /** More than 1 for the handle of a nested section, which borrows the lease of the section around it. */
+  readonly depth: number;
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
 
-  constructor(lease: Lease, keeper: LeaseKeeper) {
+  constructor(lease: Lease, keeper: LeaseKeeper, depth = 1) {
     this.#lease = lease;
     this.#keeper = keeper;
+    this.depth = depth;
   }
 
-  /** What is left of the lock when its handle is gone. */
-  get leaseToWatch(): Lease {
+  get lease(): Lease {
     return this.#lease;
   }
 
-  get lease(): LeaseRequest {
-    const { keys, token, ttlMs } = this.#lease;
-    return { keys, token, ttlMs };
-  }
-
-  get subject(): LockSubject {
-    return this.#lease.subject;
-  }
-
-  get lockName(): string | undefined {
-    return this.#lease.lockName;
-  }
-
-  get hold(): HoldContext | undefined {
-    return this.#lease.hold;
-  }
-
-  /** The caller has the lock from now on. */
+  /** Ends the trace of the acquisition: the caller has the lock from now on. */
   begun(): void {
     this.#keeper.begun(this.#lease);
   }
 
-  /** The work under the lock has failed. */
+  /** Records for the trace that the work under the lock has failed. */
   failed(error: unknown): void {
     const { hold } = this.#lease;
     if (hold !== undefined && hold.outcome === undefined) hold.error ??= error;
@@ -78,12 +61,14 @@ export class HeldLock implements LockHandle, DetachableLock {
     return this.#lease.mode;
   }
 
+  /** How many of the places of a limit it takes; 1 without a limit. */
   get places(): number {
     return placesOf(this.#lease.token);
   }
 
+  /** Whether the work itself has released it. */
   get isReleased(): boolean {
-    return this.#lease.state.status === 'released';
+    return this.#lease.status === 'released';
   }
 
   assertHeld(): void {
@@ -111,8 +96,9 @@ export class HeldLock implements LockHandle, DetachableLock {
     return this.#keeper.write(this.#lease, commands);
   }
 
-  borrow(): LockHandle {
-    return new BorrowedLock(this.#lease, this.#keeper, this.depth + 1);
+  /** The same lock for work nested in that of the holder. Such work cannot release it. */
+  borrow(): SectionLock {
+    return new SectionLock(this.#lease, this.#keeper, this.depth + 1);
   }
 
   /**
@@ -124,8 +110,8 @@ export class HeldLock implements LockHandle, DetachableLock {
   }
 }
 
-/** The handle of a section, which releases its lock at its end. */
-export class SectionLock extends HeldLock {
+/** The handle of a section, which ends with its work: the outermost section releases the lease then. */
+export class SectionLock extends LockHandle {
   /** For JavaScript: its type has no `detach`. */
   override detach(): Promise<string> {
     const refusal = new LockConfigurationError(
@@ -134,28 +120,19 @@ export class SectionLock extends HeldLock {
     );
     return Promise.reject(refusal);
   }
-}
 
-/** The handle of a nested section: the same lease, which it cannot end, because the section around it still works under it. */
-class BorrowedLock extends SectionLock {
-  override readonly depth: number;
-
-  constructor(lease: Lease, keeper: LeaseKeeper, depth: number) {
-    super(lease, keeper);
-    this.depth = depth;
-  }
-
-  /** The holder has the lock already. */
+  /** The section around a nested one has the lock already. */
   override begun(): void {
-    return undefined;
+    if (this.depth === 1) super.begun();
   }
 
-  /** The holder may live with that. */
-  override failed(): void {
-    return undefined;
+  /** The section around a nested one may live with that. */
+  override failed(error: unknown): void {
+    if (this.depth === 1) super.failed(error);
   }
 
+  /** The section around a nested one still works under the lock. */
   override release(): Promise<boolean> {
-    return Promise.resolve(this.isHeld);
+    return this.depth === 1 ? super.release() : Promise.resolve(this.isHeld);
   }
 }
