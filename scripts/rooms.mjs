@@ -26,6 +26,7 @@ export const ROOMS = {
   ],
   leader: ['errors', 'observe', 'options', 'queue', 'sections', 'time'],
   engine: [
+    'collections',
     'errors',
     'key',
     'leader',

@@ -13,7 +13,6 @@ import { needsOneRedis } from '../options/one-redis.js';
 import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { createStore } from './create-store.js';
-import type { LockStore } from '../store/lock-store.js';
 import type { Runtime } from '../time/runtime.js';
 import { Scheduler } from '../time/scheduler.js';
 import type { Machine } from './machine.js';
@@ -33,42 +32,20 @@ export interface EngineContext {
 }
 
 /** What a lock service consists of. */
-export interface Components extends EngineContext {
-  readonly options: ResolvedOptions;
-  readonly scheduler: Scheduler;
-  readonly events: LockEventHub;
-  readonly store: LockStore;
-  readonly keeper: LeaseKeeper;
-  /** Missing with the option `errors.retryAfter: 'lease'`. */
-  readonly sectionTimes: SectionTimes | undefined;
-  readonly queue: LockQueue;
-  readonly once: OnceRunner;
-  readonly sites: CallSites;
-  /** Each of one kind. In an outage, they can come by the thousand. */
-  readonly warnings: readonly LimitedWarnings[];
-  readonly forgotten: ForgottenLocks;
-  /** The presence that operators see and use. */
-  readonly presence: Presence;
-  readonly interventions: Interventions;
-  /** Only in development. */
-  readonly outlivedWork: OutlivedWork | undefined;
-  /** What is wrong with where the locks are kept, although they are granted. */
-  readonly storeWarning: string | undefined;
-  /** Applies the `errors` option to an error of the library. Any other error is returned as it is. */
-  readonly present: <E>(error: E) => E;
-}
+export type Components = ReturnType<typeof compose>;
 
 /** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, surroundings: EngineContext): Components {
+ 
+export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);
-  const { nodeTimeoutMs } = options;
   const warn = (message: string): void => {
     log.warn(message);
   };
   const present = errorPresenter(options.errors, log);
   const events = new LockEventHub(log, name);
   const scheduler = new Scheduler(runtime);
+  /** Each of one kind. In an outage, they can come by the thousand. */
   const warnings: LimitedWarnings[] = [];
   /** For warnings of one kind. */
   const limited = (): ((message: string) => void) => {
@@ -84,6 +61,7 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext): 
   };
   const warnOfLoss = limited();
   const store = createStore(options, runtime, warn);
+  /** Missing with the option `errors.retryAfter: 'lease'`. */
   const sectionTimes =
     options.errors.retryAfter === 'lease'
       ? undefined
@@ -100,12 +78,11 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext): 
   });
   const queue = new LockQueue({ store, scheduler, events, options, keeper });
   const once = new OnceRunner({
-    ...{ store, scheduler, events, nodeTimeoutMs, present, warn },
+    ...{ store, scheduler, events, nodeTimeoutMs: options.nodeTimeoutMs, present, warn },
     needsOneRedis: (what) => {
       needsOneRedis(what, options.location);
     },
   });
-  const sites = new CallSites(runtime);
   events.on('lost', (event) => {
     // A warning of its own has named the place.
     if (event.reason === 'forgotten') return;
@@ -125,25 +102,12 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext): 
     machine: machine && { ...machine, ...defined(options.instance) },
   });
   return {
-    ...{
-      options,
-      runtime,
-      log,
-      scheduler,
-      events,
-      store,
-      keeper,
-      sectionTimes,
-      queue,
-      once,
-      sites,
-      warnings,
-      present,
-      forgotten,
-    },
-    presence,
+    ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, present, presence },
+    ...{ forgotten, warnings, sectionTimes },
+    sites: new CallSites(runtime),
     interventions: new Interventions(store, presence),
-    outlivedWork: isDevelopment() ? new OutlivedWork(limited()) : undefined,
+    /** Only in development. */
+    reportOutlivedWork: isDevelopment() ? outlivedWorkReport(limited()) : undefined,
     storeWarning: storeWarning(options),
   };
 }
@@ -176,33 +140,17 @@ function storeWarning({ location }: ResolvedOptions): string | undefined {
 
 /**
  * Finds work that continues after its section, because a promise in it was not awaited. Such work is known by the calls
- * that it makes.
+ * that it makes. The function reports the calling code, if it is such work, and what it has done.
  */
-class OutlivedWork {
-  readonly #warn: (message: string) => void;
-
-  constructor(warn: (message: string) => void) {
-    this.#warn = warn;
-  }
-
-  asksFor(keys: string | readonly string[], site: CallSite | undefined): void {
+const outlivedWorkReport =
+  (warn: (message: string) => void) =>
+  (did: () => string, siteOf: () => CallSite | undefined): void => {
     const section = Section.outlived();
-    if (section !== undefined)
-      this.#report(section, `asked for the lock of ${quoteKeys([keys].flat())}`, site);
-  }
-
-  asksForCurrent(siteOf: () => CallSite | undefined): void {
-    const section = Section.outlived();
-    if (section !== undefined) this.#report(section, 'called current()', siteOf());
-  }
-
-  /** @param did what the calling code has done */
-  #report(section: Section, did: string, site: CallSite | undefined): void {
-    const place = site?.place;
+    if (section === undefined) return;
+    const place = siteOf()?.place;
     const where = place === undefined ? '' : `, at ${place}`;
-    this.#warn(
-      `Work under the lock of ${quoteKeys(section.lock.keys)} continues after its section has ended, without that lock: it has ${did}${where}. ` +
+    warn(
+      `Work under the lock of ${quoteKeys(section.lock.keys)} continues after its section has ended, without that lock: it has ${did()}${where}. ` +
         'Await or return this work in the function that run() or the decorator belongs to.',
     );
-  }
-}
+  };

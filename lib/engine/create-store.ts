@@ -14,26 +14,9 @@ export function createStore(
   const { location } = options;
   if (location.kind === 'store') return location.store;
   if (location.kind === 'memory') return new MemoryLockStore(runtime);
-  const { keyPrefix, nodeTimeoutMs, clockDrift, fenceKeepMs } = options;
   if (location.kind === 'driver')
-    return ofDriver(
-      new DriverStore({ driver: location.driver, keyPrefix, nodeTimeoutMs, runtime }),
-    );
-  const { credentials, restartGuard, replicas, turns } = options;
-  const { redis } = location;
-  return new RedisLockStore({
-    redis,
-    credentials,
-    keyPrefix,
-    nodeTimeoutMs,
-    clockDrift,
-    fenceKeepMs,
-    restartGuard,
-    replicas,
-    turns,
-    warn,
-    runtime,
-  });
+    return ofDriver(new DriverStore({ ...options, driver: location.driver, runtime }));
+  return new RedisLockStore({ ...options, redis: location.redis, warn, runtime });
 }
 
 /** What only the other stores can do is not asked of it: `needsOneRedis` and `needsRedis` refuse those calls. */

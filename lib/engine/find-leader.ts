@@ -15,12 +15,9 @@ export async function findLeader(
   const id = makerIn(token);
   const instance =
     id === undefined ? undefined : (await admin.instances()).find((each) => each.id === id);
-  const answers = await presence.ask(instance === undefined ? [] : [instance], {
-    about: 'key',
-    key,
-  });
-  const own = id === presence.id ? presence.answerAbout(key) : undefined;
-  const answer = own ?? (id === undefined ? undefined : answers.get(id));
+  const asked = instance === undefined ? [] : [instance];
+  const answers = await presence.ask(asked, { about: 'key', key });
+  const answer = answers.get(id ?? '');
   const hold = answer?.holds?.find(({ leaseId }) => leaseId === leaseIdOf(token));
   return {
     isSelf: id === presence.id,

@@ -3,7 +3,6 @@ import { canonicalKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import type { LockOrigin } from '../lease/grant.js';
 import { LockHandle, SectionLock } from '../lease/lock-handle.js';
-import type { AcquireContext } from '../observe/contexts.js';
 import {
   resolveAcquireOptions,
   type ResolvedAcquireOptions,
@@ -12,8 +11,8 @@ import {
 import type { LockRequest } from '../queue/caller.js';
 import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
+import { waitsFor } from '../sections/waits-for.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import { waitsFor } from './circles.js';
 import type { Components } from './compose.js';
 import { isTraced, tracedCall } from './observing.js';
 import { inPlaces } from '../observe/contexts.js';
@@ -22,12 +21,8 @@ const nothingIsHeld = (): boolean => false;
 
 type Keys = string | readonly string[];
 
-/** What a section is asked for with. */
-interface GrantTerms {
-  readonly keys: readonly string[];
-  readonly options: RunOptions;
-  readonly resolved: ResolvedAcquireOptions;
-}
+/** What a call asks for. */
+type Asked = LockRequest & ResolvedAcquireOptions;
 
 /** Where a section is opened from. */
 export interface ScopeOrigin {
@@ -55,25 +50,36 @@ export class Granting {
   }
 
   /** @throws LockKeyError, before it returns a promise, for a key that must not be locked */
-  acquire(
-    given: Keys,
-    options: ResolvedAcquireOptions,
-    { site, origin, isAdjustable }: Pick<ScopeOrigin, 'site' | 'origin' | 'isAdjustable'>,
-  ): Promise<LockHandle> {
-    const request = { keys: this.#canonical(given), ...options, site, origin, isAdjustable };
-    const taking = isTraced() ? this.#takeTraced(request, options) : this.#take(request);
+  acquire(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): Promise<LockHandle> {
+    const asked = this.#asked(this.#canonical(given), options, from);
+    const taking = this.#observed(
+      asked,
+      (request) => this.#take(request),
+      (lock) => lock,
+    );
     const { forgotten } = this.#parts;
     // Sections end by themselves: only a lock by hand can be forgotten.
     return forgotten.isWatching ? taking.then(forgotten.watch) : taking;
   }
 
-  async #takeTraced(request: LockRequest, options: ResolvedAcquireOptions): Promise<LockHandle> {
-    const { keys, origin } = request;
-    const lock = await tracedCall({ keys, options, origin }, this.#parts, (observed) =>
-      this.#take({ ...request, observed }),
+  #asked(keys: readonly string[], options: ResolvedAcquireOptions, from: ScopeOrigin): Asked {
+    const { site, origin, isAdjustable, signal = options.signal } = from;
+    return { keys, ...options, signal, site, origin, isAdjustable };
+  }
+
+  /** Publishes the call, and that its lock is held, where there are subscribers. */
+  #observed<T>(
+    asked: Asked,
+    take: (asked: Asked) => Promise<T>,
+    lockOf: (taken: T) => LockHandle,
+  ): Promise<T> {
+    if (!isTraced()) return take(asked);
+    return tracedCall(asked, this.#parts, (observed) => take({ ...asked, observed })).then(
+      (taken) => {
+        lockOf(taken).begun();
+        return taken;
+      },
     );
-    lock.begun();
-    return lock;
   }
 
   #take(request: LockRequest, Handle: typeof LockHandle = LockHandle): Promise<LockHandle> {
@@ -123,48 +129,35 @@ export class Granting {
 
   open(given: Keys, options: RunOptions, from: ScopeOrigin): Promise<Scope> {
     const keys = this.#canonical(given);
-    const known = resolveAcquireOptions(options, this.#parts.options);
-    const { signal } = from;
-    const resolved = signal === undefined ? known : { ...known, signal };
-    const asked = { keys, options, resolved };
-    return isTraced() ? this.#openTraced(asked, from) : this.#open(asked, from, undefined);
-  }
-
-  async #openTraced(asked: GrantTerms, from: ScopeOrigin): Promise<Scope> {
-    const { keys, resolved } = asked;
-    const call = { keys, options: resolved, origin: from.origin };
-    const scope = await tracedCall(call, this.#parts, (observed) =>
-      this.#open(asked, from, observed),
+    const resolved = resolveAcquireOptions(options, this.#parts.options);
+    // Calls side by side in one section are one caller's: not to wait is not to wait for others.
+    const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
+    const turnWithinMs = from.whenBusy === 'refuse' ? 0 : waitMs;
+    return this.#observed(
+      this.#asked(keys, resolved, from),
+      (asked) => this.#open(asked, from.parent, turnWithinMs),
+      ({ section }) => section.lock,
     );
-    scope.section.lock.begun();
-    return scope;
   }
 
-  async #open(
-    asked: GrantTerms,
-    from: ScopeOrigin,
-    observed: AcquireContext | undefined,
-  ): Promise<Scope> {
-    const { keys, resolved } = asked;
-    const { parent, site, origin, isAdjustable } = from;
+  async #open(asked: Asked, parent: Section | undefined, turnWithinMs: number): Promise<Scope> {
+    const { keys, mode, waitMs, site } = asked;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
       try {
-        const nested = await this.#nest(asked, from, observed);
+        const how = { ...asked, turnWithinMs, scheduler: this.#parts.scheduler };
+        const nested = await enterNested(this.#owner, keys, how, parent);
         if (nested !== undefined) return nested;
-        const sections = resolved.waitMs > 0 ? parent.enclosing() : [];
-        if (sections.length > 0) {
-          const { mode } = resolved;
+        const sections = waitMs > 0 ? parent.enclosing() : [];
+        if (sections.length > 0)
           waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
-        }
       } catch (error) {
         throw this.#parts.present(withStackOf(error, site));
       }
     }
     try {
-      const request = { keys, ...resolved, site, origin, observed, isAdjustable };
-      const lock = await this.#take(request, SectionLock);
+      const lock = await this.#take(asked, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();
@@ -185,19 +178,6 @@ export class Granting {
     if (around === undefined) return nothingIsHeld;
     return (key) =>
       around.enclosing(this.#owner).some((section) => section.holds(this.#owner, key));
-  }
-
-  #nest(
-    { keys, options, resolved }: GrantTerms,
-    { parent, whenBusy }: ScopeOrigin,
-    observed: AcquireContext | undefined,
-  ): Promise<Scope | undefined> {
-    // Calls side by side in one section are one caller's: not to wait is not to wait for others.
-    const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
-    const turnWithinMs = whenBusy === 'refuse' ? 0 : waitMs;
-    const { scheduler } = this.#parts;
-    const how = { ...resolved, turnWithinMs, scheduler, observed };
-    return enterNested(this.#owner, keys, how, parent);
   }
 }
 

@@ -135,6 +135,7 @@ export class Interventions {
     }
   }
 
+  /** Returns what the processes of the holders have done, in the order of the targets. */
   async #tell(
     targets: readonly Target[],
     intervention: Intervention,
@@ -147,6 +148,10 @@ export class Interventions {
       ...{ key, digest: digestOf(holder.token), fencingToken },
     }));
     const theirs = instances.filter(({ id }) => makers.has(id));
-    return this.#presence.end(theirs, leases, intervention);
+    const answers = await this.#presence.ask(theirs, { about: 'end', leases, intervention });
+    return leases.map((_, index) => {
+      const known = [...answers.values()].flatMap(({ endings }) => endings?.[index] ?? []);
+      return known.find((ending) => ending !== 'unknown') ?? 'unknown';
+    });
   }
 }

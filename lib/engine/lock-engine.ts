@@ -441,7 +441,10 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   current(): Lock<Token> | undefined {
-    this.#parts.outlivedWork?.asksForCurrent(() => this.sites.here(3));
+    this.#parts.reportOutlivedWork?.(
+      () => 'called current()',
+      () => this.sites.here(3),
+    );
     const [section] = Section.current()?.enclosing(this) ?? [];
     return section?.lock as Lock<Token> | undefined;
   }
@@ -573,10 +576,9 @@ export class LockEngine<Token extends number | undefined = number> {
     from: ScopeOrigin = {},
   ): Promise<Scope> {
     const parent = from.parent ?? Section.current();
-    const origin = from.origin ?? originByHand(keys);
-    const opening = this.#granting.open(keys, options, { ...from, origin, parent });
-    this.#parts.outlivedWork?.asksFor(keys, from.site);
-    return opening.catch(this.#naming(origin));
+    return this.#ask(keys, { ...from, parent }, (asker) =>
+      this.#granting.open(keys, options, asker),
+    );
   }
 
   /** @internal `lead` for callers that state where they call it from. */
@@ -588,7 +590,7 @@ export class LockEngine<Token extends number | undefined = number> {
   acquireFrom(
     keys: string | readonly string[],
     options: RunOptions,
-    from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
+    from: ScopeOrigin,
   ): Promise<DetachableLock<Token>> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
     return this.#acquire(keys, resolved, from);
@@ -597,16 +599,33 @@ export class LockEngine<Token extends number | undefined = number> {
   #acquire(
     keys: string | readonly string[],
     options: ResolvedAcquireOptions,
-    from: Pick<ScopeOrigin, 'origin' | 'site' | 'isAdjustable'>,
+    from: ScopeOrigin,
   ): Promise<DetachableLock<Token>> {
-    const origin = from.origin ?? originByHand(keys);
-    const taking: Promise<DetachableLock> = this.#granting.acquire(keys, options, {
-      ...from,
-      origin,
-    });
-    this.#parts.outlivedWork?.asksFor(keys, from.site);
+    const taking: Promise<DetachableLock> = this.#ask(keys, from, (asker) =>
+      this.#granting.acquire(keys, options, asker),
+    );
     // The type of the service says whether its locks have fencing tokens.
-    return taking.catch(this.#naming(origin)) as Promise<DetachableLock<Token>>;
+    return taking as Promise<DetachableLock<Token>>;
+  }
+
+  /** Names the lock in the error of a call for it, and says when another try may succeed. */
+  #ask<T>(
+    keys: string | readonly string[],
+    from: ScopeOrigin,
+    ask: (asker: ScopeOrigin) => Promise<T>,
+  ): Promise<T> {
+    const origin = from.origin ?? originByHand(keys);
+    const asking = ask({ ...from, origin });
+    this.#parts.reportOutlivedWork?.(
+      () => `asked for the lock of ${quoteKeys([keys].flat())}`,
+      () => from.site,
+    );
+    return asking.catch((error: unknown) => {
+      const name = lockNameOf(origin);
+      if (error instanceof LockError) error.nameLock(name);
+      this.#parts.sectionTimes?.hint(error, name);
+      throw error;
+    });
   }
 
   /**
@@ -663,16 +682,6 @@ export class LockEngine<Token extends number | undefined = number> {
       throw this.present(error);
     }
   }
-
-  /** Names the lock in the error of a call for it, and says when another try may succeed. */
-  readonly #naming =
-    (origin: LockOrigin | undefined) =>
-    (error: unknown): never => {
-      const name = lockNameOf(origin);
-      if (error instanceof LockError) error.nameLock(name);
-      this.#parts.sectionTimes?.hint(error, name);
-      throw error;
-    };
 
   #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
     this.needsRedis('A leader');

@@ -59,75 +59,81 @@ export type Message =
       readonly answer: Answer;
     };
 
-const isText = (value: unknown): value is string => typeof value === 'string';
+type Check = (value: unknown) => boolean;
 
-const isNumber = (value: unknown): value is number => Number.isFinite(value);
+const isText: Check = (value) => typeof value === 'string';
+
+const isNumber: Check = (value) => Number.isFinite(value);
 
 /** Far less than what a `Date` can have. */
-const isMs = (value: unknown): boolean => isNumber(value) && Math.abs(value) <= 4e15;
+const isMs: Check = (value) => isNumber(value) && Math.abs(value as number) <= 4e15;
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
+const oneOf =
+  (...values: readonly unknown[]): Check =>
+  (value) =>
+    values.includes(value);
+
+const either =
+  (...checks: readonly Check[]): Check =>
+  (value) =>
+    checks.some((isRight) => isRight(value));
+
+const listOf =
+  (isRight: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(isRight);
+
+const objectOf =
+  (properties: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(properties).every(([name, isRight]) =>
+      isRight((value as Readonly<Record<string, unknown>>)[name]),
+    );
+
+const maybe = (isRight: Check): Check => either(oneOf(undefined), isRight);
+
+const ENDINGS = ['ended', 'passed-on', 'unknown'] satisfies LeaseEnding[];
+
+const CALL = { method: maybe(isText), template: maybe(isText), place: maybe(isText) };
+
+const isQuestion = either(
+  objectOf({ about: oneOf('hot') }),
+  objectOf({ about: oneOf('key'), key: isText }),
+  objectOf({
+    about: oneOf('end'),
+    leases: listOf(objectOf({ key: isText, digest: isText, fencingToken: maybe(isNumber) })),
+    intervention: objectOf({ by: isText, reason: isText }),
+  }),
+);
+
+const isHold = objectOf({ ...CALL, leaseId: isText, heldMs: isMs, fencingToken: isNumber });
+
+const isWait = objectOf({ ...CALL, waitedMs: isMs, keys: listOf(isText) });
+
+const isContended = objectOf({
+  ...{ key: isText, waitedMs: isNumber, waits: isNumber, refusals: isNumber },
+});
+
+const isAnswer = objectOf({
+  holds: maybe(listOf(isHold)),
+  waits: maybe(listOf(isWait)),
+  hot: maybe(listOf(isContended)),
+  endings: maybe(listOf(oneOf(...ENDINGS))),
+});
+
+const isMessage = either(
+  objectOf({ type: oneOf('ask'), id: isText, to: isText, reply: isText, question: isQuestion }),
+  objectOf({ type: oneOf('answer'), id: isText, from: isText, answer: isAnswer }),
+);
 
 /** Every client that may publish can send any text. */
 export function parseMessage(text: string): Message | undefined {
-  let message: unknown;
   try {
-    message = JSON.parse(text);
+    const message: unknown = JSON.parse(text);
+    return isMessage(message) ? (message as Message) : undefined;
   } catch {
     return undefined;
   }
-  return isObject(message) && isMessage(message) ? (message as unknown as Message) : undefined;
 }
-
-function isMessage(message: Readonly<Record<string, unknown>>): boolean {
-  const { type, id, to, from, reply, question, answer } = message;
-  if (type === 'ask') return isText(id) && isText(to) && isText(reply) && isQuestion(question);
-  return type === 'answer' && isText(id) && isText(from) && isAnswer(answer);
-}
-
-function isQuestion(question: unknown): boolean {
-  if (!isObject(question)) return false;
-  const { about, key, leases, intervention } = question;
-  if (about === 'end') return isListOf(leases, isEndedLease) && isIntervention(intervention);
-  return about === 'hot' || (about === 'key' && isText(key));
-}
-
-const isEndedLease = (lease: unknown): boolean =>
-  isObject(lease) &&
-  isText(lease.key) &&
-  isText(lease.digest) &&
-  isMissingOr(lease.fencingToken, isNumber);
-
-const isIntervention = (intervention: unknown): boolean =>
-  isObject(intervention) && isText(intervention.by) && isText(intervention.reason);
-
-const ENDINGS: readonly unknown[] = ['ended', 'passed-on', 'unknown'] satisfies LeaseEnding[];
-
-const isAnswer = (answer: unknown): boolean =>
-  isObject(answer) &&
-  isMissingOr(answer.holds, (each) => isListOf(each, isHold)) &&
-  isMissingOr(answer.waits, (each) => isListOf(each, isWait)) &&
-  isMissingOr(answer.hot, (each) => isListOf(each, isContended)) &&
-  isMissingOr(answer.endings, (each) => isListOf(each, (ending) => ENDINGS.includes(ending)));
-
-const isHold = (hold: unknown): boolean =>
-  isCall(hold) && isText(hold.leaseId) && isMs(hold.heldMs) && isNumber(hold.fencingToken);
-
-const isWait = (wait: unknown): boolean =>
-  isCall(wait) && isMs(wait.waitedMs) && isListOf(wait.keys, isText);
-
-const isContended = (counts: unknown): boolean =>
-  isObject(counts) &&
-  isText(counts.key) &&
-  [counts.waitedMs, counts.waits, counts.refusals].every(isNumber);
-
-const isCall = (call: unknown): call is Readonly<Record<string, unknown>> =>
-  isObject(call) &&
-  [call.method, call.template, call.place].every((each) => isMissingOr(each, isText));
-
-const isMissingOr = (value: unknown, isRight: (value: unknown) => boolean): boolean =>
-  value === undefined || isRight(value);
-
-const isListOf = (value: unknown, isRight: (value: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isRight);

@@ -4,52 +4,39 @@ import {
   LockServiceClosedError,
   LockStoreUnavailableError,
 } from '../errors.js';
-import type { LockOrigin } from '../lease/grant.js';
 import { ACQUIRE, HOLD } from '../observe/channels.js';
 import { inPlaces, type AcquireContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import { traced } from '../observe/traced.js';
-import type { ResolvedAcquireOptions } from '../options/acquire-options.js';
+import type { LockRequest } from '../queue/caller.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
-
-/** What a call asks for. */
-export interface ObservedCall {
-  readonly keys: readonly string[];
-  readonly options: ResolvedAcquireOptions;
-  readonly origin: LockOrigin | undefined;
-}
 
 /** Whether there are subscribers to calls for locks, or to how long they are held. */
 export const isTraced = (): boolean => ACQUIRE.hasSubscribers || HOLD.hasSubscribers;
 
 /** Publishes a call for a lock, from its beginning to its end. */
 export function tracedCall<T>(
-  { keys, options, origin }: ObservedCall,
+  call: Pick<LockRequest, 'keys' | 'mode' | 'places' | 'origin' | 'signal'>,
   { events, runtime }: { readonly events: LockEventHub; readonly runtime: Runtime },
-  call: (context: AcquireContext | undefined) => Promise<T>,
+  ask: (context: AcquireContext | undefined) => Promise<T>,
 ): Promise<T> {
-  if (!ACQUIRE.hasSubscribers) return call(undefined);
+  if (!ACQUIRE.hasSubscribers) return ask(undefined);
   const { service } = events;
+  const { keys, mode, origin } = call;
   const context: AcquireContext = {
     ...(service !== undefined && { service }),
-    ...{
-      keys,
-      mode: options.mode,
-      ...inPlaces(options),
-      ...origin,
-      nested: false,
-      hasWaited: false,
-    },
+    ...{ keys, mode, ...inPlaces(call), ...origin },
+    ...{ nested: false, hasWaited: false },
   };
   const since = runtime.now();
   return traced(ACQUIRE, context, async () => {
     try {
-      const result = await call(context);
+      const result = await ask(context);
       context.outcome = 'granted';
       return result;
     } catch (error) {
-      context.outcome = outcomeOf(error, options.signal);
+      context.outcome = outcomeOf(error, call.signal);
       throw error;
     } finally {
       context.waitedMs = Math.round(elapsedMs(since, runtime.now()));

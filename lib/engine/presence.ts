@@ -1,8 +1,9 @@
-import { LockStoreUnavailableError, type Intervention } from '../errors.js';
+import { RecentMap } from '../collections/recent-map.js';
+import { LockStoreUnavailableError } from '../errors.js';
 import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
 import type { LeaseOptions } from '../lease/grant.js';
-import type { EndedLease, LeaseEnding, LeaseKeeper } from '../lease/lease-keeper.js';
+import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
 import type { AdminStore, FoundInstance, RecordedHold } from '../store/admin-store.js';
@@ -72,7 +73,7 @@ export class Presence {
   /** By the id of the question. */
   readonly #asked = new Map<string, (from: string, answer: Answer) => void>();
   /** The ids of the questions that were answered last. */
-  readonly #answered = new Set<string>();
+  readonly #answered = new RecentMap<string, true>(MOST_ANSWERED);
   #cancelNext: CancelTimer | undefined;
   #isStarted = false;
   /** A shutdown may come before the store has answered for the first time. */
@@ -120,8 +121,8 @@ export class Presence {
   }
 
   /**
-   * Asks instances, and waits at most 250 ms for their replies. The result is by instance id; instances that did not
-   * reply are missing.
+   * Asks instances and, about keys and leases, this service itself. Waits at most 250 ms for their replies. The result is
+   * by instance id; instances that did not reply are missing.
    */
   async ask(
     instances: readonly FoundInstance[],
@@ -129,11 +130,12 @@ export class Presence {
   ): Promise<ReadonlyMap<string, Answer>> {
     const { store, scheduler } = this.#deps;
     const answers = new Map<string, Answer>();
-    const mine = instances.some((each) => each.id === this.id);
-    if (mine) answers.set(this.id, this.#answer(question));
+    // This service may keep no record of itself.
+    const isMine = question.about !== 'hot' || instances.some(({ id }) => id === this.id);
+    if (isMine) answers.set(this.id, this.#answer(question));
     const others = instances.filter((each) => each.id !== this.id && each.address !== undefined);
-    if (others.length > 0) await this.#listen();
     if (others.length === 0) return answers;
+    await this.#listen();
     const reply = store.address();
     const id = scheduler.runtime.uuid();
     const send = (): Promise<unknown> =>
@@ -160,31 +162,6 @@ export class Presence {
     await waited;
     this.#asked.delete(id);
     return answers;
-  }
-
-  /** What this service itself knows of a key, also where it has no record. */
-  answerAbout(key: string): Answer {
-    return this.#answer({ about: 'key', key });
-  }
-
-  /**
-   * Ends leases of this service and of other instances, and waits at most 250 ms for their replies. The result is in
-   * the order of the leases; `'unknown'` for a lease whose holder did not reply.
-   */
-  async end(
-    instances: readonly FoundInstance[],
-    leases: readonly EndedLease[],
-    intervention: Intervention,
-  ): Promise<readonly LeaseEnding[]> {
-    // This service may keep no record of itself.
-    const own = leases.map((each) => this.#deps.keeper.endByForce(each, intervention));
-    const others = instances.filter(({ id }) => id !== this.id);
-    const answers = await this.ask(others, { about: 'end', leases, intervention });
-    const all = [own, ...[...answers.values()].map(({ endings = [] }) => endings)];
-    return leases.map((_, index) => {
-      const known = all.flatMap((endings) => endings[index] ?? []);
-      return known.find((ending) => ending !== 'unknown') ?? 'unknown';
-    });
   }
 
   #report(machine: Machine): void {
@@ -240,18 +217,11 @@ export class Presence {
     else if (message.to === this.id) {
       const { id, reply, question } = message;
       // Each of several masters delivers it, and a lease ends once.
-      if (this.#isKnown(id)) return;
+      if (this.#answered.has(id)) return;
+      this.#answered.set(id, true);
       const answer = this.#answer(question);
       void this.#tell(reply, { type: 'answer', id, from: this.id, answer });
     }
-  }
-
-  #isKnown(id: string): boolean {
-    if (this.#answered.has(id)) return true;
-    this.#answered.add(id);
-    const [oldest = ''] = this.#answered;
-    if (this.#answered.size > MOST_ANSWERED) this.#answered.delete(oldest);
-    return false;
   }
 
   async #tell(address: string, message: Message): Promise<void> {

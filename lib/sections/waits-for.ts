@@ -73,6 +73,9 @@ export class WaitsFor {
   }
 }
 
+/** What callers of all services of the process wait for: together they can close one circle. */
+export const waitsFor = new WaitsFor();
+
 /** The keys that led to a step, the first one first. */
 function keysTo(last: Step): readonly string[] {
   const keys: string[] = [];

@@ -25,7 +25,7 @@ function interventions(
     },
     instances: async () => [],
   };
-  const presence = { end: async () => [] } as unknown as Presence;
+  const presence = { ask: async () => new Map() } as unknown as Presence;
   const store: Partial<LockStore> = {
     admin: admin as AdminStore,
     release: async ({ token }) => {
