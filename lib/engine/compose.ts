@@ -35,7 +35,6 @@ export interface EngineContext {
 export type Components = ReturnType<typeof compose>;
 
 /** @throws LockConfigurationError for options that are wrong */
- 
 export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   const { runtime, log, name } = surroundings;
   const options = resolveOptions(given);

@@ -40,40 +40,35 @@ interface LimitedLocks {
   readonly present: <E>(error: E) => E;
 }
 
-interface Dependencies {
-  readonly locks: LimitedLocks;
-  readonly store: LockStore;
-}
-
 /** A key with a limit that can be read and changed: `locks.limiter('exports', { limit: 10 })` returns it. */
 export class Limiter {
   /** Without `keyPrefix`. */
   readonly key: string;
   /** The limit while none is set. */
   readonly #limit: number;
-  readonly #deps: Dependencies;
+  readonly #locks: LimitedLocks;
+  readonly #store: LockStore;
 
-  constructor(key: string, limit: number, dependencies: Dependencies) {
+  constructor(key: string, limit: number, locks: LimitedLocks, store: LockStore) {
     this.key = key;
     this.#limit = limit;
-    this.#deps = dependencies;
+    this.#locks = locks;
+    this.#store = store;
   }
 
   /** As `locks.acquire`, with the limit. `places` is how many the call takes; default 1. */
   async acquire(options?: WithoutLimit<AcquireOptions>): Promise<DetachableLock> {
-    const { locks } = this.#deps;
-    const site = locks.sites.here(1);
+    const site = this.#locks.sites.here(1);
     const given = this.#limited(optionsOf('acquire', options));
-    return locks.acquireFrom(this.key, given, { site, isAdjustable: true });
+    return this.#locks.acquireFrom(this.key, given, { site, isAdjustable: true });
   }
 
   /** As `locks.tryAcquire`, with the limit. */
   async tryAcquire(options?: WithoutLimit<TryAcquireOptions>): Promise<DetachableLock | null> {
-    const { locks } = this.#deps;
-    const site = locks.sites.here(1);
+    const site = this.#locks.sites.here(1);
     const given = this.#limited({ ...optionsOf('tryAcquire', options), wait: 0 });
     try {
-      return await locks.acquireFrom(this.key, given, { site, isAdjustable: true });
+      return await this.#locks.acquireFrom(this.key, given, { site, isAdjustable: true });
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -84,11 +79,10 @@ export class Limiter {
   run<T>(work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   run<T>(options: WithoutLimit<RunOptions>, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   async run<T>(...rest: RunArguments<T>): Promise<T> {
-    const { locks } = this.#deps;
     const [options, work] = optionsAndWork('run', rest);
-    const from = { site: locks.sites.here(1), isAdjustable: true };
-    const scope = await locks.openScope(this.key, this.#limited(options), from);
-    return scope.run(work, locks.refuseStream);
+    const from = { site: this.#locks.sites.here(1), isAdjustable: true };
+    const scope = await this.#locks.openScope(this.key, this.#limited(options), from);
+    return scope.run(work, this.#locks.refuseStream);
   }
 
   /**
@@ -97,14 +91,13 @@ export class Limiter {
    * @throws LockStoreUnavailableError for an outage
    */
   async usage(): Promise<LimiterUsage> {
-    const { locks, store } = this.#deps;
     try {
-      const [found] = await store.admin.look([this.key]);
+      const [found] = await this.#store.admin.look([this.key]);
       const { holders = [], line = [], limit = this.#limit } = found ?? {};
       const inUse = holders.reduce((sum, { token }) => sum + placesOf(token), 0);
       return { limit, inUse, free: Math.max(0, limit - inUse), waiting: line.length };
     } catch (error) {
-      throw locks.present(error);
+      throw this.#locks.present(error);
     }
   }
 
@@ -120,12 +113,11 @@ export class Limiter {
    * @throws LockConfigurationError for a number that is not a whole number from 1
    */
   async setLimit(limit: number | null): Promise<void> {
-    const { locks, store } = this.#deps;
     const checked = limit === null ? undefined : count().resolve(limit, 'limit');
-    const outcome = await store.setLimit(this.key, checked);
+    const outcome = await this.#store.setLimit(this.key, checked);
     if (outcome.status !== 'unavailable') return;
     const { nodes } = outcome;
-    throw locks.present(
+    throw this.#locks.present(
       new LockStoreUnavailableError({ operation: 'set the limit of', keys: [this.key], nodes }),
     );
   }

@@ -26,7 +26,6 @@ import {
   NO_WAIT,
   resolveAcquireOptions,
   type AcquireOptions,
-  type ResolvedAcquireOptions,
   type RunOptions,
   type TryAcquireOptions,
   type TryRunOptions,
@@ -117,8 +116,9 @@ export class LockEngine<Token extends number | undefined = number> {
     keys: string | readonly string[],
     options?: AcquireOptions,
   ): Promise<DetachableLock<Token>> {
-    const resolved = resolveAcquireOptions(optionsOf('acquire', options), this.#parts.options);
-    return await this.#acquire(keys, resolved, { site: this.sites.here(1) });
+    return await this.acquireFrom(keys, optionsOf('acquire', options), {
+      site: this.sites.here(1),
+    });
   }
 
   /**
@@ -136,9 +136,8 @@ export class LockEngine<Token extends number | undefined = number> {
     options?: TryAcquireOptions,
   ): Promise<DetachableLock<Token> | null> {
     const given = optionsOf('tryAcquire', options);
-    const resolved = resolveAcquireOptions(notWaiting(given), this.#parts.options);
     try {
-      return await this.#acquire(keys, resolved, { site: this.sites.here(1) });
+      return await this.acquireFrom(keys, notWaiting(given), { site: this.sites.here(1) });
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -332,7 +331,7 @@ export class LockEngine<Token extends number | undefined = number> {
     const { limit } = resolve(LIMITER.options, options);
     const name = this.checked(() => checkKey(key));
     this.assertFits({ limit });
-    return new Limiter(name, limit, { locks: this as LockEngine, store: this.#parts.store });
+    return new Limiter(name, limit, this as LockEngine, this.#parts.store);
   }
 
   /**
@@ -593,16 +592,8 @@ export class LockEngine<Token extends number | undefined = number> {
     from: ScopeOrigin,
   ): Promise<DetachableLock<Token>> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
-    return this.#acquire(keys, resolved, from);
-  }
-
-  #acquire(
-    keys: string | readonly string[],
-    options: ResolvedAcquireOptions,
-    from: ScopeOrigin,
-  ): Promise<DetachableLock<Token>> {
     const taking: Promise<DetachableLock> = this.#ask(keys, from, (asker) =>
-      this.#granting.acquire(keys, options, asker),
+      this.#granting.acquire(keys, resolved, asker),
     );
     // The type of the service says whether its locks have fencing tokens.
     return taking as Promise<DetachableLock<Token>>;

@@ -73,12 +73,7 @@ export class Renewals {
       const silent = lease.renewing !== undefined || lease.status === 'jeopardy';
       const reason = silent ? 'store-unavailable' : 'expired';
       if (lease.validForMsAt(now) > -SLOT_MS) lose(lease, reason);
-      // The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
-      // reason.
-      else
-        scheduler.runtime.afterInput(() => {
-          if (!lease.isOver) lose(lease, reason);
-        });
+      else this.#loseLate(lease, reason);
     } else if (!lease.isRenewed || lease.renewing !== undefined) this.#plan(lease, Infinity, now);
     else {
       // No queueMicrotask: the fake timers of a test hold that back.
@@ -183,12 +178,19 @@ export class Renewals {
    * messages have arrived, and this one may be read first.
    */
   #lost(lease: Lease, reason: LockLossReason, { sentAt }: Pick<Sent, 'sentAt'>): void {
-    const { lose, scheduler } = this.#deps;
-    if (lease.sinceSentMs(sentAt) < lease.ttlMs / 3 + STOOD_STILL_MS) lose(lease, reason);
-    else
-      scheduler.runtime.afterInput(() => {
-        if (!lease.isOver) lose(lease, reason);
-      });
+    const stoodStill = lease.sinceSentMs(sentAt) >= lease.ttlMs / 3 + STOOD_STILL_MS;
+    if (stoodStill) this.#loseLate(lease, reason);
+    else this.#deps.lose(lease, reason);
+  }
+
+  /**
+   * The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
+   * reason.
+   */
+  #loseLate(lease: Lease, reason: LockLossReason): void {
+    this.#deps.scheduler.runtime.afterInput(() => {
+      if (!lease.isOver) this.#deps.lose(lease, reason);
+    });
   }
 
   #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {

@@ -32,13 +32,11 @@ export interface CallerDependencies {
   readonly contention: Contention;
   readonly events: LockEventHub;
   /** What a refusal by the store is called. */
-  readonly refusal: (
-    request: LockRequest,
-    outcome: Held | Unavailable,
-    waitedMs: number,
-    isHeldAround: IsHeldAround,
-  ) => Error;
+  readonly refusal: (caller: RefusedCall, outcome: Held | Unavailable) => Error;
 }
+
+/** What a refusal says of a call. */
+export type RefusedCall = Pick<Caller, 'request' | 'waitedMs' | 'isHeldAround'>;
 
 /** The end of a wait that has none. */
 const NEVER: Task = { cancel: () => undefined };
@@ -125,8 +123,7 @@ export class Caller implements Linked<Caller> {
   giveUp(): void {
     const outcome = this.#lastOutcome;
     if (outcome === undefined) return;
-    const { refusal } = this.#deps;
-    this.fail(refusal(this.request, outcome, this.waitedMs, this.isHeldAround));
+    this.fail(this.#deps.refusal(this, outcome));
   }
 
   fail(error: unknown): void {

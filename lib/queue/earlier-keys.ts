@@ -113,7 +113,8 @@ export class EarlierKeys {
   /** The call was refused at a key, and stands in line there. Resolves with an outage that makes the rest unknown. */
   async refused(
     { key, heldForMs = 0, kept }: Held,
-    { keeps, token }: { readonly keeps?: BriefHold | undefined; readonly token: string },
+    keeps: BriefHold | undefined,
+    token: string,
   ): Promise<Unavailable | undefined> {
     const { slow, isWantedInside } = this.#deps;
     if (heldForMs >= this.#limitMs) slow.set(key, true);

@@ -13,7 +13,13 @@ import type { Held, LineCall, Unavailable } from '../store/lock-store.js';
 import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import { attach, type AttachRequest } from './attaching.js';
-import { Caller, type CallerDependencies, type IsHeldAround, type LockRequest } from './caller.js';
+import {
+  Caller,
+  type CallerDependencies,
+  type IsHeldAround,
+  type LockRequest,
+  type RefusedCall,
+} from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests, type RequestDependencies } from './requests.js';
@@ -169,7 +175,7 @@ export class LockQueue implements Successors, ReleaseHandler {
       if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request);
       this.#requests.giveBack(outcome.grant);
     } else if (isOpen || outcome.status === 'unavailable')
-      throw this.#refusal(request, outcome, 0, isHeldAround);
+      throw this.#refusal({ request, waitedMs: 0, isHeldAround }, outcome);
     request.signal?.throwIfAborted();
     throw new LockServiceClosedError(request.keys);
   }
@@ -196,21 +202,15 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** What a refusal by the store is called. */
   #refusal(
-    { keys }: LockRequest,
+    { request: { keys }, waitedMs, isHeldAround }: RefusedCall,
     outcome: Held | Unavailable,
-    waitedMs: number,
-    isHeldAround: IsHeldAround,
   ): Error {
     if (outcome.status === 'unavailable')
       return new LockStoreUnavailableError({ operation: 'acquire', keys, nodes: outcome.nodes });
     this.contention.refused(keys);
     const { remainingMs: retryAfterMs } = outcome;
-    return new LockNotAcquiredError({
-      keys,
-      retryAfterMs,
-      waitedMs,
-      heldHere: this.#heldHere(outcome, isHeldAround),
-    });
+    const heldHere = this.#heldHere(outcome, isHeldAround);
+    return new LockNotAcquiredError({ keys, retryAfterMs, waitedMs, heldHere });
   }
 
   /** What is known of a holder that is a caller of this service itself. */

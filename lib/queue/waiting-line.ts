@@ -12,7 +12,6 @@ import { handOver, isAlike, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome } from './requests.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
@@ -26,15 +25,12 @@ export interface LineDependencies extends EarlierDependencies {
   readonly dissolve: (line: WaitingLine) => void;
 }
 
-/** A request to the store. */
+/** A request that was sent to the store. */
 interface SentRequest {
-  readonly request: LockRequest;
   readonly place: LinePlace | undefined;
-  readonly token: string;
   readonly keeps: BriefHold | undefined;
   /** Calls were received when it was sent. */
   readonly hearing: boolean;
-  readonly reply: Promise<AttemptOutcome>;
 }
 
 /**
@@ -132,10 +128,8 @@ export class WaitingLine {
   async serve(): Promise<void> {
     this.#deps.requests.pending.begin();
     try {
-      for (let head = this.#head(); head !== undefined; head = this.#head()) {
-        const asked = this.#ask(head.request);
-        await this.#heed(asked, await asked.reply);
-      }
+      for (let head = this.#head(); head !== undefined; head = this.#head())
+        await this.#ask(head.request);
     } catch (error) {
       // No other code asks for them: without this error they would wait until their time is over, even when the keys
       // are free.
@@ -152,36 +146,22 @@ export class WaitingLine {
     else void this.#leave().then(pending.end);
   }
 
-  /** Asks the store once. */
-  #ask(request: LockRequest): SentRequest {
+  /** Asks the store once, and does what the reply demands. Resolves when it is time to ask again. */
+  async #ask(request: LockRequest): Promise<void> {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
-    const token = this.#token;
     const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
-    const reply = this.#deps.requests.attempt(request, {
-      ...{ line: place, token, keeps },
+    const outcome = await this.#deps.requests.attempt(request, {
+      ...{ line: place, token: this.#token, keeps },
       asked: this.#earlier?.asked,
       splits: this.#contended,
     });
-    return { request, place, token, keeps, hearing, reply };
-  }
-
-  /** Does what the reply demands. Returns a promise that resolves when it is time to ask again, unless it is time at once. */
-  #heed(asked: SentRequest, outcome: AttemptOutcome): Promise<void> | undefined {
-    const { request, place } = asked;
-    if (outcome.status === 'held') return this.#held(outcome, asked);
-    if (outcome.status === 'unavailable') return this.#unavailable(outcome, place);
-    if (this.#isForAnother(request)) return undefined;
-    const before = request.mode === 'shared' ? this.#callers.all : [];
-    this.#granted(request, outcome.grant);
-    if (request.mode === 'shared') return this.#letFollow(before, outcome.grant.fencingToken);
-    // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-    return request.mode === 'exclusive' && !this.#callers.isEmpty
-      ? this.#sleepFor(this.#lookWithin(outcome.grant.ttlMs))
-      : undefined;
+    if (outcome.status === 'held') await this.#held(outcome, { place, keeps, hearing });
+    else if (outcome.status === 'unavailable') await this.#unavailable(outcome, place);
+    else if (!this.#isForAnother(request)) await this.#granted(request, outcome.grant);
   }
 
   /**
@@ -193,7 +173,16 @@ export class WaitingLine {
     return next !== undefined && !isAlike(next, request) && this.#standsInOrder();
   }
 
-  #granted(request: LockRequest, grant: Grant): void {
+  async #granted(request: LockRequest, grant: Grant): Promise<void> {
+    const before = request.mode === 'shared' ? this.#callers.all : [];
+    this.#adopt(request, grant);
+    if (request.mode === 'shared') await this.#letFollow(before, grant.fencingToken);
+    // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
+    else if (request.mode === 'exclusive' && !this.#callers.isEmpty)
+      await this.#sleepFor(this.#lookWithin(grant.ttlMs));
+  }
+
+  #adopt(request: LockRequest, grant: Grant): void {
     this.#failures = 0;
     this.#earlier?.granted();
     this.#forgetPlace();
@@ -258,7 +247,7 @@ export class WaitingLine {
     }
     // Over several masters no line decides, and a request that is repeated has another token: it holds nothing while it waits.
     if (this.#standsInOrder()) {
-      const outage = await this.#earlier?.refused(outcome, asked);
+      const outage = await this.#earlier?.refused(outcome, asked.keeps, this.#token);
       if (outage !== undefined) return this.#unavailable(outage, this.#place);
     }
     // Ask again right after the subscription was opened: a release may have been reported before it was.

@@ -108,6 +108,8 @@ export async function enterNested(
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
   const { observed } = options;
+  const refused = (problem: string): LockReentrancyError =>
+    new LockReentrancyError({ keys, problem });
   for (const section of inner?.enclosing(owner) ?? []) {
     if (section.covers(keys)) {
       if (observed !== undefined) {
@@ -116,21 +118,21 @@ export async function enterNested(
       }
       if (!options.reentrant) {
         const problem = `${quoteKeys(keys)} is requested with reentrant: false (runOnce always sets it) inside a section that holds it: waiting would never end.`;
-        throw new LockReentrancyError({ keys, problem });
+        throw refused(problem);
       }
       const held = section.lock.mode;
       if (held !== 'exclusive' && held !== options.mode) {
         const problem =
           `${quoteKeys(keys)} is requested as '${options.mode}' inside a section that holds it as '${held}', together with other callers. Waiting for them ` +
           `could last indefinitely, because one of them may do the same. Request the mode that you need in the outer call.`;
-        throw new LockReentrancyError({ keys, problem });
+        throw refused(problem);
       }
       const { places } = section.lock;
       if (held !== 'exclusive' && options.places > places) {
         const problem =
           `${quoteKeys(keys)} is requested with ${String(options.places)} places inside a section that holds ${String(places)} of them. Waiting for ` +
           'more could last indefinitely, because other callers may do the same. Take as many as you need in the outer call.';
-        throw new LockReentrancyError({ keys, problem });
+        throw refused(problem);
       }
       const leave = await turnOf(section, keys, options);
       const nested = new Section(owner, section.lock.borrow(), inner);
@@ -147,7 +149,7 @@ export async function enterNested(
       const problem =
         `${quoteKeys(keys)} is requested inside a section that holds only ${quoteKeys(section.lock.keys)}. ` +
         'Locks that are acquired one after the other can wait for each other indefinitely: acquire all of them in the outer call.';
-      throw new LockReentrancyError({ keys, problem });
+      throw refused(problem);
     }
   }
   return undefined;
