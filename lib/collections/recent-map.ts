@@ -1,4 +1,4 @@
-/** A `Map` that keeps at most so many entries: the oldest one makes room for a new one. */
+/** A `Map` with a limit: the oldest entry makes room for a new one. */
 export class RecentMap<Key, Value> extends Map<Key, Value> {
   readonly #most: number;
 

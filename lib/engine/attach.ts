@@ -43,7 +43,12 @@ function requestFor(
   options: ResolvedOptions,
 ): AttachRequest {
   keys.forEach(checkKey);
-  refuseForeign(place, options);
+  const here = placeOf(options.location, options.keyPrefix);
+  if (place !== here)
+    throw new LockConfigurationError(
+      `The lock that was given to attach() was detached where locks are kept in another place (${place}) than here (${here}). Attach it with a ` +
+        'service that has the options of the one that acquired it.',
+    );
   const {
     ttlMs = before.ttlMs,
     autoExtend = before.autoExtend,
@@ -52,13 +57,4 @@ function requestFor(
   refuseLongMinHold(minHoldMs, ttlMs);
   ttlWithin(ttlMs, options.restartGuard);
   return { ttlMs, autoExtend, maxHoldMs, minHoldMs, release };
-}
-
-function refuseForeign(place: string, { location, keyPrefix }: ResolvedOptions): void {
-  const here = placeOf(location, keyPrefix);
-  if (place === here) return;
-  throw new LockConfigurationError(
-    `The lock that was given to attach() was detached where locks are kept in another place (${place}) than here (${here}). Attach it with a ` +
-      'service that has the options of the one that acquired it.',
-  );
 }

@@ -98,7 +98,7 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   const machine = isDriver ? undefined : options.instance && surroundings.machine;
   const presence = new Presence({
     ...{ store: store.admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
-    machine: machine && { ...machine, ...defined(options.instance) },
+    machine: machine && { ...machine, ...known(options.instance ?? {}) },
   });
   return {
     ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, present, presence },
@@ -111,11 +111,11 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   };
 }
 
-/** What was given goes before what is found out. */
-const defined = <T extends object>(facts: T | undefined): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(facts ?? {}).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
+/** Without what is not known. */
+export const known = <T extends object>(
+  facts: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as T;
 
 /**
  * In development a forgotten lock is a mistake to report. In production the lock may be meant to last. In tests it

@@ -1,6 +1,6 @@
 import type { LeaderInfo } from '../leader/lead.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
-import type { Components } from './compose.js';
+import { known, type Components } from './compose.js';
 
 /** Finds the holder of the lock of a leader, from the records of instances and the leader's own reply. */
 export async function findLeader(
@@ -19,17 +19,8 @@ export async function findLeader(
   const answers = await presence.ask(asked, { about: 'key', key });
   const answer = answers.get(id ?? '');
   const hold = answer?.holds?.find(({ leaseId }) => leaseId === leaseIdOf(token));
-  return {
-    isSelf: id === presence.id,
-    ...(id !== undefined && { id }),
-    ...(instance && {
-      application: instance.application,
-      host: instance.host,
-      pid: instance.pid,
-      ...(instance.version !== undefined && { version: instance.version }),
-    }),
-    ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
-    ...(hold && { term: hold.fencingToken }),
-    remainingMs,
-  };
+  const { application, host, pid, version } = instance ?? {};
+  const since = sinceMs === undefined ? undefined : new Date(sinceMs);
+  const facts = { id, application, host, pid, version, since, term: hold?.fencingToken };
+  return { isSelf: id === presence.id, ...known(facts), remainingMs };
 }

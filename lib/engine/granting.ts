@@ -85,16 +85,12 @@ export class Granting {
   #take(request: LockRequest, Handle: typeof LockHandle = LockHandle): Promise<LockHandle> {
     const { runtime, queue, keeper } = this.#parts;
     const since = runtime.now();
-    const failed = (error: unknown): Promise<never> =>
-      Promise.reject(this.#failure(error, request, since));
-    try {
-      return queue
-        .acquire(request, this.#isHeldAround())
-        .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
-        .catch(failed);
-    } catch (error) {
-      return failed(error);
-    }
+    return queue
+      .acquire(request, this.#isHeldAround())
+      .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
+      .catch((error: unknown) => {
+        throw this.#failure(error, request, since);
+      });
   }
 
   #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): LockHandle {

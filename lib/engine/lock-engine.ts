@@ -289,7 +289,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   lead(name: string, options: LeadOptions): Leadership {
-    return this.#stand(name, options, { site: this.sites.here(1) });
+    return this.leadFrom(name, options, { site: this.sites.here(1) });
   }
 
   /**
@@ -306,11 +306,7 @@ export class LockEngine<Token extends number | undefined = number> {
   async getLeader(name: string): Promise<LeaderInfo | null> {
     this.needsRedis('getLeader()');
     const key = this.checked(() => checkKey(name));
-    try {
-      return await findLeader(key, this.#parts);
-    } catch (error) {
-      throw this.present(error);
-    }
+    return this.#presented(findLeader(key, this.#parts));
   }
 
   /**
@@ -343,7 +339,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   currentAttempt(): OnceAttempt | undefined {
-    return this.once.attemptOf(Section.current()?.enclosing(this) ?? []);
+    return this.once.attemptOf(Section.around(this));
   }
 
   /**
@@ -444,7 +440,7 @@ export class LockEngine<Token extends number | undefined = number> {
       () => 'called current()',
       () => this.sites.here(3),
     );
-    const [section] = Section.current()?.enclosing(this) ?? [];
+    const [section] = Section.around(this);
     return section?.lock as Lock<Token> | undefined;
   }
 
@@ -458,8 +454,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   holdCount(key: string): number {
-    const around = Section.current()?.enclosing(this) ?? [];
-    return around.filter((section) => section.holds(this, key)).length;
+    return Section.around(this).filter((section) => section.holds(this, key)).length;
   }
 
   /**
@@ -473,11 +468,10 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   assertHeld(key: string): void {
-    for (const section of Section.current()?.enclosing(this) ?? []) {
-      if (section.covers([key])) {
-        section.lock.assertHeld();
-        return;
-      }
+    const section = Section.around(this).find((each) => each.covers([key]));
+    if (section !== undefined) {
+      section.lock.assertHeld();
+      return;
     }
     const facts = { keys: [key], reason: 'not-held', lock: nameOfKeys(key) } as const;
     throw this.present(new LockLostError(facts));
@@ -581,8 +575,24 @@ export class LockEngine<Token extends number | undefined = number> {
   }
 
   /** @internal `lead` for callers that state where they call it from. */
-  leadFrom(name: string, options: LeadOptions, origin: LockOrigin): Leadership {
-    return this.#stand(name, options, { origin });
+  leadFrom(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
+    this.needsRedis('A leader');
+    refuseUnknown(LEAD_KIND, given);
+    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
+    const key = this.checked(() => checkKey(name));
+    const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
+    this.assertFits(options);
+    const { log, scheduler, store } = this.#parts;
+    return this.#leaders.stand({
+      ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
+      // A leader may well outlive the section that it is made in.
+      open: (signal) =>
+        this.#granting.open(key, options, { ...from, signal, parent: Section.current() }),
+      othersWait: async () => {
+        const [found] = await store.admin.look([key]);
+        return (found?.line.length ?? 0) > 0;
+      },
+    });
   }
 
   /** @internal `acquire` for callers that state where the lock is asked for. */
@@ -672,26 +682,6 @@ export class LockEngine<Token extends number | undefined = number> {
     } catch (error) {
       throw this.present(error);
     }
-  }
-
-  #stand(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
-    this.needsRedis('A leader');
-    refuseUnknown(LEAD_KIND, given);
-    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
-    const key = this.checked(() => checkKey(name));
-    const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
-    this.assertFits(options);
-    const { log, scheduler, store } = this.#parts;
-    return this.#leaders.stand({
-      ...{ name: key, rotateEveryMs, onElected, onLost, log, scheduler },
-      // A leader may well outlive the section that it is made in.
-      open: (signal) =>
-        this.#granting.open(key, options, { ...from, signal, parent: Section.current() }),
-      othersWait: async () => {
-        const [found] = await store.admin.look([key]);
-        return (found?.line.length ?? 0) > 0;
-      },
-    });
   }
 
   #unavailable(

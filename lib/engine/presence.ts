@@ -95,7 +95,7 @@ export class Presence {
     const { machine } = this.#deps;
     if (machine === undefined || this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
-    this.#report(machine);
+    void this.#report(machine);
   }
 
   /** Resolves when the record is removed, or the store did not reply: the record then expires. */
@@ -164,20 +164,13 @@ export class Presence {
     return answers;
   }
 
-  #report(machine: Machine): void {
+  /**
+   * Writes the record, and plans the next time. Listens only where the store has answered: one that is not there yet is
+   * nothing to warn of twice.
+   */
+  async #report(machine: Machine): Promise<void> {
+    const { store, scheduler } = this.#deps;
     this.#isReporting = true;
-    void this.#reportNow(machine).finally(() => {
-      this.#isReporting = false;
-      if (!this.#isStarted) return;
-      const { runtime } = this.#deps.scheduler;
-      // A program that does nothing else any more may end.
-      this.#cancelNext = runtime.setTimer(() => this.#report(machine), REPORT_MS, 'background');
-    });
-  }
-
-  /** Listens only where the store has answered: one that is not there yet is nothing to warn of twice. */
-  async #reportNow(machine: Machine): Promise<void> {
-    const { store } = this.#deps;
     try {
       const known = store.address();
       await this.#write(machine);
@@ -187,6 +180,11 @@ export class Presence {
     } catch (error) {
       this.#warn(error);
     }
+    this.#isReporting = false;
+    if (!this.#isStarted) return;
+    const again = (): void => void this.#report(machine);
+    // A program that does nothing else any more may end.
+    this.#cancelNext = scheduler.runtime.setTimer(again, REPORT_MS, 'background');
   }
 
   async #write(machine: Machine): Promise<void> {

@@ -77,7 +77,7 @@ export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
  */
 export class LeaseKeeper {
   readonly #deps: Dependencies;
-  /** Those that have not ended. */
+  /** The leases that have not ended. */
   readonly leases = new LeaseRegistry();
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;

@@ -82,8 +82,10 @@ export class Lease implements LeaseReference, Linked<Lease> {
   readonly tenure: Tenure;
   readonly #context: LeaseContext;
   readonly #grantedAtMs: number;
-  #ttlMs: number;
-  #longestTtlMs: number;
+  /** The TTL in force. */
+  ttlMs: number;
+  /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
+  longestTtlMs: number;
   #sentAt: Instant;
   #status: LeaseStatus = 'held';
   #loss:
@@ -92,7 +94,8 @@ export class Lease implements LeaseReference, Linked<Lease> {
   #abort: AbortController | undefined;
   /** In its place, while only the code that has the signal keeps it. */
   #looseAbort: WeakRef<AbortController> | undefined;
-  #isRenewed: boolean;
+  /** Whether it is renewed for as long as it is held. Otherwise it is renewed by hand only. */
+  isRenewed: boolean;
 
   /** The keeper's: the next look at this lease. */
   look: DueTask | undefined;
@@ -124,9 +127,9 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
     this.#grantedAtMs = now.monotonicMs;
     this.options = options;
-    this.#isRenewed = options.autoExtend;
-    this.#ttlMs = grant.ttlMs;
-    this.#longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
+    this.isRenewed = options.autoExtend;
+    this.ttlMs = grant.ttlMs;
+    this.longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
     this.#sentAt = grant.sentAt;
     this.renewing = previous?.renewing;
     this.#context = context;
@@ -151,9 +154,9 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** The next turn: a lock of its own, with what is left of the validity. */
   passOn(options: LeaseOptions, now: Instant): Lease {
-    const { keys, token, tenure } = this;
+    const { keys, token, tenure, ttlMs } = this;
     const fencingToken = tenure.nextToken ?? this.fencingToken;
-    const grant = { keys, token, fencingToken, ttlMs: this.#ttlMs, sentAt: this.#sentAt };
+    const grant = { keys, token, fencingToken, ttlMs, sentAt: this.#sentAt };
     const turn = new Lease(grant, options, this.#context, now, this);
     // From here on the renewal belongs to the new turn: no code reads it from this lease any more.
     this.renewing = undefined;
@@ -167,32 +170,13 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return elapsedMs(this.#sentAt, now);
   }
 
-  get ttlMs(): number {
-    return this.#ttlMs;
-  }
-
   /** How much of the TTL that is in force may be relied on. */
   get fullValidityMs(): number {
-    return validityMs(this.#ttlMs, this.#context.clockDrift);
-  }
-
-  /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
-  get longestTtlMs(): number {
-    return this.#longestTtlMs;
+    return validityMs(this.ttlMs, this.#context.clockDrift);
   }
 
   get status(): LeaseStatus {
     return this.#status;
-  }
-
-  /** Whether it is renewed for as long as it is held. */
-  get isRenewed(): boolean {
-    return this.#isRenewed;
-  }
-
-  /** From here on it is renewed by hand only: the next look at it finds no renewal to send. */
-  stopRenewal(): void {
-    this.#isRenewed = false;
   }
 
   /** Released, detached or lost. */
@@ -224,7 +208,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   get keepMs(): number {
     const { release } = this.options;
     if (endsWhenDone(this.options)) return 0;
-    return Math.ceil(Math.max(this.minHoldLeftMs, release === 'on-expiry' ? this.#ttlMs : 0));
+    return Math.ceil(Math.max(this.minHoldLeftMs, release === 'on-expiry' ? this.ttlMs : 0));
   }
 
   /** What is left of the time for which the keys stay taken at the least. */
@@ -284,16 +268,16 @@ export class Lease implements LeaseReference, Linked<Lease> {
    * clean-up.
    */
   renewalSent(sentAt: Instant, ttlMs: number): void {
-    this.#longestTtlMs = Math.max(this.#longestTtlMs, ttlMs);
+    this.longestTtlMs = Math.max(this.longestTtlMs, ttlMs);
     if (validityMs(ttlMs, this.#context.clockDrift) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
-    this.#ttlMs = ttlMs;
+    this.ttlMs = ttlMs;
   }
 
   renewed(sentAt: Instant, ttlMs: number): void {
     this.#sentAt = sentAt;
-    this.#ttlMs = ttlMs;
-    this.#longestTtlMs = ttlMs;
+    this.ttlMs = ttlMs;
+    this.longestTtlMs = ttlMs;
     this.#status = 'held';
   }
 
@@ -322,13 +306,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   }
 
   /** The facts of the error of a loss. */
-  lossFacts<Reason>(reason: Reason): {
-    readonly keys: readonly string[];
-    readonly fencingToken: number | undefined;
-    readonly reason: Reason;
-    readonly intervention: Intervention | undefined;
-    readonly lock: string | undefined;
-  } {
+  lossFacts<Reason>(reason: Reason) {
     const { keys, shownToken: fencingToken, lockName: lock } = this;
     return { keys, fencingToken, reason, intervention: this.#loss?.intervention, lock };
   }

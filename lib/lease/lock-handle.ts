@@ -80,7 +80,8 @@ export class LockHandle implements DetachableLock {
   }
 
   stopRenewal(): void {
-    this.#lease.stopRenewal();
+    // The next look at the lease finds no renewal to send.
+    this.#lease.isRenewed = false;
   }
 
   release(): Promise<boolean> {

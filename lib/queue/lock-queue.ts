@@ -73,14 +73,11 @@ export class LockQueue implements Successors, ReleaseHandler {
     keeper.isFollowedBy(this);
   }
 
-  /**
-   * Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason.
-   *
-   * @throws the closing or the signal's reason, when that is known at once
-   */
+  /** Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason. */
   acquire(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    request.signal?.throwIfAborted();
-    if (this.#state === 'closed') throw new LockServiceClosedError(request.keys);
+    const { signal } = request;
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+    if (this.#state === 'closed') return Promise.reject(new LockServiceClosedError(request.keys));
     if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
   }

@@ -33,6 +33,11 @@ export class Section {
     return current.getStore();
   }
 
+  /** The open sections of one owner that the calling code runs in, from the innermost outwards. */
+  static around(owner: object): readonly Section[] {
+    return current.getStore()?.enclosing(owner) ?? [];
+  }
+
   /** The section of the calling code, if that outlived its work. Each section is returned once. */
   static outlived(): Section | undefined {
     const section = current.getStore();

@@ -69,7 +69,7 @@ export function startLeaders(providers: readonly Provider[], service: LockServic
       if (serviceName !== service.name) continue;
       const onElected = (lead: Lead): unknown =>
         (instance as Record<string | symbol, (lead: Lead) => unknown>)[key]?.(lead);
-      service.leadFrom(name, { ...leadOptions, onElected }, { method });
+      service.leadFrom(name, { ...leadOptions, onElected }, { origin: { method } });
     }
   }
 }
