@@ -14,10 +14,10 @@ export function createStore(
   const { location } = options;
   if (location.kind === 'store') return location.store;
   if (location.kind === 'memory') return new MemoryLockStore(runtime);
-  if (location.kind === 'driver')
-    return ofDriver(new DriverStore({ ...options, driver: location.driver, runtime }));
+  if (location.kind === 'driver') {
+    const store: LeaseStore = new DriverStore({ ...options, driver: location.driver, runtime });
+    // What only the other stores can do is not asked of it: `needsOneRedis` and `needsRedis` refuse those calls.
+    return store as LockStore;
+  }
   return new RedisLockStore({ ...options, redis: location.redis, warn, runtime });
 }
-
-/** What only the other stores can do is not asked of it: `needsOneRedis` and `needsRedis` refuse those calls. */
-const ofDriver = (store: LeaseStore): LockStore => store as LockStore;

@@ -48,7 +48,7 @@ import { findLeader } from './find-leader.js';
 import { Limiter } from './limiter.js';
 import { Granting, type ScopeOrigin } from './granting.js';
 import { checkedIntervention, type InterventionRequest } from './interventions.js';
-import { Shutdown } from './shutdown.js';
+import { shutDown } from './shutdown.js';
 
 /** The result of `inspect`. */
 export type LockInspection =
@@ -535,7 +535,7 @@ export class LockEngine<Token extends number | undefined = number> {
    */
   async shutdown(timeoutMs: number = this.shutdownTimeoutMs): Promise<void> {
     this.#leaders.close();
-    await new Shutdown(this.#parts).run(timeoutMs);
+    await shutDown(this.#parts, timeoutMs);
   }
 
   /** @internal Makes the holder of a key in this process lose it at once, to test what the code does then. */

@@ -14,88 +14,87 @@ const GIVE_BACK_MS = 1_000;
 /** How long, after its time is up, a shutdown waits for a store that replies, while there are many locks to release. */
 const LONGEST_GIVE_BACK_MS = 10_000;
 
-/** Ends a lock service: it grants no more locks, lets holders finish, releases all locks and closes the connections. */
-export class Shutdown {
-  readonly #parts: Components;
-
-  constructor(parts: Components) {
-    this.#parts = parts;
+/**
+ * Ends a lock service: it grants no more locks, lets holders finish, releases all locks and closes the connections.
+ *
+ * @param timeoutMs for how long holders may continue
+ */
+export async function shutDown(parts: Components, timeoutMs: number): Promise<void> {
+  const { runtime, queue, keeper, once, scheduler, store, presence, forgotten, warnings } = parts;
+  const since = runtime.now();
+  queue.close();
+  const drained = keeper.drained();
+  const silentMs = Math.min(timeoutMs, SILENT_MS);
+  if (!(await within(parts, silentMs, drained))) {
+    reportHeld(parts, timeoutMs - silentMs);
+    await within(parts, timeoutMs - silentMs, drained);
   }
+  const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
+  // Holders are notified before any wait. Attempts are returned before their locks are released.
+  once.giveBack();
+  for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');
+  await whileConfirmed(
+    parts,
+    overtimeMs,
+    Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence.stop()]),
+  );
+  keeper.close();
+  forgotten.close();
+  for (const kind of warnings) kind.flush();
+  scheduler.clear();
+  await store.close();
+}
 
-  /** @param timeoutMs for how long holders may continue */
-  async run(timeoutMs: number): Promise<void> {
-    const { runtime, queue, keeper, once, scheduler, store, presence } = this.#parts;
-    const { forgotten, warnings } = this.#parts;
-    const since = runtime.now();
-    queue.close();
-    const drained = keeper.drained();
-    const silentMs = Math.min(timeoutMs, SILENT_MS);
-    if (!(await this.#within(silentMs, drained))) {
-      this.#reportHeld(timeoutMs - silentMs);
-      await this.#within(timeoutMs - silentMs, drained);
-    }
-    const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
-    // Holders are notified before any wait. Attempts are returned before their locks are released.
-    once.giveBack();
-    for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');
-    await this.#whileConfirmed(
-      overtimeMs,
-      Promise.all([once.settled(), queue.settled().then(() => keeper.finish()), presence.stop()]),
-    );
-    keeper.close();
-    forgotten.close();
-    for (const kind of warnings) kind.flush();
-    scheduler.clear();
-    await store.close();
-  }
+/** What a shutdown waits for, or ends. */
+function reportHeld(parts: Components, forMs: number): void {
+  const held = parts.keeper.leases.all;
+  if (held.length === 0) return;
+  const now = parts.runtime.now();
+  const named = held.slice(0, MOST_NAMED).map((lease) => {
+    const place = lease.options.site?.place;
+    const where = place === undefined ? '' : `, acquired at ${place}`;
+    const keys = quoteKeys(lease.keys);
+    return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;
+  });
+  if (held.length > MOST_NAMED) named.push(`and ${String(held.length - MOST_NAMED)} more`);
+  const count = held.length === 1 ? '1 lock' : `${String(held.length)} locks`;
+  const what =
+    forMs > 0
+      ? `The shutdown waits up to ${String(Math.round(forMs))} ms more for ${count} not released yet`
+      : `The shutdown ends ${count} not released yet`;
+  parts.log.warn(
+    `${what}: ${named.join('; ')}. A lock of acquire() is held until it is released: do it in a finally block, or use run() or "await using".`,
+  );
+}
 
-  /** What a shutdown waits for, or ends. */
-  #reportHeld(forMs: number): void {
-    const held = this.#parts.keeper.leases.all;
-    if (held.length === 0) return;
-    const now = this.#parts.runtime.now();
-    const named = held.slice(0, MOST_NAMED).map((lease) => {
-      const place = lease.options.site?.place;
-      const where = place === undefined ? '' : `, acquired at ${place}`;
-      const keys = quoteKeys(lease.keys);
-      return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;
-    });
-    if (held.length > MOST_NAMED) named.push(`and ${String(held.length - MOST_NAMED)} more`);
-    const count = held.length === 1 ? '1 lock' : `${String(held.length)} locks`;
-    const what =
-      forMs > 0
-        ? `The shutdown waits up to ${String(Math.round(forMs))} ms more for ${count} not released yet`
-        : `The shutdown ends ${count} not released yet`;
-    this.#parts.log.warn(
-      `${what}: ${named.join('; ')}. A lock of acquire() is held until it is released: do it in a finally block, or use run() or "await using".`,
-    );
-  }
+/** Resolves when the work has ended, or `ms` have; with whether it has ended. */
+async function within(parts: Components, ms: number, work: Promise<unknown>): Promise<boolean> {
+  let cancel = (): void => undefined;
+  const timeIsUp = new Promise<false>((resolve) => {
+    cancel = parts.runtime.setTimer(() => {
+      resolve(false);
+    }, ms);
+  });
+  const isOver = await Promise.race([work.then(() => true), timeIsUp]);
+  cancel();
+  return isOver;
+}
 
-  /** Resolves when the work has ended, or `ms` have; with whether it has ended. */
-  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
-    let cancel = (): void => undefined;
-    const timeIsUp = new Promise<false>((resolve) => {
-      cancel = this.#parts.runtime.setTimer(() => {
-        resolve(false);
-      }, ms);
-    });
-    const isOver = await Promise.race([work.then(() => true), timeIsUp]);
-    cancel();
-    return isOver;
-  }
-
-  /**
-   * Resolves when all locks are released, or after `ms`. It waits longer while the store confirms a release at least
-   * every second.
-   */
-  async #whileConfirmed(ms: number, givenBack: Promise<unknown>): Promise<void> {
-    const since = this.#parts.runtime.now();
-    let left = this.#parts.keeper.unconfirmed;
-    let isOver = await this.#within(ms, givenBack);
-    while (!isOver && this.#parts.keeper.unconfirmed < left) {
-      if (elapsedMs(since, this.#parts.runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
-      left = this.#parts.keeper.unconfirmed;
-      isOver = await this.#within(GIVE_BACK_MS, givenBack);
-    }
+/**
+ * Resolves when all locks are released, or after `ms`. It waits longer while the store confirms a release at least
+ * every second.
+ */
+async function whileConfirmed(
+  parts: Components,
+  ms: number,
+  givenBack: Promise<unknown>,
+): Promise<void> {
+  const since = parts.runtime.now();
+  let left = parts.keeper.unconfirmed;
+  let isOver = await within(parts, ms, givenBack);
+  while (!isOver && parts.keeper.unconfirmed < left) {
+    if (elapsedMs(since, parts.runtime.now()) >= LONGEST_GIVE_BACK_MS) return;
+    left = parts.keeper.unconfirmed;
+    isOver = await within(parts, GIVE_BACK_MS, givenBack);
   }
 }

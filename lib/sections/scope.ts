@@ -1,8 +1,7 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
-import type { AcquireContext } from '../observe/contexts.js';
+import type { LockRequest } from '../queue/caller.js';
 import { anyOf } from '../queue/on-abort.js';
-import type { HoldMode } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lock } from '../lease/lock.js';
 import { Section } from './section.js';
@@ -81,13 +80,8 @@ function attachCause(error: Error, cause: unknown): void {
   if (error.cause === undefined && Object.isExtensible(error)) error.cause = cause;
 }
 
-interface NestedOptions {
+interface NestedOptions extends Pick<LockRequest, 'mode' | 'places' | 'signal' | 'observed'> {
   readonly reentrant: boolean;
-  readonly mode: HoldMode;
-  readonly places: number;
-  readonly signal: AbortSignal | undefined;
-  /** What diagnostics channels publish of the call while they have subscribers. */
-  readonly observed?: AcquireContext | undefined;
   /** How long to wait for its turn: 0 does not wait. */
   readonly turnWithinMs: number;
   readonly scheduler: Scheduler;

@@ -23,7 +23,7 @@ export const SERVICE: readonly PlantedBug[] = [
   {
     name: 'shutdown-leaves-a-lease',
     file: 'lib/engine/shutdown.ts',
-    find: "    for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');\n",
+    find: "  for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');\n",
     replace: '',
     profile: 'line',
     explanation: 'A shutdown does not end the locks that are still held when its time is over.',
@@ -32,8 +32,8 @@ export const SERVICE: readonly PlantedBug[] = [
   {
     name: 'timer-left',
     file: 'lib/engine/shutdown.ts',
-    find: '    cancel();\n    return isOver;',
-    replace: '    return isOver;',
+    find: '  cancel();\n  return isOver;',
+    replace: '  return isOver;',
     profile: 'line',
     explanation: 'The timer of the shutdown keeps running after the shutdown is done.',
     breaks: 'Locks are released by the end of `shutdownTimeout` anyway.',
