@@ -37,24 +37,18 @@ export async function attach(
   const { keys, mode, places = 1, fencingToken, lastToken, keptForMs, untilMs } = detached;
   const { ttlMs } = request;
   const token = requests.newToken({ mode, places });
+  const transfer = (from: string, to: string, forMs: number): Promise<TransferOutcome> =>
+    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken });
   /**
    * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
    * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out
    * even later, the clean-up frees the keys.
    */
   const putBack = (): void => {
-    const transfer = store.transfer({
-      keys,
-      token,
-      to: detached.token,
-      ttlMs: keptForMs,
-      lastToken,
+    const returned = transfer(token, detached.token, keptForMs).then(() => {
+      keeper.discard({ keys, token }, ttlMs);
     });
-    void requests.pending.add(
-      transfer.then(() => {
-        keeper.discard({ keys, token }, ttlMs);
-      }),
-    );
+    void requests.pending.add(returned);
   };
   const unavailable = ({ nodes }: Unavailable): LockStoreUnavailableError => {
     const operation = 'attach';
@@ -62,13 +56,7 @@ export async function attach(
     return new LockStoreUnavailableError({ operation, keys, nodes });
   };
   const sentAt = scheduler.runtime.now();
-  const outcome = await store.transfer({
-    keys,
-    token: detached.token,
-    to: token,
-    ttlMs,
-    lastToken,
-  });
+  const outcome = await transfer(detached.token, token, ttlMs);
   const now = scheduler.runtime.now();
   if (outcome.status === 'lost')
     throw new LockNotAttachedError({ keys, fencingToken, reason: whyLost(outcome, now, untilMs) });
