@@ -15,10 +15,9 @@ export {
   type LockLossReason,
   type LockLostReason,
 } from './errors/lost.js';
-export { LockNotBoundError, LockReturnKindError } from './errors/misuse.js';
+export { LockNotBoundError, LockReentrancyError, LockReturnKindError } from './errors/misuse.js';
 export { LockNotAttachedError, type NotAttachedReason } from './errors/not-attached.js';
 export { LockNotAcquiredError, type HeldHere } from './errors/not-acquired.js';
-export { LockReentrancyError } from './errors/reentrancy.js';
 export { LockServiceClosedError } from './errors/service-closed.js';
 export { LockStoreUnavailableError, type NodeFailure } from './errors/store-unavailable.js';
 export { LockWorkExhaustedError } from './errors/work-exhausted.js';

@@ -1,4 +1,7 @@
-import { docsOf } from './catalogue.js';
+const CATALOGUE = 'https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/errors.md';
+
+/** Where docs/errors.md says what caused an error with this code, and what to do. */
+export const docsOf = (code: string): string => `${CATALOGUE}#${code.toLowerCase()}`;
 
 /**
  * An option or a decorator is wrong. Thrown when the class is defined, when the module starts, or by the call that was

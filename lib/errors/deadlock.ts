@@ -1,6 +1,5 @@
-import { quoteKeys } from './quote-keys.js';
 import { LockError } from './lock-error.js';
-import { keysPhrase, wasOrWere } from './phrases.js';
+import { keysPhrase, quoteKeys, wasOrWere } from './quote-keys.js';
 
 /** The error names at most this many calls of a circle. */
 const MOST_CALLS_NAMED = 10;
@@ -32,11 +31,7 @@ export class LockDeadlockError extends LockError {
     super({
       code: 'LOCK_DEADLOCK',
       keys: facts.keys,
-      body: {
-        statusCode: 409,
-        message: 'This operation and another one waited for each other. Try again later.',
-        error: 'Conflict',
-      },
+      clientMessage: 'This operation and another one waited for each other. Try again later.',
       message: (lock) =>
         `The ${lock} was not waited for: its holder waits for a lock that this call holds.`,
       retryAfterMs: Infinity,

@@ -1,5 +1,4 @@
 import { redact } from './redact.js';
-import { shortened } from './shortened.js';
 
 /**
  * Describes a value of an option, for messages. Never a password, nor the contents of an object: they may hold secrets.
@@ -12,3 +11,10 @@ export function describe(value: unknown): string {
 
 /** Here also without a scheme: the text was refused, so it may be any mistyped URL. */
 const CREDENTIALS = /^(\w+:\/\/)?.*@/s;
+
+/** How much of a repeated text a message shows. */
+const LONGEST_SHOWN = 200;
+
+/** A text as a message repeats it, without the rest of a very long one. */
+export const shortened = (text: string, longest = LONGEST_SHOWN): string =>
+  text.length > longest ? `${text.slice(0, longest - 1)}…` : text;

@@ -32,11 +32,7 @@ export class LockFencedError extends LockError {
     super({
       code: 'LOCK_FENCED',
       keys,
-      body: {
-        statusCode: 409,
-        message: 'This was changed by another request meanwhile. Nothing was changed now.',
-        error: 'Conflict',
-      },
+      clientMessage: 'This was changed by another request meanwhile. Nothing was changed now.',
       detail:
         `A write to ${resource}${under} was refused: its fencing token, ${String(fencingToken)}, is smaller than one that was seen there. ` +
         'A later holder of the lock wrote that.',

@@ -1,5 +1,4 @@
 import { LockError } from './lock-error.js';
-import { INTERNAL } from './phrases.js';
 
 const NOT_VALID = 'A key that was to be locked is not valid.';
 
@@ -18,14 +17,10 @@ export class LockKeyError extends LockError {
     const fromRequest = facts.fromRequest ?? false;
     super({
       code: 'LOCK_KEY_INVALID',
-      body: fromRequest
-        ? {
-            statusCode: 400,
-            message: 'A value that identifies what to lock is missing or not valid.',
-            error: 'Bad Request',
-          }
-        : INTERNAL,
-      clientMessage: fromRequest ? undefined : NOT_VALID,
+      status: fromRequest ? 400 : undefined,
+      clientMessage: fromRequest
+        ? 'A value that identifies what to lock is missing or not valid.'
+        : NOT_VALID,
       message: (lock) =>
         lock === 'lock' ? NOT_VALID : `A value for the key of the ${lock} is not valid.`,
       detail: facts.problem,

@@ -1,5 +1,6 @@
 import type { HttpException } from '@nestjs/common';
-import { docsOf } from './catalogue.js';
+import { STATUS_CODES } from 'node:http';
+import { docsOf } from './configuration.js';
 
 /** The machine-readable `code` of every lock error and of its response body. */
 export type LockErrorCode =
@@ -16,6 +17,22 @@ export type LockErrorCode =
   | 'LOCK_RETURN_KIND'
   | 'WORK_EXHAUSTED';
 
+/** The HTTP status of each error. */
+export const STATUS: Readonly<Record<LockErrorCode, number>> = {
+  LOCK_NOT_ACQUIRED: 409,
+  LOCK_LOST: 409,
+  LOCK_NOT_ATTACHED: 409,
+  LOCK_FENCED: 409,
+  LOCK_STORE_UNAVAILABLE: 503,
+  LOCK_SERVICE_CLOSED: 503,
+  LOCK_KEY_INVALID: 500,
+  LOCK_REENTRANCY: 500,
+  LOCK_DEADLOCK: 409,
+  LOCK_NOT_BOUND: 500,
+  LOCK_RETURN_KIND: 500,
+  WORK_EXHAUSTED: 409,
+};
+
 /** The body of a response that reports a lock error: Nest's usual one and a machine-readable `code`. */
 export interface LockErrorBody {
   readonly statusCode: number;
@@ -28,11 +45,12 @@ export interface LockErrorBody {
 interface LockErrorFacts {
   readonly code: LockErrorCode;
   readonly keys?: readonly string[];
-  readonly body: { readonly statusCode: number; readonly message: string; readonly error: string };
+  /** Default: that of the code. */
+  readonly status?: number | undefined;
   /** For logs: may name keys, never tokens or secrets. */
   readonly detail: string;
-  /** What clients get that show `message`. Default: the message of the body. */
-  readonly clientMessage?: string | undefined;
+  /** What clients get that show `message`. It is also the message of the body, except for a fault of the application. */
+  readonly clientMessage: string;
   /** The message, for logs, with `lock order:<orderId>` or `lock`: it names no value. Default: the one for clients. */
   readonly message?: ((lock: string) => string) | undefined;
   /** `order:<orderId>`, if that is known already. */
@@ -83,20 +101,28 @@ export abstract class LockError extends Base {
   #messageOf: ((lock: string) => string) | undefined;
   #presented = false;
 
-  protected constructor({ code, keys = [], body, detail, cause, ...facts }: LockErrorFacts) {
-    const whole: LockErrorBody = { ...body, code };
+  protected constructor({
+    code,
+    keys = [],
+    clientMessage,
+    detail,
+    cause,
+    ...facts
+  }: LockErrorFacts) {
+    const { status = STATUS[code] } = facts;
+    const message = status === 500 ? 'Internal server error' : clientMessage;
     // A text, not the body: Nest's driver for Apollo would replace our code by its own.
-    super(body.message, body.statusCode, cause === undefined ? {} : { cause });
+    super(message, status, cause === undefined ? {} : { cause });
     this.name = new.target.name;
     this.code = code;
     this.keys = keys;
-    this.#clientMessage = facts.clientMessage ?? body.message;
+    this.#clientMessage = clientMessage;
     this.#messageOf = facts.message;
-    this.message = facts.message?.(phraseOf(facts.lock)) ?? this.#clientMessage;
+    this.message = facts.message?.(phraseOf(facts.lock)) ?? clientMessage;
     if (facts.lock !== undefined) this.#messageOf = undefined;
     this.detail = detail;
     this.#retryHintMs = hintFrom(facts.retryAfterMs);
-    this.#body = whole;
+    this.#body = { statusCode: status, message, error: STATUS_CODES[status] ?? '', code };
   }
 
   /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */

@@ -1,5 +1,5 @@
 import { LockError } from './lock-error.js';
-import { keysPhrase, wasOrWere } from './phrases.js';
+import { keysPhrase, wasOrWere } from './quote-keys.js';
 
 /** Why a lock is no longer held, although it was not released through its handle. */
 export type LockLossReason =
@@ -77,12 +77,8 @@ export class LockLostError extends LockError {
     super({
       code: 'LOCK_LOST',
       keys: facts.keys,
-      body: {
-        statusCode: 409,
-        message:
-          'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
-        error: 'Conflict',
-      },
+      clientMessage:
+        'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
       detail:
         facts.reason === 'not-held'
           ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`

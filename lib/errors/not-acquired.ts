@@ -1,5 +1,5 @@
 import { LockError } from './lock-error.js';
-import { keysPhrase } from './phrases.js';
+import { keysPhrase } from './quote-keys.js';
 
 /** A holder in the same process, as far as it is known. */
 export interface HeldHere {
@@ -53,11 +53,7 @@ export class LockNotAcquiredError extends LockError {
     super({
       code: 'LOCK_NOT_ACQUIRED',
       keys: facts.keys,
-      body: {
-        statusCode: 409,
-        message: 'Somebody else is working on this right now. Try again later.',
-        error: 'Conflict',
-      },
+      clientMessage: 'Somebody else is working on this right now. Try again later.',
       message: (lock) => `The ${lock} is held by another caller.`,
       retryAfterMs: facts.retryAfterMs,
       detail: `${keysPhrase(keys)} could not be acquired${waited}: ${holderPhrase(retryAfterMs, waitedMs, heldHere)}`,

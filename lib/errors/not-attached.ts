@@ -1,5 +1,5 @@
 import { LockError } from './lock-error.js';
-import { keysPhrase, wasOrWere } from './phrases.js';
+import { keysPhrase, wasOrWere } from './quote-keys.js';
 
 /** Why a lock that was detached cannot be attached. */
 export type NotAttachedReason =
@@ -22,15 +22,10 @@ const SENTENCE: Readonly<Record<NotAttachedReason, string>> = {
     'it is no longer in the store (attached and released already, released by force, deleted, evicted, or the store lost its data)',
 };
 
+const IS_HELD = 'The text works once: leave the work to the process that has it.';
+
 const IS_OVER =
   'Acquire it anew if the work is still to be done, and give detach({ ttl }) as long as the text may be on its way.';
-
-const REMEDY: Readonly<Record<NotAttachedReason, string>> = {
-  attached: 'The text works once: leave the work to the process that has it.',
-  expired: IS_OVER,
-  stolen: IS_OVER,
-  'released-elsewhere': IS_OVER,
-};
 
 /** A lock that was detached cannot be attached (HTTP 409). Nothing is held, and no work ran under it here. */
 export class LockNotAttachedError extends LockError {
@@ -43,19 +38,15 @@ export class LockNotAttachedError extends LockError {
     readonly fencingToken: number;
   }) {
     const { keys, reason, fencingToken } = facts;
+    const isHeld = reason === 'attached';
     super({
       code: 'LOCK_NOT_ATTACHED',
       keys,
-      body: {
-        statusCode: 409,
-        message:
-          reason === 'attached'
-            ? 'Another process has taken this over already.'
-            : 'This came too late: its lock is no longer held.',
-        error: 'Conflict',
-      },
+      clientMessage: isHeld
+        ? 'Another process has taken this over already.'
+        : 'This came too late: its lock is no longer held.',
       message: (lock) => `The ${lock} was not attached: ${SENTENCE[reason]}.`,
-      detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not attached: ${SENTENCE[reason]}. ${REMEDY[reason]}`,
+      detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not attached: ${SENTENCE[reason]}. ${isHeld ? IS_HELD : IS_OVER}`,
     });
     this.reason = reason;
     this.fencingToken = fencingToken;

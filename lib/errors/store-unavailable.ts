@@ -50,11 +50,7 @@ export class LockStoreUnavailableError extends LockError {
     super({
       code: 'LOCK_STORE_UNAVAILABLE',
       keys: facts.keys,
-      body: {
-        statusCode: 503,
-        message: 'The lock store is not available. Try again later.',
-        error: 'Service Unavailable',
-      },
+      clientMessage: 'The lock store is not available. Try again later.',
       message: (lock) =>
         facts.keys.length === 0
           ? 'The lock store is not available.'

@@ -23,11 +23,7 @@ export class LockWorkExhaustedError extends LockError {
     super({
       code: 'WORK_EXHAUSTED',
       keys,
-      body: {
-        statusCode: 409,
-        message: 'This has been tried without success, and is not tried again.',
-        error: 'Conflict',
-      },
+      clientMessage: 'This has been tried without success, and is not tried again.',
       message: (lock) => `The work under the ${lock} has failed too often, and is not tried again.`,
       lock: facts.lock,
       detail: `The work ${quoteKeys(keys)} is not tried any more, after ${attempts === 1 ? '1 attempt' : `${String(attempts)} attempts`}.${end}`,

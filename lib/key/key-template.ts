@@ -1,5 +1,5 @@
 import { LockConfigurationError, LockKeyError } from '../errors.js';
-import { shortened } from '../errors/shortened.js';
+import { shortened } from '../errors/describe.js';
 import { systemClock, type Clock } from '../time/clock.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';

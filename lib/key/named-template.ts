@@ -1,6 +1,5 @@
 import { LockConfigurationError, LockKeyError } from '../errors.js';
-import { describe } from '../errors/describe.js';
-import { shortened } from '../errors/shortened.js';
+import { describe, shortened } from '../errors/describe.js';
 import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
 import { encodeKeyValue } from './encode.js';
 import { separate } from './separators.js';

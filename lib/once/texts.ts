@@ -1,5 +1,5 @@
 import { redact } from '../errors/redact.js';
-import { shortened } from '../errors/shortened.js';
+import { shortened } from '../errors/describe.js';
 
 /** The largest value that is kept, as JSON, in bytes of UTF-8. Redis is no place for large values. */
 const LONGEST_VALUE = 4_096;

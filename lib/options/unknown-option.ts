@@ -1,7 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
-import { describe } from '../errors/describe.js';
-import { shortened } from '../errors/shortened.js';
+import { describe, shortened } from '../errors/describe.js';
 import type { Schema } from './schema.js';
 
 /** Where something belongs that is no option here, or what other libraries call what is one; each a sentence. */

@@ -4,12 +4,8 @@ import {
   ApiServiceUnavailableResponse,
   type ApiResponseNoStatusOptions,
 } from '@nestjs/swagger';
-import {
-  LockNotAcquiredError,
-  LockStoreUnavailableError,
-  type LockErrorBody,
-  type LockErrorCode,
-} from '../errors.js';
+import { LockNotAcquiredError, LockStoreUnavailableError, type LockErrorBody } from '../errors.js';
+import { STATUS } from '../errors/lock-error.js';
 
 /** Changes of the two documented responses. */
 export interface ApiLockConflictOptions {
@@ -22,20 +18,6 @@ export interface ApiLockConflictOptions {
   readonly unavailable?: ApiResponseNoStatusOptions;
 }
 
-const CONFLICTS = [
-  'LOCK_NOT_ACQUIRED',
-  'LOCK_LOST',
-  'LOCK_NOT_ATTACHED',
-  'LOCK_FENCED',
-  'LOCK_DEADLOCK',
-  'WORK_EXHAUSTED',
-] as const satisfies readonly LockErrorCode[];
-
-const OUTAGES = [
-  'LOCK_STORE_UNAVAILABLE',
-  'LOCK_SERVICE_CLOSED',
-] as const satisfies readonly LockErrorCode[];
-
 const RETRY_AFTER = {
   'Retry-After': {
     description:
@@ -44,25 +26,27 @@ const RETRY_AFTER = {
   },
 } as const;
 
+const codesWith = (status: number): readonly string[] =>
+  Object.entries(STATUS).flatMap(([code, each]) => (each === status ? [code] : []));
+
 /** The body of a lock error, by an example of it. */
-const bodyLike = (example: LockErrorBody, codes: readonly LockErrorCode[]) => ({
+const bodyLike = (example: LockErrorBody) => ({
   type: 'object',
   required: Object.keys(example),
   properties: {
     statusCode: { type: 'integer', enum: [example.statusCode] },
     message: { type: 'string', example: example.message },
     error: { type: 'string', example: example.error },
-    code: { type: 'string', enum: [...codes], example: example.code },
+    code: { type: 'string', enum: codesWith(example.statusCode), example: example.code },
   },
 });
 
 function answer(
   description: string,
   example: LockErrorBody,
-  codes: readonly LockErrorCode[],
   given: ApiResponseNoStatusOptions = {},
 ): ApiResponseNoStatusOptions {
-  const schema = 'type' in given ? {} : { schema: bodyLike(example, codes) };
+  const schema = 'type' in given ? {} : { schema: bodyLike(example) };
   return { description, headers: RETRY_AFTER, ...schema, ...given };
 }
 
@@ -101,17 +85,11 @@ export function ApiLockConflict(
       answer(
         'Somebody else is working on this right now, or the lock was lost while the work ran.',
         refused.getResponse(),
-        CONFLICTS,
         options.conflict,
       ),
     ),
     ApiServiceUnavailableResponse(
-      answer(
-        'No lock can be taken at the moment.',
-        outage.getResponse(),
-        OUTAGES,
-        options.unavailable,
-      ),
+      answer('No lock can be taken at the moment.', outage.getResponse(), options.unavailable),
     ),
   );
 }
