@@ -33,8 +33,7 @@ import {
 import type { AttachOptions } from '../options/detach-options.js';
 import { optionsAndWork, optionsOf } from '../options/call-arguments.js';
 import { needsRedis } from '../options/one-redis.js';
-import { resolve } from '../options/schema.js';
-import { refuseUnknown } from '../options/unknown-option.js';
+import { checkedOptions } from '../options/unknown-option.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import type { Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
@@ -323,8 +322,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   limiter(key: string, options: LimiterOptions): Limiter {
-    refuseUnknown(LIMITER, options);
-    const { limit } = resolve(LIMITER.options, options);
+    const { limit } = checkedOptions(LIMITER, options);
     const name = this.checked(() => checkKey(key));
     this.assertFits({ limit });
     return new Limiter(name, limit, this as LockEngine, this.#parts.store);

@@ -1,4 +1,4 @@
-import type { HoldingOptions } from '../options/holding-options.js';
+import type { HoldingOptions } from '../options/acquire-options.js';
 import type { LeaseReference } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { CallSite } from './call-site.js';

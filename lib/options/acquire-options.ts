@@ -1,4 +1,3 @@
-import type { HoldingOptions } from './holding-options.js';
 import { LockConfigurationError } from '../errors.js';
 import type { HoldMode } from '../store/owner-token.js';
 import {
@@ -173,15 +172,14 @@ export const LOCK_DEFINITION = {
   },
 } satisfies Kind;
 
-export interface ResolvedAcquireOptions extends HoldingOptions {
-  readonly ttlMs: number;
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly reentrant: boolean;
-  readonly mode: HoldMode;
-  /** How many of the places of a limit; 1 without a limit. */
-  readonly places: number;
-}
+/** The options of a call, checked, in the units of the library, with the defaults of its service. */
+export type ResolvedAcquireOptions = Readonly<ReturnType<typeof checkedAcquireOptions>>;
+
+/** What is said of a lock for as long as it is held. */
+export type HoldingOptions = Pick<
+  ResolvedAcquireOptions,
+  'autoExtend' | 'maxHoldMs' | 'minHoldMs' | 'release'
+>;
 
 /** For constant options: what they resolve to with the defaults of a service. */
 const ofConstants = new WeakMap<RunOptions, WeakMap<ResolvedOptions, ResolvedAcquireOptions>>();
@@ -211,27 +209,20 @@ export function resolveAcquireOptions(
   return resolved;
 }
 
-function checkedAcquireOptions(
-  options: RunOptions,
-  defaults: ResolvedOptions,
-): ResolvedAcquireOptions {
+function checkedAcquireOptions(options: RunOptions, defaults: ResolvedOptions) {
   const resolved = resolve(RUN, options);
   const { ttlMs = defaults.ttlMs, waitMs = defaults.waitMs, maxHoldMs = Infinity } = resolved;
-  const { autoExtend = defaults.autoExtend, minHoldMs, release, reentrant, signal } = resolved;
   const mode = holdModeFrom(resolved);
   const places = placesFrom(resolved);
   if (mode !== 'exclusive')
     needsOneRedis(`Option "${options.limit === undefined ? 'mode' : 'limit'}"`, defaults.location);
-  refuseLongMinHold(minHoldMs, ttlMs);
+  refuseLongMinHold(resolved.minHoldMs, ttlMs);
   return {
+    ...resolved,
     ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
-    autoExtend,
+    autoExtend: resolved.autoExtend ?? defaults.autoExtend,
     maxHoldMs,
-    minHoldMs,
-    release,
-    reentrant,
-    signal,
     mode,
     places,
   };

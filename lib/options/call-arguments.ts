@@ -2,7 +2,7 @@ import { LockConfigurationError } from '../errors.js';
 import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
 import { TRAVELS } from './detach-options.js';
-import { refuseUnknown, type Kind } from './unknown-option.js';
+import { isObjectOfOptions, refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
 
@@ -48,18 +48,12 @@ export function optionsAndWork<Options extends object, W extends Work>(
 
 /** @throws LockConfigurationError */
 function refuseNoObject(call: string, options: unknown): void {
-  if (isPlain(options)) return;
+  if (isObjectOfOptions(options) && !(options instanceof AbortSignal)) return;
   const given = Array.isArray(options) ? 'a list' : describe(options);
   throw new LockConfigurationError(
     `${call}() takes its options as an object, received ${given}. ${remedyFor(call, options)}`,
   );
 }
-
-const isPlain = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  !(value instanceof AbortSignal);
 
 function remedyFor(call: string, options: unknown): string {
   if (typeof options === 'function')

@@ -1,8 +1,8 @@
 import { LockConfigurationError } from '../errors.js';
 import { describe } from '../errors/describe.js';
 import { toMs, type Bounds, type Duration } from './duration.js';
-import { resolve, type Check, type OptionsOf, type Resolved, type Schema } from './schema.js';
-import { refuseUnknown } from './unknown-option.js';
+import type { Check, OptionsOf, Resolved, Schema } from './schema.js';
+import { checkedOptions } from './unknown-option.js';
 
 export const wrong = (name: string, value: unknown, expected: string): LockConfigurationError =>
   new LockConfigurationError(`Option "${name}" must be ${expected}, received ${describe(value)}.`);
@@ -17,11 +17,15 @@ const SHORTEST_MS = 50;
 const LONG_ENOUGH: Bounds = { atLeastMs: SHORTEST_MS };
 export const LONG_ENOUGH_OR_ZERO: Bounds = { atLeastMs: SHORTEST_MS, orZero: true };
 
+const durationAs =
+  (adjusted: (ms: number) => number) =>
+  (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> => ({
+    unit: 'Ms',
+    resolve: (value, name) => adjusted(toMs(value, name, bounds)),
+  });
+
 /** A duration. */
-export const duration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> => ({
-  unit: 'Ms',
-  resolve: (value, name) => toMs(value, name, bounds),
-});
+export const duration = durationAs((ms) => ms);
 
 /** A duration, or 0. */
 const durationOrZero = duration(LONG_ENOUGH_OR_ZERO);
@@ -45,10 +49,7 @@ function waitMs(value: unknown, name: string): number {
 }
 
 /** A duration that Redis counts, or the TTL of a key that it gives up: in whole milliseconds. */
-export const wholeDuration = (bounds = LONG_ENOUGH): Check<Duration, number, 'Ms'> => ({
-  unit: 'Ms',
-  resolve: (value, name) => Math.ceil(toMs(value, name, bounds)),
-});
+export const wholeDuration = durationAs(Math.ceil);
 
 /** The same, or 0. */
 export const wholeDurationOrZero = wholeDuration(LONG_ENOUGH_OR_ZERO);
@@ -60,10 +61,7 @@ export const ttl = wholeDuration();
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A duration that one timer measures. */
-export const timerDuration = (bounds: Bounds): Check<Duration, number, 'Ms'> => ({
-  unit: 'Ms',
-  resolve: (value, name) => Math.min(toMs(value, name, bounds), LONGEST_TIMER_MS),
-});
+export const timerDuration = durationAs((ms) => Math.min(ms, LONGEST_TIMER_MS));
 
 /** Whatever a test of one value tells apart. */
 export const tested = <Given>(
@@ -138,7 +136,6 @@ export const group = <S extends Schema>(
   unit: '',
   resolve: (given, name) => {
     if (typeof given !== 'object' || given === null) throw wrong(name, given, expected);
-    refuseUnknown({ called: `Option "${name}"`, options: schema }, given);
-    return resolve(schema, given, `${name}.`);
+    return checkedOptions({ called: `Option "${name}"`, options: schema }, given, `${name}.`);
   },
 });

@@ -5,8 +5,8 @@ import { describe } from '../errors/describe.js';
 import { isRedisClient } from '../store/redis/client/is-redis-client.js';
 import { locationOf, type Location } from './location.js';
 import { LOCK_MODULE, type LockModuleOptions } from './lock-module-options.js';
-import { resolve, type Resolved } from './schema.js';
-import { refuseUnknown } from './unknown-option.js';
+import type { Resolved } from './schema.js';
+import { checkedOptions } from './unknown-option.js';
 
 type Values = Resolved<typeof LOCK_MODULE.options>;
 
@@ -24,8 +24,7 @@ export interface ResolvedOptions extends Omit<Values, 'redis' | 'store' | 'maxCl
 /** @throws LockConfigurationError that names the option, what was given, and what to do. */
 export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   refuseNoOptions(options);
-  refuseUnknown(LOCK_MODULE, options);
-  const { redis, store, maxClockStepMs, ...values } = resolve(LOCK_MODULE.options, options);
+  const { redis, store, maxClockStepMs, ...values } = checkedOptions(LOCK_MODULE, options);
   const location = locationOf({ redis, store }, options);
   const { credentials, restartGuard, replicas, handoff, nodeTimeoutMs } = values;
   if (credentials !== undefined && location.kind !== 'redis') throw onlyRedis('credentials');

@@ -58,37 +58,24 @@ export type Resolved<S extends Schema> = {
 };
 
 /** An option that has to be given. */
-export const required = <Given, Value, U extends Unit>({
-  unit,
-  resolve: check,
-}: Check<Given, Value, U>): Option<Given, Value, U, 'required'> => ({
-  presence: 'required',
-  unit,
-  fallback: undefined,
-  resolve: check,
-});
+export const required = <Given, Value, U extends Unit>(
+  check: Check<Given, Value, U>,
+): Option<Given, Value, U, 'required'> => ({ ...check, presence: 'required', fallback: undefined });
 
 /** An option for which something else decides where it is not given. */
-export const optional = <Given, Value, U extends Unit>({
-  unit,
-  resolve: check,
-}: Check<Given, Value, U>): Option<Given, Value | undefined, U, 'optional'> => ({
+export const optional = <Given, Value, U extends Unit>(
+  check: Check<Given, Value, U>,
+): Option<Given, Value | undefined, U, 'optional'> => ({
+  ...check,
   presence: 'optional',
-  unit,
   fallback: undefined,
-  resolve: check,
 });
 
 /** An option that has a value of its own where none is given. `null` counts as nothing then: configurations are read from JSON. */
 export const withDefault = <Given, Value, U extends Unit>(
-  { unit, resolve: check }: Check<Given, Value, U>,
+  check: Check<Given, Value, U>,
   fallback: NoInfer<Given>,
-): Option<Given, Value, U, 'optional'> => ({
-  presence: 'optional',
-  unit,
-  fallback,
-  resolve: check,
-});
+): Option<Given, Value, U, 'optional'> => ({ ...check, presence: 'optional', fallback });
 
 /** The schema of a call that lacks some options of another one. */
 export function without<S extends Schema, Name extends keyof S & string>(
@@ -99,16 +86,8 @@ export function without<S extends Schema, Name extends keyof S & string>(
   return Object.fromEntries(entries) as Omit<S, Name>;
 }
 
-interface Entry {
-  readonly name: string;
-  readonly resolvedName: string;
-  readonly option: Schema[string];
-  readonly isRequired: boolean;
-  readonly hasFallback: boolean;
-}
-
 interface Prepared {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly (readonly [name: string, option: Schema[string]])[];
   /** What options are resolved to of which none is given. */
   readonly defaults: Readonly<Record<string, unknown>>;
 }
@@ -117,23 +96,16 @@ interface Prepared {
 const prepared = new WeakMap<Schema, Prepared>();
 
 function prepare(schema: Schema): Prepared {
-  const known = prepared.get(schema);
-  if (known !== undefined) return known;
-  const entries = Object.entries(schema).map(([name, option]) => ({
-    name,
-    resolvedName: name + option.unit,
-    option,
-    isRequired: option.presence === 'required',
-    hasFallback: option.fallback !== undefined,
-  }));
-  const defaults = Object.fromEntries(
-    entries.map(({ name, resolvedName, option }) => [
-      resolvedName,
-      option.fallback === undefined ? undefined : option.resolve(option.fallback, name),
-    ]),
-  );
-  const made = { entries, defaults };
-  prepared.set(schema, made);
+  let made = prepared.get(schema);
+  if (made === undefined) {
+    const entries = Object.entries(schema);
+    const defaults = entries.map(([name, { unit, fallback, resolve: check }]) => [
+      name + unit,
+      fallback === undefined ? undefined : check(fallback, name),
+    ]);
+    made = { entries, defaults: Object.fromEntries(defaults) as Prepared['defaults'] };
+    prepared.set(schema, made);
+  }
   return made;
 }
 
@@ -146,10 +118,10 @@ function prepare(schema: Schema): Prepared {
 export function resolve<S extends Schema>(schema: S, options: object, path = ''): Resolved<S> {
   const { entries, defaults } = prepare(schema);
   const resolved = { ...defaults };
-  for (const { name, resolvedName, option, isRequired, hasFallback } of entries) {
+  for (const [name, { presence, unit, fallback, resolve: check }] of entries) {
     const given = (options as Readonly<Record<string, unknown>>)[name];
-    const isGiven = given !== undefined && !(hasFallback && given === null);
-    if (isGiven || isRequired) resolved[resolvedName] = option.resolve(given, path + name);
+    const isGiven = given !== undefined && !(fallback !== undefined && given === null);
+    if (isGiven || presence === 'required') resolved[name + unit] = check(given, path + name);
   }
   return resolved as Resolved<S>;
 }

@@ -1,7 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { LockConfigurationError } from '../errors.js';
 import { describe, shortened } from '../errors/describe.js';
-import type { Schema } from './schema.js';
+import { resolve, type Resolved, type Schema } from './schema.js';
 
 /** Where something belongs that is no option here, or what other libraries call what is one; each a sentence. */
 export type Elsewhere = Readonly<Record<string, string>>;
@@ -14,8 +14,23 @@ export interface Kind<S extends Schema = Schema> {
   readonly elsewhere?: Elsewhere;
 }
 
+/**
+ * The options of a call, checked, in the units of the library.
+ *
+ * @param path what stands before the names in messages: `restartGuard.`
+ * @throws LockConfigurationError
+ */
+export function checkedOptions<S extends Schema>(
+  kind: Kind<S>,
+  given: object,
+  path = '',
+): Resolved<S> {
+  refuseUnknown(kind, given);
+  return resolve(kind.options, given, path);
+}
+
 /** Neither a list nor a Map nor a Date: nothing in them has the name of an option, and they would count as no options. */
-const isObjectOfOptions = (given: unknown): boolean =>
+export const isObjectOfOptions = (given: unknown): boolean =>
   typeof given === 'object' &&
   given !== null &&
   !(Symbol.iterator in given) &&

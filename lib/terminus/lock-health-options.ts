@@ -1,13 +1,6 @@
 import { flag, serviceName, timerDuration } from '../options/checks.js';
-import {
-  optional,
-  resolve,
-  withDefault,
-  type OneSchema,
-  type OptionsOf,
-  type Resolved,
-} from '../options/schema.js';
-import { refuseUnknown, type Kind } from '../options/unknown-option.js';
+import { optional, withDefault, type OneSchema, type OptionsOf } from '../options/schema.js';
+import type { Kind } from '../options/unknown-option.js';
 
 const HEALTH = {
   /** The `name` of the lock service to check. Default: the service without a name. */
@@ -27,7 +20,7 @@ const HEALTH = {
   details: withDefault(flag, false),
 };
 
-const LOCK_HEALTH: Kind<typeof HEALTH> = {
+export const LOCK_HEALTH: Kind<typeof HEALTH> = {
   called: 'LockHealthIndicator.check()',
   options: HEALTH,
   elsewhere: { instance: 'Give "name", the name of the lock service.' },
@@ -35,9 +28,3 @@ const LOCK_HEALTH: Kind<typeof HEALTH> = {
 
 /** Options of `LockHealthIndicator.check`. */
 export interface LockHealthOptions extends OptionsOf<typeof HEALTH>, OneSchema {}
-
-/** @throws LockConfigurationError for options that are wrong */
-export function resolveHealthOptions(options: LockHealthOptions): Resolved<typeof HEALTH> {
-  refuseUnknown(LOCK_HEALTH, options);
-  return resolve(HEALTH, options);
-}

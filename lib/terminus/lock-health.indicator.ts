@@ -4,7 +4,8 @@ import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/term
 import { LockConfigurationError } from '../errors.js';
 import type { LockService } from '../nest/lock.service.js';
 import { getLockServiceToken } from '../nest/tokens.js';
-import { resolveHealthOptions, type LockHealthOptions } from './lock-health-options.js';
+import { checkedOptions } from '../options/unknown-option.js';
+import { LOCK_HEALTH, type LockHealthOptions } from './lock-health-options.js';
 import type { NodeHealth, StoreHealth } from '../store/lock-store.js';
 
 type Facts = Record<string, unknown>;
@@ -51,7 +52,7 @@ export class LockHealthIndicator {
     key: Key,
     options: LockHealthOptions = {},
   ): Promise<HealthIndicatorResult<Key>> {
-    const { name, timeoutMs, details } = resolveHealthOptions(options);
+    const { name, timeoutMs, details } = checkedOptions(LOCK_HEALTH, options);
     const session: Session<Key> = this.#indicators.check(key);
     const health = await this.#serviceNamed(name).healthWithin(timeoutMs);
     const { nodes, hasQuorum } = health;

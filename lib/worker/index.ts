@@ -3,7 +3,9 @@ import { LockConfigurationError } from '../errors.js';
 import type { OnceAttempt, RunOnceResult } from '../once/attempt.js';
 import type { RunOnceOptions } from '../once/once-options.js';
 import type { Duration } from '../options/duration.js';
-import { resolveWorkerOptions, type LockingWorkerOptions } from './worker-options.js';
+import type { Resolved } from '../options/schema.js';
+import { checkedOptions } from '../options/unknown-option.js';
+import { LOCKING_WORKER, type LockingWorkerOptions } from './worker-options.js';
 
 export type { LockingWorkerOptions };
 
@@ -55,7 +57,7 @@ interface AtWork {
  */
 export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
   readonly #locks: RunsOnce;
-  readonly #options: ReturnType<typeof resolveWorkerOptions>;
+  readonly #options: Resolved<typeof LOCKING_WORKER.options>;
   #closing = new AbortController();
   #atWork: AtWork | undefined;
   /** The run that `acquire()` began. */
@@ -67,7 +69,7 @@ export class LockingWorker extends EventEmitter<LockingWorkerEvents> {
     super();
     refuseNoService(locks);
     this.#locks = locks;
-    this.#options = resolveWorkerOptions(options);
+    this.#options = checkedOptions(LOCKING_WORKER, options);
   }
 
   /** Aborts when the lock is lost, or the worker closes, while it works; `undefined` when it does not work. */

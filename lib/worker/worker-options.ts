@@ -1,14 +1,7 @@
 import { attempts, keepDone } from '../once/once-options.js';
 import { tested, ttl } from '../options/checks.js';
-import {
-  optional,
-  required,
-  resolve,
-  type OneSchema,
-  type OptionsOf,
-  type Resolved,
-} from '../options/schema.js';
-import { refuseUnknown, type Kind } from '../options/unknown-option.js';
+import { optional, required, type OneSchema, type OptionsOf } from '../options/schema.js';
+import type { Kind } from '../options/unknown-option.js';
 
 const WORKER = {
   /** The key: the name of the work in all processes. */
@@ -53,9 +46,3 @@ export const LOCKING_WORKER: Kind<typeof WORKER> = {
     attempts: 'Give "maxAttempts".',
   },
 };
-
-/** @throws LockConfigurationError */
-export function resolveWorkerOptions(options: LockingWorkerOptions): Resolved<typeof WORKER> {
-  refuseUnknown(LOCKING_WORKER, options);
-  return resolve(WORKER, options);
-}

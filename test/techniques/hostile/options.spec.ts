@@ -6,7 +6,8 @@ import { CALLS } from '../../../lib/options/acquire-options.js';
 import { LOCK_MODULE } from '../../../lib/options/lock-module-options.js';
 import { resolveOptions } from '../../../lib/options/resolve-options.js';
 import { WITH_LOCK } from '../../../lib/nest/methods/method-options.js';
-import { LOCKING_WORKER, resolveWorkerOptions } from '../../../lib/worker/worker-options.js';
+import { checkedOptions } from '../../../lib/options/unknown-option.js';
+import { LOCKING_WORKER } from '../../../lib/worker/worker-options.js';
 import { cases } from '../../support/cases.js';
 import { Locks } from '../../support/locks.js';
 import { hostileNumber, hostileText } from './hostile-values.js';
@@ -101,7 +102,7 @@ describe('whatever is given for options', () => {
   it('a worker takes, or refuses', () => {
     fc.assert(
       fc.property(optionsOf(LOCKING_WORKER.options), (options) => {
-        refuses(() => resolveWorkerOptions(options as never));
+        refuses(() => checkedOptions(LOCKING_WORKER, options as never));
       }),
       { numRuns },
     );
