@@ -24,14 +24,9 @@ export interface RequestPath extends KeyPath {
   readonly head: RequestRoot;
 }
 
-/** The same, whatever the parameters are called. */
-export const ofRequest = ({ head, segments }: RequestPath): KeyPath => ({
-  head: REQUEST,
-  segments: [head, ...segments],
-});
-
 const INDEX = /^(?:0|[1-9]\d*)$/u;
-const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+/** The name of a parameter. */
+export const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 /** Header names have hyphens. */
 const SEGMENT = /^[\p{ID_Continue}$-]+$/u;
 /** These names lead out of the data and into the code. */
@@ -44,8 +39,13 @@ export const isIndex = (head: string): boolean => INDEX.test(head);
 export const placeholder = ({ head, segments }: KeyPath, depth = segments.length): string =>
   `<${[head, ...segments.slice(0, depth)].join('.')}>`;
 
+/** What is wrong with a placeholder: the end of a sentence about the key. */
+export interface Problem {
+  readonly problem: string;
+}
+
 /** Takes the inside of a placeholder apart, or says what is wrong with it. */
-export function parseKeyPath(path: string): KeyPath | { readonly problem: string } {
+export function parseKeyPath(path: string): KeyPath | Problem {
   if (path.trim() === '')
     return {
       problem: 'has an empty placeholder. Name a parameter (<orderId>) or a position (<0>).',

@@ -1,13 +1,9 @@
-import { LockConfigurationError, LockKeyError } from '../errors.js';
-import { shortened } from '../errors/describe.js';
 import { systemClock, type Clock } from '../time/clock.js';
-import { forbiddenIn, MAX_KEY_LENGTH } from './check-key.js';
-import { encodeKeyValue } from './encode.js';
-import { parseKeyPath, placeholder, type KeyPath } from './key-path.js';
-import { ambiguityOf, locate } from './locate.js';
+import { parseKeyPath, type Problem, placeholder, type KeyPath } from './key-path.js';
+import { locate } from './locate.js';
 import { parameterSources, type SourceFunction } from './parameter-names.js';
 import { pathReader, type RequestValues } from './read-path.js';
-import { separate } from './separators.js';
+import { templateParts } from './template-parts.js';
 
 /** The method that a template belongs to. */
 export interface KeyTemplateContext {
@@ -102,33 +98,10 @@ export interface KeyTemplate {
  */
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
   const { where, method, owner, name, isHandler = false, fireTime } = context;
-  const wrong = (problem: string) =>
-    new LockConfigurationError(
-      `${where}: the key ${JSON.stringify(shortened(template, MAX_KEY_LENGTH))} ${problem}`,
-    );
-
-  // A captured group becomes a piece of its own: static texts are even, placeholders odd.
-  const pieces = template.split(/<([^<>]*)>/u);
-  const texts = pieces.filter((_, index) => index % 2 === 0);
-  const paths = pieces.filter((_, index) => index % 2 === 1);
-
-  if (template === '') throw wrong('is empty. Name what to lock: "order:<orderId>".');
-  for (const text of texts) {
-    const forbidden = forbiddenIn(text);
-    if (forbidden !== undefined)
-      throw wrong(
-        `contains ${forbidden} outside of a placeholder. Placeholders look like <orderId>.`,
-      );
-  }
-  if (texts.join('').length > MAX_KEY_LENGTH)
-    throw wrong(
-      `is longer than the ${String(MAX_KEY_LENGTH)} characters of a key. Shorten its text.`,
-    );
-  const separation = separate(texts);
-  if ('problem' in separation) throw wrong(`is ambiguous: ${separation.problem}`);
+  const { texts, insides, whats, wrong, keyOf } = templateParts(template, where);
 
   const words = wordsIn(texts);
-  const needsSources = paths.length > 0 || words.length > 0;
+  const needsSources = insides.length > 0 || words.length > 0;
   const sources = needsSources ? parameterSources(method, owner, name) : [];
   const parameters = new Set(sources.flat().map((parameter) => parameter.name));
   const mistaken = words.find(({ isMarked, word }) => isMarked && parameters.has(word));
@@ -136,29 +109,17 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     throw wrong(
       `has ":${mistaken.word}", which is plain text, so all calls share one lock. Write <${mistaken.word}>.`,
     );
-  const values = paths.map((inside, index) => {
-    const path = parseKeyPath(inside);
-    if ('problem' in path) throw wrong(path.problem);
-    const location = locate(path, sources, { called: `${String(name)}()`, isHandler });
-    if ('problem' in location) throw wrong(location.problem);
-    const what = `${where}: ${placeholder(path)}`;
-    const textAfter = texts[index + 1] ?? '';
-    if (location.from === 'fire-time') {
-      if (fireTime === undefined) throw wrong(location.otherwise);
-      return {
-        what,
-        path,
-        location,
-        read: (...[, , clock]: ReadArguments) => fireTime.text(clock.now().wallMs),
-        textAfter,
-      };
-    }
-    if (location.from === 'class') {
-      const read = (...[, , , className]: ReadArguments) => className;
-      return { what, path, location, read, textAfter };
-    }
-    const read = pathReader(path, location, what);
-    return { what, path, location, read, textAfter };
+  /** @throws LockConfigurationError for a problem */
+  const right = <T extends object>(found: T | Problem): T => {
+    if ('problem' in found) throw wrong(found.problem);
+    return found;
+  };
+  const called = `${String(name)}()`;
+  const values = insides.map((inside, index) => {
+    const path = right(parseKeyPath(inside));
+    const location = right(locate(path, sources, { called, isHandler }));
+    if (location.from === 'fire-time' && fireTime === undefined) throw wrong(location.otherwise);
+    return { path, location, read: pathReader(path, location, whats[index] ?? '') };
   });
 
   const readNames = new Set(
@@ -186,22 +147,15 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     if (problem !== undefined) throw wrong(`${scheduled.otherwise} ${problem}`);
   };
   const checkHandler = (): void => {
-    for (const { path } of values) {
-      const problem = ambiguityOf(path, sources, `${String(name)}()`);
-      if (problem !== undefined) throw wrong(problem);
-    }
+    for (const { path } of values) right(locate(path, sources, { called, isHandler: true }));
   };
   const forParameter = (index: number, segments: readonly string[]): string => {
     const [declared] = sources;
     const path = { head: declared?.[index]?.name ?? String(index), segments };
-    const found = locate(path, sources, { called: `${String(name)}()`, isHandler: true });
+    const found = locate(path, sources, { called, isHandler: true });
     const isFound = 'from' in found && found.from === 'argument' && found.index === index;
     return placeholder(isFound ? path : { head: String(index), segments });
   };
-  const { reserved } = separation;
-  const [textBefore = ''] = texts;
-  const called = { reserved, fromRequest: false };
-  const requested = { reserved, fromRequest: true };
   return {
     source: template,
     usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
@@ -214,27 +168,11 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     checkHandler,
     resolve(args, request, clock = systemClock, className) {
       check(className);
-      const options = request === undefined ? called : requested;
-      let key = textBefore;
-      for (const { what, read, textAfter } of values)
-        key += encodeKeyValue(read(args, request, clock, className), what, options) + textAfter;
-      if (key.length > MAX_KEY_LENGTH)
-        throw new LockKeyError({
-          problem: `${where}: the key has ${String(key.length)} characters, more than ${String(MAX_KEY_LENGTH)}. Put fewer values into it.`,
-          fromRequest: request !== undefined,
-        });
-      return key;
+      const call = { args, request, className, fireTime: () => fireTime?.text(clock.now().wallMs) };
+      return keyOf((index) => values[index]?.read(call), request !== undefined);
     },
   };
 }
-
-/** What a value is read from: the parameters of `resolve`. */
-type ReadArguments = [
-  args: readonly unknown[],
-  request: RequestValues | undefined,
-  clock: Clock,
-  className: string | undefined,
-];
 
 /** Minifiers give names of one letter, or two. */
 const SHORTEST_CLASS_NAME = 3;

@@ -3,11 +3,11 @@ import {
   isIndex,
   isRequestRoot,
   placeholder,
-  ofRequest,
   REQUEST,
   REQUEST_ROOTS,
   requestPathOf,
   type KeyPath,
+  type Problem,
   type RequestPath,
 } from './key-path.js';
 import type { Parameter } from './parameter-names.js';
@@ -27,10 +27,6 @@ const FIRE_TIME = 'fireTime';
 
 /** The placeholder that means the name of the class. No parameter can have that name. */
 const CLASS = 'class';
-
-interface Problem {
-  readonly problem: string;
-}
 
 type Sources = readonly (readonly Parameter[])[];
 
@@ -98,23 +94,12 @@ function ambiguous(
   const other =
     head === REQUEST
       ? 'or rename the parameter'
-      : `or ${placeholder(ofRequest(requested))} for the request as it came`;
+      : `or ${placeholder({ head: REQUEST, segments: [requested.head, ...requested.segments] })} for the request as it came`;
   return {
     problem:
       `has ${placeholder(path)}, which is the parameter "${head}" of ${method} and a part of the request. Where a minifier renames the ` +
       `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`,
   };
-}
-
-/**
- * The problem of a path if the method is a handler, which its decorators may declare only later. The path names a
- * parameter that has the name of a part of the request.
- */
-export function ambiguityOf(path: KeyPath, sources: Sources, method: string): string | undefined {
-  const requested = requestPathOf(path);
-  const found = sources.flat().find(({ name }) => name === path.head);
-  if (requested === undefined || found === undefined) return undefined;
-  return ambiguous(path, requested, found, method).problem;
 }
 
 /** What a method is. */

@@ -3,17 +3,19 @@ import { describeValue } from './encode.js';
 import { placeholder, type KeyPath, type RequestRoot } from './key-path.js';
 import type { Location } from './locate.js';
 
-/** Where a path begins. */
-type Start = Exclude<Location, { readonly from: 'fire-time' | 'class' }>;
-
 /** The parts of a request that templates read: raw, before pipes. */
 export type RequestValues = Readonly<Partial<Record<RequestRoot, unknown>>>;
 
-const start = (
-  location: Start,
-  args: readonly unknown[],
-  request: RequestValues | undefined,
-): unknown => {
+/** One call, as templates read it. */
+export interface Call {
+  readonly args: readonly unknown[];
+  readonly request: RequestValues | undefined;
+  readonly className: string | undefined;
+  /** The time for which it was scheduled. */
+  readonly fireTime: () => string | undefined;
+}
+
+const start = (location: Location, { args, request, className, fireTime }: Call): unknown => {
   switch (location.from) {
     case 'argument':
       return args[location.index];
@@ -21,6 +23,10 @@ const start = (
       return args.slice(location.index);
     case 'request':
       return request?.[location.path.head];
+    case 'class':
+      return className;
+    case 'fire-time':
+      return fireTime();
   }
 };
 
@@ -30,7 +36,7 @@ const start = (
  * @param path as its author wrote it
  * @param what the name of the placeholder in errors
  */
-export function pathReader(path: KeyPath, location: Start, what: string) {
+export function pathReader(path: KeyPath, location: Location, what: string) {
   const own = location.from === 'request' ? location.path : path;
   // Node's HTTP parser lower-cases the names of headers.
   const segments =
@@ -38,14 +44,15 @@ export function pathReader(path: KeyPath, location: Start, what: string) {
       ? own.segments.map((segment, depth) => (depth === 0 ? segment.toLowerCase() : segment))
       : own.segments;
 
-  return (args: readonly unknown[], request: RequestValues | undefined): unknown => {
+  return (call: Call): unknown => {
+    const { request } = call;
     if (location.from === 'request' && request === undefined)
       throw new LockKeyError({
         problem:
           `${what} is read from the request, but the method was called without one. ` +
           'Take it from a parameter instead, or lock where the request is handled.',
       });
-    let value = start(location, args, request);
+    let value = start(location, call);
     for (const [depth, segment] of segments.entries()) {
       // Not into strings: for ?ids=42 the path <query.ids.0> would find the letter "4".
       if (typeof value !== 'object' || value === null)
