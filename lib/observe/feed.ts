@@ -6,7 +6,7 @@ import type { LockEvents } from './lock-events.js';
 import { SubjectLabels, type AddedMetric, type Labels } from './metrics.js';
 
 /** Records a value of a metric. Durations are in seconds. */
-export type AddValue = (metric: AddedMetric, value: number, labels: Labels) => void;
+export type AddValue = (value: number, labels: Labels) => void;
 
 interface Count {
   count: number;
@@ -24,8 +24,12 @@ export class MetricsFeed {
   readonly #waiterCounts = new Map<string, Count>();
   readonly #stops: (() => void)[];
 
-  constructor(add: AddValue) {
+  /** @param record makes the function that records values of a metric */
+  constructor(record: (metric: AddedMetric) => AddValue) {
     const labels = this.#labels;
+    const [acquireDuration, holdDuration] = [record('acquireDuration'), record('holdDuration')];
+    const [renewals, losses] = [record('renewals'), record('losses')];
+    const storeRequestDuration = record('storeRequestDuration');
     this.#stops = [
       watch(ACQUIRE, {
         start: (call) => {
@@ -34,8 +38,7 @@ export class MetricsFeed {
         asyncEnd: (call) => {
           this.#asking.delete(call);
           const { outcome = 'failed', waitedMs = 0 } = call;
-          const of = { ...labels.of(call), 'holdfast.outcome': outcome };
-          add('acquireDuration', waitedMs / 1_000, of);
+          acquireDuration(waitedMs / 1_000, { ...labels.of(call), 'holdfast.outcome': outcome });
         },
       }),
       watch(HOLD, {
@@ -45,26 +48,26 @@ export class MetricsFeed {
         asyncEnd: (hold) => {
           this.#holds.delete(hold);
           const { outcome = 'released', heldMs = 0 } = hold;
-          add('holdDuration', heldMs / 1_000, { ...labels.of(hold), 'holdfast.outcome': outcome });
+          holdDuration(heldMs / 1_000, { ...labels.of(hold), 'holdfast.outcome': outcome });
         },
       }),
       watch(RENEW, {
         asyncEnd: ({ leases }) => {
           for (const { outcome = 'unavailable' } of leases)
-            add('renewals', 1, { 'holdfast.outcome': outcome });
+            renewals(1, { 'holdfast.outcome': outcome });
         },
       }),
       watch(REQUEST, {
         asyncEnd: ({ operation, node, durationMs = 0 }) => {
           const of = { 'holdfast.operation': operation, ...addressIn(node) };
-          add('storeRequestDuration', durationMs / 1_000, of);
+          storeRequestDuration(durationMs / 1_000, of);
         },
       }),
     ];
     const onLost = (message: unknown): void => {
       const lost = message as LockEvents['lost'];
       const { 'holdfast.key.template': template = '' } = labels.of(lost);
-      add('losses', 1, { 'holdfast.key.template': template, 'holdfast.reason': lost.reason });
+      losses(1, { 'holdfast.key.template': template, 'holdfast.reason': lost.reason });
     };
     subscribe(EVENTS.lost.name, onLost);
     this.#stops.push(() => void unsubscribe(EVENTS.lost.name, onLost));

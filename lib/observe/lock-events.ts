@@ -98,21 +98,9 @@ export class LockEventHub {
   /** The name of the service, if it has one. */
   readonly service: string | undefined;
   readonly #log: Log;
-  readonly #listeners: { readonly [Name in LockEventName]: Set<LockEventListener<Name>> } = {
-    waiting: new Set(),
-    acquired: new Set(),
-    refused: new Set(),
-    unavailable: new Set(),
-    renewed: new Set(),
-    jeopardy: new Set(),
-    lost: new Set(),
-    released: new Set(),
-    detached: new Set(),
-    attached: new Set(),
-    handedOn: new Set(),
-    limitsDiffer: new Set(),
-    once: new Set(),
-  };
+  readonly #listeners = Object.fromEntries(
+    Object.keys(EVENTS).map((name) => [name, new Set()]),
+  ) as unknown as { readonly [Name in LockEventName]: Set<LockEventListener<Name>> };
 
   constructor(log: Log, service?: string) {
     this.#log = log;

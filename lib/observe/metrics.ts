@@ -12,7 +12,7 @@ export type Label =
 
 export type Labels = Partial<Record<Label, string | number>>;
 
-interface Metric {
+export interface Metric {
   /** The name in OpenTelemetry. In Prometheus it is `holdfast_acquire_duration_seconds`, for instance. */
   readonly name: string;
   readonly kind: 'histogram' | 'counter' | 'gauge';

@@ -1,28 +1,18 @@
 import type { Meter, ObservableResult } from '@opentelemetry/api';
 import { MetricsFeed } from '../observe/feed.js';
-import { METRICS, type AddedMetric, type ReadMetric } from '../observe/metrics.js';
+import { METRICS, type Metric, type ReadMetric } from '../observe/metrics.js';
 
 /** Reports the metrics. Returns what stops it. */
 export function meterLocks(meter: Meter): () => void {
-  const histogram = (id: 'acquireDuration' | 'holdDuration' | 'storeRequestDuration') => {
-    const { name, unit, help: description, buckets } = METRICS[id];
+  const feed = new MetricsFeed((id) => {
+    const { name, kind, unit, help: description, buckets = [] }: Metric = METRICS[id];
+    if (kind === 'counter') {
+      const counter = meter.createCounter(name, { unit, description });
+      return counter.add.bind(counter);
+    }
     const advice = { explicitBucketBoundaries: [...buckets] };
-    return meter.createHistogram(name, { unit, description, advice });
-  };
-  const counter = (id: 'renewals' | 'losses') => {
-    const { name, unit, help: description } = METRICS[id];
-    const counting = meter.createCounter(name, { unit, description });
-    return { record: counting.add.bind(counting) };
-  };
-  const added: Record<AddedMetric, ReturnType<typeof histogram> | ReturnType<typeof counter>> = {
-    acquireDuration: histogram('acquireDuration'),
-    holdDuration: histogram('holdDuration'),
-    storeRequestDuration: histogram('storeRequestDuration'),
-    renewals: counter('renewals'),
-    losses: counter('losses'),
-  };
-  const feed = new MetricsFeed((metric, value, labels) => {
-    added[metric].record(value, labels);
+    const histogram = meter.createHistogram(name, { unit, description, advice });
+    return histogram.record.bind(histogram);
   });
   const read = (id: ReadMetric): (() => void) => {
     const { name, unit, help: description } = METRICS[id];

@@ -17,12 +17,6 @@ import { modeOf } from '../observe/metrics.js';
 
 /** What `runStores` of a channel makes the active context: OpenTelemetry does not give away the store that it has it in. */
 class ActiveContext extends AsyncLocalStorage<Context> {
-  override run<R>(store: Context, callback: () => R): R;
-  override run<R, Args extends unknown[]>(
-    store: Context,
-    callback: (...args: Args) => R,
-    ...args: Args
-  ): R;
   override run<R, Args extends unknown[]>(
     store: Context,
     callback: (...args: Args) => R,
@@ -57,10 +51,8 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
     const span = spans.get(subject);
     if (span === undefined) return;
     const { error, outcome, fencingToken } = subject;
-    if (outcome !== undefined) span.setAttribute('holdfast.outcome', outcome);
-    span.setAttributes(more);
-    if (withKeys && fencingToken !== undefined)
-      span.setAttribute('holdfast.fencing_token', fencingToken);
+    span.setAttributes({ 'holdfast.outcome': outcome, ...more });
+    if (withKeys) span.setAttributes({ 'holdfast.fencing_token': fencingToken });
     if (error !== undefined) {
       span.setAttribute('error.type', typeOf(error));
       span.recordException(error instanceof Error ? error : inspect(error));
@@ -90,11 +82,7 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
         start('run', hold, before && [before]);
       },
       asyncEnd: (hold) => {
-        const { reason } = hold;
-        end(hold, {
-          isFault: true,
-          more: reason === undefined ? {} : { 'holdfast.reason': reason },
-        });
+        end(hold, { isFault: true, more: { 'holdfast.reason': hold.reason } });
       },
     }),
   ];
@@ -105,14 +93,16 @@ export function traceLocks(tracer: Tracer, withKeys: boolean): () => void {
   };
 }
 
-function attributesOf({ service, template, mode, method, keys }: LockSubject, withKeys: boolean) {
-  const attributes: Attributes = { 'holdfast.mode': modeOf(mode) };
-  if (service !== undefined) attributes['holdfast.service'] = service;
-  if (template !== undefined) attributes['holdfast.key.template'] = template;
-  if (method !== undefined) attributes['holdfast.method'] = method;
-  if (withKeys) attributes['holdfast.keys'] = [...keys];
-  return attributes;
-}
+const attributesOf = (
+  { service, template, mode, method, keys }: LockSubject,
+  withKeys: boolean,
+): Attributes => ({
+  'holdfast.mode': modeOf(mode),
+  'holdfast.service': service,
+  'holdfast.key.template': template,
+  'holdfast.method': method,
+  'holdfast.keys': withKeys ? [...keys] : undefined,
+});
 
 /** The code of a lock error; else the name of the class. */
 function typeOf(error: unknown): string {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
 import { MetricsFeed } from '../observe/feed.js';
-import { METRICS, type AddedMetric, type Labels, type ReadMetric } from '../observe/metrics.js';
+import { METRICS, type Labels, type Metric, type ReadMetric } from '../observe/metrics.js';
 import { labelIn, nameIn } from './names.js';
 
 /** Options of `registerLockMetrics`. */
@@ -33,26 +33,18 @@ export function registerLockMetrics(options: LockMetricsOptions = {}): () => voi
     names.push(name);
     return { name, help, labelNames: labels.map(labelIn), registers };
   };
-  const histogram = (id: 'acquireDuration' | 'holdDuration' | 'storeRequestDuration') => {
-    const metric = new Histogram({ ...common(id), buckets: [...METRICS[id].buckets] });
-    return metric.observe.bind(metric);
-  };
-  const counter = (id: 'renewals' | 'losses') => {
-    const metric = new Counter(common(id));
-    return metric.inc.bind(metric);
-  };
-  const added: Record<
-    AddedMetric,
-    (labels: Record<string, string | number>, value: number) => void
-  > = {
-    acquireDuration: histogram('acquireDuration'),
-    holdDuration: histogram('holdDuration'),
-    storeRequestDuration: histogram('storeRequestDuration'),
-    renewals: counter('renewals'),
-    losses: counter('losses'),
-  };
-  const feed = new MetricsFeed((metric, value, labels) => {
-    added[metric](labelsIn(labels), value);
+  const feed = new MetricsFeed((id) => {
+    const { kind, buckets = [] }: Metric = METRICS[id];
+    if (kind === 'counter') {
+      const counter = new Counter(common(id));
+      return (value, labels) => {
+        counter.inc(labelsIn(labels), value);
+      };
+    }
+    const histogram = new Histogram({ ...common(id), buckets: [...buckets] });
+    return (value, labels) => {
+      histogram.observe(labelsIn(labels), value);
+    };
   });
   const gauge = (id: ReadMetric): void => {
     new Gauge({
