@@ -2,7 +2,6 @@ import {
   checkedIntervention,
   type Ending,
   type InterventionRequest,
-  type Interventions,
   type Target,
 } from '../engine/interventions.js';
 import {
@@ -12,10 +11,9 @@ import {
   type Intervention,
 } from '../errors.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import type { Presence } from '../engine/presence.js';
 import { checkKey } from '../key/index.js';
 import { hottest } from '../queue/contention.js';
-import type { AdminStore, FoundHolder, FoundKey } from '../store/admin-store.js';
+import type { FoundHolder, FoundKey } from '../store/admin-store.js';
 import { leaseIdOf, makerIn } from '../store/owner-token.js';
 import {
   type Knowledge,
@@ -62,18 +60,13 @@ const NO_ANSWERS: Knowledge['answers'] = new Map();
  */
 export class LockAdmin {
   readonly #engine: LockEngine;
-  readonly #store: AdminStore;
-  readonly #presence: Presence;
-  readonly #interventions: Interventions;
+  readonly #parts: LockEngine['administered'];
 
   /** @throws LockConfigurationError for a driver */
   constructor(service: LockEngine) {
     service.needsRedis('LockAdmin');
-    const { store, presence, interventions } = service.administered;
     this.#engine = service;
-    this.#store = store.admin;
-    this.#presence = presence;
-    this.#interventions = interventions;
+    this.#parts = service.administered;
   }
 
   /**
@@ -81,8 +74,8 @@ export class LockAdmin {
    * meanwhile may be missing.
    */
   async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
-    const instances = await this.#shown(this.#store.instances());
-    const { wallMs } = this.#engine.runtime.now();
+    const instances = await this.#shown(this.#parts.store.admin.instances());
+    const { wallMs } = this.#parts.runtime.now();
     let listed = 0;
     try {
       for await (const found of this.#found(prefix)) {
@@ -92,7 +85,7 @@ export class LockAdmin {
         yield summarized(found, { instances, answers: NO_ANSWERS, wallMs });
       }
     } catch (error) {
-      throw this.#engine.administered.present(error);
+      throw this.#parts.present(error);
     }
   }
 
@@ -103,12 +96,12 @@ export class LockAdmin {
   async describe(key: string): Promise<LockDescription> {
     const found = await this.#look(key);
     const [instances, notes] = await this.#shown(
-      Promise.all([this.#store.instances(), this.#audited(LATEST_NOTES)]),
+      Promise.all([this.#parts.store.admin.instances(), this.#audited(LATEST_NOTES)]),
     );
     const concerned = concernedBy(found, instances);
-    const answers = await this.#presence.ask(concerned, { about: 'key', key });
+    const answers = await this.#parts.presence.ask(concerned, { about: 'key', key });
     const audit = notes.filter((entry) => entry.keys.includes(key)).slice(0, MOST_AUDITED);
-    const { wallMs } = this.#engine.runtime.now();
+    const { wallMs } = this.#parts.runtime.now();
     return {
       ...described(found, { instances, answers, wallMs }),
       unresponsive: unresponsiveOf(concerned, answers, wallMs),
@@ -118,16 +111,16 @@ export class LockAdmin {
 
   /** Lists the services that use this store, the newest first. A service that was not seen for an hour is left out. */
   async instances(): Promise<readonly InstanceInfo[]> {
-    const found = await this.#shown(this.#store.instances());
-    const { wallMs } = this.#engine.runtime.now();
+    const found = await this.#shown(this.#parts.store.admin.instances());
+    const { wallMs } = this.#parts.runtime.now();
     return found.map((each) => infoOf(each, wallMs));
   }
 
   /** Lists the keys with the longest waits and the most refusals in the last 5 minutes, of all instances that reply. */
   async hot(limit = 10): Promise<HotKeys> {
-    const instances = await this.#shown(this.#store.instances());
-    const answers = await this.#presence.ask(instances, { about: 'hot' });
-    const { wallMs } = this.#engine.runtime.now();
+    const instances = await this.#shown(this.#parts.store.admin.instances());
+    const answers = await this.#parts.presence.ask(instances, { about: 'hot' });
+    const { wallMs } = this.#parts.runtime.now();
     return {
       keys: hottest(
         [...answers.values()].flatMap(({ hot = [] }) => hot),
@@ -193,7 +186,7 @@ export class LockAdmin {
     if (once === undefined) return NOTHING;
     if (seen?.state !== once.state || seen.attempts !== once.attempts)
       return { status: 'refused', now: await this.describe(key) };
-    if (!(await this.#shown(this.#store.forgetOnce(key)))) return NOTHING;
+    if (!(await this.#shown(this.#parts.store.admin.forgetOnce(key)))) return NOTHING;
     return this.#noted('forget-once', [key], intervention);
   }
 
@@ -205,11 +198,11 @@ export class LockAdmin {
   /** Each key once, with what the store has of it. */
   async *#found(prefix: string): AsyncGenerator<FoundKey> {
     const seen = new Set<string>();
-    for await (const keys of this.#store.keys(prefix)) {
+    for await (const keys of this.#parts.store.admin.keys(prefix)) {
       const fresh = [...new Set(keys)].filter((key) => !seen.has(key));
       for (const key of fresh) seen.add(key);
       for (let i = 0; i < fresh.length; i += LOOKED_AT_ONCE)
-        yield* await this.#store.look(fresh.slice(i, i + LOOKED_AT_ONCE));
+        yield* await this.#parts.store.admin.look(fresh.slice(i, i + LOOKED_AT_ONCE));
     }
   }
 
@@ -226,7 +219,7 @@ export class LockAdmin {
     targets: readonly Target[],
     intervention: Intervention,
   ): Promise<Done | undefined> {
-    const endings = await this.#interventions.end(targets, intervention);
+    const endings = await this.#parts.interventions.end(targets, intervention);
     const keysThat = (status: Ending['status']): readonly string[] => [
       ...new Set(targets.flatMap(({ key }, i) => (endings[i]?.status === status ? [key] : []))),
     ];
@@ -238,16 +231,12 @@ export class LockAdmin {
     if (unconfirmed.length === 0) return undefined;
     const nodes = endings.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
     const facts = { operation: 'release', keys: unconfirmed, nodes } as const;
-    throw this.#engine.administered.present(new LockStoreUnavailableError(facts));
-  }
-
-  #checkKey(key: string): void {
-    this.#engine.checked(() => checkKey(key));
+    throw this.#parts.present(new LockStoreUnavailableError(facts));
   }
 
   async #look(key: string): Promise<FoundKey> {
-    this.#checkKey(key);
-    const [found] = await this.#shown(this.#store.look([key]));
+    this.#engine.checked(() => checkKey(key));
+    const [found] = await this.#shown(this.#parts.store.admin.look([key]));
     return found ?? { key, holders: [], line: [] };
   }
 
@@ -257,10 +246,10 @@ export class LockAdmin {
     keys: readonly string[],
     { by, reason }: Intervention,
   ): Promise<Done> {
-    const { runtime } = this.#engine;
+    const { runtime } = this.#parts;
     const at = new Date(runtime.now().wallMs);
     try {
-      await this.#store.note(noteOf({ at, action, keys, by, reason }, runtime.uuid()));
+      await this.#parts.store.admin.note(noteOf({ at, action, keys, by, reason }, runtime.uuid()));
       return { status: 'done', keys };
     } catch (error) {
       const notRecorded = error instanceof LockError ? error.detail : String(error);
@@ -269,7 +258,7 @@ export class LockAdmin {
   }
 
   async #audited(count: number): Promise<readonly AuditEntry[]> {
-    const notes = await this.#store.notes(count);
+    const notes = await this.#parts.store.admin.notes(count);
     return notes
       .flatMap((note) => auditEntryIn(note) ?? [])
       .sort((a, b) => b.at.getTime() - a.at.getTime());
@@ -280,7 +269,7 @@ export class LockAdmin {
     try {
       return await answer;
     } catch (error) {
-      throw this.#engine.administered.present(error);
+      throw this.#parts.present(error);
     }
   }
 }

@@ -19,9 +19,9 @@ function adminOver(store: Partial<AdminStore>): LockAdmin {
   return new LockAdmin({
     administered: {
       ...{ store: { admin: store }, presence, interventions },
+      runtime: new VirtualRuntime(),
       present: (error: unknown) => (error === OUTAGE ? PRESENTED : error),
     },
-    runtime: new VirtualRuntime(),
     checked: (check: () => unknown) => check(),
     needsRedis: () => undefined,
   } as unknown as LockEngine);
