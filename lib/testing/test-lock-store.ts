@@ -97,48 +97,37 @@ export class TestLockStore extends MemoryLockStore {
 
   override get once(): OnceStore {
     const once = super.once;
-    const unlessItFails = <Request extends OnceReference, Outcome>(
-      request: Request,
-      ask: (request: Request) => Promise<Outcome>,
-    ): Promise<Outcome | Unavailable> =>
-      this.#fails([request.key]) ? Promise.resolve(UNAVAILABLE) : ask(request);
     return {
       begin: (request) =>
-        unlessItFails(request, async (asked) => {
-          const outcome = await once.begin(asked);
-          if (outcome.status !== 'begun') this.#idle.add(asked.fencingToken);
+        this.#unlessDown([request.key], async () => {
+          const outcome = await once.begin(request);
+          if (outcome.status !== 'begun') this.#idle.add(request.fencingToken);
           return outcome;
         }),
-      keep: (request) => unlessItFails(request, (asked) => once.keep(asked)),
-      finish: (request) => unlessItFails(request, (asked) => once.finish(asked)),
+      keep: (request) => this.#unlessDown([request.key], () => once.keep(request)),
+      finish: (request) => this.#unlessDown([request.key], () => once.finish(request)),
     };
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    return this.#fails(request.keys) ? Promise.resolve(UNAVAILABLE) : super.acquire(request);
+    return this.#unlessDown(request.keys, () => super.acquire(request));
   }
 
   override async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
     const outcomes = await Promise.all(
-      leases.map(async (lease) =>
-        this.#fails(lease.keys) ? UNAVAILABLE : (await super.extend([lease]))[0],
-      ),
+      leases.map((lease) => this.#unlessDown(lease.keys, () => super.extend([lease]))),
     );
-    return outcomes.map((outcome) => outcome ?? UNAVAILABLE);
+    return outcomes.flat();
   }
 
   override release(
-    lease: LeaseReference,
-    lastToken?: number,
-    keepMs?: number,
+    ...[lease, ...more]: Parameters<MemoryLockStore['release']>
   ): Promise<ReleaseOutcome> {
-    return this.#fails(lease.keys)
-      ? Promise.resolve(UNAVAILABLE)
-      : super.release(lease, lastToken, keepMs);
+    return this.#unlessDown(lease.keys, () => super.release(lease, ...more));
   }
 
   override transfer(request: TransferRequest): Promise<TransferOutcome> {
-    return this.#fails(request.keys) ? Promise.resolve(UNAVAILABLE) : super.transfer(request);
+    return this.#unlessDown(request.keys, () => super.transfer(request));
   }
 
   protected override look(key: string): FoundKey {
@@ -147,17 +136,21 @@ export class TestLockStore extends MemoryLockStore {
   }
 
   override inspect(key: string): Promise<InspectOutcome> {
-    return this.#fails([key]) ? Promise.resolve(UNAVAILABLE) : super.inspect(key);
+    return this.#unlessDown([key], () => super.inspect(key));
   }
 
   override forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.#fails([key]) ? Promise.resolve(UNAVAILABLE) : super.forceRelease(key);
+    return this.#unlessDown([key], () => super.forceRelease(key));
   }
 
   override health(): Promise<StoreHealth> {
     return this.#failing === 'everything'
       ? Promise.resolve(unhealthy(FAILURE.message))
       : super.health();
+  }
+
+  async #unlessDown<T>(keys: readonly string[], ask: () => Promise<T>): Promise<T | Unavailable> {
+    return this.#fails(keys) ? UNAVAILABLE : ask();
   }
 
   #fails(keys: readonly string[]): boolean {
