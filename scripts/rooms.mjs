@@ -7,7 +7,7 @@ export const ROOMS = {
   time: ['collections'],
   errors: [],
   key: ['errors', 'time'],
-  observe: ['collections', 'errors'],
+  observe: ['collections', 'errors', 'time'],
   store: ['collections', 'errors', 'observe', 'time'],
   options: ['errors', 'store'],
   lease: ['collections', 'errors', 'observe', 'options', 'store', 'time'],

@@ -48,11 +48,7 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   const warnings: LimitedWarnings[] = [];
   /** For warnings of one kind. */
   const limited = (): ((message: string) => void) => {
-    const kind = new LimitedWarnings({
-      warn,
-      now: () => runtime.now().monotonicMs,
-      later: (ms, callback) => scheduler.schedule(ms, callback),
-    });
+    const kind = new LimitedWarnings(warn, scheduler);
     warnings.push(kind);
     return (message) => {
       kind.warn(message);

@@ -575,8 +575,7 @@ export class LockEngine<Token extends number | undefined = number> {
   /** @internal `lead` for callers that state where they call it from. */
   leadFrom(name: string, given: LeadOptions, from: ScopeOrigin): Leadership {
     this.needsRedis('A leader');
-    refuseUnknown(LEAD_KIND, given);
-    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = resolve(LEAD_KIND.options, given);
+    const { ttlMs: ttl, rotateEveryMs, onElected, onLost } = checkedOptions(LEAD_KIND, given);
     const key = this.checked(() => checkKey(name));
     const options = constantOptions({ ttl, wait: 'forever', autoExtend: true, reentrant: false });
     this.assertFits(options);

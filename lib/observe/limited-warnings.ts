@@ -1,15 +1,4 @@
-/** A planned callback that can be cancelled. */
-interface Planned {
-  cancel(): void;
-}
-
-interface Options {
-  readonly warn: (message: string) => void;
-  /** A monotonic clock, in ms. */
-  readonly now: () => number;
-  /** Calls back after this many ms. */
-  readonly later: (ms: number, callback: () => void) => Planned;
-}
+import type { Scheduler, Task } from '../time/scheduler.js';
 
 const MOST = 10;
 const WITHIN_MS = 60_000;
@@ -20,21 +9,22 @@ const WITHIN_MS = 60_000;
  * with the last of them.
  */
 export class LimitedWarnings {
-  readonly #options: Options;
+  readonly #warn: (message: string) => void;
+  readonly #scheduler: Scheduler;
   /** In this minute. */
   #count = 0;
   #last = '';
   #sinceMs = -Infinity;
   /** Logs the sum when the minute is over. A process with few warnings may end before. */
-  #summing: Planned | undefined;
+  #summing: Task | undefined;
 
-  constructor(options: Options) {
-    this.#options = options;
+  constructor(warn: (message: string) => void, scheduler: Scheduler) {
+    this.#warn = warn;
+    this.#scheduler = scheduler;
   }
 
   warn(message: string): void {
-    const { warn, now, later } = this.#options;
-    const nowMs = now();
+    const nowMs = this.#scheduler.runtime.now().monotonicMs;
     if (nowMs - this.#sinceMs >= WITHIN_MS) {
       this.flush();
       this.#sinceMs = nowMs;
@@ -42,12 +32,12 @@ export class LimitedWarnings {
     this.#count += 1;
     this.#last = message;
     if (this.#count > MOST)
-      this.#summing ??= later(WITHIN_MS - (nowMs - this.#sinceMs), () => {
+      this.#summing ??= this.#scheduler.schedule(WITHIN_MS - (nowMs - this.#sinceMs), () => {
         this.flush();
       });
-    if (this.#count < MOST) warn(message);
+    if (this.#count < MOST) this.#warn(message);
     else if (this.#count === MOST)
-      warn(
+      this.#warn(
         `${message} (This is warning ${String(MOST)} of its kind within a minute: further ones are summed up once a minute.)`,
       );
   }
@@ -60,7 +50,7 @@ export class LimitedWarnings {
     this.#sinceMs = -Infinity;
     this.#count = 0;
     if (more > 0)
-      this.#options.warn(
+      this.#warn(
         `${String(more)} more ${more === 1 ? 'warning' : 'warnings'} of the same kind within a minute. The last one: ${this.#last}`,
       );
   }

@@ -57,13 +57,8 @@ export class NodeWatch {
   #isClosed = false;
 
   constructor(options: WatchOptions) {
-    const { warn, scheduler } = options;
     this.#options = options;
-    this.#log = new LimitedWarnings({
-      warn,
-      now: () => scheduler.runtime.now().monotonicMs,
-      later: (ms, callback) => scheduler.schedule(ms, callback),
-    });
+    this.#log = new LimitedWarnings(options.warn, options.scheduler);
   }
 
   /** Nothing is known that keeps it from granting locks. */
