@@ -32,8 +32,7 @@ export type { Limiter, LimiterUsage } from './engine/limiter.js';
 export type { Lead } from './leader/lead.js';
 export type { Leadership } from './leader/leadership.js';
 export type { LockInspection, TryRunResult } from './engine/lock-engine.js';
-export type { OnceAttempt, RunOnceResult } from './once/attempt.js';
-export { NonRetryableError } from './once/non-retryable-error.js';
+export { NonRetryableError, type OnceAttempt, type RunOnceResult } from './once/attempt.js';
 
 export type {
   AcquireOptions,

@@ -1,6 +1,5 @@
 export { canonicalKeys, checkKey } from './check-key.js';
 export { parseKeyTemplate, type KeyTemplate } from './key-template.js';
-export { nameOfKeys } from './recent-keys.js';
-export { lockKey } from './lock-key.js';
+export { lockKey, nameOfKeys } from './lock-key.js';
 export type { RequestValues } from './read-path.js';
 export { parseNamedTemplate, type NamedTemplate } from './named-template.js';

@@ -33,3 +33,11 @@ export type RunOnceResult<T> =
   | { readonly outcome: 'superseded'; readonly attempts: number; readonly value?: undefined }
   /** Another caller did the work for as long as this call waited. */
   | { readonly outcome: 'busy'; readonly attempts: number; readonly value?: undefined };
+
+/**
+ * The work of `runOnce` or `@RunOnce` throws it to forbid further attempts, in any process. The caller whose work threw
+ * it gets it. For all other callers the work is exhausted.
+ */
+export class NonRetryableError extends Error {
+  override readonly name: string = 'NonRetryableError';
+}

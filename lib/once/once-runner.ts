@@ -11,8 +11,7 @@ import type { AttemptEnd, BeginOutcome, OnceStore } from '../store/once-store.js
 import type { Scheduler } from '../time/scheduler.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
-import type { OnceAttempt, RunOnceResult } from './attempt.js';
-import { NonRetryableError } from './non-retryable-error.js';
+import { NonRetryableError, type OnceAttempt, type RunOnceResult } from './attempt.js';
 import {
   refuseUnknownOnce,
   resolveOnceOptions,

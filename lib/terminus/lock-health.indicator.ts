@@ -4,9 +4,37 @@ import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/term
 import { LockConfigurationError } from '../errors.js';
 import type { LockService } from '../nest/lock.service.js';
 import { getLockServiceToken } from '../nest/tokens.js';
-import { checkedOptions } from '../options/unknown-option.js';
-import { LOCK_HEALTH, type LockHealthOptions } from './lock-health-options.js';
+import { flag, serviceName, timerDuration } from '../options/checks.js';
+import { optional, withDefault, type OneSchema, type OptionsOf } from '../options/schema.js';
+import { checkedOptions, type Kind } from '../options/unknown-option.js';
 import type { NodeHealth, StoreHealth } from '../store/lock-store.js';
+
+const HEALTH = {
+  /** The `name` of the lock service to check. Default: the service without a name. */
+  name: optional<string | symbol | undefined, string | symbol, ''>(serviceName),
+  /**
+   * The check ends after this time. A server that has not answered by then counts as not reachable.
+   *
+   * @defaultValue `'800ms'`, because Kubernetes gives a probe one second
+   */
+  timeout: withDefault(timerDuration({ atLeastMs: 1 }), '800ms'),
+  /**
+   * Adds `nodes` to the result: the address, latency, clock offset and problem of each server. It never contains credentials. For health
+   * endpoints that only operators can reach.
+   *
+   * @defaultValue `false`
+   */
+  details: withDefault(flag, false),
+};
+
+const LOCK_HEALTH: Kind<typeof HEALTH> = {
+  called: 'LockHealthIndicator.check()',
+  options: HEALTH,
+  elsewhere: { instance: 'Give "name", the name of the lock service.' },
+};
+
+/** Options of `LockHealthIndicator.check`. */
+export interface LockHealthOptions extends OptionsOf<typeof HEALTH>, OneSchema {}
 
 type Facts = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockLostError, LockReturnKindError, LockStoreUnavailableError } from '../../lib/errors.js';
-import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
+import { NonRetryableError } from '../../lib/once/attempt.js';
 import type { BeginOutcome } from '../../lib/store/once-store.js';
 import { deferred } from '../support/eventually.js';
 import { heldFor, OUTAGE, silence } from '../support/scripted-store.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
+import { NonRetryableError } from '../../lib/once/attempt.js';
 import { doneElsewhere, exhausted } from '../../lib/once/once-runner.js';
 import { errorText, valueAsJson, valueOfJson } from '../../lib/once/texts.js';
 

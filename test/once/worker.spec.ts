@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockingWorker } from '../../lib/worker/index.js';
-import { NonRetryableError } from '../../lib/once/non-retryable-error.js';
+import { NonRetryableError } from '../../lib/once/attempt.js';
 import type { LockingWorkerOptions } from '../../lib/worker/index.js';
 import { heldFor } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';

@@ -2,7 +2,7 @@ import type { LockEngine } from '../../../../lib/engine/lock-engine.js';
 import type { LockLostError } from '../../../../lib/errors.js';
 import { LockError } from '../../../../lib/errors.js';
 import type { Lock } from '../../../../lib/lease/lock.js';
-import { NonRetryableError } from '../../../../lib/once/non-retryable-error.js';
+import { NonRetryableError } from '../../../../lib/once/attempt.js';
 import type { AcquireOptions } from '../../../../lib/options/acquire-options.js';
 import type { History } from '../history.js';
 import type { Operation } from '../scenario.js';
