@@ -75,5 +75,5 @@ export const REDIS_ROOMS = {
   client: ['scripts'],
   wakeups: ['client'],
   node: ['client', 'scripts', 'wakeups'],
-  quorum: ['client', 'node'],
+  quorum: ['client', 'node', 'scripts'],
 };

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { BeginOutcome, FinishOutcome, OnceReference } from '../../lib/store/once-store.js';
-import type { AcknowledgedReply } from '../../lib/store/redis/node/acknowledged-writes.js';
-import { NodeOnce } from '../../lib/store/redis/node/node-once.js';
-import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
+import type { Unavailable } from '../../lib/store/lock-store.js';
+import type {
+  BeginOutcome,
+  FinishOutcome,
+  OnceReference,
+  OnceStore,
+} from '../../lib/store/once-store.js';
+import { onceAt } from '../../lib/store/redis/node/once.js';
+import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
+import type { Verb } from '../../lib/store/redis/scripts/script.js';
 import { Random } from '../techniques/faults/random.js';
+import { asked } from '../support/encoded.js';
 import { RedisServer } from '../support/redis-server.js';
 import { share } from '../support/soak.js';
 
@@ -42,7 +49,7 @@ class Job {
   readonly #random: Random;
   readonly #id: string;
   readonly #late: (() => Promise<unknown>)[] = [];
-  readonly #store: NodeOnce;
+  readonly #store: OnceStore;
   readonly #working: Attempt[] = [];
   readonly #log: string[] = [];
   /** Values of attempts that a later one has followed before anybody knew of them. */
@@ -54,12 +61,7 @@ class Job {
   constructor(seed: number) {
     this.#random = new Random(seed);
     this.#id = `job ${String(seed)}`;
-    this.#store = new NodeOnce({
-      run: (_, call) => this.#send(call),
-      malformed: ({ reply }) => {
-        throw new Error(`malformed: ${String(reply)}`);
-      },
-    });
+    this.#store = onceAt({ ask: (verb, request) => this.#send(verb, request) });
   }
 
   get story(): string {
@@ -77,24 +79,34 @@ class Job {
     while (this.#sent > 0);
   }
 
-  #send(call: OnceCall): Promise<AcknowledgedReply> {
+  #send<Request, Answer>(
+    verb: Verb<Request, Answer>,
+    request: NoInfer<Request>,
+  ): Promise<Answer | Unavailable> {
     this.#sent += 1;
-    return this.#deliver(call).finally(() => {
+    return this.#deliver(verb, request).finally(() => {
       this.#sent -= 1;
     });
   }
 
-  async #deliver(call: OnceCall): Promise<AcknowledgedReply> {
-    const encoded = onceScript.encode({ main: this.#id, once: `${this.#id} once` }, call);
-    const run = (): Promise<unknown> => redis.eval(onceScript.lua, ...encoded);
+  async #deliver<Request, Answer>(
+    verb: Verb<Request, Answer>,
+    request: Request,
+  ): Promise<Answer | Unavailable> {
+    const names = { ...keyNames('lock:')('job'), main: this.#id, once: `${this.#id} once` };
+    const { call, answer } = asked(verb, { ...request, names: [names] });
+    const run = (): Promise<unknown> => redis.eval(verb.lua, ...call);
     const chance = this.#random.fraction();
     if (chance < 0.15) return unavailable;
     if (chance < 0.25) {
       this.#late.push(run);
       return unavailable;
     }
-    const value = await run();
-    return chance < 0.35 ? unavailable : { status: 'answered', value, shortfall: undefined };
+    const reply = await run();
+    if (chance < 0.35) return unavailable;
+    const outcome = answer(reply);
+    if (outcome === undefined) throw new Error(`malformed: ${String(reply)}`);
+    return outcome;
   }
 
   /** The next holder of the lock begins. */

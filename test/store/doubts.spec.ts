@@ -1,8 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Unavailable } from '../../lib/store/lock-store.js';
 import { NodeLooks } from '../../lib/store/redis/node/node-looks.js';
-import type { NodeScripts } from '../../lib/store/redis/node/node-scripts.js';
-import type { NodeTrial } from '../../lib/store/redis/node/node-trial.js';
+import type { Server } from '../../lib/store/redis/node/server.js';
+import { systemRuntime } from '../../lib/time/runtime.js';
 
 type Kind = Unavailable['nodes'][number]['kind'];
 
@@ -17,16 +17,14 @@ function looksAt({ client = 'single', isThere = true, isWell = true }: State) {
   const doubted = jest.fn();
   const setAside = jest.fn();
   const warn = jest.fn();
-  const parts = {
+  const server = {
+    name: 'one:6379',
     connection: { client: { kind: client }, isThere, setAside },
     watch: { isWell, doubted },
     options: { warn },
+    runtime: systemRuntime,
   };
-  const looks = new NodeLooks(
-    'one:6379',
-    { parts } as unknown as NodeScripts,
-    {} as unknown as NodeTrial,
-  );
+  const looks = new NodeLooks(server as unknown as Server);
   return { looks, doubted, setAside, warn };
 }
 

@@ -10,6 +10,7 @@ import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
+import { encoded } from '../support/encoded.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -61,32 +62,28 @@ const lineMode = 'standalone';
 const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KEEP_MS) =>
   run(
     acquireScript,
-    acquireScript.encode({
+    encoded(acquireScript, {
       ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, turns: 1, lineMode, member: '' },
-      ...{
-        ticket: undefined,
-        proposal: 0,
-        maxTtlMs: undefined,
-        joins: undefined,
-      },
+      ...{ ticket: undefined, proposal: 0 },
     }),
   ) as Promise<number[]>;
 const extend = (token: string, ttlMs = 30_000): Promise<unknown> => {
   const lease = { token, ttlMs, fencingToken: 0, sureUntilUs: 0, expectedFence: undefined };
   return run(
     extendScript,
-    extendScript.encode({
-      renewals: [{ names: namesOf('key'), ...lease }],
-      ...{ epoch: undefined, fenceKeepMs: KEEP_MS, maxTtlMs: undefined, lineMode, turns: 1 },
+    encoded(extendScript, {
+      names: [namesOf('key')],
+      renewals: [lease],
+      ...{ fenceKeepMs: KEEP_MS, lineMode, turns: 1 },
     }),
   );
 };
 const release = (token: string, lastToken?: number, keys = ['key']): Promise<unknown> =>
   run(
     releaseScript,
-    releaseScript.encode({
-      ...{ names: keys.map(namesOf), token, lineMode, lastToken, fenceKeepMs: undefined },
-      ...{ member: '', wakes: undefined, leaves: undefined, holdMs: 0 },
+    encoded(releaseScript, {
+      ...{ names: keys.map(namesOf), token, lineMode, lastToken, putsFence: false },
+      member: '',
     }),
   );
 

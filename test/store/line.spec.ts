@@ -8,6 +8,7 @@ import { systemRuntime } from '../../lib/time/runtime.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import { encoded } from '../support/encoded.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -756,15 +757,13 @@ describe('a line that is not as it should be', () => {
 
 describe('lines at several masters', () => {
   const release = (...keys: string[]): Promise<unknown> => {
-    const call = releaseScript.encode({
+    const call = encoded(releaseScript, {
       names: keys.map(keyNames('lock:')),
       token: 'mine',
       lineMode: 'quorum',
-      lastToken: undefined,
+      putsFence: true,
       fenceKeepMs: KEEP_MS,
       member: '',
-      wakes: undefined,
-      holdMs: 0,
     });
     return redis.eval(releaseScript.lua, ...call);
   };

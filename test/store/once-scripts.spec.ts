@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
-import { onceScript, type OnceCall } from '../../lib/store/redis/scripts/once.js';
+import { beginScript, endScript } from '../../lib/store/redis/scripts/once.js';
+import type { ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import { encoded } from '../support/encoded.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const LIFE_MS = 60_000;
@@ -24,13 +26,14 @@ afterAll(async () => {
   await server.stop();
 });
 
-const run = (call: OnceCall): Promise<unknown> =>
-  redis.eval(onceScript.lua, ...onceScript.encode(keyNames('lock:')('a'), call));
+const names = [keyNames('lock:')('a')];
+
+const run = (call: ScriptCall): Promise<unknown> => redis.eval(beginScript.lua, ...call);
 
 const hold = (token: string): Promise<unknown> => redis.set('lock:a', token);
 
 const begin = (token: string, owner: string, attempts = 3): Promise<unknown> =>
-  run({ what: 'begin', token, owner, lifeMs: LIFE_MS, attempts, keepMs: KEEP_MS });
+  run(encoded(beginScript, { names, token, owner, lifeMs: LIFE_MS, attempts, keepMs: KEEP_MS }));
 
 const end = (
   what: string,
@@ -39,14 +42,17 @@ const end = (
   attempt = 1,
   text = '',
 ): Promise<unknown> =>
-  run({
-    what: what as (typeof ENDS)[number],
-    token,
-    owner,
-    lifeMs: what === 'done' || what === 'final' ? KEEP_MS : LIFE_MS,
-    attempt,
-    text,
-  });
+  run(
+    encoded(endScript, {
+      names,
+      what: what as (typeof ENDS)[number],
+      token,
+      owner,
+      lifeMs: what === 'done' || what === 'final' ? KEEP_MS : LIFE_MS,
+      attempt,
+      text,
+    }),
+  );
 
 const stored = async (): Promise<Record<string, string>> => redis.hgetall('{lock:a}:once');
 

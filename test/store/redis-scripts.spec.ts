@@ -10,6 +10,7 @@ import { raiseFenceScript } from '../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
+import { encoded } from '../support/encoded.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { eventually } from '../support/eventually.js';
@@ -51,7 +52,7 @@ const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(
 const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown> =>
   run(
     acquireScript,
-    acquireScript.encode({
+    encoded(acquireScript, {
       names: keys.map(namesOf),
       token,
       ttlMs: 30_000,
@@ -61,8 +62,6 @@ const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown>
       member,
       ticket: undefined,
       proposal: 0,
-      maxTtlMs: undefined,
-      joins: undefined,
     }),
   );
 
@@ -71,25 +70,23 @@ const acquire = (token: string, ...keys: string[]): Promise<unknown> => acquireA
 const release = (token: string, ...keys: string[]): Promise<unknown> =>
   run(
     releaseScript,
-    releaseScript.encode({
+    encoded(releaseScript, {
       names: keys.map(namesOf),
       token,
       lineMode: 'standalone',
-      lastToken: undefined,
+      putsFence: true,
       fenceKeepMs: KEEP_MS,
       member: '',
-      wakes: undefined,
-      holdMs: 0,
     }),
   );
 
 const extend = (token: string, key: string, fencingToken: number): Promise<unknown> =>
   run(
     extendScript,
-    extendScript.encode({
+    encoded(extendScript, {
+      names: [namesOf(key)],
       renewals: [
         {
-          names: namesOf(key),
           token,
           ttlMs: 30_000,
           fencingToken,
@@ -97,9 +94,7 @@ const extend = (token: string, key: string, fencingToken: number): Promise<unkno
           expectedFence: undefined,
         },
       ],
-      epoch: undefined,
       fenceKeepMs: KEEP_MS,
-      maxTtlMs: undefined,
       lineMode: 'standalone',
       turns: 1,
     }),
@@ -111,11 +106,12 @@ async function putBack(
   { beside, sureForMs = 10_000 }: { readonly beside: number; readonly sureForMs?: number },
 ): Promise<unknown> {
   const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
-  const renewal = { names: namesOf(key), token: 'holdfast:mine', ttlMs: 30_000, fencingToken: 5 };
+  const renewal = { token: 'holdfast:mine', ttlMs: 30_000, fencingToken: 5 };
   const sureUntilUs = seconds * 1e6 + micros + sureForMs * 1_000;
-  const call = extendScript.encode({
+  const call = encoded(extendScript, {
+    names: [namesOf(key)],
     renewals: [{ ...renewal, sureUntilUs, expectedFence: beside }],
-    ...{ epoch: undefined, fenceKeepMs: KEEP_MS, maxTtlMs: undefined },
+    fenceKeepMs: KEEP_MS,
     ...{ lineMode: 'quorum', turns: 1 },
   });
   const [, answer] = (await run(extendScript, call)) as unknown[];
@@ -125,7 +121,7 @@ async function putBack(
 const raiseFence = (token: string, keys: string[], fencingToken: number): Promise<unknown> =>
   run(
     raiseFenceScript,
-    raiseFenceScript.encode({
+    encoded(raiseFenceScript, {
       names: keys.map(namesOf),
       token,
       fencingToken,
@@ -535,9 +531,9 @@ describe('fencing tokens', () => {
       { key: 'forgotten', used: 3, fence: undefined, left: null },
     ];
     const calls = leases.map(({ key, used: lastToken }) =>
-      releaseScript.encode({
+      encoded(releaseScript, {
         ...{ names: [namesOf(key)], token: 'mine', lineMode: 'quorum', lastToken },
-        ...{ fenceKeepMs: KEEP_MS, member: '', wakes: undefined, leaves: undefined, holdMs: 0 },
+        ...{ putsFence: true, fenceKeepMs: KEEP_MS, member: '' },
       }),
     );
     const alone = (): Promise<unknown> =>

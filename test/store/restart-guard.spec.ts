@@ -14,6 +14,7 @@ import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import type { LineMode } from '../../lib/store/redis/scripts/line.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
+import { encoded } from '../support/encoded.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { RedisSentinel } from '../support/redis-sentinel.js';
@@ -483,10 +484,10 @@ describe('a claim of a key by renewal', () => {
   }: Claim): Promise<unknown> {
     const [seconds, micros] = ((await server.command('TIME')) as string[]).map(Number);
     const sureUntil = Number(seconds) * 1_000_000 + Number(micros) + sureForMs * 1_000;
-    const call = extendScript.encode({
+    const call = encoded(extendScript, {
+      names: [keyNames('lock:')('key')],
       renewals: [
         {
-          names: keyNames('lock:')('key'),
           token,
           ttlMs: 30_000,
           fencingToken: fence,
@@ -508,15 +509,14 @@ describe('a claim of a key by renewal', () => {
   }
 
   const release = (token: string, lastToken: number, lineMode: LineMode): Promise<unknown> => {
-    const call = releaseScript.encode({
+    const call = encoded(releaseScript, {
       names: [keyNames('lock:')('key')],
       token,
       lineMode,
       lastToken,
+      putsFence: true,
       fenceKeepMs: KEEP_MS,
       member: '',
-      wakes: undefined,
-      holdMs: 0,
     });
     return server.command('EVAL', releaseScript.lua, ...call);
   };

@@ -5,8 +5,9 @@ import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { setLimitScript } from '../../lib/store/redis/scripts/set-limit.js';
-import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
+import type { Verb } from '../../lib/store/redis/scripts/script.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
+import { asked } from '../support/encoded.js';
 import { RedisModel } from '../techniques/simulation/redis/model.js';
 import type { Wish } from './plain-semaphore.js';
 
@@ -87,54 +88,32 @@ export class ScriptedSemaphore implements SemaphoreStore {
 
   ask(wish: Wish, waits: boolean): Promise<boolean> {
     const { id, ttlMs } = wish;
-    const reply = acquireScript.decode(
-      this.#run(
-        acquireScript,
-        acquireScript.encode({
-          ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, turns: 1 },
-          ...{ lineMode: 'standalone', member: waits ? memberOf(wish) : '' },
-          ...{ ticket: this.#tickets.get(id), proposal: 0, maxTtlMs: undefined },
-          joins: undefined,
-        }),
-      ),
-    );
-    if (reply.status === 'refused' && reply.ticket !== undefined)
+    const member = waits ? memberOf(wish) : '';
+    const reply = this.#ask(acquireScript, {
+      ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, turns: 1, member },
+      ...{ ticket: this.#tickets.get(id), proposal: 0 },
+    });
+    if (reply?.status === 'refused' && reply.ticket !== undefined)
       this.#tickets.set(id, reply.ticket);
-    return Promise.resolve(reply.status === 'granted');
+    return Promise.resolve(reply?.status === 'granted');
   }
 
   renew(wish: Wish): Promise<boolean> {
     const lease = { token: tokenOf(wish), ttlMs: wish.ttlMs, fencingToken: 0 };
-    const reply = extendScript.decode(
-      this.#run(
-        extendScript,
-        extendScript.encode({
-          renewals: [{ names: NAMES, ...lease, sureUntilUs: 0, expectedFence: undefined }],
-          ...{ epoch: undefined, fenceKeepMs: KEEP_MS, maxTtlMs: undefined, turns: 1 },
-          lineMode: 'standalone',
-        }),
-      ),
-    );
-    return Promise.resolve(reply.status === 'answered' && reply.keys[0]?.status === 'extended');
+    const renewals = [{ ...lease, sureUntilUs: 0, expectedFence: undefined }];
+    const reply = this.#ask(extendScript, { names: [NAMES], renewals, fenceKeepMs: KEEP_MS });
+    return Promise.resolve(reply?.answers[0]?.status === 'extended');
   }
 
   leave(wish: Wish): Promise<boolean> {
-    const reply = releaseScript.decode(
-      this.#run(
-        releaseScript,
-        releaseScript.encode({
-          ...{ names: [NAMES], token: tokenOf(wish), lineMode: 'standalone' },
-          ...{ lastToken: undefined, fenceKeepMs: undefined, member: memberOf(wish) },
-          ...{ wakes: undefined, leaves: undefined, holdMs: 0 },
-        }),
-      ),
-    );
-    return Promise.resolve(reply.status === 'answered' && reply.released === 1);
+    const reply = this.#ask(releaseScript, {
+      ...{ names: [NAMES], token: tokenOf(wish), putsFence: false, member: memberOf(wish) },
+    });
+    return Promise.resolve(reply?.status === 'released');
   }
 
   setLimit(limit: number | undefined): Promise<void> {
-    const call = { names: NAMES, limit, lineMode: 'standalone' } as const;
-    this.#run(setLimitScript, setLimitScript.encode(call));
+    this.#ask(setLimitScript, { names: [NAMES], limit });
     return Promise.resolve();
   }
 
@@ -152,8 +131,12 @@ export class ScriptedSemaphore implements SemaphoreStore {
     return (START_MS + this.nowMs) * 1_000;
   }
 
-  #run({ lua }: Script, call: ScriptCall): unknown {
-    return this.#execute(['EVAL', lua, ...call]);
+  #ask<Request, Answer>(
+    verb: Verb<Request, Answer>,
+    request: Parameters<typeof asked<Request, Answer>>[1],
+  ): Answer | undefined {
+    const { call, answer } = asked(verb, request);
+    return answer(this.#execute(['EVAL', verb.lua, ...call]));
   }
 
   #execute(command: Parameters<RedisModel['execute']>[0]): unknown {

@@ -7,7 +7,9 @@ import type {
   Unavailable,
 } from '../../lib/store/lock-store.js';
 import { quorumOf } from '../../lib/store/redis/quorum/poll.js';
-import type { RenewalVote, InspectVote, Vote } from '../../lib/store/redis/node/node-answers.js';
+import type { Vote } from '../../lib/store/redis/node/acquire.js';
+import type { RenewalVote } from '../../lib/store/redis/node/extend.js';
+import type { InspectVote } from '../../lib/store/redis/node/inspect.js';
 import {
   acquireOutcome,
   extendOutcome,

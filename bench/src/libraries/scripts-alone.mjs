@@ -24,22 +24,23 @@ export async function open(urls) {
           most,
           clients.map((client) => client.evalsha(sha, ...call)),
         );
-  const several = others.length > 0 && { lineMode: 'quorum', fenceKeepMs: 86_400_000 };
+  const several = others.length > 0 && { lineMode: 'quorum' };
   return {
     async acquire(key, { ttl }) {
-      const held = {
-        names: [namesOf(key)],
-        token: `holdfast:${randomUUID()}`,
+      const server = {
+        names: namesOf,
         lineMode: 'standalone',
-        member: '',
+        fenceKeepMs: 86_400_000,
+        turns: 1_024,
         ...several,
       };
-      const asked = { ...held, ttlMs: ttl, fenceKeepMs: 86_400_000, turns: 1_024, proposal: 0 };
-      const reply = await run(acquireScript, acquireScript.encode(asked));
-      const answer = acquireScript.decode(reply);
-      if (answer.status !== 'granted') throw new Error(`${key} is held`);
-      const done = { ...held, lastToken: answer.fencingToken, holdMs: 0 };
-      return () => run(releaseScript, releaseScript.encode(done));
+      const lease = { keys: [key], token: `holdfast:${randomUUID()}`, member: '' };
+      const asked = { ...lease, ttlMs: ttl, turns: 1_024, proposal: 0 };
+      const reply = await run(acquireScript, acquireScript.encode(asked, server));
+      const answer = acquireScript.decode(reply, asked, server);
+      if (answer?.status !== 'granted') throw new Error(`${key} is held`);
+      const done = { ...lease, lastToken: answer.fencingToken, putsFence: others.length > 0 };
+      return () => run(releaseScript, releaseScript.encode(done, server));
     },
     close,
   };

@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Logger } from '@nestjs/common';
 import { LockService, LockStoreUnavailableError, type RunOnceResult } from 'nestjs-holdfast';
 import { keyNames } from '../../../lib/store/redis/scripts/key-names.js';
-import { onceScript, type OnceCall } from '../../../lib/store/redis/scripts/once.js';
+import { beginScript, endScript } from '../../../lib/store/redis/scripts/once.js';
+import type { ScriptCall } from '../../../lib/store/redis/scripts/script.js';
+import { encoded } from '../../support/encoded.js';
 import { deferred, type Deferred } from '../../support/eventually.js';
 import { watchHandles } from '../../support/no-leaks.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -77,12 +79,11 @@ describe('work that is to be done once, on a server whose memory is full', () =>
     for (const what of ['keep', 'done', 'failed', 'final', 'returned'] as const) {
       await run('FLUSHALL');
       await run('SET', names.main, token);
-      const me = { token, owner: 'me', lifeMs: 60_000 };
-      const ask = (call: OnceCall): Promise<unknown> =>
-        run('EVAL', onceScript.lua, ...onceScript.encode(names, call));
-      await ask({ ...me, what: 'begin', attempts: 3, keepMs: 60_000 });
+      const me = { names: [names], token, owner: 'me', lifeMs: 60_000 };
+      const ask = (call: ScriptCall): Promise<unknown> => run('EVAL', beginScript.lua, ...call);
+      await ask(encoded(beginScript, { ...me, attempts: 3, keepMs: 60_000 }));
       await run('CONFIG', 'SET', 'maxmemory', '1');
-      const answer = await ask({ ...me, what, attempt: 1, text: 'text' });
+      const answer = await ask(encoded(endScript, { ...me, what, attempt: 1, text: 'text' }));
       expect([what, answer]).toEqual([what, [1]]);
       await run('CONFIG', 'SET', 'maxmemory', '0');
     }

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../../observe/contexts.js';
 import { traced } from '../../../observe/traced.js';
 import type { Clock } from '../../../time/clock.js';
 import type { Unavailable } from '../../lock-store.js';
-import type { Malformed, Script, ScriptCall } from '../scripts/script.js';
+import type { Script, ScriptCall } from '../scripts/script.js';
 import { failuresOf, type Fail } from './failure.js';
 import { errorOfCall } from './foreign-data.js';
 import { Readiness, type ConnectionEvents, type WhileDown } from './readiness.js';
@@ -183,7 +183,7 @@ export class RedisConnection {
   }
 
   /** An answer that was not what the script gives. */
-  malformed({ reply }: Pick<Malformed, 'reply'>): Unavailable {
+  malformed(reply: unknown): Unavailable {
     return this.failure('error', `unexpected answer ${inspect(reply, ON_ONE_LINE)}`, 'for good');
   }
 

@@ -4,7 +4,7 @@ import { MARK } from '../../owner-token.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
 import { countIn, instanceIn, momentIn, onceIn } from './admin-replies.js';
-import type { NodeScripts } from './node-scripts.js';
+import type { Server } from './server.js';
 
 /** What was found, or why nothing was. */
 export type Looked<T> = { readonly status: 'answered'; readonly value: T } | Unavailable;
@@ -15,26 +15,26 @@ const MOST_NOTES = 1_000;
 
 /** What one node tells operators. With plain commands: nothing of it is worth a script, and nothing of it decides on a lock. */
 export class NodeAdmin {
-  readonly #scripts: NodeScripts;
+  readonly #server: Server;
   readonly #names: ReturnType<typeof adminNames>;
 
-  constructor(scripts: NodeScripts) {
-    this.#scripts = scripts;
-    this.#names = adminNames(scripts.parts.prefix);
+  constructor(server: Server) {
+    this.#server = server;
+    this.#names = adminNames(server.prefix);
   }
 
   /** Where messages reach this process as soon as it hears them. */
   get address(): string {
-    return this.#scripts.parts.inbox.address;
+    return this.#server.inbox.address;
   }
 
   get isHearing(): boolean {
-    return this.#scripts.parts.inbox.isSubscribed;
+    return this.#server.inbox.isSubscribed;
   }
 
   report(record: InstanceRecord, lifeMs: number): Promise<Looked<unknown>> {
     const { index, record: nameOf } = this.#names;
-    const nowMs = Math.round(this.#scripts.parts.runtime.now().wallMs);
+    const nowMs = Math.round(this.#server.runtime.now().wallMs);
     return this.#write([
       ['set', nameOf(record.id), JSON.stringify({ ...record, lifeMs }), 'px', lifeMs],
       ['zadd', index, nowMs, record.id],
@@ -73,7 +73,7 @@ export class NodeAdmin {
 
   /** Names of keys that begin with a prefix, some at a time. SCAN: the server serves others meanwhile. */
   async *keys(wanted: string): AsyncGenerator<Looked<readonly string[]>> {
-    const { connection, prefix, options } = this.#scripts.parts;
+    const { connection, prefix, options } = this.#server;
     const keyOf = keyIn(prefix);
     const pattern = `*${(prefix + wanted).replace(/[*?[\]\\^]/g, '\\$&')}*`;
     // A Cluster's masters are known when it is reachable.
@@ -113,7 +113,7 @@ export class NodeAdmin {
   }
 
   async tell(address: string, text: string): Promise<void> {
-    const { connection, options } = this.#scripts.parts;
+    const { connection, options } = this.#server;
     const [kind, channel = ''] = address.split(' ');
     await connection.look(options.nodeTimeoutMs, ({ client }) =>
       client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, text),
@@ -121,7 +121,7 @@ export class NodeAdmin {
   }
 
   async forgetOnce(key: string): Promise<Looked<boolean>> {
-    const { once } = this.#scripts.parts.slots.names(key);
+    const { once } = this.#server.names(key);
     const reply = await this.#write([['del', once]]);
     if (reply.status === 'unavailable') return reply;
     return { status: 'answered', value: numberIn(reply.value[0]) > 0 };
@@ -141,7 +141,7 @@ export class NodeAdmin {
   }
 
   async #lookAt(key: string): Promise<Looked<FoundKey>> {
-    const { main, fence, queue, holders, once } = this.#scripts.parts.slots.names(key);
+    const { main, fence, queue, holders, once } = this.#server.names(key);
     const reply = await this.#ask([
       ['get', main],
       ['pttl', main],
@@ -182,7 +182,7 @@ export class NodeAdmin {
 
   #send(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
     if (commands.length === 0) return Promise.resolve({ status: 'answered', value: [] });
-    const { connection, options } = this.#scripts.parts;
+    const { connection, options } = this.#server;
     return connection.look(options.nodeTimeoutMs, ({ client }) =>
       client.pipeline(commands),
     ) as Promise<Looked<readonly CommandResult[]>>;
@@ -200,7 +200,7 @@ export class NodeAdmin {
     if (reply.status === 'unavailable') return reply;
     const problems = reply.value.flatMap(([problem]) => problem ?? []);
     const serious = problems.find(matters);
-    return serious === undefined ? reply : this.#scripts.parts.connection.failed(serious);
+    return serious === undefined ? reply : this.#server.connection.failed(serious);
   }
 }
 

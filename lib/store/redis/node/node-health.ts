@@ -1,35 +1,10 @@
-import type { Clock } from '../../../time/clock.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
-import type { ReplicaOptions } from './acknowledged-writes.js';
-import { mastersOf, type KnownMaster } from './cluster-masters.js';
-import {
-  clusterProblem,
-  quarantinedForMs,
-  replicationProblem,
-  type RestartGuard,
-} from './probe.js';
 import type { RedisClient } from '../client/redis-client.js';
-import type { RedisConnection } from '../client/redis-connection.js';
-
-interface Subject {
-  readonly name: string;
-  readonly epoch: string;
-  /** The node that it is the same server as. */
-  readonly twin: string | undefined;
-  readonly clock: Clock;
-  readonly timeLimitMs: number;
-  readonly restartGuard: RestartGuard | undefined;
-  readonly replicas: ReplicaOptions | undefined;
-  /** As `clusterProblem` takes it. */
-  readonly hasManySlots: boolean;
-  /**
-   * Does what a grant does. Returns why that failed.
-   *
-   * @param serves whether a key of that slot of a Cluster tries the master in question
-   */
-  readonly tryGranting: (serves?: (slot: number) => boolean) => Promise<Unavailable | undefined>;
-}
+import { mastersOf } from './cluster-masters.js';
+import { clusterProblem, quarantinedForMs, replicationProblem } from './probe.js';
+import type { Server } from './server.js';
+import type { NodeTrial } from './trial.js';
 
 /** A look at one server. It continues when no caller waits for it any more. */
 export interface HealthLook {
@@ -38,13 +13,25 @@ export interface HealthLook {
   readonly health: Promise<NodeHealth>;
 }
 
+/** Does what a grant does. Returns why that failed. */
+type TryGranting = () => Promise<Unavailable | undefined>;
+
 /** How a node is; of a Cluster, each of its masters. */
-export function nodeHealth(connection: RedisConnection, subject: Subject): readonly HealthLook[] {
-  const { client } = connection;
-  const masters = mastersOf(client);
-  if (masters.length > 0) return masters.map((master) => masterHealth(connection, master, subject));
-  const health = healthOf(connection, (...command) => client.command(...command), subject);
-  return [{ node: subject.name, health }];
+export function nodeHealth(server: Server, trial: NodeTrial): readonly HealthLook[] {
+  const { client } = server.connection;
+  const masters = mastersOf(client).map(({ address: node, reachable, serves, hasSlots }) => {
+    // With no slots it has nothing to grant.
+    const tryGranting: TryGranting = () =>
+      hasSlots ? trial.tryGranting(serves) : Promise.resolve(undefined);
+    const health =
+      reachable === undefined
+        ? awayHealth(node, tryGranting)
+        : healthOf(server, node, reachable, tryGranting);
+    return { node, health };
+  });
+  if (masters.length > 0) return masters;
+  const health = healthOf(server, server.name, client, () => trial.tryGranting());
+  return [{ node: server.name, health }];
 }
 
 /** The health of a server after this many ms: its reply, or that it has not replied. */
@@ -65,44 +52,27 @@ export function healthWithin(
   });
 }
 
-function masterHealth(
-  connection: RedisConnection,
-  { address, reachable, serves, hasSlots }: KnownMaster,
-  subject: Subject,
-): HealthLook {
-  // With no slots it has nothing to grant.
-  const tryGranting = () =>
-    hasSlots ? subject.tryGranting(serves) : Promise.resolve<undefined>(undefined);
-  const health =
-    reachable === undefined
-      ? awayHealth(address, tryGranting)
-      : healthOf(connection, (...command) => reachable.command(...command), {
-          ...subject,
-          name: address,
-          tryGranting,
-        });
-  return { node: address, health };
-}
-
 /** The health of a master without a connection; the attempt makes one. */
-async function awayHealth(node: string, tryGranting: Subject['tryGranting']): Promise<NodeHealth> {
+async function awayHealth(node: string, tryGranting: TryGranting): Promise<NodeHealth> {
   const failed = await tryGranting();
   const problem = failed?.nodes[0]?.message;
   return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
 }
 
 async function healthOf(
-  connection: RedisConnection,
-  command: RedisClient['command'],
-  subject: Subject,
+  server: Server,
+  node: string,
+  master: Pick<RedisClient, 'command'>,
+  tryGranting: TryGranting,
 ): Promise<NodeHealth> {
-  const { name: node, twin, clock, timeLimitMs, replicas } = subject;
+  const { connection, options, runtime, twin } = server;
+  const { nodeTimeoutMs, restartGuard } = options;
   let latencyMs = 0;
   let clockOffsetMs = 0;
-  const reply = await connection.look(timeLimitMs, async () => {
-    const sentAt = clock.now();
-    const [seconds, micros] = (await command('time')) as readonly unknown[];
-    const receivedAt = clock.now();
+  const reply = await connection.look(nodeTimeoutMs, async () => {
+    const sentAt = runtime.now();
+    const [seconds, micros] = (await master.command('time')) as readonly unknown[];
+    const receivedAt = runtime.now();
     latencyMs = receivedAt.monotonicMs - sentAt.monotonicMs;
     clockOffsetMs =
       Number(seconds) * 1_000 + Number(micros) / 1_000 - (receivedAt.wallMs - latencyMs / 2);
@@ -110,37 +80,25 @@ async function healthOf(
   if (reply.status === 'unavailable') {
     return { node, reachable: false, quarantinedForMs: 0, problem: reply.nodes[0]?.message };
   }
-  const [quarantine, replication, server] = await Promise.all([
-    quarantineOf(connection, subject),
-    connection.look(timeLimitMs, () => command('info', 'replication')),
-    connection.look(timeLimitMs, () => command('info', 'server')),
+  const [left, replication, facts] = await Promise.all([
+    restartGuard === undefined ? 0 : quarantinedForMs(server, 'later'),
+    connection.look(nodeTimeoutMs, () => master.command('info', 'replication')),
+    connection.look(nodeTimeoutMs, () => master.command('info', 'server')),
   ]);
-  const isTwin = twin && `is the same server as ${twin}`;
+  const [forMs, unknown] = typeof left === 'number' ? [left] : [0, left.nodes[0]?.message];
   const known =
-    isTwin ??
-    quarantine.problem ??
-    replicationProblem(replication, replicas) ??
-    (await clusterProblem(connection, server, subject));
+    (twin && `is the same server as ${twin}`) ??
+    unknown ??
+    replicationProblem(replication, options) ??
+    (await clusterProblem(server, facts));
   return {
     node,
     reachable: true,
     latencyMs: tenths(latencyMs),
     clockOffsetMs: tenths(clockOffsetMs),
-    quarantinedForMs: quarantine.forMs,
-    problem:
-      known ??
-      (quarantine.forMs > 0 ? undefined : (await subject.tryGranting())?.nodes[0]?.message),
+    quarantinedForMs: forMs,
+    problem: known ?? (forMs > 0 ? undefined : (await tryGranting())?.nodes[0]?.message),
   };
-}
-
-async function quarantineOf(
-  connection: RedisConnection,
-  { epoch, timeLimitMs, restartGuard }: Subject,
-): Promise<{ readonly forMs: number; readonly problem?: string | undefined }> {
-  if (restartGuard === undefined) return { forMs: 0 };
-  const guard = { ...restartGuard, bootstrap: false };
-  const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
-  return typeof left === 'number' ? { forMs: left } : { forMs: 0, problem: left.nodes[0]?.message };
 }
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;

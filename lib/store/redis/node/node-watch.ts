@@ -1,6 +1,5 @@
 import { LimitedWarnings } from '../../../observe/limited-warnings.js';
 import type { Scheduler, Task } from '../../../time/scheduler.js';
-import type { Finding } from './probe.js';
 
 /**
  * How long to wait before a server that grants nothing is looked at again, in ms: an operator has to change a setting
@@ -13,6 +12,24 @@ const DOUBT_MS = 1_000;
 
 /** A quarantine that ends later than was said by more than this, in ms, is another one; by less, its answer took longer. */
 const ANOTHER_QUARANTINE_MS = 1_000;
+
+/** What a look at a server found. */
+export type Finding =
+  | 'grants'
+  /** The server grants nothing yet, and that was reported. */
+  | 'waits'
+  /** The server may have forgotten leases. */
+  | { readonly kind: 'quarantined'; readonly leftMs: number }
+  /** No answer: the connection reports that. */
+  | { readonly kind: 'away'; readonly problem: string }
+  /** The server replies, and grants nothing until an operator changes something. */
+  | {
+      readonly kind: 'refuses';
+      readonly problem: string;
+      readonly remedy?: string;
+      /** What stays the same while the words of the problem differ. */
+      readonly trouble?: string;
+    };
 
 interface WatchOptions {
   readonly scheduler: Scheduler;

@@ -1,81 +1,41 @@
 import { LockConfigurationError } from '../../../errors.js';
-import type { Clock } from '../../../time/clock.js';
 import type { Unavailable } from '../../lock-store.js';
-import type { ReplicaOptions } from './acknowledged-writes.js';
-import type { NodeClock } from './node-clock.js';
-import type { RedisConnection, Reply } from '../client/redis-connection.js';
+import type { Reply } from '../client/redis-connection.js';
 import { isLoginRefusal, NODE_OF_A_CLUSTER } from '../client/reply-errors.js';
+import { isOneSlot, keyPatterns } from '../scripts/key-names.js';
 import { quarantineScript } from '../scripts/quarantine.js';
-
-/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
-export interface RestartGuard {
-  /** The longest TTL of any lease. */
-  readonly maxTtlMs: number;
-  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
-  readonly bootstrap: boolean;
-}
+import type { Finding } from './node-watch.js';
+import type { RedisNodeOptions, Server } from './server.js';
+import type { NodeTrial } from './trial.js';
 
 /** The release script keeps the TTL of a fence with `SET … KEEPTTL`. Valkey gives a `redis_version` that it is compatible with. */
 const OLDEST_REDIS = 6;
-
-interface Subject {
-  readonly name: string;
-  /** A name that our Redis user may use: others may be forbidden. */
-  readonly key: string;
-  readonly epoch: string;
-  /** The keys that our Redis user needs, as an ACL names them. */
-  readonly keyPatterns: readonly string[];
-  readonly clock: Clock;
-  readonly nodeClock: NodeClock;
-  readonly timeLimitMs: number;
-  readonly restartGuard: RestartGuard | undefined;
-  readonly replicas: ReplicaOptions | undefined;
-  /** As `clusterProblem` takes it. */
-  readonly hasManySlots: boolean;
-  /** Whether this is the start of the process: only then a server that was never seen may be a new one. */
-  readonly isStart: boolean;
-  /** Told with every look that gets so far whether the server may evict locks: in words, or `undefined` if not. */
-  readonly onEviction: (warning: string | undefined) => void;
-  /** Does what a grant does, of a Cluster at each of its masters. Returns why that failed. */
-  readonly tryGranting: () => Promise<Unavailable | undefined>;
-}
-
-/** What a look at a server found. */
-export type Finding =
-  | 'grants'
-  /** The server grants nothing yet, and that was reported. */
-  | 'waits'
-  /** The server may have forgotten leases. */
-  | { readonly kind: 'quarantined'; readonly leftMs: number }
-  /** No answer: the connection reports that. */
-  | { readonly kind: 'away'; readonly problem: string }
-  /** The server replies, and grants nothing until an operator changes something. */
-  | {
-      readonly kind: 'refuses';
-      readonly problem: string;
-      readonly remedy?: string;
-      /** What stays the same while the words of the problem differ. */
-      readonly trouble?: string;
-    };
 
 /**
  * Looks at the server: whether it grants locks, tried on a key that no caller can lock, and what the operator should
  * know. A server that is not reachable yet does not keep the application from starting: until it is, requests are
  * `unavailable`.
  *
+ * @param onEviction told with every look that gets so far whether the server may evict locks: in words, or `undefined` if not
  * @throws LockConfigurationError for a server that is too old, and for options that make the restart guard impossible
  */
-export async function probe(connection: RedisConnection, subject: Subject): Promise<Finding> {
-  const { name, timeLimitMs, restartGuard, replicas, onEviction } = subject;
-  const scripting = await readTime(connection, subject);
+export async function probe(
+  server: Server,
+  trial: NodeTrial,
+  when: 'start' | 'later',
+  onEviction: (warning: string | undefined) => void,
+): Promise<Finding> {
+  const { name, connection, options } = server;
+  const { nodeTimeoutMs, restartGuard } = options;
+  const scripting = await readTime(server, trial.main);
   if (connection.isRefused) return 'waits';
-  if (scripting.status === 'unavailable') return findingOf(scripting, connection, subject);
-  const [server, memory, replication] = await Promise.all(
+  if (scripting.status === 'unavailable') return findingOf(scripting, server);
+  const [facts, memory, replication] = await Promise.all(
     ['server', 'memory', 'replication'].map((section) =>
-      connection.look(timeLimitMs, ({ client }) => client.command('info', section)),
+      connection.look(nodeTimeoutMs, ({ client }) => client.command('info', section)),
     ),
   );
-  const version = field(server, 'redis_version');
+  const version = field(facts, 'redis_version');
   if (version !== undefined && Number.parseInt(version) < OLDEST_REDIS) {
     throw new LockConfigurationError(
       `Holdfast needs Redis ${String(OLDEST_REDIS)}.0 or later, or Valkey; ${name} runs ${version}. See https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/compatibility.md`,
@@ -91,17 +51,16 @@ export async function probe(connection: RedisConnection, subject: Subject): Prom
       `${evicts} "restartGuard" cannot see that. Set "noeviction", or leave the guard out.`,
     );
   }
-  const problem = replication && replicationProblem(replication, replicas);
+  const problem = replicationProblem(replication, options);
   if (problem !== undefined)
     return { kind: 'refuses', problem: `cannot grant locks: it ${problem}` };
-  const misplaced = server && (await clusterProblem(connection, server, subject));
+  const misplaced = await clusterProblem(server, facts);
   if (misplaced !== undefined) return { kind: 'refuses', problem: misplaced };
-  const quarantine =
-    restartGuard === undefined ? 0 : await lookAtGuard(connection, subject, restartGuard);
+  const quarantine = restartGuard === undefined ? 0 : await lookAtGuard(server, when);
   if (typeof quarantine !== 'number') return quarantine;
   if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
-  const failure = await subject.tryGranting();
-  if (failure !== undefined) return findingOf(failure, connection, subject);
+  const failure = await trial.tryGrantingEverywhere();
+  if (failure !== undefined) return findingOf(failure, server);
   onEviction(
     evicts ? `${evicts} Set "noeviction", or give locks a Redis of their own.` : undefined,
   );
@@ -113,8 +72,7 @@ const SCRIPT_PLACE = /\.? script: [0-9a-f]{40}, on @user_script.*$/;
 
 function findingOf(
   { nodes: [failure] }: Unavailable,
-  { client, isThere }: RedisConnection,
-  { keyPatterns }: Subject,
+  { connection: { client, isThere }, prefix }: Server,
 ): Finding {
   const message = (failure?.message ?? 'no answer').replace(SCRIPT_PLACE, '').replace(/\.$/, '');
   if (failure?.kind === 'connection' || failure?.kind === 'timeout') {
@@ -127,7 +85,7 @@ function findingOf(
       };
     return { kind: 'away', problem: `is not usable yet: ${message}` };
   }
-  const remedy = remedyFor(message, keyPatterns);
+  const remedy = remedyFor(message, prefix);
   return { kind: 'refuses', problem: `is not usable: ${message}`, remedy };
 }
 
@@ -135,11 +93,11 @@ const RIGHTS =
   'see https://github.com/nestjs-holdfast/nestjs-holdfast/blob/main/docs/redis.md#which-rights-does-the-redis-user-need';
 
 /** What to change, by what the server says. */
-function remedyFor(message: string, keyPatterns: readonly string[]): string {
+function remedyFor(message: string, prefix: string): string {
   if (isLoginRefusal(message)) return 'Check the user name and password in option "redis".';
   // Servers report it in one wording for commands of clients and in another for commands of scripts.
   if (/(NOPERM|ACL failure|can't access).*\bkeys?\b/.test(message))
-    return `Allow the Redis user the keys ${keyPatterns.join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
+    return `Allow the Redis user the keys ${keyPatterns(prefix).join(' and ')} ("keyPrefix"); ${RIGHTS}.`;
   if (/NOPERM|ACL failure|can't run this command/.test(message))
     return `Allow the Redis user the commands EVAL, EVALSHA and those that the scripts call; ${RIGHTS}.`;
   if (/unknown command/i.test(message))
@@ -155,63 +113,56 @@ function remedyFor(message: string, keyPatterns: readonly string[]): string {
   return '';
 }
 
-async function readTime(
-  connection: RedisConnection,
-  { key, clock, nodeClock, timeLimitMs }: Subject,
-): Promise<Reply> {
-  const reply = await connection.look(timeLimitMs, async ({ client }) => {
-    const sentAt = clock.now().monotonicMs;
+/** By a script with a key that our Redis user may use: others may be forbidden. */
+function readTime({ connection, runtime, clock, options }: Server, key: string): Promise<Reply> {
+  return connection.look(options.nodeTimeoutMs, async ({ client }) => {
+    const sentAt = runtime.now().monotonicMs;
     const time: unknown = await client.command('eval', `return redis.call('TIME')`, 1, key);
     const [seconds = NaN, micros = NaN] = (Array.isArray(time) ? time : []).map(Number);
-    const serverUs = seconds * 1_000_000 + micros;
-    if (serverUs > 0) nodeClock.learn(serverUs, sentAt, clock.now().monotonicMs);
+    // NaN is no time.
+    clock.learn(seconds * 1_000_000 + micros, sentAt, runtime.now().monotonicMs);
     return time;
   });
-  return reply;
 }
 
 /** What is left of the quarantine, in ms. */
-async function lookAtGuard(
-  connection: RedisConnection,
-  { name, epoch, timeLimitMs, isStart }: Subject,
-  { maxTtlMs, bootstrap }: RestartGuard,
-): Promise<number | Finding> {
-  const guard = { maxTtlMs, bootstrap: bootstrap && isStart };
-  const left = await quarantinedForMs(connection, epoch, timeLimitMs, guard);
+async function lookAtGuard(server: Server, when: 'start' | 'later'): Promise<number | Finding> {
+  const left = await quarantinedForMs(server, when);
   if (typeof left === 'number') return left;
   const message = left.nodes[0]?.message ?? 'no answer';
   if (left.transient)
     return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
   throw new LockConfigurationError(
-    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
+    `"restartGuard" cannot see whether Redis at ${server.name} was restarted: ${message}. ` +
       'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
   );
 }
 
-/** The rest of a server's quarantine, in ms, or why it is unknown. */
+/**
+ * The rest of a server's quarantine, in ms, or why it is unknown.
+ *
+ * @param when only at the start of the process a server that was never seen may be a new one
+ */
 export async function quarantinedForMs(
-  connection: RedisConnection,
-  epoch: string,
-  timeLimitMs: number,
-  { maxTtlMs, bootstrap }: RestartGuard,
-): Promise<number | Exclude<Reply, { status: 'answered' }>> {
-  const call = quarantineScript.encode({
-    epoch,
-    maxTtlMs,
-    unknownServer: bootstrap ? 'is new' : 'forgot',
-  });
-  const reply = await connection.look(timeLimitMs, ({ client }) =>
+  server: Server,
+  when: 'start' | 'later',
+): Promise<number | Unavailable> {
+  const { connection, options } = server;
+  const { nodeTimeoutMs, restartGuard } = options;
+  const isNew = when === 'start' && restartGuard?.bootstrap === true;
+  const call = quarantineScript.encode({ isNew }, server);
+  const reply = await connection.look(nodeTimeoutMs, ({ client }) =>
     client.command('eval', quarantineScript.lua, ...call),
   );
   if (reply.status === 'unavailable') return reply;
-  const answer = quarantineScript.decode(reply.value);
-  return answer.status === 'malformed' ? connection.malformed(answer) : answer.leftMs;
+  const leftMs = quarantineScript.decode(reply.value, { isNew }, server);
+  return leftMs ?? connection.malformed(reply.value);
 }
 
 /** What keeps a server from granting locks, as INFO says; it may be forbidden, or asked of a node of a Cluster. */
 export function replicationProblem(
-  replication: Reply,
-  replicas: ReplicaOptions | undefined,
+  replication: Reply | undefined,
+  { replicas }: Pick<RedisNodeOptions, 'replicas'>,
 ): string | undefined {
   if (field(replication, 'role') === 'slave') return 'is a replica: give its master';
   const connected = field(replication, 'connected_slaves');
@@ -222,12 +173,12 @@ export function replicationProblem(
 
 /** What a connection to one node of a Cluster with several masters cannot do. Redis may forbid to ask. */
 export async function clusterProblem(
-  connection: RedisConnection,
-  server: Reply,
-  { hasManySlots, timeLimitMs }: Pick<Subject, 'hasManySlots' | 'timeLimitMs'>,
+  { connection, prefix, options }: Server,
+  facts: Reply | undefined,
 ): Promise<string | undefined> {
-  if (!hasManySlots || field(server, 'redis_mode') !== 'cluster') return undefined;
-  const cluster = await connection.look(timeLimitMs, ({ client }) =>
+  const hasManySlots = connection.client.kind === 'single' && !isOneSlot(prefix);
+  if (!hasManySlots || field(facts, 'redis_mode') !== 'cluster') return undefined;
+  const cluster = await connection.look(options.nodeTimeoutMs, ({ client }) =>
     client.command('cluster', 'info'),
   );
   return Number(field(cluster, 'cluster_size')) > 1

@@ -1,6 +1,7 @@
 import type { Scheduler } from '../../../time/scheduler.js';
 import { CleanUp, type LeftOver } from '../../clean-up.js';
 import type { LeaseRequest, LinePlace } from '../../lock-store.js';
+import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 
 /** How long closing waits for a node that does not answer. */
@@ -25,7 +26,7 @@ export class LeftOvers {
       nodes.map((node) => {
         const store = {
           release: ({ leaves, ...lease }: LeftOver, lastToken?: number, keepMs?: number) =>
-            node.release(lease, { lastToken, keepMs, leaves }),
+            releaseAt(node, lease, { lastToken, keepMs, leaves }),
         };
         return [node, new CleanUp({ store, scheduler, onRemoved })];
       }),
@@ -46,7 +47,7 @@ export class LeftOvers {
     { keys, token, ttlMs }: LeaseRequest,
     line: LinePlace,
   ): Promise<void> {
-    const { status } = await node.release({ keys, token }, { leaves: line });
+    const { status } = await releaseAt(node, { keys, token }, { leaves: line });
     if (status !== 'unavailable') return;
     const left = { keys, token, ttlMs: Math.max(ttlMs, LEAVES_FOR_MS), leaves: line };
     this.#cleanUps.get(node)?.add(left);

@@ -32,7 +32,7 @@ export class Members {
     for (const node of this.#nodes) {
       const voter = (node.run === undefined ? undefined : this.#voters.get(node.run)) ?? node;
       if (node.run !== undefined) this.#voters.set(node.run, voter);
-      node.setAside(voter === node ? undefined : voter.name);
+      node.looks.setAside(voter === node ? undefined : voter.name);
     }
   }
 

@@ -1,7 +1,8 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
 import { turnsOf } from '../../owner-token.js';
-import type { Vote } from '../node/node-answers.js';
+import { acquireAt, raiseFences, type Vote } from '../node/acquire.js';
+import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
@@ -45,7 +46,7 @@ export class QuorumAcquire {
 
   /** By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back. */
   #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
-    return node.acquire(request, 0).then((vote) => {
+    return acquireAt(node, request, 0).then((vote) => {
       if (vote.status === 'granted') return this.#granted(request, vote);
       const outcome = acquireOutcome([vote], 0, this.#nodes);
       if (outcome?.status === 'held' && vote.status === 'refused') {
@@ -66,7 +67,7 @@ export class QuorumAcquire {
       this.#nodes,
       this.#quorum,
       (node) =>
-        node === first?.node ? Promise.resolve(first.vote) : node.acquire(request, proposal),
+        node === first?.node ? Promise.resolve(first.vote) : acquireAt(node, request, proposal),
       (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
     );
     if (outcome.status === 'granted') {
@@ -105,12 +106,12 @@ export class QuorumAcquire {
   ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
     if ((request.splits ?? 0) === 0) return undefined;
     const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
-    return node && { node, vote: await node.acquire(request, proposal) };
+    return node && { node, vote: await acquireAt(node, request, proposal) };
   }
 
   /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */
   #proposal(): number {
-    const clocks = this.#nodes.map((node) => node.clockOnArrivalUs() ?? 0);
+    const clocks = this.#nodes.map((node) => node.clock.onArrivalUs() ?? 0);
     const highest = Math.max(...clocks);
     return highest > 0 ? Math.ceil(highest + PROPOSAL_SLACK_US) : 0;
   }
@@ -135,7 +136,8 @@ export class QuorumAcquire {
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (node) => (await node.raiseFence(request, fencingToken)) ?? 'raised',
+      async (node) =>
+        (await raiseFences(node, node.groups(request.keys), request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;
@@ -161,7 +163,7 @@ export class QuorumAcquire {
         // No caller has to be notified: a caller that this vote refused knows that it was no majority, and asks again.
         const isGone =
           vote?.status === 'granted' &&
-          (await node.release(request, { wakes: 'nobody', lastToken: vote.fencingToken }))
+          (await releaseAt(node, request, { wakes: 'nobody', lastToken: vote.fencingToken }))
             .status !== 'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
         if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);

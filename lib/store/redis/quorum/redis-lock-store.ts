@@ -21,8 +21,15 @@ import type {
 import type { OnceStore } from '../../once-store.js';
 import type { CredentialsProvider } from '../client/login.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
-import type { RedisNodeOptions } from '../node/node-options.js';
+import { extendAt } from '../node/extend.js';
+import { inspectAt } from '../node/inspect.js';
+import { onceAt } from '../node/once.js';
+import { releaseAt } from '../node/release.js';
+import type { RedisNodeOptions } from '../node/server.js';
+import { transferAt } from '../node/transfer.js';
+import { writeAt } from '../node/write.js';
 import { RedisNode } from '../node/redis-node.js';
+import { setLimitScript } from '../scripts/set-limit.js';
 import { QuorumSubscriber } from './quorum-subscriber.js';
 import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
@@ -93,10 +100,11 @@ export class RedisLockStore implements LockStore {
     this.#members.expectDifferentNames();
     this.admin = new RedisAdminStore(nodes, runtime);
     const [only] = nodes as readonly [RedisNode, ...RedisNode[]];
-    this.once = only.once;
-    this.transfer = (request) => only.transfer(request);
-    this.write = (request) => only.write(request);
-    this.setLimit = (key, limit) => only.setLimit(key, limit);
+    this.once = onceAt(only);
+    this.transfer = (request) => transferAt(only, request);
+    this.write = (request) => writeAt(only, request);
+    this.setLimit = (key, limit) =>
+      only.ask(setLimitScript, { keys: [key], limit, whileDown: 'waits' });
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
     const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
       for (const key of keys) this.#subscriber.tell(key);
@@ -112,8 +120,8 @@ export class RedisLockStore implements LockStore {
     const { warn, restartGuard } = this.#options;
     const problem = evenNumberProblem(this.#nodes.length);
     if (problem !== undefined) warn(problem);
-    const opened = await Promise.allSettled(this.#nodes.map((node) => node.open()));
-    for (const node of this.#nodes) node.opened();
+    const opened = await Promise.allSettled(this.#nodes.map((node) => node.looks.open()));
+    for (const node of this.#nodes) node.watch.started();
     try {
       for (const result of opened) if (result.status === 'rejected') throw result.reason;
       // One server can have many names.
@@ -138,7 +146,7 @@ export class RedisLockStore implements LockStore {
     const { outcome: outcomes, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.extend(leases),
+      (node) => extendAt(node, leases),
       (answers, awaited) => {
         const decided = leases.map((_, index) =>
           extendOutcome(
@@ -162,9 +170,9 @@ export class RedisLockStore implements LockStore {
     if (node === undefined || second !== undefined)
       return this.#releaseAtMany(lease, lastToken, keepMs);
     // The answer of the only node decides, and there is nothing to complete.
-    return node
-      .release(lease, { lastToken, keepMs, whileDown: 'waits' })
-      .then((answer) => releaseOutcome([answer], 0, this.#nodes) ?? answer);
+    return releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' }).then(
+      (answer) => releaseOutcome([answer], 0, this.#nodes) ?? answer,
+    );
   }
 
   async #releaseAtMany(
@@ -177,7 +185,7 @@ export class RedisLockStore implements LockStore {
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.release(lease, { lastToken, keepMs, whileDown: 'waits' }),
+      (node) => releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
     if (outcome.status !== 'unavailable') {
@@ -203,7 +211,7 @@ export class RedisLockStore implements LockStore {
     const { outcome } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.inspect(key),
+      (node) => inspectAt(node, key),
       (votes, awaited) => inspectOutcome(votes, awaited, this.#nodes),
     );
     return outcome;
@@ -213,7 +221,7 @@ export class RedisLockStore implements LockStore {
     const { outcome } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => node.forceRelease(key),
+      (node) => releaseAt(node, { keys: [key], token: '' }, { whileDown: 'waits' }),
       (answers, awaited) => forcedOutcome(answers, awaited, this.#nodes),
     );
     return outcome;
@@ -233,7 +241,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async health(withinMs?: number): Promise<StoreHealth> {
-    const byNode = await Promise.all(this.#nodes.map((node) => node.health(withinMs)));
+    const byNode = await Promise.all(this.#nodes.map((node) => node.looks.health(withinMs)));
     const well = byNode.filter((masters) =>
       masters.every((node) => node.problem === undefined && node.quarantinedForMs === 0),
     );

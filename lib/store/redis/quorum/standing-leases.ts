@@ -7,7 +7,9 @@ import type {
   LeaseRequest,
 } from '../../lock-store.js';
 import { SweepPace } from '../../sweep-pace.js';
-import type { RenewalVote, Restoration, Vote } from '../node/node-answers.js';
+import type { Vote } from '../node/acquire.js';
+import { extendAt, type RenewalVote, type Restoration } from '../node/extend.js';
+import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { LeftOvers } from './left-overs.js';
 
@@ -85,7 +87,7 @@ export class StandingLeases {
     if (line !== undefined) {
       // Only once: a later try could remove what is brought there meanwhile.
       const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
-      await Promise.all(refused.map((node) => node.release(request, { leaves: line })));
+      await Promise.all(refused.map((node) => releaseAt(node, request, { leaves: line })));
     }
     nodes.forEach((node, index) => {
       if (votes[index]?.status !== 'granted') this.bringTo(node, standing);
@@ -153,7 +155,7 @@ export class StandingLeases {
 
   /** Another caller may be granted the key there in between. It gets no majority, and soon returns that vote. */
   async #putBackOn(node: RedisNode, lost: readonly Restoration[]): Promise<void> {
-    const answers = await node.extend(lost);
+    const answers = await extendAt(node, lost);
     lost.forEach(({ token }, index) => {
       const standing = this.#held.get(token);
       const { status } = answers[index] ?? {};
@@ -169,12 +171,12 @@ export class StandingLeases {
   async #putOn(node: RedisNode, standing: Standing): Promise<'settled' | 'taken' | 'unavailable'> {
     const lease = this.#renewalOf(standing);
     if (lease === undefined) return 'settled';
-    const [vote] = await node.extend([lease]);
+    const [vote] = await extendAt(node, [lease]);
     if (vote?.status === 'stolen') return 'taken';
     if (vote?.status !== 'gone') return vote?.status === 'extended' ? 'settled' : 'unavailable';
     const still = this.#renewalOf(standing);
     if (still === undefined) return 'settled';
-    const [restored] = await node.extend([{ ...still, expectedFences: vote.fences }]);
+    const [restored] = await extendAt(node, [{ ...still, expectedFences: vote.fences }]);
     return restored?.status === 'extended' ? 'settled' : 'taken';
   }
 

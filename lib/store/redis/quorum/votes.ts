@@ -8,7 +8,9 @@ import type {
   Unavailable,
 } from '../../lock-store.js';
 import { quorumOf } from './poll.js';
-import type { RenewalVote, InspectVote, Vote } from '../node/node-answers.js';
+import type { Vote } from '../node/acquire.js';
+import type { RenewalVote } from '../node/extend.js';
+import type { InspectVote } from '../node/inspect.js';
 
 interface Named {
   readonly name: string;

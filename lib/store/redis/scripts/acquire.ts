@@ -1,102 +1,98 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
-import type { BriefHold } from '../../lock-store.js';
-import { MARK } from '../../owner-token.js';
+import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
+import { isOwnerToken, MARK } from '../../owner-token.js';
 import { FENCE, IS_FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { ACQUIRE_FREE, FENCE_MS, FIRST_TOKEN, TOKENS } from './acquire-free.js';
 import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
-import { LINE, lineArgument, type LineMode } from './line.js';
+import { LINE, lineArgument } from './line.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,
   CLOCK,
-  malformed,
   orEmpty,
   script,
-  type BatchedScript,
   trimmed,
-  type LockKeys,
-  type Malformed,
-  type ScriptWithCodec,
+  type BatchedScript,
+  type ServerFacts,
+  type Verb,
 } from './script.js';
 
 /** What one script is asked for. */
-export interface AcquireCall extends LockKeys {
-  readonly token: string;
-  readonly ttlMs: number;
-  /** For so long a fence outlives its lease. */
-  readonly fenceKeepMs: number;
+export interface AcquireCall extends Omit<AcquireRequest, 'line' | 'splits'> {
+  /** Default: that of the server. */
+  readonly fenceKeepMs?: number | undefined;
   /** How many fencing tokens to reserve. */
   readonly turns: number;
-  readonly lineMode: LineMode;
   /** The place to stand in line at, at the busy key; '' for none. */
   readonly member: string;
   /** The ticket that it had before, at the first key. */
   readonly ticket: number | undefined;
   /** A fencing token proposed by the client, so that several servers agree; 0 for none. */
   readonly proposal: number;
-  /** The longest TTL of the restart guard. */
-  readonly maxTtlMs: number | undefined;
-  /** The fencing token of a phase that the caller may join, even while other callers wait. */
-  readonly joins: number | undefined;
-  readonly keeps?: BriefHold | undefined;
 }
 
-export type AcquireReply =
-  | {
-      readonly status: 'granted';
-      readonly clockUs: number;
-      readonly fencingToken: number;
-      readonly othersWait: boolean;
-      /** The limit that others state who hold a key, where that is another one. */
-      readonly otherLimit: number | undefined;
-    }
-  | {
-      readonly status: 'refused';
-      readonly clockUs: number;
-      /** Which key is busy, counted from 1. */
-      readonly position: number;
-      /** `Infinity`: no TTL. */
-      readonly remainingMs: number;
-      /** '' for a key that is kept, for that long, for a caller before us. */
-      readonly holder: string;
-      /** The fence: when the key was granted last, by the server's clock in us, or a little later. */
-      readonly fence: number;
-      /** The keys before it are held. */
-      readonly kept: boolean;
-      /** When it stands in line. */
-      readonly ticket: number | undefined;
-      readonly otherLimit: number | undefined;
-    }
-  | { readonly status: 'quarantined'; readonly clockUs: number; readonly leftUs: number };
+/** What one server says to a request for a lock. */
+export type Vote =
+  | (Pick<Granted, 'status' | 'fencingToken' | 'otherLimit'> & { readonly othersWait: boolean })
+  /** `holder` is '' for a key that is kept, for that long, for a caller before us. */
+  | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
+  | Unavailable;
+
+type AcquireReply = (Vote | { readonly status: 'quarantined'; readonly leftMs: number }) & {
+  readonly clockUs?: number;
+};
+
+/**
+ * No message notifies us of the release: the holder is software that does not know inboxes, or our place in line was
+ * refused.
+ */
+const UNTOLD_CHECK_MS = 1_000;
 
 const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
-function decode(reply: unknown): AcquireReply | Malformed {
-  if (!Array.isArray(reply)) return malformed(reply);
+function decode(
+  reply: unknown,
+  { keys, member, keeps }: Pick<AcquireCall, 'keys' | 'member' | 'keeps'>,
+  { lineMode }: Pick<ServerFacts, 'lineMode'>,
+  shortfall?: Unavailable,
+): AcquireReply | undefined {
+  if (!Array.isArray(reply)) return undefined;
   const [result, clockUs, first, second, third, fourth, fifth, sixth, seventh] = reply as unknown[];
-  if (!isCount(clockUs) || !isCount(first)) return malformed(reply);
+  if (!isCount(clockUs) || !isCount(first)) return undefined;
   if (result === GRANTED)
-    return {
-      status: 'granted',
-      clockUs,
-      fencingToken: first,
-      othersWait: Number(second) > 0,
-      otherLimit: isCount(third) ? third : undefined,
-    };
-  if (result === QUARANTINED) return { status: 'quarantined', clockUs, leftUs: first };
-  if (result !== REFUSED || !isPttl(second) || typeof third !== 'string') return malformed(reply);
+    return (
+      shortfall ?? {
+        status: 'granted',
+        clockUs,
+        fencingToken: first,
+        othersWait: Number(second) > 0,
+        otherLimit: isCount(third) ? third : undefined,
+      }
+    );
+  if (result === QUARANTINED)
+    return { status: 'quarantined', clockUs, leftMs: Math.ceil(first / 1_000) };
+  const key = keys[first - 1];
+  if (result !== REFUSED || key === undefined || !isPttl(second) || typeof third !== 'string')
+    return undefined;
+  const remainingMs = second < 0 ? Infinity : second;
+  const ticket = ticketOf(fourth);
+  const willBeTold = isOwnerToken(third) && (ticket !== undefined || member === '');
+  // The fence is when the key was granted last, by the server's clock, or a little later.
+  const since = isCount(fifth) ? fifth : 0;
   return {
     status: 'refused',
     clockUs,
-    position: first,
-    remainingMs: second < 0 ? Infinity : second,
+    key,
     holder: third,
-    ticket: ticketOf(fourth),
-    fence: isCount(fifth) ? fifth : 0,
-    kept: sixth === 1,
+    remainingMs,
+    checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
+    // No server of several decides who is next.
+    ticket: lineMode === 'quorum' ? undefined : ticket,
     otherLimit: isCount(seventh) ? seventh : undefined,
+    heldForMs: Math.max(0, clockUs - since) / 1_000,
+    kept: keeps === undefined ? undefined : sixth === 1,
   };
 }
 
@@ -255,23 +251,23 @@ return { 1, now, first, others, other_limits[token] }
  * A key that already contains the token is the caller's. It is a claim, an earlier key that the caller holds while it
  * waits, or the request was sent twice. After a refusal at a later key than the first, the script passes these keys on.
  */
-export const acquireScript: ScriptWithCodec<AcquireCall, AcquireReply> & BatchedScript = {
-  encode(call) {
-    const encoded = callOn(call);
+export const acquireScript: Verb<AcquireCall, AcquireReply> & BatchedScript = {
+  encode(request, server) {
+    const encoded = callOn(request.keys, server, server.epoch);
     encoded.push(
-      call.token,
-      call.ttlMs,
-      call.fenceKeepMs,
-      call.turns,
-      lineArgument(call.lineMode),
-      call.member,
-      orEmpty(call.ticket),
-      call.proposal === 0 ? '' : call.proposal,
-      orEmpty(call.maxTtlMs),
-      orEmpty(call.joins),
-      orEmpty(call.keeps?.ttlMs),
-      orEmpty(call.keeps?.limitMs),
-      orEmpty(call.keeps?.before),
+      request.token,
+      request.ttlMs,
+      request.fenceKeepMs ?? server.fenceKeepMs,
+      request.turns,
+      lineArgument(server.lineMode),
+      request.member,
+      orEmpty(request.ticket),
+      request.proposal === 0 ? '' : request.proposal,
+      orEmpty(server.maxTtlMs),
+      orEmpty(request.joins),
+      orEmpty(request.keeps?.ttlMs),
+      orEmpty(request.keeps?.limitMs),
+      orEmpty(request.keeps?.before),
     );
     return trimmed(encoded);
   },

@@ -1,11 +1,4 @@
-import {
-  partsOf,
-  script,
-  type Batch,
-  type Script,
-  type ScriptCall,
-  type PlainReply,
-} from './script.js';
+import { partsOf, script, type Batch, type Script, type ScriptCall } from './script.js';
 
 /**
  * Makes a script that runs another one for several requests. The client sends one call, and the server begins and
@@ -21,7 +14,7 @@ import {
 export const batchOf = (
   { lua: one, operation }: Pick<Script, 'lua' | 'operation'>,
   usual: string,
-  plainReply: PlainReply,
+  plainReply: Batch['plainReply'],
 ): Batch => ({
   plainReply,
   ...script(

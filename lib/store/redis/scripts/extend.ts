@@ -1,96 +1,55 @@
+import type { LeaseRenewal, Unavailable } from '../../lock-store.js';
+import { MARK } from '../../owner-token.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from './key-names.js';
 import { isCount } from './numbers.js';
-import { LINE, lineArgument, type LineMode } from './line.js';
+import { LINE, lineArgument } from './line.js';
 import { QUARANTINE } from './quarantine.js';
-import { MARK } from '../../owner-token.js';
-import {
-  callOn,
-  CLOCK,
-  malformed,
-  orEmpty,
-  script,
-  type Malformed,
-  type ScriptCall,
-  type ScriptWithCodec,
-} from './script.js';
+import { callOn, CLOCK, orEmpty, putsBack, script, type Verb } from './script.js';
 
 /** One key of one lease. */
-export interface KeyRenewal {
-  readonly names: KeyNames;
-  readonly token: string;
-  readonly ttlMs: number;
-  /** The last fencing token of the lease. */
-  readonly fencingToken: number;
+export interface KeyRenewal extends Omit<LeaseRenewal, 'keys' | 'validForMs'> {
   /** The server's time until which the holder is sure of it. */
   readonly sureUntilUs: number;
   /** The fence that was found where the key was gone: it may be put back while that is unchanged. */
   readonly expectedFence: number | undefined;
 }
 
-export interface ExtendCall {
+interface ExtendCall {
+  readonly keys: readonly string[];
+  /** Of each key. */
   readonly renewals: readonly KeyRenewal[];
-  readonly epoch: string | undefined;
-  readonly fenceKeepMs: number;
-  readonly maxTtlMs: number | undefined;
-  readonly lineMode: LineMode;
-  readonly turns: number;
 }
 
-export type KeyReply =
+/** What became of one key of a renewal. */
+export type KeyAnswer =
   | { readonly status: 'extended' }
   /** With the fence that it could be put back beside. */
   | { readonly status: 'gone'; readonly fence: number }
   | { readonly status: 'stolen' }
-  | { readonly status: 'failed'; readonly message: string }
-  | Malformed;
+  | Unavailable;
 
-export interface ExtendReply {
-  readonly status: 'answered';
+interface ExtendReply {
   readonly clockUs: number;
-  /** In the order of the renewals. */
-  readonly keys: readonly KeyReply[];
+  /** In the order of the keys. */
+  readonly answers: readonly KeyReply[];
 }
 
-const EXTENDED: KeyReply = { status: 'extended' };
-const STOLEN: KeyReply = { status: 'stolen' };
+type KeyReply = KeyAnswer | { readonly status: 'failed'; readonly message: string };
 
-function decodeKey(reply: unknown): KeyReply {
-  if (!Array.isArray(reply)) return malformed(reply);
+const EXTENDED: KeyAnswer = { status: 'extended' };
+const STOLEN: KeyAnswer = { status: 'stolen' };
+
+function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefined {
+  if (!Array.isArray(reply)) return undefined;
   const [result, detail] = reply as unknown[];
-  if (result === 1) return EXTENDED;
+  if (result === 1) return shortfall ?? EXTENDED;
   if (result === -1) return STOLEN;
   const fence = Number(detail);
   if (result === 0 && isCount(fence)) return { status: 'gone', fence };
   return result === -2 && typeof detail === 'string'
     ? { status: 'failed', message: detail }
-    : malformed(reply);
-}
-
-function encode({
-  renewals,
-  epoch,
-  fenceKeepMs,
-  maxTtlMs,
-  lineMode,
-  turns,
-}: ExtendCall): ScriptCall {
-  const encoded = callOn({ names: renewals.map(({ names }) => names), epoch });
-  encoded.push(fenceKeepMs, orEmpty(maxTtlMs), lineArgument(lineMode), turns);
-  const putsBack = lineMode === 'quorum' || maxTtlMs !== undefined;
-  for (const { token, ttlMs, fencingToken, sureUntilUs, expectedFence } of renewals) {
-    encoded.push(token, ttlMs);
-    if (putsBack) encoded.push(fencingToken, sureUntilUs, orEmpty(expectedFence));
-  }
-  return encoded;
-}
-
-function decode(reply: unknown): ExtendReply | Malformed {
-  if (!Array.isArray(reply)) return malformed(reply);
-  const [clockUs, ...keys] = reply as unknown[];
-  if (!isCount(clockUs)) return malformed(reply);
-  return { status: 'answered', clockUs, keys: keys.map(decodeKey) };
+    : undefined;
 }
 
 /**
@@ -106,9 +65,24 @@ function decode(reply: unknown): ExtendReply | Malformed {
  * Each key is renewed on its own, so that one of a wrong type does not stop the others. PEXPIRE works when memory is
  * full, SET does not.
  */
-export const extendScript: ScriptWithCodec<ExtendCall, ExtendReply> = {
-  encode,
-  decode,
+export const extendScript: Verb<ExtendCall, ExtendReply> = {
+  encode({ keys, renewals }, server) {
+    const { epoch, fenceKeepMs, maxTtlMs, lineMode, turns } = server;
+    const encoded = callOn(keys, server, epoch);
+    encoded.push(fenceKeepMs, orEmpty(maxTtlMs), lineArgument(lineMode), turns);
+    for (const { token, ttlMs, fencingToken, sureUntilUs, expectedFence } of renewals) {
+      encoded.push(token, ttlMs);
+      if (putsBack(server)) encoded.push(fencingToken, sureUntilUs, orEmpty(expectedFence));
+    }
+    return encoded;
+  },
+  decode(reply, { keys }, _server, shortfall) {
+    if (!Array.isArray(reply)) return undefined;
+    const [clockUs, ...replies] = reply as unknown[];
+    if (!isCount(clockUs)) return undefined;
+    const answers = replies.flatMap((each) => decodeKey(each, shortfall) ?? []);
+    return answers.length === keys.length ? { clockUs, answers } : undefined;
+  },
   ...script(
     `--[[
   KEYS    main, fence, queue, holders of each key; with a guard also its epoch key, last

@@ -1,39 +1,31 @@
-import type { WriteCommand } from '../../lock-store.js';
+import type { WriteOutcome, WriteRequest } from '../../lock-store.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from './key-names.js';
 import { isCount } from './numbers.js';
-import { callOn, CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+import { callOn, CLOCK, script, type Verb } from './script.js';
 
-export interface GuardedCall {
-  readonly names: readonly KeyNames[];
-  readonly token: string;
+interface GuardedCall extends WriteRequest {
   /** What the commands read and write, as far as that is known. */
   readonly dataKeys: readonly string[];
-  readonly commands: readonly WriteCommand[];
 }
 
-export type GuardedReply =
-  | { readonly status: 'written'; readonly replies: readonly unknown[] }
-  | { readonly status: 'failed'; readonly index: number; readonly message: string }
-  | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' };
-
 /** Runs commands of the application where the lease holds all of its keys, and none otherwise. */
-export const guardedScript: ScriptWithCodec<GuardedCall, GuardedReply> = {
-  encode({ names, token, dataKeys, commands }) {
-    const encoded = callOn({ names });
+export const guardedScript: Verb<GuardedCall, WriteOutcome> = {
+  encode({ keys, token, dataKeys, commands }, server) {
+    const encoded = callOn(keys, server);
     encoded[0] += dataKeys.length;
-    encoded.push(...dataKeys, token, names.length);
+    encoded.push(...dataKeys, token, keys.length);
     for (const command of commands) encoded.push(command.length, ...command);
     return encoded;
   },
-  decode(reply) {
-    if (!Array.isArray(reply)) return malformed(reply);
+  decode(reply, _request, _server, shortfall) {
+    if (!Array.isArray(reply)) return undefined;
     const [result, first, second] = reply as unknown[];
-    if (result === 1 && Array.isArray(first)) return { status: 'written', replies: first };
+    if (result === 1 && Array.isArray(first))
+      return shortfall ?? { status: 'written', replies: first };
     if (result === 2 && isCount(first) && typeof second === 'string')
       return { status: 'failed', index: first, message: second };
     if (result === 0) return { status: 'lost', reason: 'released-elsewhere' };
-    return result === -1 ? { status: 'lost', reason: 'stolen' } : malformed(reply);
+    return result === -1 ? { status: 'lost', reason: 'stolen' } : undefined;
   },
   ...script(
     `--[[

@@ -1,66 +1,27 @@
-import type { Unavailable } from '../../lock-store.js';
-import type { AttemptEnd, BeginOutcome } from '../../once-store.js';
-import type { KeyNames } from './key-names.js';
+import type {
+  AttemptEnd,
+  BeginOutcome,
+  BeginRequest,
+  FinishOutcome,
+  OnceReference,
+} from '../../once-store.js';
 import { LARGEST_FENCE } from './fence.js';
 import { isCount } from './numbers.js';
-import { malformed, script, type Malformed, type Script, type ScriptCall } from './script.js';
+import { script, type ServerFacts, type Verb } from './script.js';
 
-interface Reference {
-  /** The lease's token. */
-  readonly token: string;
-  readonly owner: string;
+/** Both with their only key. */
+export type BeginCall = Omit<BeginRequest, 'key' | 'fencingToken'> & {
+  readonly keys: readonly string[];
+};
+
+export interface EndCall extends Omit<OnceReference, 'key' | 'fencingToken'> {
+  readonly keys: readonly string[];
+  readonly what: 'keep' | AttemptEnd;
+  readonly attempt: number;
+  /** The value or the error. */
+  readonly text?: string | undefined;
   /** How long to remember it. */
   readonly lifeMs: number;
-}
-
-export type OnceCall = Reference &
-  (
-    | {
-        readonly what: 'begin';
-        /** How many attempts there may be. */
-        readonly attempts: number;
-        /** How long to remember that there are none left. */
-        readonly keepMs: number;
-      }
-    | {
-        readonly what: 'keep' | AttemptEnd;
-        readonly attempt: number;
-        /** The value or the error. */
-        readonly text?: string | undefined;
-      }
-  );
-
-export type OnceReply =
-  | { readonly status: 'accepted' }
-  | { readonly status: 'superseded' }
-  | Exclude<BeginOutcome, Unavailable>;
-
-interface OnceCodec {
-  encode(names: Pick<KeyNames, 'main' | 'once'>, call: OnceCall): ScriptCall;
-  decode(reply: unknown): OnceReply | Malformed;
-}
-
-function decode(reply: unknown): OnceReply | Malformed {
-  if (!Array.isArray(reply)) return malformed(reply);
-  const [result, attempts, detail] = reply as unknown[];
-  if (reply.length === 1) {
-    if (result === 1) return { status: 'accepted' };
-    return result === 0 ? { status: 'superseded' } : malformed(reply);
-  }
-  if (!isCount(attempts)) return malformed(reply);
-  const text = typeof detail === 'string' && detail !== '' ? detail : undefined;
-  switch (result) {
-    case 0:
-      return { status: 'lost', attempts };
-    case 1:
-      return { status: 'begun', attempt: attempts };
-    case 2:
-      return { status: 'done', attempts, value: text };
-    case 3:
-      return { status: 'exhausted', attempts, error: text };
-    default:
-      return malformed(reply);
-  }
 }
 
 /**
@@ -74,16 +35,8 @@ function decode(reply: unknown): OnceReply | Malformed {
  * is refused. An end starts with a write that is not refused: finished work must not be repeated because it could not
  * be marked.
  */
-export const onceScript: Script & OnceCodec = {
-  encode({ main, once }, call) {
-    const { what, token, owner, lifeMs } = call;
-    return call.what === 'begin'
-      ? [2, main, once, what, token, owner, lifeMs, call.attempts, call.keepMs]
-      : [2, main, once, what, token, owner, lifeMs, call.attempt, call.text ?? ''];
-  },
-  decode,
-  ...script(
-    `--[[
+const ONCE = script(
+  `--[[
   KEYS    main, once
   ARGV    1 what to do
           2 the lease's token
@@ -146,6 +99,43 @@ elseif what == 'returned' then store('failed', math.max(0, attempt - 1), what, '
 else store('failed', number, what, detail, life) end
 return { 1 }
 `,
-    'once',
-  ),
+  'once',
+);
+
+function namesOf([key = '']: readonly string[], { names }: ServerFacts): readonly [string, string] {
+  const { main, once } = names(key);
+  return [main, once];
+}
+
+export const beginScript: Verb<BeginCall, BeginOutcome> = {
+  encode: ({ keys, token, owner, lifeMs, attempts, keepMs }, server) => [
+    2,
+    ...namesOf(keys, server),
+    ...['begin', token, owner, lifeMs, attempts, keepMs],
+  ],
+  decode(reply, _request, _server, shortfall) {
+    if (!Array.isArray(reply)) return undefined;
+    const [result, attempts, detail] = reply as unknown[];
+    if (!isCount(attempts)) return undefined;
+    const text = typeof detail === 'string' && detail !== '' ? detail : undefined;
+    if (result === 0) return { status: 'lost', attempts };
+    if (result === 1) return shortfall ?? { status: 'begun', attempt: attempts };
+    if (result === 2) return { status: 'done', attempts, value: text };
+    return result === 3 ? { status: 'exhausted', attempts, error: text } : undefined;
+  },
+  ...ONCE,
+};
+
+export const endScript: Verb<EndCall, FinishOutcome> = {
+  encode: ({ keys, token, owner, lifeMs, what, attempt, text = '' }, server) => [
+    2,
+    ...namesOf(keys, server),
+    ...[what, token, owner, lifeMs, attempt, text],
+  ],
+  decode(reply, _request, _server, shortfall) {
+    if (!Array.isArray(reply) || reply.length !== 1) return undefined;
+    if (reply[0] === 1) return shortfall ?? { status: 'accepted' };
+    return reply[0] === 0 ? { status: 'superseded' } : undefined;
+  },
+  ...ONCE,
 };

@@ -1,5 +1,5 @@
 import { isCount } from './numbers.js';
-import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+import { CLOCK, script, type Verb } from './script.js';
 
 /**
  * Gives a script `quarantine(epoch, max_ttl)`: the µs for which this server must not vote yet. It remembers everything
@@ -28,29 +28,15 @@ local function quarantine(epoch, max_ttl)
 end
 `;
 
-export interface QuarantineCall {
-  readonly epoch: string;
-  /** The longest TTL of any lease. */
-  readonly maxTtlMs: number;
-  /** Whether a server without an epoch key never granted anything, or lost everything. */
-  readonly unknownServer: 'is new' | 'forgot';
+interface QuarantineCall {
+  /** A server without an epoch key never granted anything, instead of having lost everything. */
+  readonly isNew: boolean;
 }
 
-export interface QuarantineReply {
-  readonly status: 'answered';
-  /** What is left of the quarantine. */
-  readonly leftMs: number;
-}
-
-/** Looks at the guard of a server. */
-export const quarantineScript: ScriptWithCodec<QuarantineCall, QuarantineReply> = {
-  encode: ({ epoch, maxTtlMs, unknownServer }) => [
-    1,
-    epoch,
-    maxTtlMs,
-    unknownServer === 'is new' ? 1 : 0,
-  ],
-  decode: (reply) => (isCount(reply) ? { status: 'answered', leftMs: reply } : malformed(reply)),
+/** Looks at the guard of a server: how many ms of quarantine are left. */
+export const quarantineScript: Verb<QuarantineCall, number> = {
+  encode: ({ isNew }, { epoch = '', maxTtlMs = 0 }) => [1, epoch, maxTtlMs, isNew ? 1 : 0],
+  decode: (reply) => (isCount(reply) ? reply : undefined),
   ...script(
     `--[[
   KEYS    epoch

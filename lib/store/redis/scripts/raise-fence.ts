@@ -1,38 +1,32 @@
+import type { LeaseRequest, Unavailable } from '../../lock-store.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from './key-names.js';
-import { lineArgument, type LineMode } from './line.js';
+import { lineArgument } from './line.js';
 import { isCount } from './numbers.js';
-import { CLOCK, malformed, script, type ScriptWithCodec } from './script.js';
+import { CLOCK, partsOf, script, type Verb } from './script.js';
 
-export interface RaiseFenceCall {
-  readonly names: readonly KeyNames[];
-  readonly token: string;
+interface RaiseFenceCall extends LeaseRequest {
   readonly fencingToken: number;
-  readonly ttlMs: number;
-  readonly lineMode: LineMode;
-  /** For so long a fence outlives its lease. */
-  readonly fenceKeepMs: number;
 }
 
-export interface RaiseFenceReply {
-  readonly status: 'answered';
-  /** How many keys have the fence; fewer than asked for mean that the grant did not hold. */
-  readonly raised: number;
-}
+/** `'lost'`: not all of the keys have the fence, so the grant did not hold. */
+type RaiseFenceAnswer = { readonly status: 'raised' } | { readonly status: 'lost' } | Unavailable;
 
 /**
  * Raises the fences of keys that were granted in one slot, or on one server, to the token that was agreed on over several, where the
  * lease is still ours. On a Cluster the keys are leased for the whole TTL from then on.
  */
-export const raiseFenceScript: ScriptWithCodec<RaiseFenceCall, RaiseFenceReply> = {
-  encode({ names, token, fencingToken, ttlMs, fenceKeepMs, lineMode }) {
-    const encoded: [number, ...(string | number)[]] = [names.length * 3];
-    for (const { main, fence, holders } of names) encoded.push(main, fence, holders);
+export const raiseFenceScript: Verb<RaiseFenceCall, RaiseFenceAnswer> = {
+  encode({ keys, token, fencingToken, ttlMs }, { names, lineMode, fenceKeepMs }) {
+    const encoded = partsOf(keys.length * 3);
+    for (const { main, fence, holders } of keys.map(names)) encoded.push(main, fence, holders);
     encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode));
     return encoded;
   },
-  decode: (reply) => (isCount(reply) ? { status: 'answered', raised: reply } : malformed(reply)),
+  decode(reply, { keys }, _server, shortfall) {
+    if (!isCount(reply)) return undefined;
+    return reply === keys.length ? (shortfall ?? { status: 'raised' }) : { status: 'lost' };
+  },
   ...script(
     `--[[
   KEYS    main, fence, holders of each key

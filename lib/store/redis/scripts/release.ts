@@ -3,40 +3,35 @@ import { batchOf } from './batch.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount } from './numbers.js';
-import { LINE, lineArgument, type LineMode } from './line.js';
+import { LINE, lineArgument } from './line.js';
 import {
   callOn,
   CLOCK,
-  malformed,
   orEmpty,
   PROPOSAL_BOUND_US,
   script,
-  type BatchedScript,
   trimmed,
-  type LockKeys,
-  type ScriptWithCodec,
+  type BatchedScript,
+  type Verb,
 } from './script.js';
 
-export interface ReleaseCall extends LockKeys {
+export interface ReleaseCall {
+  readonly keys: readonly string[];
   /** The owner token; '' for any. */
   readonly token: string;
-  readonly lineMode: LineMode;
   /** The last fencing token that was used, if it is known. */
-  readonly lastToken: number | undefined;
-  /** For how many ms a fence outlives its lease; `undefined`: a missing fence is not written. */
-  readonly fenceKeepMs: number | undefined;
+  readonly lastToken?: number | undefined;
+  /** Whether a missing fence is written. */
+  readonly putsFence: boolean;
   /** The place in line to leave; '' for none. */
   readonly member: string;
-  /** Which callers in line are notified. Default: all that the release may concern. */
-  readonly wakes: 'nobody' | undefined;
-  /** For how many ms keys stay taken with their token, instead of being free at once. */
-  readonly holdMs: number;
-}
-
-export interface ReleaseReply {
-  readonly status: 'answered';
-  /** How many keys were released. */
-  readonly released: number;
+  /**
+   * Which callers in line are notified. Default: all that the release may concern. `'nobody'`: the callers that this
+   * vote refused have a reason of their own to try again.
+   */
+  readonly wakes?: 'nobody' | undefined;
+  /** For how many ms the keys stay taken with their token, instead of being free at once. */
+  readonly keepMs?: number | undefined;
 }
 
 /**
@@ -192,21 +187,26 @@ end`;
  * - above all of them, if the lease is ended by force
  * - otherwise below all of them: a token that was never granted must not block a holder
  */
-export const releaseScript: ScriptWithCodec<ReleaseCall, ReleaseReply> & BatchedScript = {
-  encode(call) {
-    const encoded = callOn(call);
+export const releaseScript: Verb<
+  ReleaseCall,
+  { readonly status: 'released' } | { readonly status: 'not-held' }
+> &
+  BatchedScript = {
+  encode({ keys, token, lastToken, putsFence, member, wakes, keepMs = 0 }, server) {
+    const encoded = callOn(keys, server);
     encoded.push(
-      call.token,
-      lineArgument(call.lineMode),
-      orEmpty(call.lastToken),
-      orEmpty(call.fenceKeepMs),
-      call.member,
-      call.wakes ?? '',
-      call.holdMs > 0 ? Math.ceil(call.holdMs) : '',
+      token,
+      lineArgument(server.lineMode),
+      orEmpty(lastToken),
+      putsFence ? server.fenceKeepMs : '',
+      member,
+      wakes ?? '',
+      keepMs > 0 ? Math.ceil(keepMs) : '',
     );
     return trimmed(encoded);
   },
-  decode: (reply) => (isCount(reply) ? { status: 'answered', released: reply } : malformed(reply)),
+  decode: (reply, { keys }) =>
+    isCount(reply) ? { status: reply === keys.length ? 'released' : 'not-held' } : undefined,
   ...script(RELEASE, 'release'),
   batch: batchOf({ lua: RELEASE, operation: 'release' }, RELEASE_OWN, (released) => released),
 };

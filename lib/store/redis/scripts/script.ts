@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Unavailable } from '../../lock-store.js';
 import type { KeyNames } from './key-names.js';
+import type { LineMode } from './line.js';
 
 /** A Lua script and the name Redis keeps it under. */
 export interface Script {
@@ -11,47 +13,62 @@ export interface Script {
   readonly batch?: Batch;
 }
 
-export type PlainReply = (value: number, clockUs: unknown) => unknown;
-
 /** Runs another script for several requests. */
 export interface Batch extends Script {
   /** The answer of the other script that a number stands for. */
-  readonly plainReply: PlainReply;
+  plainReply(value: number, clockUs: unknown): unknown;
 }
 
 /** A script that several requests can be given to in one call. */
-export type BatchedScript = Script & { readonly batch: Batch };
+export interface BatchedScript extends Script {
+  readonly batch: Batch;
+}
 
 /** What one run of a script is given, as EVAL takes it: the number of keys, the keys, the arguments. */
 export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (string | number)[]];
 
-/** A script, and the only place that knows the order of its keys, arguments and answers. */
-export interface ScriptWithCodec<Request, Answer> extends Script {
-  encode(request: Request): ScriptCall;
-  /** Never throws: what is no answer of the script's is `malformed`. */
-  decode(reply: unknown): Answer | Malformed;
+/** What requests are given of the server that they are sent to. */
+export interface ServerFacts {
+  readonly names: (key: string) => KeyNames;
+  readonly lineMode: LineMode;
+  /** For so many ms a fence outlives its lease. */
+  readonly fenceKeepMs: number;
+  /** How many fencing tokens are reserved with an exclusive lease. */
+  readonly turns: number;
+  /** With a restart guard: the key of its account. */
+  readonly epoch?: string | undefined;
+  /** With a restart guard: the longest TTL. */
+  readonly maxTtlMs?: number | undefined;
 }
 
-/** A reply that the script cannot have sent. Inside a MULTI of other code, for instance, every reply is `QUEUED`. */
-export interface Malformed {
-  readonly status: 'malformed';
-  /** The unexpected reply. */
-  readonly reply: unknown;
-}
+/** Whether keys that a server has lost may be put back by renewals. */
+export const putsBack = ({ lineMode, maxTtlMs }: ServerFacts): boolean =>
+  lineMode === 'quorum' || maxTtlMs !== undefined;
 
-export const malformed = (reply: unknown): Malformed => ({ status: 'malformed', reply });
+/**
+ * What a server can be asked for: a script, and the only place that knows the order of its keys, arguments and replies. The keys of one
+ * request are in one slot.
+ */
+export interface Verb<Request, Answer> extends Script {
+  encode(request: Request, server: ServerFacts): ScriptCall;
+  /**
+   * Never throws. `undefined`: the script cannot have sent this. Inside a MULTI of other code, for instance, every reply is `QUEUED`.
+   *
+   * @param shortfall the answer instead, if the script has written what too few replicas have
+   */
+  decode(
+    reply: unknown,
+    request: Request,
+    server: ServerFacts,
+    shortfall?: Unavailable,
+  ): Answer | undefined;
+}
 
 export const script = (lua: string, operation = 'other'): Script => ({
   operation,
   lua,
   sha: createHash('sha1').update(lua).digest('hex'),
 });
-
-/** The names of keys of locks, as scripts want them: main, fence, queue, holders of each key; with a guard also its epoch key, last. */
-export interface LockKeys {
-  readonly names: readonly KeyNames[];
-  readonly epoch?: string | undefined;
-}
 
 /**
  * The parts of a call, as an array to which more can be pushed. It is no literal, because V8 observes how long the
@@ -64,10 +81,20 @@ export const partsOf = <First extends string | number>(
 ): [First, ...(string | number)[]] =>
   ([first] as (string | number)[]).concat(others) as [First, ...(string | number)[]];
 
-/** Begins a call with the names. Arguments are pushed to it: with a thousand keys nothing is copied twice. */
-export function callOn({ names, epoch }: LockKeys): [number, ...(string | number)[]] {
-  const call = partsOf(names.length * 4);
-  for (const { main, fence, queue, holders } of names) call.push(main, fence, queue, holders);
+/**
+ * Begins a call with the names of the keys: main, fence, queue, holders of each; with a guard also its epoch key, last. Arguments are
+ * pushed to it: with a thousand keys nothing is copied twice.
+ */
+export function callOn(
+  keys: readonly string[],
+  { names }: ServerFacts,
+  epoch?: string,
+): [number, ...(string | number)[]] {
+  const call = partsOf(keys.length * 4);
+  for (const key of keys) {
+    const { main, fence, queue, holders } = names(key);
+    call.push(main, fence, queue, holders);
+  }
   if (epoch === undefined) return call;
   call[0] += 1;
   call.push(epoch);

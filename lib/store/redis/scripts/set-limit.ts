@@ -1,28 +1,25 @@
+import type { SetLimitOutcome } from '../../lock-store.js';
 import { FENCE } from './fence.js';
 import { HOLDERS, LIMIT_LIFE_MS } from './holders.js';
-import type { KeyNames } from './key-names.js';
-import { LINE, lineArgument, type LineMode } from './line.js';
-import { callOn, CLOCK, malformed, orEmpty, script, type ScriptWithCodec } from './script.js';
+import { LINE, lineArgument } from './line.js';
+import { callOn, CLOCK, orEmpty, script, type Verb } from './script.js';
 
-export interface SetLimitCall {
-  readonly names: KeyNames;
+interface SetLimitCall {
+  /** The only key. */
+  readonly keys: readonly string[];
   /** `undefined`: none is set any more. */
   readonly limit: number | undefined;
-  readonly lineMode: LineMode;
-}
-
-export interface SetLimitReply {
-  readonly status: 'set';
 }
 
 /** Sets the limit that counts for all holders of a key by a limit, and admits the callers in line that now fit. */
-export const setLimitScript: ScriptWithCodec<SetLimitCall, SetLimitReply> = {
-  encode({ names, limit, lineMode }) {
-    const encoded = callOn({ names: [names] });
-    encoded.push(orEmpty(limit), lineArgument(lineMode));
+export const setLimitScript: Verb<SetLimitCall, SetLimitOutcome> = {
+  encode({ keys, limit }, server) {
+    const encoded = callOn(keys, server);
+    encoded.push(orEmpty(limit), lineArgument(server.lineMode));
     return encoded;
   },
-  decode: (reply) => (reply === 1 ? { status: 'set' } : malformed(reply)),
+  decode: (reply, _request, _server, shortfall) =>
+    reply === 1 ? (shortfall ?? { status: 'set' }) : undefined,
   ...script(
     `--[[
   KEYS    main, fence, queue, holders of the key

@@ -1,44 +1,30 @@
+import type { TransferOutcome, TransferRequest } from '../../lock-store.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import type { KeyNames } from './key-names.js';
-import { LINE, lineArgument, type LineMode } from './line.js';
+import { LINE, lineArgument } from './line.js';
 import { isCount } from './numbers.js';
-import { callOn, CLOCK, malformed, script, trimmed, type ScriptWithCodec } from './script.js';
-
-export interface TransferCall {
-  readonly names: readonly KeyNames[];
-  readonly token: string;
-  /** The token that takes its place, of the same mode. */
-  readonly to: string;
-  readonly ttlMs: number;
-  /** For so long a fence outlives its lease. */
-  readonly fenceKeepMs: number;
-  readonly lineMode: LineMode;
-}
-
-export type TransferReply =
-  | { readonly status: 'transferred' }
-  /** No caller or another caller holds a key. `fence` is the one beside it. */
-  | { readonly status: 'gone' | 'taken'; readonly fence: number };
-
-const REFUSALS: Readonly<Record<number, 'gone' | 'taken'>> = { 0: 'gone', [-1]: 'taken' };
+import { callOn, CLOCK, script, trimmed, type Verb } from './script.js';
 
 /**
  * Gives a lease another owner token, with a TTL of its own. All keys are read before one is changed. Later requests of
  * the previous holder find another token, so they renew nothing and release nothing.
  */
-export const transferScript: ScriptWithCodec<TransferCall, TransferReply> = {
-  encode({ names, token, to, ttlMs, fenceKeepMs, lineMode }) {
-    const encoded = callOn({ names });
-    encoded.push(token, to, ttlMs, fenceKeepMs, lineArgument(lineMode));
+export const transferScript: Verb<TransferRequest, TransferOutcome> = {
+  encode({ keys, token, to, ttlMs }, server) {
+    const encoded = callOn(keys, server);
+    encoded.push(token, to, ttlMs, server.fenceKeepMs, lineArgument(server.lineMode));
     return trimmed(encoded);
   },
-  decode(reply) {
-    if (!Array.isArray(reply)) return malformed(reply);
+  decode(reply, { lastToken }, _server, shortfall) {
+    if (!Array.isArray(reply)) return undefined;
     const [result, text] = reply as unknown[];
-    if (result === 1) return { status: 'transferred' };
-    const [status, fence] = [REFUSALS[Number(result)], Number(text)];
-    return status === undefined || !isCount(fence) ? malformed(reply) : { status, fence };
+    if (result === 1) return shortfall ?? { status: 'transferred' };
+    const fence = Number(text);
+    if (!isCount(fence)) return undefined;
+    if (result === 0) return { status: 'lost', reason: 'gone' };
+    // Every grant raises the fence.
+    const reason = fence > lastToken ? 'stolen' : 'attached';
+    return result === -1 ? { status: 'lost', reason } : undefined;
   },
   ...script(
     `--[[

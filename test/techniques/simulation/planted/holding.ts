@@ -94,9 +94,9 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'replicas-not-waited-for',
-    file: 'lib/store/redis/node/node-acquire.ts',
-    find: "return reply.shortfall ?? { status: 'granted',",
-    replace: "return { status: 'granted',",
+    file: 'lib/store/redis/scripts/acquire.ts',
+    find: "shortfall ?? {\n        status: 'granted',",
+    replace: "{\n        status: 'granted',",
     profile: 'line',
     explanation: 'A lock is granted although not enough replicas have it.',
     breaks: 'a lock is granted, and renewed, only when `ack` replicas have it (`WAIT`)',

@@ -8,7 +8,8 @@ import type {
   ScriptCall,
 } from '../../../../lib/store/redis/scripts/script.js';
 import type { ModelCommand } from './model.js';
-import { RandomAttempts, type Attempt } from './random-attempts.js';
+import { asked, encoded } from '../../../support/encoded.js';
+import { RandomAttempts } from './random-attempts.js';
 import { SCRIPTS } from './steps.js';
 
 /** Runs the library's scripts as its callers do, and as callers that are late, confused or dead do. */
@@ -67,13 +68,13 @@ export class RandomScripts {
     const requests = Array.from({ length: this.#together() }, () => this.#acquireCall(nowUs));
     const calls = requests.map(({ call }) => call);
     const replies = this.#ask(ask, SCRIPTS.acquire, calls);
-    requests.forEach(({ attempt }, index) => {
-      const answer = SCRIPTS.acquire.decode(replies[index]);
-      if (answer.status === 'granted') {
-        attempt.fencingToken = answer.fencingToken;
+    requests.forEach(({ attempt, answer }, index) => {
+      const vote = answer(replies[index]);
+      if (vote?.status === 'granted') {
+        attempt.fencingToken = vote.fencingToken;
         this.attempts.granted = attempt;
       }
-      if (answer.status === 'refused') attempt.ticket = answer.ticket;
+      if (vote?.status === 'refused') attempt.ticket = vote.ticket;
     });
   }
 
@@ -92,11 +93,11 @@ export class RandomScripts {
     return calls.map((_, index) => replyIn(batch, replies, index));
   }
 
-  #acquireCall(nowUs: number): { readonly attempt: Attempt; readonly call: ScriptCall } {
+  #acquireCall(nowUs: number) {
     const random = this.#random;
     const attempt = random.chance(0.5) ? this.attempts.any() : this.attempts.add();
     const others = this.attempts.fencingTokens;
-    const call = SCRIPTS.acquire.encode({
+    const request = asked(SCRIPTS.acquire, {
       names: attempt.names,
       epoch: this.#epoch,
       token: attempt.token,
@@ -113,7 +114,7 @@ export class RandomScripts {
         ? undefined
         : { ttlMs: 1_100, limitMs: random.pick([0, 100, 5_000]), before: random.between(0, 2) },
     });
-    return { attempt, call };
+    return { attempt, ...request };
   }
 
   #release(ask: Ask): void {
@@ -127,16 +128,19 @@ export class RandomScripts {
     const { fencingToken = 7, names } = attempt;
     const lineMode = this.attempts.lineMode();
     const isUsual = random.chance(0.5);
-    return SCRIPTS.release.encode({
+    const chosen = {
       names: isUsual ? names : this.attempts.someNames(),
       token: random.chance(0.9) ? attempt.token : '',
       lineMode,
       lastToken: random.chance(0.8) ? fencingToken + random.pick([0, 0, 3, 1_023]) : undefined,
       fenceKeepMs: random.chance(0.6) ? undefined : random.pick(KEEPS_MS),
       member: random.chance(0.5) ? '' : this.attempts.rememberedPlace(attempt),
-      wakes: isUsual ? undefined : random.pick(['nobody', undefined]),
-      holdMs: random.chance(0.8) ? 0 : random.pick([0.5, 20, 2_000]),
-    });
+      wakes: isUsual ? undefined : random.pick(['nobody', undefined] as const),
+      keepMs: random.chance(0.8) ? 0 : random.pick([0.5, 20, 2_000]),
+    } as const;
+    const { fenceKeepMs = 0 } = chosen;
+    const putsFence = chosen.fenceKeepMs !== undefined;
+    return encoded(SCRIPTS.release, { ...chosen, putsFence, fenceKeepMs });
   }
 
   #extend(nowUs: number, ask: Ask): void {
@@ -144,9 +148,9 @@ export class RandomScripts {
     const lineMode = this.attempts.lineMode();
     const chosen = Array.from({ length: random.between(1, 3) }, () => this.attempts.holder());
     const renewed = chosen.flatMap((attempt) => attempt.names.map((names) => ({ attempt, names })));
-    const call = SCRIPTS.extend.encode({
-      renewals: renewed.map(({ attempt, names }) => ({
-        names,
+    const { call, answer } = asked(SCRIPTS.extend, {
+      names: renewed.map(({ names }) => names),
+      renewals: renewed.map(({ attempt }) => ({
         token: attempt.token,
         ttlMs: random.pick(TTLS_MS),
         fencingToken: (attempt.fencingToken ?? nowUs) + random.pick([0, 0, 1, 1_023]),
@@ -159,9 +163,7 @@ export class RandomScripts {
       lineMode,
       turns: this.#turns,
     });
-    const answer = SCRIPTS.extend.decode(ask(SCRIPTS.extend, call));
-    if (answer.status !== 'answered') return;
-    answer.keys.forEach((key, index) => {
+    answer(ask(SCRIPTS.extend, call))?.answers.forEach((key, index) => {
       const attempt = renewed[index]?.attempt;
       if (key.status === 'gone' && attempt !== undefined) attempt.goneFence = key.fence;
     });
@@ -170,7 +172,7 @@ export class RandomScripts {
   #raiseFence(nowUs: number, ask: Ask): void {
     const random = this.#random;
     const { names, token, fencingToken = nowUs } = this.attempts.holder();
-    const call = SCRIPTS.raiseFence.encode({
+    const call = encoded(SCRIPTS.raiseFence, {
       names,
       token,
       fencingToken: fencingToken + random.pick([0, 1, -1, 5_000, 2_000_000]),
@@ -185,23 +187,26 @@ export class RandomScripts {
     const random = this.#random;
     const { names, token } = this.attempts.holder();
     const reference = {
+      names: [names[0]],
       token,
       owner: random.pick(['owner', 'other']),
       lifeMs: random.pick([5, 9_000, 60_000]),
     };
     const what = random.pick(['begin', 'begin', 'keep', 'done', ...ENDS] as const);
-    const call = SCRIPTS.once.encode(
-      names[0],
+    const call =
       what === 'begin'
-        ? { ...reference, what, attempts: random.between(1, 2), keepMs: random.pick([10, 9_000]) }
-        : {
+        ? encoded(SCRIPTS.begin, {
+            ...reference,
+            attempts: random.between(1, 2),
+            keepMs: random.pick([10, 9_000]),
+          })
+        : encoded(SCRIPTS.end, {
             ...reference,
             what,
             attempt: random.between(1, 3),
             text: random.pick(['', '"é"', 'x']),
-          },
-    );
-    ask(SCRIPTS.once, call);
+          });
+    ask(SCRIPTS.begin, call);
   }
 
   /** What other software does to our keys. */
@@ -220,8 +225,8 @@ export class RandomScripts {
   }
 
   #setLimit(ask: Ask): void {
-    const call = SCRIPTS.setLimit.encode({
-      names: this.attempts.someNames()[0],
+    const call = encoded(SCRIPTS.setLimit, {
+      names: [this.attempts.someNames()[0]],
       limit: this.#random.pick([undefined, 1, 2, 4]),
       lineMode: this.attempts.lineMode(),
     });
@@ -229,10 +234,10 @@ export class RandomScripts {
   }
 
   #quarantine(ask: Ask): void {
-    const call = SCRIPTS.quarantine.encode({
+    const call = encoded(SCRIPTS.quarantine, {
       epoch: this.#epoch ?? epochName('lock:'),
       maxTtlMs: MAX_TTL_MS,
-      unknownServer: this.#random.pick(['is new', 'forgot']),
+      isNew: this.#random.pick([true, false]),
     });
     ask(SCRIPTS.quarantine, call);
   }

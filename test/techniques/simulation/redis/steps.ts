@@ -1,6 +1,6 @@
 import { acquireScript } from '../../../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../../../lib/store/redis/scripts/extend.js';
-import { onceScript } from '../../../../lib/store/redis/scripts/once.js';
+import { beginScript, endScript } from '../../../../lib/store/redis/scripts/once.js';
 import { quarantineScript } from '../../../../lib/store/redis/scripts/quarantine.js';
 import { raiseFenceScript } from '../../../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../../../lib/store/redis/scripts/release.js';
@@ -18,7 +18,8 @@ export type Step = { readonly atUs: number } & (
 export const SCRIPTS = {
   acquire: acquireScript,
   extend: extendScript,
-  once: onceScript,
+  begin: beginScript,
+  end: endScript,
   quarantine: quarantineScript,
   raiseFence: raiseFenceScript,
   release: releaseScript,

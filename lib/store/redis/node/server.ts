@@ -1,0 +1,256 @@
+import calculateSlot from 'cluster-key-slot';
+import { BriefMap } from '../../../collections/brief-map.js';
+import type { Runtime } from '../../../time/runtime.js';
+import type { Scheduler } from '../../../time/scheduler.js';
+import { LONGEST_CLAIM_MS } from '../../claim.js';
+import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js';
+import type { WhileDown } from '../client/readiness.js';
+import type { RedisSource } from '../client/redis-client.js';
+import { RedisConnection } from '../client/redis-connection.js';
+import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
+import type { LineMode } from '../scripts/line.js';
+import { putsBack, type ServerFacts, type Verb } from '../scripts/script.js';
+import { RedisInbox } from '../wakeups/redis-inbox.js';
+import {
+  AcknowledgedWrites,
+  type AcknowledgedReply,
+  type ReplicaOptions,
+  type WriteRequest,
+} from './acknowledged-writes.js';
+import { BatchedRuns } from './batched-runs.js';
+import { NodeClock } from './node-clock.js';
+import { NodeWatch, type Finding, type Until } from './node-watch.js';
+
+/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
+export interface RestartGuard {
+  /** The longest TTL of any lease. */
+  readonly maxTtlMs: number;
+  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
+  readonly bootstrap: boolean;
+}
+
+export interface RedisNodeOptions {
+  readonly keyPrefix: string;
+  /** The longest time that one request may take. */
+  readonly nodeTimeoutMs: number;
+  /** The largest difference in speed of clocks, as a fraction. */
+  readonly clockDrift: number;
+  /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
+  readonly fenceKeepMs: number;
+  readonly restartGuard?: RestartGuard | undefined;
+  readonly replicas?: ReplicaOptions | undefined;
+  /** How many fencing tokens to reserve with each lease. */
+  readonly turns: number;
+  /** Told what the operator should know. */
+  readonly warn: (message: string) => void;
+}
+
+/** What a node has to know of the others. */
+export interface QuorumOfNode {
+  readonly scheduler: Scheduler;
+  /** Whether it decides alone who is next. */
+  readonly isOnly: boolean;
+  /** What the reachable nodes mean for locks, and what ends it when locks are refused. */
+  readonly situation: (until: Until) => string;
+  /** Called when the node has identified its server, before any other request to that server. */
+  readonly onLook: () => void;
+}
+
+/** How a request is sent. */
+interface Sending {
+  /** They are in one slot. */
+  readonly keys: readonly string[];
+  /** Of the lease that it is about: it is waited for no longer than that lasts. */
+  readonly ttlMs?: number;
+  /** Default `'fails'`. */
+  readonly whileDown?: WhileDown | undefined;
+  /**
+   * Default: only what enough replicas have counts, where that is asked for. `'at once'`: need not stay, and goes out ahead of whatever
+   * is asked for later.
+   */
+  readonly durability?: 'at once' | undefined;
+}
+
+/** What one script can take at once: everything, or on a Cluster the keys of one slot. */
+export interface Group {
+  /** 0 where there are none. */
+  readonly slot: number;
+  readonly keys: readonly string[];
+}
+
+/** One Redis: how it is asked, and what is known of it. */
+export abstract class Server implements ServerFacts {
+  /** `host:port`. */
+  readonly name: string;
+  readonly options: RedisNodeOptions;
+  readonly scheduler: Scheduler;
+  readonly runtime: Runtime;
+  /** The application's and ours together. */
+  readonly prefix: string;
+  readonly names: (key: string) => KeyNames;
+  readonly lineMode: LineMode;
+  readonly fenceKeepMs: number;
+  readonly turns: number;
+  readonly epoch: string | undefined;
+  readonly maxTtlMs: number | undefined;
+  /** Whether keys that the node has lost may be put back by renewals. */
+  readonly putsBack: boolean;
+  readonly connection: RedisConnection;
+  readonly inbox: RedisInbox;
+  readonly watch: NodeWatch;
+  readonly clock: NodeClock;
+  /** The last request at these slots was an outage. They are asked first, so that no other key is held while they do not reply. */
+  readonly doubtfulSlots = new Set<number>();
+  /** Requests for locks on their way, by token. */
+  readonly acquiring = new BriefMap<string, Promise<unknown>>();
+  /** Finds out whether it grants locks, and why not: after a request that failed, whether all requests fail. */
+  abstract readonly looks: {
+    readonly opening: Promise<unknown> | undefined;
+    look(when: 'start' | 'later'): Promise<Finding>;
+    doubtAfter(failed: Unavailable): void;
+  };
+  /** The node that it is the same server as. */
+  twin: string | undefined;
+  /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
+  run: string | undefined;
+  readonly #isCluster: boolean;
+  readonly #acknowledged: AcknowledgedWrites | undefined;
+  /**
+   * None on a Cluster, unless the prefix puts all keys into one slot: keys of several slots cannot be given to one call. None with
+   * `replicas`: those acquires have a way of their own.
+   */
+  readonly #batched: BatchedRuns | undefined;
+
+  constructor(source: RedisSource, options: RedisNodeOptions, quorum: QuorumOfNode) {
+    const { nodeTimeoutMs: timeLimitMs, warn, restartGuard, replicas } = options;
+    const { scheduler, isOnly, situation, onLook } = quorum;
+    const { name, isCluster } = source;
+    this.name = name;
+    this.options = options;
+    this.scheduler = scheduler;
+    this.runtime = scheduler.runtime;
+    this.prefix = source.keyPrefix + options.keyPrefix;
+    this.names = keyNames(this.prefix);
+    this.lineMode = !isOnly ? 'quorum' : isCluster ? 'cluster' : 'standalone';
+    this.fenceKeepMs = options.fenceKeepMs;
+    this.turns = options.turns;
+    this.epoch = restartGuard && epochName(this.prefix);
+    this.maxTtlMs = restartGuard?.maxTtlMs;
+    this.putsBack = putsBack(this);
+    this.#isCluster = isCluster;
+    const connection = new RedisConnection(source, {
+      scheduler,
+      // No server may have two votes, not even for the moment until it is found out.
+      readsRun: !isOnly,
+      onLost: () => {
+        this.watch.lost();
+      },
+      onThere: (run) => {
+        this.run = run;
+        onLook();
+        this.inbox.check();
+        this.watch.connected();
+      },
+      onRefused: (problem) => {
+        this.watch.refused(problem);
+      },
+      onSlots: () => {
+        this.inbox.check();
+      },
+    });
+    this.connection = connection;
+    this.watch = new NodeWatch({
+      ...{ scheduler, name, situation, warn },
+      look: () => this.looks.look('later'),
+    });
+    const isSharded = this.lineMode === 'cluster' && connection.client.hasShardedChannels;
+    const kind = isSharded ? 'sharded' : 'plain';
+    this.inbox = new RedisInbox({ source, connection, scheduler, timeLimitMs, warn, kind });
+    this.clock = new NodeClock(this.runtime);
+    const isOneCall = connection.client.kind === 'single' || isOneSlot(this.prefix);
+    if (isOneCall && replicas === undefined)
+      this.#batched = new BatchedRuns(connection, this.runtime, timeLimitMs);
+    this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
+  }
+
+  slot(key: string): number {
+    return this.#isCluster ? calculateSlot(this.names(key).main) : 0;
+  }
+
+  /** The groups of a request, in the order of the keys. */
+  groups(keys: readonly string[]): readonly Group[] {
+    if (!this.#isCluster) return [{ slot: 0, keys }];
+    const groups = new Map<number, string[]>();
+    for (const key of keys) {
+      const slot = this.slot(key);
+      const group = groups.get(slot);
+      if (group === undefined) groups.set(slot, [key]);
+      else group.push(key);
+    }
+    return [...groups].map(([slot, its]) => ({ slot, keys: its }));
+  }
+
+  /** Asks for one thing, of the keys of one slot. Never rejects. */
+  ask<Request, Answer extends object>(
+    verb: Verb<Request, Answer>,
+    request: NoInfer<Request> & Sending,
+  ): Promise<Answer | Unavailable> {
+    const sentAt = this.putsBack ? this.#now() : undefined;
+    const { nodeTimeoutMs } = this.options;
+    const { keys, ttlMs = nodeTimeoutMs, whileDown, durability } = request;
+    const call = verb.encode(request, this);
+    const timeLimitMs = Math.min(nodeTimeoutMs, ttlMs);
+    const write = { script: verb, call, timeLimitMs, whileDown };
+    const sent =
+      this.#acknowledged === undefined || durability === 'at once'
+        ? this.#run(write)
+        : this.#acknowledged.run(this.slot(keys[0] ?? ''), write);
+    return sent.then((reply) => this.#answer(verb, request, reply, sentAt));
+  }
+
+  #run(write: WriteRequest): Promise<AcknowledgedReply> {
+    if (this.#batched !== undefined) return this.#batched.run(write);
+    const { script, call, timeLimitMs, whileDown } = write;
+    return this.connection.run(script, call, timeLimitMs, whileDown);
+  }
+
+  #answer<Request, Answer extends { readonly clockUs?: number }>(
+    verb: Verb<Request, Answer>,
+    request: Request,
+    reply: AcknowledgedReply,
+    sentAt: number | undefined,
+  ): Answer | Unavailable {
+    const failed = reply.status === 'unavailable' ? reply : reply.shortfall;
+    // Callers get 503 for it, and mostly none of them logs it.
+    if (failed !== undefined) this.looks.doubtAfter(failed);
+    if (reply.status === 'unavailable') return reply;
+    const answer = verb.decode(reply.value, request, this, reply.shortfall);
+    if (answer === undefined) return this.connection.malformed(reply.value);
+    const { clockUs } = answer;
+    // The server's clock counts for proposals to several nodes, and where keys may be put back.
+    if (clockUs !== undefined && sentAt !== undefined)
+      this.clock.learn(clockUs, sentAt, this.#now());
+    return answer;
+  }
+
+  /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
+  member({ token }: LeaseReference, line: LinePlace | undefined, slot: number): string {
+    if (line === undefined) return '';
+    const channel = this.inbox.channelAt(slot);
+    if (channel === undefined) return '';
+    if (this.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
+    return `${token} ${String(Math.min(line.ttlMs, LONGEST_CLAIM_MS))} ${channel}`;
+  }
+
+  close(): void {
+    this.watch.close();
+    this.inbox.close();
+    // What waits for the end of this turn of the event loop is sent yet.
+    this.#batched?.flush();
+    this.connection.close();
+  }
+
+  #now(): number {
+    return this.runtime.now().monotonicMs;
+  }
+}

@@ -1,0 +1,31 @@
+import type { KeyNames } from '../../lib/store/redis/scripts/key-names.js';
+import type { ScriptCall, ServerFacts, Verb } from '../../lib/store/redis/scripts/script.js';
+
+/** Facts of a server; a standalone one, where they say nothing else. `names` are those of the keys of the request. */
+interface Facts extends Partial<Omit<ServerFacts, 'names'>> {
+  readonly names?: readonly KeyNames[];
+}
+
+type Asked<Request> = Omit<Request, 'keys' | keyof Facts> & Facts;
+
+/** The call that a verb makes of a request, and what it reads from a reply. */
+export function asked<Request, Answer>(
+  verb: Verb<Request, Answer>,
+  { names = [], ...others }: Asked<Request>,
+): { readonly call: ScriptCall; readonly answer: (reply: unknown) => Answer | undefined } {
+  const request = { ...others, keys: names.map((_, index) => String(index)) } as Request;
+  const server: ServerFacts = {
+    ...{ lineMode: 'standalone', fenceKeepMs: 600_000, turns: 1 },
+    ...others,
+    names: (key) => names[Number(key)] ?? { main: '', fence: '', queue: '', holders: '', once: '' },
+  };
+  return {
+    call: verb.encode(request, server),
+    answer: (reply) => verb.decode(reply, request, server),
+  };
+}
+
+export const encoded = <Request>(
+  verb: Verb<Request, unknown>,
+  request: Asked<Request>,
+): ScriptCall => asked(verb, request).call;
