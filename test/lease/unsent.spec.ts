@@ -18,7 +18,6 @@ function storeAt(redis: string | Cluster): RedisLockStore {
     redis: [redis],
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
-    clockDrift: 0.01,
     fenceKeepMs: 1_000,
     turns: 1,
     warn: () => undefined,

@@ -21,7 +21,6 @@ const openStore = async (replicas?: ReplicaOptions): Promise<RedisLockStore> => 
     redis: ['redis://fake'],
     keyPrefix: 'lock:',
     nodeTimeoutMs: NODE_TIMEOUT_MS,
-    clockDrift: 0.01,
     fenceKeepMs: 600_000,
     turns: 1,
     replicas,

@@ -23,7 +23,6 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
   const store = new RedisLockStore({
     keyPrefix: 'lock:',
     nodeTimeoutMs: 1_000,
-    clockDrift: 0.01,
     fenceKeepMs: 600_000,
     turns: 1,
     warn: (message) => warnings.push(message),

@@ -17,7 +17,6 @@ export class VirtualQuorum {
       redis: this.nodes.map(({ name }) => `redis://${name}`),
       keyPrefix: 'lock:',
       nodeTimeoutMs: NODE_TIMEOUT_MS,
-      clockDrift: 0.01,
       fenceKeepMs: 600_000,
       turns: 1,
       warn: () => undefined,

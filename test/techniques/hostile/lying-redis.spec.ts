@@ -133,7 +133,6 @@ async function live(story: Story): Promise<readonly unknown[]> {
     redis: redises.map(({ name }) => name),
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
-    clockDrift: 0.01,
     fenceKeepMs: 600_000,
     turns: 1,
     warn: log.warn,

@@ -101,14 +101,10 @@ export class AcknowledgedWrites {
             problem ??
               `acknowledged by ${String(acknowledgedBy)} of the ${String(ack)} replicas that "replicas" asks for within ${String(timeoutMs)} ms`,
           );
-    return Promise.all(
-      results.map(async (result, index) => {
-        const reply = await this.#connection.ask(timeLimitMs, () =>
-          answerOf(result, batch[index]?.call),
-        );
-        return { ...reply, shortfall };
-      }),
-    );
+    return results.map(([error, value], index) => {
+      if (error === null) return { status: 'answered', value, shortfall };
+      return this.#connection.failed(errorOfCall(error, batch[index]?.call ?? [0]));
+    });
   }
 
   async #together(batch: readonly Write[]): Promise<Together> {
@@ -173,8 +169,3 @@ const isRedirection = (result: CommandResult | undefined): boolean =>
 
 const isUnknownScript = (result: CommandResult | undefined): boolean =>
   result?.[0]?.message.startsWith('NOSCRIPT') === true;
-
-async function answerOf([error, value]: CommandResult, call: ScriptCall = [0]): Promise<unknown> {
-  if (error === null) return value;
-  throw errorOfCall(error, call);
-}

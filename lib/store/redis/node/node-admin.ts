@@ -23,15 +23,6 @@ export class NodeAdmin {
     this.#names = adminNames(server.prefix);
   }
 
-  /** Where messages reach this process as soon as it hears them. */
-  get address(): string {
-    return this.#server.inbox.address;
-  }
-
-  get isHearing(): boolean {
-    return this.#server.inbox.isSubscribed;
-  }
-
   report(record: InstanceRecord, lifeMs: number): Promise<Looked<unknown>> {
     const { index, record: nameOf } = this.#names;
     const nowMs = Math.round(this.#server.runtime.now().wallMs);
@@ -53,22 +44,18 @@ export class NodeAdmin {
 
   async instances(): Promise<Looked<readonly FoundInstance[]>> {
     const { index, record } = this.#names;
-    const ids = await this.#ask([['zrevrange', index, 0, MOST_INSTANCES - 1]]);
+    const newest: Command = ['zrevrange', index, 0, MOST_INSTANCES - 1];
+    const ids = await this.#ask([newest], ([list]) => textsIn(list));
     if (ids.status === 'unavailable') return ids;
-    const texts = textsIn(ids.value[0]);
-    const commands = texts.flatMap((id): Command[] => [
+    const commands = ids.value.flatMap((id): Command[] => [
       ['get', record(id)],
       ['pttl', record(id)],
     ]);
-    const found = await this.#ask(commands);
-    if (found.status === 'unavailable') return found;
-    const instances: FoundInstance[] = [];
-    for (let i = 0; i < found.value.length; i += 2) {
-      const [id = '', leftMs] = [texts[i / 2], numberIn(found.value[i + 1])];
-      const instance = instanceIn(id, valueOf(found.value[i]), leftMs);
-      if (instance !== undefined) instances.push(instance);
-    }
-    return { status: 'answered', value: instances };
+    return this.#ask(commands, (values) =>
+      ids.value.flatMap(
+        (id, i) => instanceIn(id, values[2 * i], numberIn(values[2 * i + 1])) ?? [],
+      ),
+    );
   }
 
   /** Names of keys that begin with a prefix, some at a time. SCAN: the server serves others meanwhile. */
@@ -120,11 +107,9 @@ export class NodeAdmin {
     );
   }
 
-  async forgetOnce(key: string): Promise<Looked<boolean>> {
+  forgetOnce(key: string): Promise<Looked<boolean>> {
     const { once } = this.#server.names(key);
-    const reply = await this.#write([['del', once]]);
-    if (reply.status === 'unavailable') return reply;
-    return { status: 'answered', value: numberIn(reply.value[0]) > 0 };
+    return this.#ask([['del', once]], ([count]) => numberIn(count) > 0);
   }
 
   note(entry: string): Promise<Looked<unknown>> {
@@ -133,91 +118,83 @@ export class NodeAdmin {
     ]);
   }
 
-  async notes(count: number): Promise<Looked<readonly string[]>> {
-    const reply = await this.#ask([['xrevrange', this.#names.audit, '+', '-', 'count', count]]);
-    if (reply.status === 'unavailable') return reply;
-    const entries = (valueOf(reply.value[0]) ?? []) as readonly (readonly [string, string[]])[];
-    return { status: 'answered', value: entries.map(([, fields]) => fields[1] ?? '') };
+  notes(count: number): Promise<Looked<readonly string[]>> {
+    return this.#ask([['xrevrange', this.#names.audit, '+', '-', 'count', count]], ([found]) => {
+      const entries = (found ?? []) as readonly (readonly [string, string[]])[];
+      return entries.map(([, fields]) => fields[1] ?? '');
+    });
   }
 
-  async #lookAt(key: string): Promise<Looked<FoundKey>> {
+  #lookAt(key: string): Promise<Looked<FoundKey>> {
     const { main, fence, queue, holders, once } = this.#server.names(key);
-    const reply = await this.#ask([
-      ['get', main],
-      ['pttl', main],
-      ['get', fence],
-      ['zrange', queue, 0, PLACES - 1, 'withscores'],
-      ['zrange', holders, 0, -1, 'withscores'],
-      ['pttl', holders],
-      ['hmget', once, 'state', 'attempt', 'text'],
-      ['pttl', once],
-      ['get', limitNameOf(holders)],
-    ]);
-    if (reply.status === 'unavailable') return reply;
-    const [holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit] = reply.value;
-    const fencingToken = countIn(valueOf(token));
-    const sinceMs = momentIn(fencingToken);
-    const alone = valueOf(holder);
-    const together = typeof alone !== 'string' || alone.startsWith(`${MARK}:`);
-    return {
-      status: 'answered',
-      value: {
-        key,
-        holders: together
-          ? holdersIn(pairsIn(tokens), numberIn(togetherMs))
-          : [{ token: alone, remainingMs: endless(numberIn(leftMs)), sinceMs }],
-        fencingToken,
-        line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
-        once: onceIn(textsIn(marks), numberIn(markedMs)),
-        limit: countIn(valueOf(limit)),
+    return this.#ask(
+      [
+        ['get', main],
+        ['pttl', main],
+        ['get', fence],
+        ['zrange', queue, 0, PLACES - 1, 'withscores'],
+        ['zrange', holders, 0, -1, 'withscores'],
+        ['pttl', holders],
+        ['hmget', once, 'state', 'attempt', 'text'],
+        ['pttl', once],
+        ['get', limitNameOf(holders)],
+      ],
+      ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit]) => {
+        const fencingToken = countIn(token);
+        const sinceMs = momentIn(fencingToken);
+        const together = typeof holder !== 'string' || holder.startsWith(`${MARK}:`);
+        return {
+          key,
+          holders: together
+            ? holdersIn(pairsIn(tokens), numberIn(togetherMs))
+            : [{ token: holder, remainingMs: endless(numberIn(leftMs)), sinceMs }],
+          fencingToken,
+          line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
+          once: onceIn(textsIn(marks), numberIn(markedMs)),
+          limit: countIn(limit),
+        };
       },
-    };
-  }
-
-  /** A key of another type is no lock. After any other error nothing is known: a right may be missing. */
-  async #ask(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
-    const reply = await this.#send(commands);
-    return this.#checked(reply, (problem) => !/^WRONGTYPE\b/.test(problem.message));
-  }
-
-  #send(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
-    if (commands.length === 0) return Promise.resolve({ status: 'answered', value: [] });
-    const { connection, options } = this.#server;
-    return connection.look(options.nodeTimeoutMs, ({ client }) =>
-      client.pipeline(commands),
-    ) as Promise<Looked<readonly CommandResult[]>>;
+    );
   }
 
   /** Nothing was written when one of them was refused. */
-  async #write(commands: readonly Command[]): Promise<Looked<readonly CommandResult[]>> {
-    return this.#checked(await this.#send(commands), () => true);
+  #write(commands: readonly Command[]): Promise<Looked<readonly unknown[]>> {
+    return this.#ask(commands, (values) => values, /^$/);
   }
 
-  #checked(
-    reply: Looked<readonly CommandResult[]>,
-    matters: (problem: Error) => boolean,
-  ): Looked<readonly CommandResult[]> {
+  /**
+   * Asks for several things at once.
+   *
+   * @param passes errors that count as no value. A key of another type is no lock. After any other error nothing is known: a right may
+   *   be missing
+   */
+  async #ask<T>(
+    commands: readonly Command[],
+    read: (values: readonly unknown[]) => T,
+    passes = /^WRONGTYPE\b/,
+  ): Promise<Looked<T>> {
+    const { connection, options } = this.#server;
+    const reply = await connection.look(options.nodeTimeoutMs, ({ client }) =>
+      commands.length === 0 ? Promise.resolve([]) : client.pipeline(commands),
+    );
     if (reply.status === 'unavailable') return reply;
-    const problems = reply.value.flatMap(([problem]) => problem ?? []);
-    const serious = problems.find(matters);
-    return serious === undefined ? reply : this.#server.connection.failed(serious);
+    const results = reply.value as readonly CommandResult[];
+    const problems = results.flatMap(([problem]) => problem ?? []);
+    const serious = problems.find(({ message }) => !passes.test(message));
+    if (serious !== undefined) return connection.failed(serious);
+    return { status: 'answered', value: read(results.map(([, value]) => value ?? undefined)) };
   }
 }
 
-/** `undefined` of an error: a key of another type is no lock. */
-const valueOf = (result: CommandResult | undefined): unknown => result?.[1] ?? undefined;
-
-const numberIn = (result: CommandResult | undefined): number => Number(valueOf(result) ?? -2);
+const numberIn = (value: unknown): number => Number(value ?? -2);
 
 const endless = (pttl: number): number => (pttl < 0 ? Infinity : pttl);
 
-function textsIn(result: CommandResult | undefined): readonly string[] {
-  const value = valueOf(result);
-  return Array.isArray(value) ? (value as string[]) : [];
-}
+const textsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? (value as string[]) : [];
 
-function pairsIn(result: CommandResult | undefined): readonly (readonly [string, number])[] {
-  const flat = textsIn(result);
+function pairsIn(value: unknown): readonly (readonly [string, number])[] {
+  const flat = textsIn(value);
   return flat.flatMap((member, i) => (i % 2 === 0 ? [[member, Number(flat[i + 1])] as const] : []));
 }
 

@@ -10,7 +10,7 @@ export class NodeLooks {
   readonly #server: Server;
   readonly #trial: NodeTrial;
   /** The first look. Until it is over, no other look may find a new server and treat it as one that forgot. */
-  #opening: Promise<unknown> | undefined;
+  opening: Promise<unknown> | undefined;
   /** Under way. */
   #healthLooks: readonly HealthLook[] | undefined;
   /** What was last said of its eviction policy. */
@@ -19,10 +19,6 @@ export class NodeLooks {
   constructor(server: Server) {
     this.#server = server;
     this.#trial = new NodeTrial(server);
-  }
-
-  get opening(): Promise<unknown> | undefined {
-    return this.#opening;
   }
 
   /**
@@ -34,11 +30,11 @@ export class NodeLooks {
     const { watch } = this.#server;
     watch.starts();
     const looking = this.look('start');
-    this.#opening = looking;
+    this.opening = looking;
     try {
       watch.found(await looking, 'start');
     } finally {
-      this.#opening = undefined;
+      this.opening = undefined;
     }
   }
 
@@ -76,7 +72,7 @@ export class NodeLooks {
     // The end of a connection is logged, but of a Cluster it is that of one node. The first look tells the rest.
     if (kind === 'connection' && connection.client.kind === 'single') return;
     if (!connection.isThere || !watch.isWell) return;
-    if (this.#opening !== undefined || twin !== undefined) return;
+    if (this.opening !== undefined || twin !== undefined) return;
     watch.doubted(failed.transient ? 'for a moment' : 'for good');
   }
 

@@ -33,8 +33,6 @@ export interface RedisNodeOptions {
   readonly keyPrefix: string;
   /** The longest time that one request may take. */
   readonly nodeTimeoutMs: number;
-  /** The largest difference in speed of clocks, as a fraction. */
-  readonly clockDrift: number;
   /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
   readonly fenceKeepMs: number;
   readonly restartGuard?: RestartGuard | undefined;
@@ -58,9 +56,9 @@ export interface QuorumOfNode {
 
 /** How a request is sent. */
 interface Sending {
-  /** They are in one slot. */
+  /** The keys of one slot. */
   readonly keys: readonly string[];
-  /** Of the lease that it is about: it is waited for no longer than that lasts. */
+  /** The TTL of the lease: the request is waited for no longer than that. */
   readonly ttlMs?: number;
   /** Default `'fails'`. */
   readonly whileDown?: WhileDown | undefined;

@@ -34,8 +34,8 @@ export class RedisAdminStore implements AdminStore {
 
   /** One address a node, in their order; of those, too, over which nothing is heard yet: a place in line is known by its channel. */
   address(): string | undefined {
-    const isHearing = this.#nodes.some(({ admin }) => admin.isHearing);
-    return isHearing ? JSON.stringify(this.#nodes.map(({ admin }) => admin.address)) : undefined;
+    const isHearing = this.#nodes.some(({ inbox }) => inbox.isSubscribed);
+    return isHearing ? JSON.stringify(this.#nodes.map(({ inbox }) => inbox.address)) : undefined;
   }
 
   async report(record: InstanceRecord, lifeMs: number): Promise<void> {

@@ -17,7 +17,7 @@ export interface KeyRenewal extends Omit<LeaseRenewal, 'keys' | 'validForMs'> {
 
 interface ExtendCall {
   readonly keys: readonly string[];
-  /** Of each key. */
+  /** The renewals of the keys, in their order. */
   readonly renewals: readonly KeyRenewal[];
 }
 

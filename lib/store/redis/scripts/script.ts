@@ -31,7 +31,7 @@ export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (strin
 export interface ServerFacts {
   readonly names: (key: string) => KeyNames;
   readonly lineMode: LineMode;
-  /** For so many ms a fence outlives its lease. */
+  /** A fence outlives its lease by this many ms. */
   readonly fenceKeepMs: number;
   /** How many fencing tokens are reserved with an exclusive lease. */
   readonly turns: number;

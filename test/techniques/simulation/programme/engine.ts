@@ -31,7 +31,6 @@ export function engineOf(
     redis: addresses.map((host) => ({ host })),
     keyPrefix: 'lock:',
     nodeTimeoutMs,
-    clockDrift,
     fenceKeepMs: FENCE_KEPT_MS,
     restartGuard: restartGuard && { ...restartGuard, bootstrap: isFirst },
     replicas,
