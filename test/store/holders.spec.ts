@@ -82,7 +82,7 @@ const release = (token: string, lastToken?: number, keys = ['key']): Promise<unk
   run(
     releaseScript,
     encoded(releaseScript, {
-      ...{ names: keys.map(namesOf), token, lineMode, lastToken, putsFence: false },
+      ...{ names: keys.map(namesOf), token, lineMode, lastToken },
       member: '',
     }),
   );

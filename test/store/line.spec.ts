@@ -761,7 +761,6 @@ describe('lines at several masters', () => {
       names: keys.map(keyNames('lock:')),
       token: 'mine',
       lineMode: 'quorum',
-      putsFence: true,
       fenceKeepMs: KEEP_MS,
       member: '',
     });

@@ -74,8 +74,8 @@ const release = (token: string, ...keys: string[]): Promise<unknown> =>
       names: keys.map(namesOf),
       token,
       lineMode: 'standalone',
-      putsFence: true,
       fenceKeepMs: KEEP_MS,
+      maxTtlMs: 30_000, // with a guard, a missing fence is written
       member: '',
     }),
   );
@@ -533,7 +533,7 @@ describe('fencing tokens', () => {
     const calls = leases.map(({ key, used: lastToken }) =>
       encoded(releaseScript, {
         ...{ names: [namesOf(key)], token: 'mine', lineMode: 'quorum', lastToken },
-        ...{ putsFence: true, fenceKeepMs: KEEP_MS, member: '' },
+        ...{ fenceKeepMs: KEEP_MS, member: '' },
       }),
     );
     const alone = (): Promise<unknown> =>

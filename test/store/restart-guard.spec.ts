@@ -514,7 +514,7 @@ describe('a claim of a key by renewal', () => {
       token,
       lineMode,
       lastToken,
-      putsFence: true,
+      maxTtlMs: MAX_TTL_MS,
       fenceKeepMs: KEEP_MS,
       member: '',
     });

@@ -107,7 +107,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
 
   leave(wish: Wish): Promise<boolean> {
     const reply = this.#ask(releaseScript, {
-      ...{ names: [NAMES], token: tokenOf(wish), putsFence: false, member: memberOf(wish) },
+      ...{ names: [NAMES], token: tokenOf(wish), member: memberOf(wish) },
     });
     return Promise.resolve(reply?.status === 'released');
   }

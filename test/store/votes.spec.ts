@@ -7,7 +7,7 @@ import type {
   Unavailable,
 } from '../../lib/store/lock-store.js';
 import { quorumOf } from '../../lib/store/redis/quorum/poll.js';
-import type { Vote } from '../../lib/store/redis/node/acquire.js';
+import type { Vote } from '../../lib/store/redis/scripts/acquire.js';
 import type { RenewalVote } from '../../lib/store/redis/node/extend.js';
 import type { InspectVote } from '../../lib/store/redis/node/inspect.js';
 import {

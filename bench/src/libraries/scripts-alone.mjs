@@ -30,8 +30,7 @@ export async function open(urls) {
       const server = {
         names: namesOf,
         lineMode: 'standalone',
-        fenceKeepMs: 86_400_000,
-        turns: 1_024,
+        options: { fenceKeepMs: 86_400_000, turns: 1_024 },
         ...several,
       };
       const lease = { keys: [key], token: `holdfast:${randomUUID()}`, member: '' };
@@ -39,7 +38,7 @@ export async function open(urls) {
       const reply = await run(acquireScript, acquireScript.encode(asked, server));
       const answer = acquireScript.decode(reply, asked, server);
       if (answer?.status !== 'granted') throw new Error(`${key} is held`);
-      const done = { ...lease, lastToken: answer.fencingToken, putsFence: others.length > 0 };
+      const done = { ...lease, lastToken: answer.fencingToken };
       return () => run(releaseScript, releaseScript.encode(done, server));
     },
     close,

@@ -86,7 +86,7 @@ describe('what no script would answer', () => {
   });
 
   it('gives back no number of keys that is none', () => {
-    const release = asked(releaseScript, { ...LEASE, names: NAMES, putsFence: false, member: '' });
+    const release = asked(releaseScript, { ...LEASE, names: NAMES, member: '' });
     const raiseFence = asked(raiseFenceScript, { ...LEASE, names: NAMES, fencingToken: 1 });
     const quarantine = asked(quarantineScript, { isNew: false });
     fc.assert(

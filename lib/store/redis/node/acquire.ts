@@ -7,8 +7,6 @@ import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseGroup } from './release.js';
 import type { Group, Server } from './server.js';
 
-export type { Vote };
-
 type Granted = Vote & { readonly status: 'granted' };
 
 /** Takes locks at one node; on a Cluster, slot by slot. */
@@ -64,7 +62,7 @@ export function acquireGroup(
   { proposal, fenceKeepMs, isBrief = false }: GroupTerms,
 ): Promise<Vote> {
   const member = server.member({ keys, token }, line, slot);
-  const turns = isBrief ? 1 : turnsOf(token, server.turns);
+  const turns = isBrief ? 1 : turnsOf(token, server.options.turns);
   const ticket = line?.ticket;
   return server
     .ask(acquireScript, {
@@ -182,7 +180,7 @@ export async function raiseFences(
   granted: number,
 ): Promise<Unavailable | undefined> {
   // All that are reserved: the next grant has to be larger than the last of them.
-  const fencingToken = granted + turnsOf(token, server.turns) - 1;
+  const fencingToken = granted + turnsOf(token, server.options.turns) - 1;
   const raised = await Promise.all(
     groups.map(({ keys }) => server.ask(raiseFenceScript, { keys, token, ttlMs, fencingToken })),
   );

@@ -3,6 +3,7 @@ import { isRefused } from '../client/failure.js';
 import { withForeignKeys } from '../client/foreign-data.js';
 import { replyError } from '../client/reply-errors.js';
 import { extendScript, type KeyAnswer, type KeyRenewal } from '../scripts/extend.js';
+import { putsBack } from '../scripts/script.js';
 import type { Server } from './server.js';
 
 /** One script blocks the server for as long as it runs. */
@@ -34,7 +35,7 @@ export async function extendAt(
   server: Server,
   leases: readonly Restoration[],
 ): Promise<readonly RenewalVote[]> {
-  const serverUs = server.putsBack ? server.clock.atLeastUs() : undefined;
+  const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
   const slots = new Map<number, Entry[]>();
   const answers = leases.map((lease) => {
     const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = lease;

@@ -1,4 +1,4 @@
-import type { ReleaseListener, LineCall } from '../../lock-store.js';
+import type { ReleaseListener } from '../../lock-store.js';
 import { NodeAdmin } from './node-admin.js';
 import { NodeLooks } from './node-looks.js';
 import { Server } from './server.js';
@@ -39,9 +39,9 @@ export class RedisNode extends Server {
       if (message === undefined) onCall();
       else if (message.startsWith('{')) this.onMessage?.(message);
       else {
-        const heard = lineCallOf(message);
-        if (heard?.name.startsWith(this.prefix))
-          onCall(heard.name.slice(this.prefix.length), heard.call);
+        const [, to, inMs, name] = CALL.exec(message) ?? [];
+        if (to !== undefined && name?.startsWith(this.prefix) === true)
+          onCall(name.slice(this.prefix.length), { to, inMs: Number(inMs) });
       }
     }, onDeaf);
   }
@@ -49,12 +49,3 @@ export class RedisNode extends Server {
 
 /** What scripts send to those in line (`notify` in `scripts/places.ts`): `<tail of the token, or id> <ms> <main key>`. */
 const CALL = /^(\S+) (\d+) (.*)$/s;
-
-/** A message from a script, with the name of the key it is about; `undefined` for what is none. */
-function lineCallOf(
-  message: string,
-): { readonly name: string; readonly call: LineCall } | undefined {
-  const [, to, inMs, name] = CALL.exec(message) ?? [];
-  if (to === undefined || name === undefined) return undefined;
-  return { name, call: { to, inMs: Number(inMs) } };
-}

@@ -53,7 +53,6 @@ export function releaseGroup(
     ...{ keys, token, wakes, keepMs, whileDown },
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
-    putsFence: server.putsBack,
     member: server.member({ keys, token }, leaves, slot),
     durability: 'at once',
   });

@@ -21,27 +21,14 @@ import { BatchedRuns } from './batched-runs.js';
 import { NodeClock } from './node-clock.js';
 import { NodeWatch, type Finding, type Until } from './node-watch.js';
 
-/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
-export interface RestartGuard {
-  /** The longest TTL of any lease. */
-  readonly maxTtlMs: number;
-  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
-  readonly bootstrap: boolean;
-}
-
-export interface RedisNodeOptions {
+export type RedisNodeOptions = ServerFacts['options'] & {
   readonly keyPrefix: string;
   /** The longest time that one request may take. */
   readonly nodeTimeoutMs: number;
-  /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
-  readonly fenceKeepMs: number;
-  readonly restartGuard?: RestartGuard | undefined;
   readonly replicas?: ReplicaOptions | undefined;
-  /** How many fencing tokens to reserve with each lease. */
-  readonly turns: number;
   /** Told what the operator should know. */
   readonly warn: (message: string) => void;
-}
+};
 
 /** What a node has to know of the others. */
 export interface QuorumOfNode {
@@ -87,12 +74,7 @@ export abstract class Server implements ServerFacts {
   readonly prefix: string;
   readonly names: (key: string) => KeyNames;
   readonly lineMode: LineMode;
-  readonly fenceKeepMs: number;
-  readonly turns: number;
   readonly epoch: string | undefined;
-  readonly maxTtlMs: number | undefined;
-  /** Whether keys that the node has lost may be put back by renewals. */
-  readonly putsBack: boolean;
   readonly connection: RedisConnection;
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
@@ -130,11 +112,7 @@ export abstract class Server implements ServerFacts {
     this.prefix = source.keyPrefix + options.keyPrefix;
     this.names = keyNames(this.prefix);
     this.lineMode = !isOnly ? 'quorum' : isCluster ? 'cluster' : 'standalone';
-    this.fenceKeepMs = options.fenceKeepMs;
-    this.turns = options.turns;
     this.epoch = restartGuard && epochName(this.prefix);
-    this.maxTtlMs = restartGuard?.maxTtlMs;
-    this.putsBack = putsBack(this);
     this.#isCluster = isCluster;
     const connection = new RedisConnection(source, {
       scheduler,
@@ -193,7 +171,7 @@ export abstract class Server implements ServerFacts {
     verb: Verb<Request, Answer>,
     request: NoInfer<Request> & Sending,
   ): Promise<Answer | Unavailable> {
-    const sentAt = this.putsBack ? this.#now() : undefined;
+    const sentAt = putsBack(this) ? this.#now() : undefined;
     const { nodeTimeoutMs } = this.options;
     const { keys, ttlMs = nodeTimeoutMs, whileDown, durability } = request;
     const call = verb.encode(request, this);

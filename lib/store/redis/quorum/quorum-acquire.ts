@@ -1,9 +1,10 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
 import { turnsOf } from '../../owner-token.js';
-import { acquireAt, raiseFences, type Vote } from '../node/acquire.js';
+import { acquireAt, raiseFences } from '../node/acquire.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
+import type { Vote } from '../scripts/acquire.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
 import type { Standing, StandingLeases } from './standing-leases.js';

@@ -7,10 +7,10 @@ import type {
   LeaseRequest,
 } from '../../lock-store.js';
 import { SweepPace } from '../../sweep-pace.js';
-import type { Vote } from '../node/acquire.js';
 import { extendAt, type RenewalVote, type Restoration } from '../node/extend.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
+import type { Vote } from '../scripts/acquire.js';
 import type { LeftOvers } from './left-overs.js';
 
 /** A lease that not all nodes have is brought to the others after so long, and again; the last pause repeats for as long as it stands. */

@@ -8,9 +8,9 @@ import type {
   Unavailable,
 } from '../../lock-store.js';
 import { quorumOf } from './poll.js';
-import type { Vote } from '../node/acquire.js';
 import type { RenewalVote } from '../node/extend.js';
 import type { InspectVote } from '../node/inspect.js';
+import type { Vote } from '../scripts/acquire.js';
 
 interface Named {
   readonly name: string;

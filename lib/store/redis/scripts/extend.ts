@@ -67,9 +67,10 @@ function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefine
  */
 export const extendScript: Verb<ExtendCall, ExtendReply> = {
   encode({ keys, renewals }, server) {
-    const { epoch, fenceKeepMs, maxTtlMs, lineMode, turns } = server;
-    const encoded = callOn(keys, server, epoch);
-    encoded.push(fenceKeepMs, orEmpty(maxTtlMs), lineArgument(lineMode), turns);
+    const { fenceKeepMs, restartGuard, turns } = server.options;
+    const encoded = callOn(keys, server, server.epoch);
+    const maxTtlMs = orEmpty(restartGuard?.maxTtlMs);
+    encoded.push(fenceKeepMs, maxTtlMs, lineArgument(server.lineMode), turns);
     for (const { token, ttlMs, fencingToken, sureUntilUs, expectedFence } of renewals) {
       encoded.push(token, ttlMs);
       if (putsBack(server)) encoded.push(fencingToken, sureUntilUs, orEmpty(expectedFence));

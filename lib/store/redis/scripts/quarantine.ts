@@ -35,7 +35,12 @@ interface QuarantineCall {
 
 /** Looks at the guard of a server: how many ms of quarantine are left. */
 export const quarantineScript: Verb<QuarantineCall, number> = {
-  encode: ({ isNew }, { epoch = '', maxTtlMs = 0 }) => [1, epoch, maxTtlMs, isNew ? 1 : 0],
+  encode: ({ isNew }, { epoch = '', options }) => [
+    1,
+    epoch,
+    options.restartGuard?.maxTtlMs ?? 0,
+    isNew ? 1 : 0,
+  ],
   decode: (reply) => (isCount(reply) ? reply : undefined),
   ...script(
     `--[[

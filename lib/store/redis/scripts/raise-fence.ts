@@ -17,10 +17,10 @@ type RaiseFenceAnswer = { readonly status: 'raised' } | { readonly status: 'lost
  * lease is still ours. On a Cluster the keys are leased for the whole TTL from then on.
  */
 export const raiseFenceScript: Verb<RaiseFenceCall, RaiseFenceAnswer> = {
-  encode({ keys, token, fencingToken, ttlMs }, { names, lineMode, fenceKeepMs }) {
+  encode({ keys, token, fencingToken, ttlMs }, { names, lineMode, options }) {
     const encoded = partsOf(keys.length * 3);
     for (const { main, fence, holders } of keys.map(names)) encoded.push(main, fence, holders);
-    encoded.push(token, fencingToken, ttlMs, fenceKeepMs, lineArgument(lineMode));
+    encoded.push(token, fencingToken, ttlMs, options.fenceKeepMs, lineArgument(lineMode));
     return encoded;
   },
   decode(reply, { keys }, _server, shortfall) {

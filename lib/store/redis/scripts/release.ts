@@ -9,6 +9,7 @@ import {
   CLOCK,
   orEmpty,
   PROPOSAL_BOUND_US,
+  putsBack,
   script,
   trimmed,
   type BatchedScript,
@@ -21,8 +22,6 @@ export interface ReleaseCall {
   readonly token: string;
   /** The last fencing token that was used, if it is known. */
   readonly lastToken?: number | undefined;
-  /** Whether a missing fence is written. */
-  readonly putsFence: boolean;
   /** The place in line to leave; '' for none. */
   readonly member: string;
   /**
@@ -192,13 +191,13 @@ export const releaseScript: Verb<
   { readonly status: 'released' } | { readonly status: 'not-held' }
 > &
   BatchedScript = {
-  encode({ keys, token, lastToken, putsFence, member, wakes, keepMs = 0 }, server) {
+  encode({ keys, token, lastToken, member, wakes, keepMs = 0 }, server) {
     const encoded = callOn(keys, server);
     encoded.push(
       token,
       lineArgument(server.lineMode),
       orEmpty(lastToken),
-      putsFence ? server.fenceKeepMs : '',
+      putsBack(server) ? server.options.fenceKeepMs : '',
       member,
       wakes ?? '',
       keepMs > 0 ? Math.ceil(keepMs) : '',

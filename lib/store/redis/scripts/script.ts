@@ -31,19 +31,28 @@ export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (strin
 export interface ServerFacts {
   readonly names: (key: string) => KeyNames;
   readonly lineMode: LineMode;
-  /** A fence outlives its lease by this many ms. */
-  readonly fenceKeepMs: number;
-  /** How many fencing tokens are reserved with an exclusive lease. */
-  readonly turns: number;
+  readonly options: {
+    /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
+    readonly fenceKeepMs: number;
+    /** How many fencing tokens to reserve with each lease. */
+    readonly turns: number;
+    readonly restartGuard?: RestartGuard | undefined;
+  };
   /** With a restart guard: the key of its account. */
   readonly epoch?: string | undefined;
-  /** With a restart guard: the longest TTL. */
-  readonly maxTtlMs?: number | undefined;
+}
+
+/** No votes from a node that may have forgotten leases, until all that it may have forgotten are over. */
+export interface RestartGuard {
+  /** The longest TTL of any lease. */
+  readonly maxTtlMs: number;
+  /** Whether a node that was never seen before is a new one, and not one that lost everything. */
+  readonly bootstrap: boolean;
 }
 
 /** Whether keys that a server has lost may be put back by renewals. */
-export const putsBack = ({ lineMode, maxTtlMs }: ServerFacts): boolean =>
-  lineMode === 'quorum' || maxTtlMs !== undefined;
+export const putsBack = ({ lineMode, options }: ServerFacts): boolean =>
+  lineMode === 'quorum' || options.restartGuard !== undefined;
 
 /**
  * What a server can be asked for: a script, and the only place that knows the order of its keys, arguments and replies. The keys of one

@@ -12,7 +12,7 @@ import { callOn, CLOCK, script, trimmed, type Verb } from './script.js';
 export const transferScript: Verb<TransferRequest, TransferOutcome> = {
   encode({ keys, token, to, ttlMs }, server) {
     const encoded = callOn(keys, server);
-    encoded.push(token, to, ttlMs, server.fenceKeepMs, lineArgument(server.lineMode));
+    encoded.push(token, to, ttlMs, server.options.fenceKeepMs, lineArgument(server.lineMode));
     return trimmed(encoded);
   },
   decode(reply, { lastToken }, _server, shortfall) {

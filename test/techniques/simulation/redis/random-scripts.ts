@@ -139,8 +139,8 @@ export class RandomScripts {
       keepMs: random.chance(0.8) ? 0 : random.pick([0.5, 20, 2_000]),
     } as const;
     const { fenceKeepMs = 0 } = chosen;
-    const putsFence = chosen.fenceKeepMs !== undefined;
-    return encoded(SCRIPTS.release, { ...chosen, putsFence, fenceKeepMs });
+    const maxTtlMs = chosen.fenceKeepMs === undefined ? undefined : MAX_TTL_MS;
+    return encoded(SCRIPTS.release, { ...chosen, maxTtlMs, fenceKeepMs });
   }
 
   #extend(nowUs: number, ask: Ask): void {
