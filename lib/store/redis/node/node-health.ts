@@ -1,10 +1,8 @@
 import type { Scheduler } from '../../../time/scheduler.js';
-import type { NodeHealth, Unavailable } from '../../lock-store.js';
-import type { RedisClient } from '../client/redis-client.js';
-import { mastersOf } from './cluster-masters.js';
+import type { NodeHealth } from '../../lock-store.js';
 import { clusterProblem, quarantinedForMs, replicationProblem } from './probe.js';
 import type { Server } from './server.js';
-import type { NodeTrial } from './trial.js';
+import type { NodeTrial, Place } from './trial.js';
 
 /** A look at one server. It continues when no caller waits for it any more. */
 export interface HealthLook {
@@ -13,26 +11,9 @@ export interface HealthLook {
   readonly health: Promise<NodeHealth>;
 }
 
-/** Does what a grant does. Returns why that failed. */
-type TryGranting = () => Promise<Unavailable | undefined>;
-
 /** How a node is; of a Cluster, each of its masters. */
-export function nodeHealth(server: Server, trial: NodeTrial): readonly HealthLook[] {
-  const { client } = server.connection;
-  const masters = mastersOf(client).map(({ address: node, reachable, serves, hasSlots }) => {
-    // With no slots it has nothing to grant.
-    const tryGranting: TryGranting = () =>
-      hasSlots ? trial.tryGranting(serves) : Promise.resolve(undefined);
-    const health =
-      reachable === undefined
-        ? awayHealth(node, tryGranting)
-        : healthOf(server, node, reachable, tryGranting);
-    return { node, health };
-  });
-  if (masters.length > 0) return masters;
-  const health = healthOf(server, server.name, client, () => trial.tryGranting());
-  return [{ node: server.name, health }];
-}
+export const nodeHealth = (server: Server, trial: NodeTrial): readonly HealthLook[] =>
+  trial.places().map((place) => ({ node: place.name, health: healthOf(server, place) }));
 
 /** The health of a server after this many ms: its reply, or that it has not replied. */
 export function healthWithin(
@@ -52,19 +33,16 @@ export function healthWithin(
   });
 }
 
-/** The health of a master without a connection; the attempt makes one. */
-async function awayHealth(node: string, tryGranting: TryGranting): Promise<NodeHealth> {
-  const failed = await tryGranting();
-  const problem = failed?.nodes[0]?.message;
-  return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
-}
-
 async function healthOf(
   server: Server,
-  node: string,
-  master: Pick<RedisClient, 'command'>,
-  tryGranting: TryGranting,
+  { name: node, reachable: master, tryGranting }: Place,
 ): Promise<NodeHealth> {
+  if (master === undefined) {
+    // The attempt connects to it.
+    const failed = await tryGranting();
+    const problem = failed?.nodes[0]?.message;
+    return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
+  }
   const { connection, options, runtime, twin } = server;
   const { nodeTimeoutMs, restartGuard } = options;
   let latencyMs = 0;

@@ -59,7 +59,7 @@ export async function probe(
   const quarantine = restartGuard === undefined ? 0 : await lookAtGuard(server, when);
   if (typeof quarantine !== 'number') return quarantine;
   if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
-  const failure = await trial.tryGrantingEverywhere();
+  const failure = await trial.tryGranting();
   if (failure !== undefined) return findingOf(failure, server);
   onEviction(
     evicts ? `${evicts} Set "noeviction", or give locks a Redis of their own.` : undefined,

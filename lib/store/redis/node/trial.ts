@@ -1,10 +1,21 @@
 import type { Unavailable } from '../../lock-store.js';
 import { newOwnerToken } from '../../owner-token.js';
+import type { RedisClient } from '../client/redis-client.js';
 import { isOneSlot, trialKey } from '../scripts/key-names.js';
 import { acquireGroup } from './acquire.js';
-import { mastersOf } from './cluster-masters.js';
 import { releaseGroup } from './release.js';
 import type { Server } from './server.js';
+
+const SLOTS_OF_A_CLUSTER = 16_384;
+
+/** A server that may grant: the only one, or a master of a Cluster. */
+export interface Place {
+  readonly name: string;
+  /** `undefined` while there is no connection to it. */
+  readonly reachable: Pick<RedisClient, 'command'> | undefined;
+  /** Does what a grant does there. Returns why that failed. */
+  readonly tryGranting: () => Promise<Unavailable | undefined>;
+}
 
 /** Grants without a caller, to see whether the node grants. */
 export class NodeTrial {
@@ -23,12 +34,51 @@ export class NodeTrial {
   }
 
   /**
+   * Where it may grant: at the only server; on a Cluster at the masters that slots belong to, whether they are connected or not, and at those
+   * without slots. ioredis takes a master that it cannot connect to off its list.
+   */
+  places(): readonly Place[] {
+    const { name, connection } = this.#server;
+    const { client } = connection;
+    const connected = new Map(client.masters().map((master) => [master.address, master]));
+    // A Cluster has none before it is connected to.
+    if (connected.size === 0)
+      return [{ name, reachable: client, tryGranting: () => this.#tryGranting() }];
+    const owners = new Set<string>();
+    for (let slot = 0; slot < SLOTS_OF_A_CLUSTER; slot += 1) {
+      const owner = client.ownerOf(slot);
+      if (owner !== undefined) owners.add(owner);
+    }
+    return [...new Set([...connected.keys(), ...owners])].map((address) => ({
+      name: address,
+      reachable: connected.get(address),
+      // With no slots it has nothing to grant.
+      tryGranting: () =>
+        owners.has(address)
+          ? this.#tryGranting((slot) => client.ownerOf(slot) === address)
+          : Promise.resolve(undefined),
+    }));
+  }
+
+  /** At all places: a master of a Cluster that grants locks does not speak for the others. */
+  async tryGranting(): Promise<Unavailable | undefined> {
+    const isCluster = this.#server.connection.client.masters().length > 0;
+    const failures = await Promise.all(
+      this.places().map(async ({ name, tryGranting }) => {
+        const failed = await tryGranting();
+        return failed && isCluster ? inPlace(failed, name) : failed;
+      }),
+    );
+    return failures.find((failed) => failed !== undefined);
+  }
+
+  /**
    * Does what a grant and a release do, with a lease that ends within `nodeTimeout` whatever happens, under a key
    * that no caller can lock and no other trial uses. Returns why that failed. Never rejects.
    *
    * @param serves whether the key is to be in that slot of a Cluster
    */
-  async tryGranting(
+  async #tryGranting(
     serves: (slot: number) => boolean = () => true,
   ): Promise<Unavailable | undefined> {
     const server = this.#server;
@@ -53,20 +103,6 @@ export class NodeTrial {
       server.connection.look(ttlMs, ({ client }) => client.command('del', fence)),
     ]);
     return undone.find((outcome) => outcome.status === 'unavailable');
-  }
-
-  /** On a Cluster at each of its masters: one that grants locks does not speak for the others. */
-  async tryGrantingEverywhere(): Promise<Unavailable | undefined> {
-    const { client } = this.#server.connection;
-    const masters = mastersOf(client).filter(({ hasSlots }) => hasSlots);
-    if (masters.length === 0) return this.tryGranting();
-    const failures = await Promise.all(
-      masters.map(async ({ address, serves }) => {
-        const failed = await this.tryGranting(serves);
-        return failed && inPlace(failed, address);
-      }),
-    );
-    return failures.find((failed) => failed !== undefined);
   }
 }
 
