@@ -56,9 +56,9 @@ export async function probe(
     return { kind: 'refuses', problem: `cannot grant locks: it ${problem}` };
   const misplaced = await clusterProblem(server, facts);
   if (misplaced !== undefined) return { kind: 'refuses', problem: misplaced };
-  const quarantine = restartGuard === undefined ? 0 : await lookAtGuard(server, when);
-  if (typeof quarantine !== 'number') return quarantine;
-  if (quarantine > 0) return { kind: 'quarantined', leftMs: quarantine };
+  const leftMs = restartGuard === undefined ? 0 : await quarantinedForMs(server, when);
+  if (typeof leftMs !== 'number') return guardFinding(leftMs, name);
+  if (leftMs > 0) return { kind: 'quarantined', leftMs };
   const failure = await trial.tryGranting();
   if (failure !== undefined) return findingOf(failure, server);
   onEviction(
@@ -125,15 +125,13 @@ function readTime({ connection, runtime, clock, options }: Server, key: string):
   });
 }
 
-/** What is left of the quarantine, in ms. */
-async function lookAtGuard(server: Server, when: 'start' | 'later'): Promise<number | Finding> {
-  const left = await quarantinedForMs(server, when);
-  if (typeof left === 'number') return left;
-  const message = left.nodes[0]?.message ?? 'no answer';
-  if (left.transient)
+/** Why the guard cannot see whether its server was restarted. */
+function guardFinding({ nodes: [failure], transient }: Unavailable, name: string): Finding {
+  const message = failure?.message ?? 'no answer';
+  if (transient)
     return { kind: 'refuses', problem: `cannot tell whether it was restarted: ${message}` };
   throw new LockConfigurationError(
-    `"restartGuard" cannot see whether Redis at ${server.name} was restarted: ${message}. ` +
+    `"restartGuard" cannot see whether Redis at ${name} was restarted: ${message}. ` +
       'Allow the Redis user the command INFO, in scripts too, or leave the guard out.',
   );
 }
