@@ -34,8 +34,8 @@ export class NodeTrial {
   }
 
   /**
-   * Where it may grant: at the only server; on a Cluster at the masters that slots belong to, whether they are connected or not, and at those
-   * without slots. ioredis takes a master that it cannot connect to off its list.
+   * The places where the node may grant. A Cluster has a place for each master that slots belong to, connected or not. A master without
+   * slots is one, too. ioredis takes a master that it cannot connect to off its list.
    */
   places(): readonly Place[] {
     const { name, connection } = this.#server;
