@@ -285,7 +285,6 @@ describe('acquireOutcome', () => {
       key: 'key',
       remainingMs: 25_000,
       checkAgainMs: 3_000,
-      ticket: undefined,
       holder: 'A',
     });
   });

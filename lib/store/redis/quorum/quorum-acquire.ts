@@ -49,12 +49,7 @@ export class QuorumAcquire {
   #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
     return acquireAt(node, request, 0).then((vote) => {
       if (vote.status === 'granted') return this.#granted(request, vote);
-      const outcome = acquireOutcome([vote], 0, this.#nodes);
-      if (outcome?.status === 'held' && vote.status === 'refused') {
-        const { otherLimit, heldForMs, kept } = vote;
-        return { ...outcome, otherLimit, heldForMs, kept };
-      }
-      return outcome ?? unavailable([vote], this.#nodes);
+      return vote.status === 'refused' ? { ...vote, status: 'held' } : vote;
     });
   }
 

@@ -170,9 +170,7 @@ export class RedisLockStore implements LockStore {
     if (node === undefined || second !== undefined)
       return this.#releaseAtMany(lease, lastToken, keepMs);
     // The answer of the only node decides, and there is nothing to complete.
-    return releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' }).then(
-      (answer) => releaseOutcome([answer], 0, this.#nodes) ?? answer,
-    );
+    return releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' });
   }
 
   async #releaseAtMany(

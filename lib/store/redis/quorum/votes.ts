@@ -35,8 +35,6 @@ export function acquireOutcome(
   awaited: number,
   nodes: readonly Named[],
 ): AcquireOutcome | undefined {
-  // By far the most frequent of all answers.
-  if (votes.length === 1 && votes[0]?.status === 'granted') return votes[0];
   const quorum = quorumOf(votes.length);
   const mostMissing = votes.length - quorum;
   const yes = votes.filter((vote) => vote?.status === 'granted');
@@ -58,10 +56,7 @@ export function acquireOutcome(
   const decided = certain || isBlocked || failed > mostMissing || (lost && unknown <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
-  if (certain) {
-    const ticket = votes.find((vote) => vote?.status === 'refused')?.ticket;
-    return { ...held(votes, leader.key, quorum), ticket, holder: leader.holder };
-  }
+  if (certain) return { ...held(votes, leader.key, quorum), holder: leader.holder };
   if (isBlocked && endless[0]?.status === 'refused') return held(votes, endless[0].key, quorum);
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
   // One token may have a majority, together with unknown votes, or none has.
@@ -132,8 +127,6 @@ export function extendOutcome(
   awaited: number,
   nodes: readonly Named[],
 ): ExtendOutcome | undefined {
-  // By far the most frequent of all answers.
-  if (votes.length === 1 && votes[0]?.status === 'extended') return votes[0];
   const quorum = quorumOf(votes.length);
   const mostMissing = votes.length - quorum;
   const count = (...statuses: readonly RenewalVote['status'][]): number =>
