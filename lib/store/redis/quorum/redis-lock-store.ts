@@ -160,7 +160,9 @@ export class RedisLockStore implements LockStore {
     );
     // If a majority of one lost a key, no other node can confirm that the key was not granted since.
     if (this.#nodes.length > 1) {
-      void complete.then((votes) => this.#standing.renewed(leases, { outcomes, votes, sentAt }));
+      void complete.then((votes) => {
+        this.#standing.renewed(leases, { outcomes, votes, sentAt });
+      });
     }
     return outcomes;
   }

@@ -7,7 +7,7 @@ import type {
   LeaseRequest,
 } from '../../lock-store.js';
 import { SweepPace } from '../../sweep-pace.js';
-import { extendAt, type RenewalVote, type Restoration } from '../node/extend.js';
+import { extendAt, type RenewalVote } from '../node/extend.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { Vote } from '../scripts/acquire.js';
@@ -21,7 +21,8 @@ const FIRST_CROWD = 1_000;
 
 /** A lease that a majority has, and that each node should have. */
 export interface Standing {
-  readonly lease: LeaseRequest;
+  /** As it was acquired or renewed last. */
+  lease: LeaseRequest;
   /** The last fencing token that is reserved with it, or was used under it. */
   readonly lastToken: number;
   /** By the monotonic clock: when it ends unless it is renewed. */
@@ -118,50 +119,30 @@ export class StandingLeases {
   }
 
   /**
-   * Removes lost leases from the nodes that may still have them. Puts keys back on nodes that have lost them, of leases
-   * that a majority has just confirmed. Otherwise each restart of a node would take a vote away from a lease that is
-   * held for long. A node refuses if another caller was granted the key since, or it was released. Then the lease is
-   * brought there later, while it stands.
+   * Removes lost leases from the nodes that may still have them. Brings leases that a majority has just confirmed to the
+   * nodes that have lost them. Otherwise each restart of a node would take a vote away from a lease that is held for
+   * long.
    */
-  async renewed(leases: readonly LeaseRenewal[], renewal: Renewal): Promise<void> {
-    const { outcomes, votes, sentAt } = renewal;
+  renewed(leases: readonly LeaseRenewal[], { outcomes, votes, sentAt }: Renewal): void {
     const { nodes, leftOvers } = this.#deps;
-    const elapsedMs = this.#now() - sentAt;
-    leases.forEach(({ token, ttlMs }, index) => {
-      const standing = this.#held.get(token);
-      if (outcomes[index]?.status === 'lost') this.end(token);
-      else if (outcomes[index]?.status === 'extended' && standing !== undefined)
-        standing.untilMs = sentAt + ttlMs;
-    });
-    await Promise.all(
-      nodes.map(async (node, number) => {
-        const lost = leases.flatMap((lease, index) => {
-          const vote = votes[number]?.[index];
-          const mayHaveIt = vote?.status === 'extended' || vote?.status === 'unavailable';
-          if (outcomes[index]?.status === 'lost' && mayHaveIt) leftOvers.remove(node, lease);
-          // Released meanwhile: nothing may come after that.
-          const standing = this.#held.get(lease.token);
-          if (standing === undefined) return [];
-          // Mostly a vote of a caller that died while asking, or returns it.
-          if (vote?.status === 'stolen') this.bringTo(node, standing);
-          if (vote?.status !== 'gone' || outcomes[index]?.status !== 'extended') return [];
-          const validForMs = lease.validForMs - elapsedMs;
-          return validForMs > 0 ? [{ ...lease, validForMs, expectedFences: vote.fences }] : [];
-        });
-        if (lost.length > 0 && !this.#closed) await this.#putBackOn(node, lost);
-      }),
-    );
-  }
-
-  /** Another caller may be granted the key there in between. It gets no majority, and soon returns that vote. */
-  async #putBackOn(node: RedisNode, lost: readonly Restoration[]): Promise<void> {
-    const answers = await extendAt(node, lost);
-    lost.forEach(({ token }, index) => {
-      const standing = this.#held.get(token);
-      const { status } = answers[index] ?? {};
-      if (standing !== undefined && (status === 'stolen' || status === 'gone'))
-        this.bringTo(node, standing);
-    });
+    for (const [index, lease] of leases.entries()) {
+      const { status } = outcomes[index] ?? {};
+      if (status === 'lost') this.end(lease.token);
+      // Released meanwhile: nothing may come after that.
+      const standing = this.#held.get(lease.token);
+      if (status === 'extended' && standing !== undefined) {
+        standing.lease = lease;
+        standing.untilMs = sentAt + lease.ttlMs;
+      }
+      for (const [number, node] of nodes.entries()) {
+        const vote = votes[number]?.[index]?.status;
+        const mayHaveIt = vote === 'extended' || vote === 'unavailable';
+        if (status === 'lost' && mayHaveIt) leftOvers.remove(node, lease);
+        // A stolen one is mostly a vote of a caller that died while asking, or returns it.
+        const isMissing = vote === 'stolen' || (vote === 'gone' && status === 'extended');
+        if (isMissing && standing !== undefined) this.bringTo(node, standing);
+      }
+    }
   }
 
   /**
