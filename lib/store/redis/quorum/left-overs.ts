@@ -55,23 +55,14 @@ export class LeftOvers {
 
   /** One last try at each node. What is left at a node that does not answer expires. */
   async close(): Promise<void> {
+    const timeIsUp = new Promise<void>((resolve) => {
+      this.#scheduler.schedule(GIVE_BACK_MS, resolve);
+    });
     await Promise.all(
       [...this.#cleanUps].map(async ([node, cleanUp]) => {
-        if (cleanUp.size > 0 && !node.isSilent) await this.#atMost(GIVE_BACK_MS, cleanUp.finish());
+        if (cleanUp.size > 0 && !node.isSilent) await Promise.race([cleanUp.finish(), timeIsUp]);
         cleanUp.close();
       }),
     );
-  }
-
-  /** Waits for it no longer than this many ms. */
-  #atMost(limitMs: number, task: Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      const limit = this.#scheduler.schedule(limitMs, resolve);
-      const done = (): void => {
-        limit.cancel();
-        resolve();
-      };
-      task.then(done, done);
-    });
   }
 }
