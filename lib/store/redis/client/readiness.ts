@@ -36,18 +36,13 @@ export interface ReadinessOptions extends ConnectionEvents {
   readonly onAnswer: () => void;
 }
 
-interface Waiters {
-  readonly ready: Promise<void>;
-  readonly resolve: () => void;
-}
-
 /** Whether a connection may be used: connected is not enough, it has to be verified, too. And why it may not. */
 export class Readiness {
   readonly client: RedisClient;
   readonly #source: RedisSource;
   readonly #options: ReadinessOptions;
   readonly #fail: Fail;
-  readonly #waiters = new Map<WhileDown, Waiters>();
+  readonly #waiting: Readonly<Record<WhileDown, (() => void)[]>> = { fails: [], waits: [] };
   /** Under way. */
   #verifying: Promise<void> | undefined;
   /** Why the connection is not there; `undefined` while nothing has failed since it was there last. */
@@ -65,8 +60,8 @@ export class Readiness {
     this.client = source.connect({
       onError: (message) => {
         this.#lastError = source.redact(message);
-        for (const whileDown of this.#waiters.keys())
-          if (isFinal(message, whileDown)) this.#wake(whileDown);
+        this.#wake('fails');
+        if (isLoginRefusal(message)) this.#wake('waits');
       },
       onConnect: () => {
         // What went wrong with the try before says nothing of this one: if the server stays silent, that has to be noticed.
@@ -75,7 +70,7 @@ export class Readiness {
       onReady: () => {
         this.#lastError = undefined;
         void this.#verify();
-        this.#wakeAll();
+        this.#wake('fails', 'waits');
       },
       onClose: () => {
         this.#refusal = undefined;
@@ -84,7 +79,7 @@ export class Readiness {
         options.onLost();
       },
       onEnd: () => {
-        this.#wakeAll();
+        this.#wake('fails', 'waits');
       },
       onSlots: options.onSlots,
     });
@@ -141,25 +136,16 @@ export class Readiness {
     const { client } = this;
     if (client.state === 'idle') client.connect();
     if (client.state === 'ready' || client.state === 'ended') return Promise.resolve();
-    if (this.#lastError !== undefined && isFinal(this.#lastError, whileDown))
+    const problem = this.#lastError;
+    if (problem !== undefined && (whileDown === 'fails' || isLoginRefusal(problem)))
       return Promise.resolve();
-    const waiting = this.#waiters.get(whileDown);
-    if (waiting !== undefined) return waiting.ready;
-    let resolve: () => void = () => undefined;
-    const ready = new Promise<void>((settle) => {
-      resolve = settle;
+    return new Promise((resolve) => {
+      this.#waiting[whileDown].push(resolve);
     });
-    this.#waiters.set(whileDown, { ready, resolve });
-    return ready;
   }
 
-  #wake(whileDown: WhileDown): void {
-    this.#waiters.get(whileDown)?.resolve();
-    this.#waiters.delete(whileDown);
-  }
-
-  #wakeAll(): void {
-    for (const whileDown of this.#waiters.keys()) this.#wake(whileDown);
+  #wake(...all: readonly WhileDown[]): void {
+    for (const whileDown of all) for (const go of this.#waiting[whileDown].splice(0)) go();
   }
 
   /** Once for each connection, and again when a request comes after it has failed: a setting may have been changed. */
@@ -202,7 +188,3 @@ export class Readiness {
     this.#options.onRefused(this.#source.redact(problem));
   }
 }
-
-/** Whether a failure to connect is the last thing that a request waits for. */
-const isFinal = (message: string, whileDown: WhileDown): boolean =>
-  whileDown === 'fails' || isLoginRefusal(message);

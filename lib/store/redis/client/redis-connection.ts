@@ -4,7 +4,6 @@ import { TimeLimit } from '../../../time/time-limit.js';
 import { REQUEST } from '../../../observe/channels.js';
 import type { RequestContext } from '../../../observe/contexts.js';
 import { traced } from '../../../observe/traced.js';
-import type { Clock } from '../../../time/clock.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Script, ScriptCall } from '../scripts/script.js';
 import { failuresOf, type Fail } from './failure.js';
@@ -49,44 +48,25 @@ interface ConnectionOptions extends ConnectionEvents {
 /** What a request is for. What counts as the node's vote is refused while the node is set aside. */
 type Purpose = 'vote' | 'look';
 
-/** What is sent. */
-interface Request {
-  /** @param limit tells whether the request is still waited for */
-  send(connection: RedisConnection, limit: TimeLimit): Promise<unknown>;
-  /** What is sent after this error, within the same time, if anything is. */
-  again?(connection: RedisConnection, error: unknown): Promise<unknown> | undefined;
-  /** The error, with what the operator should know of the request. */
-  explained?(error: unknown): unknown;
-}
+/** Sends a request. `limit` tells whether its reply is still waited for. */
+type Send = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
 
 /** A script, by its name, and as a whole where the server does not know it. */
-class ScriptRequest implements Request {
-  readonly #script: Script;
-  readonly #call: ScriptCall;
-
-  constructor(script: Script, call: ScriptCall) {
-    this.#script = script;
-    this.#call = call;
-  }
-
-  send({ client, isBusy }: RedisConnection): Promise<unknown> {
-    return client.evalsha(this.#script.sha, this.#call, !isBusy);
-  }
-
-  again({ client }: RedisConnection, error: unknown): Promise<unknown> | undefined {
-    return messageOf(error).startsWith('NOSCRIPT')
-      ? client.command('eval', this.#script.lua, ...this.#call)
-      : undefined;
-  }
-
-  explained(error: unknown): unknown {
-    return errorOfCall(error, this.#call);
-  }
+function sendScript({ sha, lua }: Script, call: ScriptCall): Send {
+  const explain = (error: unknown): never => {
+    throw errorOfCall(error, call);
+  };
+  return ({ client, isBusy }, limit) =>
+    client.evalsha(sha, call, !isBusy).catch((error: unknown) => {
+      // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
+      if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) return explain(error);
+      return client.command('eval', lua, ...call).catch(explain);
+    });
 }
 
 /** A request and what it is worth waiting for. */
 interface Pending {
-  readonly request: Request;
+  readonly send: Send;
   readonly purpose: Purpose;
   readonly timeLimitMs: number;
   readonly limit: TimeLimit;
@@ -155,31 +135,28 @@ export class RedisConnection {
     timeLimitMs: number,
     whileDown?: WhileDown,
   ): Promise<Reply> {
-    if (!REQUEST.hasSubscribers) return this.#run(script, call, timeLimitMs, whileDown);
-    const request = { operation: script.operation, node: this.#node };
-    return tracedRequest(request, this.#scheduler.runtime, () =>
-      this.#run(script, call, timeLimitMs, whileDown),
-    );
-  }
-
-  #run(
-    script: Script,
-    call: ScriptCall,
-    timeLimitMs: number,
-    whileDown?: WhileDown,
-  ): Promise<Reply> {
-    const request = new ScriptRequest(script, call);
-    return this.#request('vote', timeLimitMs, request, whileDown);
+    const send = sendScript(script, call);
+    if (!REQUEST.hasSubscribers) return this.ask(timeLimitMs, send, whileDown);
+    const clock = this.#scheduler.runtime;
+    const context: RequestContext = { operation: script.operation, node: this.#node };
+    const since = clock.now().monotonicMs;
+    return traced(REQUEST, context, async () => {
+      const reply = await this.ask(timeLimitMs, send, whileDown);
+      context.durationMs = clock.now().monotonicMs - since;
+      context.outcome =
+        reply.status === 'answered' ? 'answered' : (reply.nodes[0]?.kind ?? 'connection');
+      return reply;
+    });
   }
 
   /** Any request that counts as the node's vote, within a time limit. Never rejects. */
-  ask(timeLimitMs: number, send: Request['send'], whileDown?: WhileDown): Promise<Reply> {
-    return this.#request('vote', timeLimitMs, { send }, whileDown);
+  ask(timeLimitMs: number, send: Send, whileDown?: WhileDown): Promise<Reply> {
+    return this.#request('vote', timeLimitMs, send, whileDown);
   }
 
   /** As `ask`, of a node that may have no vote: how it is, and what reaches it. */
-  look(timeLimitMs: number, send: Request['send']): Promise<Reply> {
-    return this.#request('look', timeLimitMs, { send });
+  look(timeLimitMs: number, send: Send): Promise<Reply> {
+    return this.#request('look', timeLimitMs, send);
   }
 
   /** An answer that was not what the script gives. */
@@ -194,14 +171,14 @@ export class RedisConnection {
   #request(
     purpose: Purpose,
     timeLimitMs: number,
-    request: Request,
+    send: Send,
     whileDown: WhileDown = 'fails',
   ): Promise<Reply> {
     const readiness = this.#readiness;
     if (readiness.isClosed)
       return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#scheduler, timeLimitMs);
-    const pending = { request, purpose, timeLimitMs, limit, whileDown };
+    const pending = { send, purpose, timeLimitMs, limit, whileDown };
     return readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
@@ -226,7 +203,7 @@ export class RedisConnection {
     return { ...problem, sent: false };
   }
 
-  #send({ request, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
+  #send({ send, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
     const isVote = purpose === 'vote';
     if (isVote && this.#aside !== undefined) {
       limit.cancel();
@@ -234,7 +211,7 @@ export class RedisConnection {
     }
     let answer: Promise<unknown>;
     try {
-      answer = request.send(this, limit);
+      answer = send(this, limit);
     } catch (error) {
       limit.cancel();
       // The request cannot be sent, and a second try would not change that: it has too many arguments, for instance.
@@ -261,19 +238,9 @@ export class RedisConnection {
         // The node may have been set aside while the request was on its way.
         settle((isVote ? this.#aside : undefined) ?? answered(value));
       };
-      const failed = (error: unknown): void => {
-        if (isReply(error)) this.#silentSince = undefined;
-        settle(this.failed(request.explained?.(error) ?? error));
-      };
       answer.then(arrived, (error: unknown) => {
-        try {
-          // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
-          const again = limit.isOver ? undefined : request.again?.(this, error);
-          if (again === undefined) failed(error);
-          else again.then(arrived, failed);
-        } catch (problem) {
-          failed(problem);
-        }
+        if (isReply(error)) this.#silentSince = undefined;
+        settle(this.failed(error));
       });
     });
   }
@@ -301,29 +268,4 @@ export class RedisConnection {
     this.#silentSince = now;
     this.client.reconnect();
   }
-}
-
-/** What `holdfast:request` tells of a request. */
-interface TracedRequest {
-  /** What the script does. */
-  readonly operation: string;
-  /** `host:port` */
-  readonly node: string;
-}
-
-/** Publishes a request on `holdfast:request`. */
-function tracedRequest(
-  { operation, node }: TracedRequest,
-  clock: Clock,
-  run: () => Promise<Reply>,
-): Promise<Reply> {
-  const context: RequestContext = { operation, node };
-  const since = clock.now().monotonicMs;
-  return traced(REQUEST, context, async () => {
-    const reply = await run();
-    context.durationMs = clock.now().monotonicMs - since;
-    context.outcome =
-      reply.status === 'answered' ? 'answered' : (reply.nodes[0]?.kind ?? 'connection');
-    return reply;
-  });
 }
