@@ -10,6 +10,7 @@ import type {
   OnceReference,
   OnceStore,
 } from '../once-store.js';
+import { SweepPace } from '../sweep-pace.js';
 
 interface Entry {
   readonly state: 'running' | 'failed' | 'done' | 'exhausted';
@@ -28,7 +29,7 @@ export class MemoryOnceStore implements OnceStore {
   readonly #clock: Clock;
   readonly #holds: (key: string, token: string) => boolean;
   readonly #entries = new Map<string, Entry & { readonly since: Instant }>();
-  #sweepAt = SMALLEST_SWEEP;
+  readonly #pace = new SweepPace(SMALLEST_SWEEP);
 
   /** @param holds whether a token holds the lock of a key */
   constructor(clock: Clock, holds: (key: string, token: string) => boolean) {
@@ -112,9 +113,9 @@ export class MemoryOnceStore implements OnceStore {
 
   #put(key: string, entry: Entry): void {
     this.#entries.set(key, { ...entry, since: this.#clock.now() });
-    if (this.#entries.size < this.#sweepAt) return;
+    if (!this.#pace.isDue(this.#entries.size)) return;
     for (const each of [...this.#entries.keys()]) this.#valid(each);
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
+    this.#pace.swept(this.#entries.size);
   }
 
   #valid(key: string): (Entry & { readonly since: Instant }) | undefined {

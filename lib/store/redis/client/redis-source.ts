@@ -51,10 +51,8 @@ export function redisSource(
 
 /** Never connected. Read first and duplicated then, because what a URL says in its query would win over options beside it. */
 function templateOf(location: string | RedisOptions): Redis {
-  const template =
-    typeof location === 'string'
-      ? fromUrl(location)
-      : new ioredis.Redis({ ...location, lazyConnect: true });
+  if (typeof location === 'string') return fromUrl(location);
+  const template = new ioredis.Redis({ ...location, lazyConnect: true });
   template.disconnect();
   return template;
 }
@@ -65,11 +63,7 @@ const pathOf = (url: string): string | undefined =>
 
 /** A Cluster, from the URLs of some of its nodes: user, password and TLS of the first of them are those of all. Not connected. */
 export function clusterAt(urls: readonly string[]): Cluster {
-  const nodes = urls.map((url) => {
-    const template = fromUrl(url);
-    template.disconnect();
-    return template.options;
-  });
+  const nodes = urls.map((url) => fromUrl(url).options);
   const { username, password, tls } = nodes[0] ?? {};
   return new ioredis.Cluster(
     nodes.map(({ host, port, db }) => ({ host, port, db })),
@@ -90,10 +84,12 @@ export function clusterAt(urls: readonly string[]): Cluster {
   );
 }
 
-/** Not connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
+/** Never connected. What Node and ioredis throw of a URL holds all of it, the password too: it goes nowhere, not even as `cause`. */
 function fromUrl(url: string): Redis {
   try {
-    return new ioredis.Redis(url, { lazyConnect: true });
+    const template = new ioredis.Redis(url, { lazyConnect: true });
+    template.disconnect();
+    return template;
   } catch {
     // Without an @, the text at the position of the port may be the password.
     const shown = url.includes('@') ? url : url.replace(/:(?!\/\/|\d{1,5}(?:[/?#]|$)).*/s, ':***');
@@ -225,12 +221,9 @@ function startupNodesOf(cluster: Cluster): readonly RedisOptions[] {
   const { startupNodes = [] } = cluster as unknown as {
     startupNodes?: readonly (string | number | RedisOptions)[];
   };
-  return startupNodes.map((node) => {
-    if (typeof node === 'object') return node;
-    const template = fromUrl(String(node));
-    template.disconnect();
-    return template.options;
-  });
+  return startupNodes.map((node) =>
+    typeof node === 'object' ? node : fromUrl(String(node)).options,
+  );
 }
 
 /** What the nodes of a Cluster log in with, which is the same for all of them: what is said first. */

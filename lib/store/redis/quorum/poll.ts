@@ -28,7 +28,8 @@ export function poll<Node extends Voter, Answer, Outcome>(
   outcomeOf: (answers: readonly (Answer | undefined)[], awaited: number) => Outcome | undefined,
 ): Promise<Poll<Answer, Outcome>> {
   const answers = nodes.map((): Answer | undefined => undefined);
-  const isAwaited = awaitedOf(nodes, needed);
+  const isHeard = nodes.map(({ isSilent }) => !isSilent);
+  const isAwaited = isHeard.filter(Boolean).length < needed ? nodes.map(() => true) : isHeard;
   let awaited = isAwaited.filter(Boolean).length;
   let isDecided = false;
   // Before the promise, so that an `ask` that throws makes no other reply decide.
@@ -52,12 +53,6 @@ export function poll<Node extends Voter, Answer, Outcome>(
     // end.
     complete.catch(fail);
   });
-}
-
-/** Whether each node is waited for: silent ones are only if the others are too few. */
-function awaitedOf(nodes: readonly Voter[], needed: number): boolean[] {
-  const isHeard = nodes.map(({ isSilent }) => !isSilent);
-  return isHeard.filter(Boolean).length < needed ? nodes.map(() => true) : isHeard;
 }
 
 /** The smallest number of nodes of which any two sets have one in common. */

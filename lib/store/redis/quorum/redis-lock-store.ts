@@ -155,7 +155,7 @@ export class RedisLockStore implements LockStore {
             this.#nodes,
           ),
         );
-        return decided.every(isDecided) ? decided : undefined;
+        return decided.every((outcome) => outcome !== undefined) ? decided : undefined;
       },
     );
     // If a majority of one lost a key, no other node can confirm that the key was not granted since.
@@ -264,6 +264,3 @@ export class RedisLockStore implements LockStore {
     return this.#scheduler.runtime.now().monotonicMs;
   }
 }
-
-const isDecided = (outcome: ExtendOutcome | undefined): outcome is ExtendOutcome =>
-  outcome !== undefined;

@@ -62,28 +62,21 @@ export function acquireOutcome(
   // One token may have a majority, together with unknown votes, or none has.
   if (leader.votes + unknown >= quorum)
     return { ...held(votes, leader.key, quorum), contended: true };
-  return contended(leader.key);
+  return { ...askAgainSoon(leader.key), contended: true };
 }
 
 /** A lock without TTL, of other software. */
 const isEndless = ({ remainingMs }: { readonly remainingMs: number }): boolean =>
   remainingMs === Infinity;
 
-/** Refused by the node that was asked first. Whether its vote comes to anything is seen soon. */
-export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held => ({
-  status: 'held',
-  key,
-  remainingMs: Math.max(remainingMs, CONTENDED_MS),
-  checkAgainMs: CONTENDED_MS,
+/** What is seen soon: whether another caller gets a majority, or none does. */
+const askAgainSoon = (key: string, remainingMs = CONTENDED_MS): Held => ({
+  ...{ status: 'held', key, remainingMs, checkAgainMs: CONTENDED_MS },
 });
 
-const contended = (key: string): Held => ({
-  status: 'held',
-  key,
-  remainingMs: CONTENDED_MS,
-  checkAgainMs: CONTENDED_MS,
-  contended: true,
-});
+/** Refused by the node that was asked first. */
+export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held =>
+  askAgainSoon(key, Math.max(remainingMs, CONTENDED_MS));
 
 interface Leader {
   readonly key: string;
