@@ -49,6 +49,7 @@ export class Limiter {
   readonly #locks: LimitedLocks;
   readonly #store: LockStore;
 
+  /** @internal */
   constructor(key: string, limit: number, locks: LimitedLocks, store: LockStore) {
     this.key = key;
     this.#limit = limit;

@@ -81,7 +81,10 @@ export class LockEngine<Token extends number | undefined = number> {
   /** @internal Time, timers, chance and ids. */
   readonly runtime: Runtime;
 
-  /** @throws LockConfigurationError for options that are wrong */
+  /**
+   * @internal
+   * @throws LockConfigurationError for options that are wrong
+   */
   constructor(options: LockModuleOptions, surroundings: EngineContext) {
     this.#parts = compose(options, surroundings);
     this.#granting = new Granting(this, this.#parts);

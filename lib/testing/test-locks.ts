@@ -31,6 +31,7 @@ export class TestLocks {
   readonly #held = new Map<number, readonly string[]>();
   readonly #strangers = new Set<string>();
 
+  /** @internal */
   constructor(store: TestLockStore, service: LockService) {
     this.#store = store;
     this.#service = service;
