@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { LockConfigurationError, LockStoreUnavailableError, type Intervention } from '../errors.js';
 import type { LeaseEnding } from '../lease/lease-keeper.js';
-import type { FoundHolder, FoundKey } from '../store/admin-store.js';
+import type { FoundHolder } from '../store/admin-store.js';
 import type { LockStore, Unavailable } from '../store/lock-store.js';
 import { digestOf, makerIn } from '../store/owner-token.js';
 import type { Presence } from './presence.js';
@@ -94,15 +94,13 @@ export class Interventions {
   }
 
   /**
-   * Ends the leases that hold a key now. Returns whether there were any; `undefined` if the holders cannot be found
-   * out.
+   * Ends the leases that hold a key now. Returns whether there were any.
    *
    * @throws LockStoreUnavailableError when the store does not reply
    */
-  async endHoldersOf(key: string, intervention: Intervention): Promise<boolean | undefined> {
-    const found = await this.#lookAt(key);
-    if (found === undefined) return undefined;
-    const { holders, strays = [], fencingToken: lastToken } = found;
+  async endHoldersOf(key: string, intervention: Intervention): Promise<boolean> {
+    const [found] = await this.#store.admin.look([key]);
+    const { holders = [], strays = [], fencingToken: lastToken } = found ?? {};
     const targets = [...holders, ...strays].map((holder) => ({ key, holder, lastToken }));
     for (const ending of await this.end(targets, intervention))
       if (ending.status === 'unavailable')
@@ -120,19 +118,9 @@ export class Interventions {
     if (outcome.status === 'released') return ENDED;
     if (outcome.status === 'not-held') return isTold ? ENDED : NOT_HELD;
     // Over several masters, the notified holder may have released some of them itself: no majority replies `released`.
-    const found = await this.#lookAt(key);
+    const [found] = await this.#store.admin.look([key]).catch(() => []);
     const isGone = found?.holders.every(({ token }) => token !== holder.token);
     return isGone === true ? ENDED : outcome;
-  }
-
-  /** `undefined` if the store does not reply. */
-  async #lookAt(key: string): Promise<FoundKey | undefined> {
-    try {
-      const [found] = await this.#store.admin.look([key]);
-      return found;
-    } catch {
-      return undefined;
-    }
   }
 
   /** Returns what the processes of the holders have done, in the order of the targets. */

@@ -1,11 +1,5 @@
 // Longer than a screen or two because it is the API: more than half of it is TSDoc for its users.
-import {
-  LockError,
-  LockLostError,
-  LockNotAcquiredError,
-  LockReturnKindError,
-  LockStoreUnavailableError,
-} from '../errors.js';
+import { LockError, LockLostError, LockNotAcquiredError, LockReturnKindError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey, nameOfKeys } from '../key/index.js';
 import type { LeaderInfo } from '../leader/lead.js';
@@ -354,11 +348,12 @@ export class LockEngine<Token extends number | undefined = number> {
    */
   async inspect(key: string): Promise<LockInspection> {
     this.needsRedis('inspect()');
-    const outcome = await this.#parts.store.inspect(this.checked(() => checkKey(key)));
-    if (outcome.status === 'unavailable') throw this.#unavailable('inspect', key, outcome);
-    return outcome.status === 'free'
+    const name = this.checked(() => checkKey(key));
+    const [found] = await this.#presented(this.#parts.store.admin.look([name]));
+    const remaining = found?.holders.map(({ remainingMs }) => remainingMs) ?? [];
+    return remaining.length === 0
       ? { held: false }
-      : { held: true, remainingMs: outcome.remainingMs };
+      : { held: true, remainingMs: Math.max(...remaining) };
   }
 
   /**
@@ -382,12 +377,7 @@ export class LockEngine<Token extends number | undefined = number> {
     this.needsRedis('forceRelease()');
     const intervention = checkedIntervention(request);
     const name = this.checked(() => checkKey(key));
-    const ended = await this.#presented(this.#parts.interventions.endHoldersOf(name, intervention));
-    if (ended !== undefined) return ended;
-    // The store cannot be looked into.
-    const outcome = await this.#parts.store.forceRelease(name);
-    if (outcome.status === 'unavailable') throw this.#unavailable('release', key, outcome);
-    return outcome.status === 'released';
+    return this.#presented(this.#parts.interventions.endHoldersOf(name, intervention));
   }
 
   /**
@@ -682,16 +672,6 @@ export class LockEngine<Token extends number | undefined = number> {
     } catch (error) {
       throw this.present(error);
     }
-  }
-
-  #unavailable(
-    operation: string,
-    key: string,
-    outcome: { readonly nodes: LockStoreUnavailableError['nodes'] },
-  ): unknown {
-    return this.present(
-      new LockStoreUnavailableError({ operation, keys: [key], nodes: outcome.nodes }),
-    );
   }
 }
 

@@ -157,11 +157,6 @@ export type WriteOutcome =
   /** The store cannot tell whether they were run. */
   | Unavailable;
 
-export type InspectOutcome =
-  | { readonly status: 'free' }
-  | { readonly status: 'held'; readonly remainingMs: number }
-  | Unavailable;
-
 /** How one node of a store is. */
 export interface NodeHealth {
   /** `host:port`, never with credentials. */
@@ -264,7 +259,4 @@ export interface LockStore extends LeaseStore {
    * that now fit are admitted, and no holder loses a place. `undefined`: each token counts by its own limit again.
    */
   setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome>;
-  inspect(key: string): Promise<InspectOutcome>;
-  /** Ends any lease of the key. */
-  forceRelease(key: string): Promise<ReleaseOutcome>;
 }

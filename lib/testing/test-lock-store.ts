@@ -4,7 +4,6 @@ import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
-  InspectOutcome,
   LeaseReference,
   LeaseRequest,
   ReleaseOutcome,
@@ -133,14 +132,6 @@ export class TestLockStore extends MemoryLockStore {
   protected override look(key: string): FoundKey {
     if (!this.#fails([key])) return super.look(key);
     throw new LockStoreUnavailableError({ operation: 'inspect', keys: [key], nodes: [FAILURE] });
-  }
-
-  override inspect(key: string): Promise<InspectOutcome> {
-    return this.#unlessDown([key], () => super.inspect(key));
-  }
-
-  override forceRelease(key: string): Promise<ReleaseOutcome> {
-    return this.#unlessDown([key], () => super.forceRelease(key));
   }
 
   override health(): Promise<StoreHealth> {

@@ -38,6 +38,10 @@ function grantEachOnce(store: ScriptedStore): ReadonlySet<string> {
   return taken;
 }
 
+const OUTAGE_OF_LOOK = new LockStoreUnavailableError({
+  ...{ operation: 'inspect', keys: ['key'], nodes: OUTAGE.nodes },
+});
+
 const unavailable = (operation: string): object => ({
   code: 'LOCK_STORE_UNAVAILABLE',
   nodes: OUTAGE.nodes,
@@ -397,9 +401,10 @@ describe('what is asked of a key', () => {
   it('is whether it is held, and for how long', async () => {
     const { store, locks } = scriptedEngine();
     expect(await locks.inspect('key')).toEqual({ held: false });
-    store.inspect = async () => ({ status: 'held', remainingMs: 12 });
+    const holders = [7, 12].map((remainingMs) => ({ token: String(remainingMs), remainingMs }));
+    store.admin.look = async () => [{ key: 'key', holders, line: [] }];
     expect(await locks.inspect('key')).toEqual({ held: true, remainingMs: 12 });
-    store.inspect = async () => OUTAGE;
+    store.admin.look = () => Promise.reject(OUTAGE_OF_LOOK);
     await expect(locks.inspect('key')).rejects.toMatchObject(unavailable('inspect'));
     await expect(locks.inspect('')).rejects.toBeInstanceOf(LockKeyError);
   });
@@ -407,17 +412,17 @@ describe('what is asked of a key', () => {
   it('is to end it, and the answer whether there was one', async () => {
     const { store, locks } = scriptedEngine();
     expect(await locks.forceRelease('key')).toBe(false);
-    // The holders cannot be found out.
-    store.admin.look = () => Promise.reject(new Error('outage'));
-    const asked: string[] = [];
-    store.forceRelease = async (key?: string) => {
-      asked.push(key ?? '');
-      return { status: 'released' };
-    };
+    const [holder, stray] = ['holder', 'stray'].map((token) => ({ token, remainingMs: 12 }));
+    store.admin.look = async () => [
+      { key: 'key', holders: [holder!], strays: [stray!], line: [], fencingToken: 7 },
+    ];
     expect(await locks.forceRelease('key')).toBe(true);
-    expect(asked).toEqual(['key']);
-    store.forceRelease = async () => OUTAGE;
+    expect(store.released.map(({ token }) => token)).toEqual(['holder', 'stray']);
+    store.onRelease = () => OUTAGE;
     await expect(locks.forceRelease('key')).rejects.toMatchObject(unavailable('release'));
+    // The holders cannot be found out.
+    store.admin.look = () => Promise.reject(OUTAGE_OF_LOOK);
+    await expect(locks.forceRelease('key')).rejects.toMatchObject(unavailable('inspect'));
     await expect(locks.forceRelease('')).rejects.toBeInstanceOf(LockKeyError);
   });
 });

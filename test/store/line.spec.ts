@@ -12,7 +12,7 @@ import { encoded } from '../support/encoded.js';
 import { eventually } from '../support/eventually.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
-import { LINE, openStore, request } from './open-store.js';
+import { LINE, openStore, request, endHolders, heldMs } from './open-store.js';
 
 const KEEP_MS = 600_000;
 
@@ -212,7 +212,7 @@ describe('a place in line', () => {
 describe('a key that is free while somebody is in line', () => {
   it.each<[string, 'at once' | 'when somebody asks', (holder: Participant) => Promise<unknown>]>([
     ['a release', 'at once', (holder) => holder.store.release(holder.lease('key'))],
-    ['a forced release', 'at once', ({ store }) => store.forceRelease('key')],
+    ['a forced release', 'at once', ({ store }) => endHolders(store, 'key')],
     [
       'a holder whose renewal finds the key gone',
       'at once',
@@ -719,7 +719,7 @@ describe('a line that is not as it should be', () => {
     expect(await holder.store.release(holder.lease('key'))).toEqual({ status: 'released' });
     expect(await waiter.store.acquire(waiter.lease('key'))).toMatchObject({ status: 'granted' });
     await waiter.leave('key');
-    expect(await waiter.store.forceRelease('key')).toEqual({ status: 'not-held' });
+    expect(await endHolders(waiter.store, 'key')).toBe(0);
     expect(await redis.get('{lock:key}:queue')).toBe('of another type');
   });
 
@@ -901,7 +901,7 @@ describe('fencing tokens for turns', () => {
     const store = await storeWith(TURNS);
     for (const end of [
       (lease: LeaseRequest) => store.release(lease),
-      () => store.forceRelease('key'),
+      () => endHolders(store, 'key'),
     ]) {
       const lease = request('key');
       const first = grantOf(await store.acquire(lease));
@@ -922,7 +922,7 @@ describe('fencing tokens for turns', () => {
       const used = round % TURNS;
       last = first + used;
       if (round % 5 === 4) await redis.del('lock:key');
-      else if (round % 5 === 3) await store.forceRelease('key');
+      else if (round % 5 === 3) await endHolders(store, 'key');
       else await store.release(lease, last);
     }
   });
@@ -961,7 +961,7 @@ describe('a place in line', () => {
       await store.acquire(second);
       await store.release(holder);
       // Its claim of 50 ms runs out unused.
-      await eventually(async () => (await store.inspect('late')).status === 'free');
+      await eventually(async () => (await heldMs(store, 'late')) === 0);
       const ticket = standing.status === 'held' ? standing.ticket : undefined;
       const outcome = await store.acquire({ ...first, line: { id: 'first', ttlMs: 50, ticket } });
       expect(outcome.status).toBe('granted');

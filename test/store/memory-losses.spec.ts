@@ -13,7 +13,7 @@ async function lossOf(mine: HoldMode, theirs: HoldMode | undefined): Promise<unk
   });
   const [lost, other] = [lease(mine), lease(theirs ?? 'exclusive')];
   await store.acquire(lost);
-  await store.forceRelease('key');
+  await store.release(lost);
   if (theirs !== undefined) await store.acquire(other);
   const [outcome] = await store.extend([lost]);
   return outcome;

@@ -2,7 +2,12 @@ import {
   RedisLockStore,
   type RedisLockStoreOptions,
 } from '../../lib/store/redis/quorum/redis-lock-store.js';
-import type { AcquireRequest, LeaseRenewal, LinePlace } from '../../lib/store/lock-store.js';
+import type {
+  AcquireRequest,
+  LeaseRenewal,
+  LinePlace,
+  LockStore,
+} from '../../lib/store/lock-store.js';
 import type { RedisLocation } from '../../lib/store/redis/client/redis-source.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
@@ -45,6 +50,24 @@ export const request = (
   fencingToken: 1,
   validForMs: ttlMs,
 });
+
+/** For how many ms a key is held yet; 0 if it is free. */
+export async function heldMs({ admin }: Pick<LockStore, 'admin'>, key: string): Promise<number> {
+  const [found] = await admin.look([key]);
+  return Math.max(0, ...(found?.holders ?? []).map(({ remainingMs }) => remainingMs));
+}
+
+/** Ends whatever lease holds a key, as operators do. Returns how many there were. */
+export async function endHolders(
+  store: Pick<LockStore, 'admin' | 'release'>,
+  key: string,
+): Promise<number> {
+  const [found] = await store.admin.look([key]);
+  const { holders = [], fencingToken } = found ?? {};
+  for (const { token, remainingMs: ttlMs } of holders)
+    await store.release({ keys: [key], token, ttlMs }, fencingToken);
+  return holders.length;
+}
 
 /** Of the only line of a process. */
 export const LINE: LinePlace = { id: 'line', ttlMs: 30_000 };

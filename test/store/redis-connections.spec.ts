@@ -20,7 +20,7 @@ import { expectNoOpenHandles } from '../support/no-leaks.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { openStore } from './open-store.js';
+import { openStore, heldMs } from './open-store.js';
 
 beforeAll(() => {
   Logger.overrideLogger(false);
@@ -598,7 +598,7 @@ describe('close', () => {
       expect(await store.listen(() => undefined)).toBe('listening');
       await store.close();
       await store.close();
-      expect(await store.inspect('key')).toMatchObject({ status: 'unavailable' });
+      await expect(heldMs(store, 'key')).rejects.toThrow(LockStoreUnavailableError);
     });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { FoundKey } from '../../lib/store/admin-store.js';
 import type {
   AcquireOutcome,
   ExtendOutcome,
@@ -9,13 +10,11 @@ import type {
 import { quorumOf } from '../../lib/store/redis/quorum/poll.js';
 import type { Vote } from '../../lib/store/redis/scripts/acquire.js';
 import type { RenewalVote } from '../../lib/store/redis/node/extend.js';
-import type { InspectVote } from '../../lib/store/redis/node/inspect.js';
 import {
   acquireOutcome,
   extendOutcome,
-  forcedOutcome,
+  mergedKey,
   releaseOutcome,
-  inspectOutcome,
   unavailable,
 } from '../../lib/store/redis/quorum/votes.js';
 
@@ -75,14 +74,6 @@ const renewalArb: fc.Arbitrary<RenewalVote> = fc.oneof(
 const releaseArb: fc.Arbitrary<ReleaseOutcome> = fc.oneof(
   fc.constant<ReleaseOutcome>({ status: 'released' }),
   fc.constant<ReleaseOutcome>({ status: 'not-held' }),
-  failureArb,
-);
-
-const sightArb: fc.Arbitrary<InspectVote> = fc.oneof(
-  fc.constant<InspectVote>({ status: 'free' }),
-  fc
-    .tuple(fc.constantFrom('A', 'B', 'C'), fc.nat(30_000))
-    .map(([holder, remainingMs]): InspectVote => ({ status: 'held', holder, remainingMs })),
   failureArb,
 );
 
@@ -438,131 +429,95 @@ describe('releaseOutcome', () => {
   });
 });
 
-describe('inspectOutcome', () => {
-  /** How many have the holder of most of them. */
-  const mostOf = (sights: Answers<InspectVote>): number => {
-    const counts = new Map<string, number>();
-    for (const sight of sights) {
-      if (sight?.status === 'held') counts.set(sight.holder, (counts.get(sight.holder) ?? 0) + 1);
-    }
-    return Math.max(0, ...counts.values());
-  };
+describe('mergedKey', () => {
+  /** What a node knows of the key: nothing where the text is empty, else who holds it there. */
+  const sight = (holder: string, remainingMs = 10): FoundKey => ({
+    key: 'key',
+    holders: holder === '' ? [] : [{ token: holder, remainingMs }],
+    line: [],
+  });
+  const free = sight('');
+  const merged = (sights: readonly FoundKey[], nodes = sights.length) =>
+    mergedKey('key', sights, nodes);
+  const held = (sights: readonly FoundKey[], nodes?: number) =>
+    merged(sights, nodes).holders.map(({ token, remainingMs }) => [token, remainingMs]);
 
-  it('is held where somebody has a majority, free where nobody can have one', () => {
+  /** What a majority at least has answered, and the number of nodes. */
+  const sightsArb = fc
+    .array(
+      fc
+        .tuple(fc.constantFrom('', 'A', 'B', 'C'), fc.nat(30_000))
+        .map(([holder, ms]) => sight(holder, ms)),
+      { minLength: 1, maxLength: 7 },
+    )
+    .chain((sights) =>
+      fc.record({
+        sights: fc.constant(sights),
+        nodes: fc.integer({ min: sights.length, max: 2 * sights.length - 1 }),
+      }),
+    );
+
+  it('names as holders whoever has a majority, and whoever may have one with the nodes that have not answered', () => {
     fc.assert(
-      fc.property(situation(sightArb), ({ answers, awaited }) => {
-        const outcome = inspectOutcome(answers, awaited, nodesOf(answers));
-        const quorum = quorumOf(answers.length);
-        const unknown = answers.length - count(answers, 'held', 'free');
-        if (mostOf(answers) >= quorum) expect(outcome?.status).toBe('held');
-        expect(outcome?.status === 'free').toBe(mostOf(answers) + unknown < quorum);
+      fc.property(sightsArb, ({ sights, nodes }) => {
+        const { holders, strays = [] } = merged(sights, nodes);
+        const tokens = sights.flatMap((each) => each.holders.map(({ token }) => token));
+        const mayHold = (token: string): boolean =>
+          tokens.filter((each) => each === token).length + nodes - sights.length >= quorumOf(nodes);
+        for (const { token } of holders) expect(mayHold(token)).toBe(true);
+        for (const { token } of strays) expect(mayHold(token)).toBe(false);
+        const named = [...holders, ...strays].map(({ token }) => token);
+        expect(named.sort()).toEqual([...new Set(tokens)].sort());
       }),
     );
   });
 
-  it('is unavailable when no majority can tell, else held where somebody may have one, when nobody is waited for', () => {
-    fc.assert(
-      fc.property(situation(sightArb), ({ answers }) => {
-        const outcome = inspectOutcome(answers, 0, nodesOf(answers));
-        const quorum = quorumOf(answers.length);
-        const known = count(answers, 'held', 'free');
-        if (mostOf(answers) + answers.length - known < quorum) expect(outcome?.status).toBe('free');
-        else expect(outcome?.status).toBe(known < quorum ? 'unavailable' : 'held');
-      }),
-    );
+  it.each<[string, readonly FoundKey[], number, number]>([
+    ['one node', [sight('A', 7)], 1, 7],
+    ['all nodes', [sight('A', 10), sight('A', 30), sight('A', 20)], 3, 20],
+    ['a majority, and one that lost it', [sight('A', 10), free, sight('A', 30)], 3, 10],
+    ['a majority that may be, with one that is not there', [sight('A', 10), free], 3, 10],
+    ['a majority of five', [10, 50, 20, 40, 30].map((ms) => sight('A', ms)), 5, 30],
+    [
+      'a majority, and a vote of somebody else',
+      [sight('B', 90), sight('A', 10), sight('A', 20)],
+      3,
+      10,
+    ],
+  ])('says that a lease is over when no majority is left: %s', (_what, sights, nodes, ms) => {
+    expect(held(sights, nodes)).toEqual([['A', ms]]);
   });
 
-  it('contradicts itself never while all are waited for; free and held by a majority stay so in any case', () => {
-    fc.assert(
-      fc.property(course(sightArb), fc.constantFrom('for all', 'for some'), (answers, waits) => {
-        const statuses = said(answers, waits, (sights, awaited, names) => {
-          const outcome = inspectOutcome(sights, awaited, names);
-          const isSure = outcome?.status !== 'held' || mostOf(sights) >= quorumOf(sights.length);
-          return isSure || waits === 'for all' ? outcome : undefined;
-        }).map((outcome) => outcome?.status as string | undefined);
-        const final = waits === 'for all' ? ['unavailable'] : [];
-        for (const status of ['held', 'free', ...final]) {
-          const first = statuses.indexOf(status);
-          if (first >= 0) expect(new Set(statuses.slice(first))).toEqual(new Set([status]));
-        }
-      }),
-    );
-  });
-
-  const held = (holder: string, remainingMs: number): InspectVote => ({
-    status: 'held',
-    holder,
-    remainingMs,
-  });
-  const free: InspectVote = { status: 'free' };
-
-  it.each<[string, readonly InspectVote[], number]>([
-    ['one node', [held('A', 7)], 7],
-    ['all nodes', [held('A', 10), held('A', 30), held('A', 20)], 20],
-    ['a majority, and one that lost it', [held('A', 10), free, held('A', 30)], 10],
-    ['a majority that may be, with one that is not there', [held('A', 10), free, failure()], 10],
-    ['a majority of five', [10, 50, 20, 40, 30].map((ms) => held('A', ms)), 30],
-    ['a majority, and a vote of somebody else', [held('B', 90), held('A', 10), held('A', 20)], 10],
-  ])('is over when no majority is left: %s', (_what, sights, remainingMs) => {
-    expect(inspectOutcome(sights, 0, nodesOf(sights))).toEqual({ status: 'held', remainingMs });
-  });
-
-  it('is held for good where locks without TTL leave nobody a majority, whosever they are', () => {
-    const forGood = { status: 'held', remainingMs: Infinity };
-    const [x, y] = [held('X', Infinity), held('Y', Infinity)];
-    for (const third of [free, held('Z', 10), failure()]) {
-      const sights = [x, y, third];
-      expect(inspectOutcome(sights, 0, nodesOf(sights))).toEqual(forGood);
-    }
-    expect(inspectOutcome([x, y, undefined], 1, nodes('a', 'b', 'c'))).toEqual(forGood);
-    const one = [x, held('Y', 10), free];
-    expect(inspectOutcome(one, 0, nodesOf(one))).toEqual({ status: 'free' });
+  it('names those as holders whose locks without TTL leave nobody a majority, whosever they are', () => {
+    const [x, y] = [sight('X', Infinity), sight('Y', Infinity)];
+    const forGood = [
+      ['X', Infinity],
+      ['Y', Infinity],
+    ];
+    for (const third of [free, sight('Z', 10)]) expect(held([x, y, third])).toEqual(forGood);
+    expect(held([x, y], 3)).toEqual(forGood);
+    expect(held([x, sight('Y', 10), free])).toEqual([]);
     // Of five, two of them and one that does not answer may be three.
-    const five = [x, y, failure(), free, free];
-    expect(inspectOutcome([x, y, undefined, free, free], 1, nodesOf(five))).toBeUndefined();
-    expect(inspectOutcome(five, 0, nodesOf(five))).toEqual(forGood);
+    expect(held([x, y, free, free], 5)).toEqual(forGood);
+    expect(held([x, y, free, free, free])).toEqual([]);
   });
 
-  it('is free when nobody has a majority', () => {
-    const split = [held('A', 10), held('B', 10), held('C', 10)];
-    expect(inspectOutcome(split, 0, nodesOf(split))).toEqual({ status: 'free' });
-    const rest = [held('A', 10), free, free];
-    expect(inspectOutcome(rest, 0, nodesOf(rest))).toEqual({ status: 'free' });
+  it('names nobody when nobody has a majority', () => {
+    const { holders, strays } = merged([sight('A'), sight('B'), sight('C')]);
+    expect([holders, strays?.length]).toEqual([[], 3]);
+    expect(held([sight('A'), free, free])).toEqual([]);
   });
 
-  it('waits for no more answers than decide the matter', () => {
-    const names = nodes('a', 'b', 'c');
-    expect(inspectOutcome([free, undefined, free], 1, names)).toEqual({ status: 'free' });
-    expect(inspectOutcome([held('A', 5), undefined, held('A', 9)], 1, names)).toMatchObject({
-      status: 'held',
-    });
-    expect(inspectOutcome([held('A', 5), undefined, free], 1, names)).toBeUndefined();
-  });
-});
-
-describe('forcedOutcome', () => {
-  it('needs a majority of answers, and says that something ended where one of them did', () => {
-    fc.assert(
-      fc.property(situation(releaseArb), ({ answers, awaited }) => {
-        const outcome = forcedOutcome(answers, awaited, nodesOf(answers));
-        const answered = count(answers, 'released', 'not-held');
-        if (answered >= quorumOf(answers.length)) {
-          const rest = awaited > 0 ? undefined : { status: 'not-held' };
-          const ended = count(answers, 'released') > 0;
-          expect(outcome).toEqual(ended ? { status: 'released' } : rest);
-        } else expect(outcome?.status).toBe(awaited > 0 ? undefined : 'unavailable');
-      }),
-    );
-  });
-
-  it('never says that there was no lease where a majority turns out to have had one', () => {
-    fc.assert(
-      fc.property(course(releaseArb), (answers) => {
-        const statuses = said(answers, 'for some', forcedOutcome).map((each) => each?.status);
-        if (!statuses.includes('not-held')) return;
-        expect(count(answers.answers, 'released')).toBeLessThan(quorumOf(answers.answers.length));
-      }),
-    );
+  it('has the largest fencing token, and each place in line once', () => {
+    const place = (token: string) => ({ token, channel: `of ${token}` });
+    const sights = [
+      { ...free, fencingToken: 7, line: [place('b'), place('a')] },
+      { ...free, line: [place('a'), place('c')] },
+    ];
+    const { fencingToken, line } = merged(sights);
+    expect(fencingToken).toBe(7);
+    expect(line.map(({ token }) => token)).toEqual(['b', 'a', 'c']);
+    expect(merged([free, free]).fencingToken).toBeUndefined();
   });
 });
 

@@ -3,7 +3,6 @@ import type {
   AcquireRequest,
   ExtendOutcome,
   Held,
-  InspectOutcome,
   LeaseReference,
   LeaseRequest,
   LineCall,
@@ -90,14 +89,6 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
   async transfer(request: TransferRequest): Promise<TransferOutcome> {
     this.transferred.push(request);
     return this.onTransfer(request);
-  }
-
-  async inspect(): Promise<InspectOutcome> {
-    return { status: 'free' };
-  }
-
-  async forceRelease(): Promise<ReleaseOutcome> {
-    return { status: 'not-held' };
   }
 
   async listen(listener: ReleaseListener): Promise<'listening' | 'polling'> {

@@ -4,7 +4,6 @@ import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
-  InspectOutcome,
   LeaseReference,
   LeaseRequest,
   LineCall,
@@ -135,21 +134,6 @@ export class MemoryLockStore implements LockStore {
     const problem =
       'it runs commands on the Redis that has the lock, and these locks are in memory. Give "redis", or in a test a stub in its place.';
     return Promise.resolve({ status: 'refused', problem });
-  }
-
-  inspect(key: string): Promise<InspectOutcome> {
-    return Promise.resolve(
-      this.#holds.of(key) === undefined
-        ? { status: 'free' }
-        : { status: 'held', remainingMs: this.#holds.remaining(key, '') },
-    );
-  }
-
-  forceRelease(key: string): Promise<ReleaseOutcome> {
-    if (this.#holds.of(key) === undefined) return Promise.resolve({ status: 'not-held' });
-    this.#holds.clear(key);
-    this.#give(key);
-    return Promise.resolve({ status: 'released' });
   }
 
   listen(listener: ReleaseListener): Promise<'listening'> {

@@ -146,7 +146,7 @@ describe('where the locks are kept', () => {
     const store = new MemoryLockStore();
     const locks = await serviceOf({ store: storeOption(store) });
     const lock = await locks.acquire('key');
-    expect(await store.inspect('key')).toMatchObject({ status: 'held' });
+    expect(await store.admin.look(['key'])).toMatchObject([{ holders: [{}] }]);
     await lock.release();
   });
 });

@@ -1,6 +1,7 @@
 import type { Unavailable } from '../../lock-store.js';
 import type { FoundHolder, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
 import { MARK } from '../../owner-token.js';
+import type { WhileDown } from '../client/readiness.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/admin-names.js';
 import { countIn, instanceIn, momentIn, onceIn } from './admin-replies.js';
@@ -8,6 +9,19 @@ import type { Server } from './server.js';
 
 /** What was found, or why nothing was. */
 export type Looked<T> = { readonly status: 'answered'; readonly value: T } | Unavailable;
+
+/** How commands are sent. */
+interface Manner {
+  /** Errors that count as no value. */
+  readonly passes: RegExp;
+  readonly whileDown: WhileDown;
+}
+
+/** A key of another type is no lock. After any other error nothing is known: a right may be missing. */
+const READS: Manner = { passes: /^WRONGTYPE\b/, whileDown: 'waits' };
+
+/** Nothing was written when one of the commands was refused. */
+const WRITES: Manner = { passes: /^$/, whileDown: 'fails' };
 
 const PLACES = 100;
 const MOST_INSTANCES = 1_000;
@@ -140,6 +154,7 @@ export class NodeAdmin {
         ['get', limitNameOf(holders)],
       ],
       ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit]) => {
+        if (typeof leftMs !== 'number') return undefined;
         const fencingToken = countIn(token);
         const sinceMs = momentIn(fencingToken);
         const together = typeof holder !== 'string' || holder.startsWith(`${MARK}:`);
@@ -147,7 +162,7 @@ export class NodeAdmin {
           key,
           holders: together
             ? holdersIn(pairsIn(tokens), numberIn(togetherMs))
-            : [{ token: holder, remainingMs: endless(numberIn(leftMs)), sinceMs }],
+            : [{ token: holder, remainingMs: endless(leftMs), sinceMs }],
           fencingToken,
           line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
           once: onceIn(textsIn(marks), numberIn(markedMs)),
@@ -157,32 +172,34 @@ export class NodeAdmin {
     );
   }
 
-  /** Nothing was written when one of them was refused. */
   #write(commands: readonly Command[]): Promise<Looked<readonly unknown[]>> {
-    return this.#ask(commands, (values) => values, /^$/);
+    return this.#ask(commands, (values) => values, WRITES);
   }
 
   /**
    * Asks for several things at once.
    *
-   * @param passes errors that count as no value. A key of another type is no lock. After any other error nothing is known: a right may
-   *   be missing
+   * @param read returns `undefined` for values that the commands never return
    */
   async #ask<T>(
     commands: readonly Command[],
-    read: (values: readonly unknown[]) => T,
-    passes = /^WRONGTYPE\b/,
+    read: (values: readonly unknown[]) => T | undefined,
+    { passes, whileDown }: Manner = READS,
   ): Promise<Looked<T>> {
     const { connection, options } = this.#server;
-    const reply = await connection.look(options.nodeTimeoutMs, ({ client }) =>
-      commands.length === 0 ? Promise.resolve([]) : client.pipeline(commands),
+    const reply = await connection.ask(
+      options.nodeTimeoutMs,
+      ({ client }) => (commands.length === 0 ? Promise.resolve([]) : client.pipeline(commands)),
+      whileDown,
     );
     if (reply.status === 'unavailable') return reply;
     const results = reply.value as readonly CommandResult[];
     const problems = results.flatMap(([problem]) => problem ?? []);
     const serious = problems.find(({ message }) => !passes.test(message));
     if (serious !== undefined) return connection.failed(serious);
-    return { status: 'answered', value: read(results.map(([, value]) => value ?? undefined)) };
+    const values = results.map(([, value]) => value ?? undefined);
+    const value = read(values);
+    return value === undefined ? connection.malformed(values) : { status: 'answered', value };
   }
 }
 

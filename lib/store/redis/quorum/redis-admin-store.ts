@@ -1,17 +1,11 @@
 import { LockStoreUnavailableError, type NodeFailure } from '../../../errors.js';
-import type {
-  AdminStore,
-  FoundHolder,
-  FoundInstance,
-  FoundKey,
-  FoundPlace,
-  InstanceRecord,
-} from '../../admin-store.js';
+import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
 import type { Looked, NodeAdmin } from '../node/node-admin.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { CancelTimer } from '../../../time/clock.js';
 import type { Runtime } from '../../../time/runtime.js';
 import { quorumOf } from './poll.js';
+import { mergedKey } from './votes.js';
 
 /** What a majority of the nodes says to operators. */
 export class RedisAdminStore implements AdminStore {
@@ -76,8 +70,11 @@ export class RedisAdminStore implements AdminStore {
   }
 
   async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
-    const answers = await this.#ask('look at', keys, (node) => node.look(keys));
-    return keys.map((_, index) => this.#merge(answers.flatMap((found) => found[index] ?? [])));
+    const answers = await this.#ask('inspect', keys, (node) => node.look(keys));
+    return keys.map((key, index) => {
+      const found = answers.flatMap((each) => each[index] ?? []);
+      return mergedKey(key, found, this.#nodes.length);
+    });
   }
 
   async tell(address: string, text: string): Promise<void> {
@@ -139,35 +136,7 @@ export class RedisAdminStore implements AdminStore {
         }, reject);
     });
   }
-
-  /** A majority holds; a vote of fewer came to nothing, or is about to. Each node has a line of its own, in another order. */
-  #merge(found: readonly FoundKey[]): FoundKey {
-    const [first] = found;
-    if (first === undefined || this.#nodes.length === 1) return first ?? { key: '', ...NOTHING };
-    const votes = new Map<string, FoundHolder[]>();
-    for (const holder of found.flatMap(({ holders }) => holders))
-      votes.set(holder.token, [...(votes.get(holder.token) ?? []), holder]);
-    const places = new Map<string, FoundPlace>();
-    for (const place of found.flatMap(({ line }) => line))
-      if (!places.has(place.token)) places.set(place.token, place);
-    const merged = [...votes.values()].map((same) => ({
-      isHolder: same.length >= this.#quorum,
-      holder: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0],
-    }));
-    const tokens = (held: boolean): readonly FoundHolder[] =>
-      merged.flatMap(({ isHolder, holder }) => (isHolder === held && holder ? [holder] : []));
-    const fencingToken = Math.max(...found.map((each) => each.fencingToken ?? 0));
-    return {
-      key: first.key,
-      holders: tokens(true),
-      strays: tokens(false),
-      fencingToken: fencingToken > 0 ? fencingToken : undefined,
-      line: [...places.values()],
-    };
-  }
 }
 
 /** For so long those are waited for that answer after a majority. */
 const LATECOMERS_MS = 250;
-
-const NOTHING = { holders: [], line: [] } as const;

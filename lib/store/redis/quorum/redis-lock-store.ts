@@ -4,7 +4,6 @@ import type {
   AcquireOutcome,
   AcquireRequest,
   ExtendOutcome,
-  InspectOutcome,
   LeaseRenewal,
   LeaseRequest,
   LinePlace,
@@ -22,7 +21,6 @@ import type { OnceStore } from '../../once-store.js';
 import type { CredentialsProvider } from '../client/login.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
 import { extendAt } from '../node/extend.js';
-import { inspectAt } from '../node/inspect.js';
 import { onceAt } from '../node/once.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNodeOptions } from '../node/server.js';
@@ -37,7 +35,7 @@ import { poll, quorumOf } from './poll.js';
 import { QuorumAcquire } from './quorum-acquire.js';
 import { RedisAdminStore } from './redis-admin-store.js';
 import { StandingLeases, type Standing } from './standing-leases.js';
-import { extendOutcome, forcedOutcome, releaseOutcome, inspectOutcome } from './votes.js';
+import { extendOutcome, releaseOutcome } from './votes.js';
 
 export interface RedisLockStoreOptions extends RedisNodeOptions {
   /** One for each node that votes. */
@@ -204,26 +202,6 @@ export class RedisLockStore implements LockStore {
         });
       });
     }
-    return outcome;
-  }
-
-  async inspect(key: string): Promise<InspectOutcome> {
-    const { outcome } = await poll(
-      this.#nodes,
-      this.#quorum,
-      (node) => inspectAt(node, key),
-      (votes, awaited) => inspectOutcome(votes, awaited, this.#nodes),
-    );
-    return outcome;
-  }
-
-  async forceRelease(key: string): Promise<ReleaseOutcome> {
-    const { outcome } = await poll(
-      this.#nodes,
-      this.#quorum,
-      (node) => releaseAt(node, { keys: [key], token: '' }, { whileDown: 'waits' }),
-      (answers, awaited) => forcedOutcome(answers, awaited, this.#nodes),
-    );
     return outcome;
   }
 

@@ -1,15 +1,14 @@
 import type { NodeFailure } from '../../../errors.js';
+import type { FoundHolder, FoundKey } from '../../admin-store.js';
 import type {
   AcquireOutcome,
   ExtendOutcome,
   Held,
-  InspectOutcome,
   ReleaseOutcome,
   Unavailable,
 } from '../../lock-store.js';
 import { quorumOf } from './poll.js';
 import type { RenewalVote } from '../node/extend.js';
-import type { InspectVote } from '../node/inspect.js';
 import type { Vote } from '../scripts/acquire.js';
 
 interface Named {
@@ -18,7 +17,7 @@ interface Named {
   readonly isSilent: boolean;
 }
 
-type Answer = Vote | RenewalVote | InspectVote | ReleaseOutcome;
+type Answer = Vote | RenewalVote | ReleaseOutcome;
 
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
@@ -134,35 +133,6 @@ export function extendOutcome(
   return open && awaited > 0 ? undefined : unavailable(votes, nodes);
 }
 
-/** Whether a key is held, from what the nodes see; `undefined` while the answers that are awaited can still change it. */
-export function inspectOutcome(
-  votes: Answers<InspectVote>,
-  awaited: number,
-  nodes: readonly Named[],
-): InspectOutcome | undefined {
-  const quorum = quorumOf(votes.length);
-  const unknown = votes.filter((vote) => vote === undefined || vote.status === 'unavailable');
-  const byHolder = new Map<string, number[]>();
-  for (const vote of votes) {
-    if (vote?.status !== 'held') continue;
-    byHolder.set(vote.holder, [...(byHolder.get(vote.holder) ?? []), vote.remainingMs]);
-  }
-  const [most = []] = [...byHolder.values()].sort((a, b) => b.length - a.length);
-  // With this many, no caller can have a majority, whether or not they belong to one holder.
-  const mostMissing = votes.length - quorum;
-  const endless = votes.filter((vote) => vote?.status === 'held' && isEndless(vote)).length;
-  if (endless > mostMissing) return { status: 'held', remainingMs: Infinity };
-  const mayHaveIt = most.length + unknown.length >= quorum;
-  const mayBeBlocked = endless > 0 && endless + unknown.length > mostMissing;
-  if (!mayHaveIt && !mayBeBlocked) return { status: 'free' };
-  if (most.length < quorum && awaited > 0) return undefined;
-  if (unknown.length > mostMissing) return unavailable(votes, nodes);
-  if (!mayHaveIt) return { status: 'held', remainingMs: Infinity };
-  // The lease is over when it is over on as many nodes as leave it no majority.
-  const [longest = 0, ...others] = most.sort((a, b) => b - a);
-  return { status: 'held', remainingMs: others[quorum - 2] ?? longest };
-}
-
 /** What has become of a release; `undefined` while the answers that are awaited can still change it. */
 export function releaseOutcome(
   answers: Answers<ReleaseOutcome>,
@@ -177,17 +147,31 @@ export function releaseOutcome(
   return awaited > 0 ? undefined : unavailable(answers, nodes);
 }
 
-/** What has become of a forced release: a lease that no majority has is over, and one that a minority has was one. */
-export function forcedOutcome(
-  answers: Answers<ReleaseOutcome>,
-  awaited: number,
-  nodes: readonly Named[],
-): ReleaseOutcome | undefined {
-  const answered = answers.filter((answer) => answer && answer.status !== 'unavailable');
-  if (answered.length < quorumOf(answers.length))
-    return awaited > 0 ? undefined : unavailable(answers, nodes);
-  if (answered.some((answer) => answer?.status === 'released')) return { status: 'released' };
-  return awaited > 0 ? undefined : { status: 'not-held' };
+/**
+ * Returns what the nodes know of a key. At least a majority has replied, and the others may have what these have. Each
+ * node has a line of its own, in another order.
+ *
+ * @param nodes how many there are
+ */
+export function mergedKey(key: string, found: readonly FoundKey[], nodes: number): FoundKey {
+  const [quorum, missing] = [quorumOf(nodes), nodes - found.length];
+  const votes = new Map<string, FoundHolder[]>();
+  for (const holder of found.flatMap(({ holders }) => holders))
+    votes.set(holder.token, [...(votes.get(holder.token) ?? []), holder]);
+  // With this many, no caller can have a majority, whether or not they belong to one holder.
+  const isBlocked = [...votes.values()].flat().filter(isEndless).length + missing > nodes - quorum;
+  const holders: FoundHolder[] = [];
+  const strays: FoundHolder[] = [];
+  for (const same of votes.values()) {
+    const [longest, ...others] = same.sort((a, b) => b.remainingMs - a.remainingMs);
+    if (longest === undefined) continue;
+    const holds = same.length + missing >= quorum || (isBlocked && isEndless(longest));
+    // The lease ends when it has ended on as many nodes as leave it no majority.
+    (holds ? holders : strays).push(others[quorum - 2] ?? longest);
+  }
+  const places = new Map(found.flatMap(({ line }) => line).map((place) => [place.token, place]));
+  const fencingToken = Math.max(...found.map((each) => each.fencingToken ?? 0)) || undefined;
+  return { ...found[0], key, holders, strays, fencingToken, line: [...places.values()] };
 }
 
 /** What happened at each node, of those that did not simply say yes. */
