@@ -450,6 +450,13 @@ describe('a lock of other software', () => {
     expect(await heldMs(store, 'foreign')).toBe(0);
   });
 
+  it('may be an empty text, and is ended like any other one', async () => {
+    await redis.set('lock:foreign', '');
+    expect(await heldMs(store, 'foreign')).toBe(Infinity);
+    expect(await endHolders(store, 'foreign')).toBe(1);
+    expect(await redis.exists('lock:foreign')).toBe(0);
+  });
+
   it('that looks like a side key disturbs nobody: keys may end like one', async () => {
     const keys = ['order:42', 'order:42:fence', 'order:42:queue'];
     const lease = request(keys);

@@ -8,7 +8,6 @@ import {
   callOn,
   CLOCK,
   orEmpty,
-  PROPOSAL_BOUND_US,
   putsBack,
   script,
   trimmed,
@@ -18,7 +17,6 @@ import {
 
 export interface ReleaseCall {
   readonly keys: readonly string[];
-  /** The owner token; '' for any. */
   readonly token: string;
   /** The last fencing token that was used, if it is known. */
   readonly lastToken?: number | undefined;
@@ -42,7 +40,7 @@ const ABOVE = 'used + 1 == stored and used + 2 or used + 1';
 const RELEASE = `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    as far as there are any, each of them may be '':
-          1 token ('' = any)
+          1 token
           2 how the line is decided: 'cluster', 'quorum', else standalone
           3 last fencing token that was used
           4 ms for which a fence outlives its lease ('' = a missing fence is not written)
@@ -79,13 +77,6 @@ local function raise_fence(fence)
   if stored then redis.pcall('SET', fence, text(math.max(stored, used or 0) + 1), 'KEEPTTL') end
 end
 
-local function remove_all_holders(main, holders)
-  local count = redis.pcall('ZCARD', holders)
-  if redis.pcall('GET', main) == false and count == 0 then return false end
-  redis.call('DEL', main, holders)
-  return true
-end
-
 local function keep_held(main, fence, holders)
   -- This write is first: after it, a server whose memory is full refuses no other write.
   redis.call('PEXPIRE', main, hold)
@@ -103,8 +94,7 @@ local function give_back(i)
   if member ~= '' then dequeue(queue, member) end
   if type(holder) ~= 'table' then
     local taken, lasted = false, redis.pcall('PTTL', main)
-    if token == '' then taken = remove_all_holders(main, holders)
-    elseif not hold then taken = remove_holder(main, holders, token)
+    if not hold then taken = remove_holder(main, holders, token)
     elseif holds(main, holders, token) then
       taken = true
       keep_held(main, fence, holders)
@@ -119,10 +109,10 @@ local function give_back(i)
       if is_sooner and line ~= 'quorum' then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then notify_all(main, queue) end
     elseif not holder and keep ~= '' then
-      local above = token == '' and now + ${String(PROPOSAL_BOUND_US)} or used and used + ${String(RESERVED_TOKENS)} or 1
+      local above = used and used + ${String(RESERVED_TOKENS)} or 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
-      if not added and (used or token == '') then raise_fence(fence) end
+      if not added and used then raise_fence(fence) end
     end
   end
 end
@@ -176,14 +166,13 @@ if asked[2] then
 end`;
 
 /**
- * Releases keys and passes them to the next in line. The lease must be ours, or any lease with an empty token.
+ * Releases keys and passes them to the next in line.
  *
  * With `'nobody'`, no caller is woken: votes over several masters were not enough.
  *
  * The fence is set above the last token that was used. So a late renewal that would put the key back finds the fence
  * touched. A fence that the server forgot is written again:
  * - above all tokens of the lease that ends, if one is known
- * - above all of them, if the lease is ended by force
  * - otherwise below all of them: a token that was never granted must not block a holder
  */
 export const releaseScript: Verb<
