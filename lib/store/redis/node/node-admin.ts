@@ -3,7 +3,7 @@ import type { FoundHolder, FoundInstance, FoundKey, InstanceRecord } from '../..
 import { MARK } from '../../owner-token.js';
 import type { WhileDown } from '../client/readiness.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
-import { adminNames, keyIn } from '../scripts/admin-names.js';
+import { adminNames, keyIn } from '../scripts/key-names.js';
 import { countIn, instanceIn, momentIn, onceIn } from './admin-replies.js';
 import type { Server } from './server.js';
 
