@@ -46,8 +46,10 @@ describe('the end of leases by an operator', () => {
     expect(held.released).toEqual([LEASE, 'theirs']);
   });
 
-  it('is left to the caller where the holders cannot be found out', async () => {
-    expect(await interventions(['outage']).parts.endHoldersOf('key', WHY)).toBeUndefined();
+  it('fails where the holders cannot be found out, and nothing is released', async () => {
+    const down = interventions(['outage']);
+    await expect(down.parts.endHoldersOf('key', WHY)).rejects.toThrow('outage');
+    expect(down.released).toEqual([]);
   });
 
   it('is unknown where the store does not reply, unless the lease is seen to be gone', async () => {
