@@ -35,8 +35,8 @@ export interface EngineContext {
 export type Components = ReturnType<typeof compose>;
 
 /** @throws LockConfigurationError for options that are wrong */
-export function compose(given: LockModuleOptions, surroundings: EngineContext) {
-  const { runtime, log, name } = surroundings;
+export function compose(given: LockModuleOptions, context: EngineContext) {
+  const { runtime, log, name } = context;
   const options = resolveOptions(given);
   const warn = (message: string): void => {
     log.warn(message);
@@ -91,7 +91,7 @@ export function compose(given: LockModuleOptions, surroundings: EngineContext) {
   });
   // A driver keeps locks, and nothing about who holds them.
   const isDriver = options.location.kind === 'driver';
-  const machine = isDriver ? undefined : options.instance && surroundings.machine;
+  const machine = isDriver ? undefined : options.instance && context.machine;
   const presence = new Presence({
     ...{ store: store.admin, keeper, queue, scheduler, log, ttlMs: options.ttlMs, service: name },
     machine: machine && { ...machine, ...known(options.instance ?? {}) },

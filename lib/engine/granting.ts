@@ -22,7 +22,7 @@ const nothingIsHeld = (): boolean => false;
 type Keys = string | readonly string[];
 
 /** What a call asks for. */
-type Asked = LockRequest & ResolvedAcquireOptions;
+type AcquireCall = LockRequest & ResolvedAcquireOptions;
 
 /** Where a section is opened from. */
 export interface ScopeOrigin {
@@ -62,15 +62,15 @@ export class Granting {
     return forgotten.isWatching ? taking.then(forgotten.watch) : taking;
   }
 
-  #asked(keys: readonly string[], options: ResolvedAcquireOptions, from: ScopeOrigin): Asked {
+  #asked(keys: readonly string[], options: ResolvedAcquireOptions, from: ScopeOrigin): AcquireCall {
     const { site, origin, isAdjustable, signal = options.signal } = from;
     return { keys, ...options, signal, site, origin, isAdjustable };
   }
 
   /** Publishes the call, and that its lock is held, where there are subscribers. */
   #observed<T>(
-    asked: Asked,
-    take: (asked: Asked) => Promise<T>,
+    asked: AcquireCall,
+    take: (asked: AcquireCall) => Promise<T>,
     lockOf: (taken: T) => LockHandle,
   ): Promise<T> {
     if (!isTraced()) return take(asked);
@@ -136,7 +136,11 @@ export class Granting {
     );
   }
 
-  async #open(asked: Asked, parent: Section | undefined, turnWithinMs: number): Promise<Scope> {
+  async #open(
+    asked: AcquireCall,
+    parent: Section | undefined,
+    turnWithinMs: number,
+  ): Promise<Scope> {
     const { keys, mode, waitMs, site } = asked;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.

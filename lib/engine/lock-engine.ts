@@ -79,13 +79,13 @@ export class LockEngine<Token extends number | undefined = number> {
    * @internal
    * @throws LockConfigurationError for options that are wrong
    */
-  constructor(options: LockModuleOptions, surroundings: EngineContext) {
-    this.#parts = compose(options, surroundings);
+  constructor(options: LockModuleOptions, context: EngineContext) {
+    this.#parts = compose(options, context);
     this.#granting = new Granting(this, this.#parts);
     this.once = this.#parts.once;
     this.present = this.#parts.present;
     this.sites = this.#parts.sites;
-    this.runtime = surroundings.runtime;
+    this.runtime = context.runtime;
   }
 
   /**

@@ -24,7 +24,7 @@ const REPORT_MS = 5_000;
 /** A record outlives its instance for so long, or for two TTLs where that is longer. */
 const LIFE_MS = 3_600_000;
 
-/** Who has missed three reports. */
+/** An instance that has missed three reports. */
 const UNRESPONSIVE_AFTER_MS = 3 * REPORT_MS;
 
 /** So long an answer is waited for. */
@@ -223,7 +223,7 @@ export class Presence {
   }
 
   async #tell(address: string, message: Message): Promise<void> {
-    // Who does not get it is silent, and so are we.
+    // A message that was not delivered is no error: the instance that it was for counts as unresponsive.
     await this.#deps.store.tell(address, JSON.stringify(message)).catch(() => undefined);
   }
 

@@ -16,7 +16,7 @@ import type { Lease } from './lease.js';
 const renewalDelayMs = (ttlMs: number, runtime: Runtime): number =>
   (ttlMs / 3) * (0.9 + runtime.random() * 0.1) + SLOT_MS;
 
-/** Who renews later than that did not run meanwhile, or could not reach the store. */
+/** A process that renews later than that did not run meanwhile, or could not reach the store. */
 const STOOD_STILL_MS = 1_000;
 
 /** After a failed renewal. */

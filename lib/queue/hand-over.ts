@@ -31,7 +31,7 @@ export function mayPass(
     (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
     // A caller that asks for another kind of lease gets it from the store.
-    isAlike({ ttlMs, autoExtend: isRenewed }, request) &&
+    wantSameLease({ ttlMs, autoExtend: isRenewed }, request) &&
     // What is left of this one need not cover it.
     endsWhenDone(request) &&
     isRenewed &&
@@ -74,7 +74,7 @@ export function handOver(
 }
 
 /** Whether a lease for the one would do for the other. */
-export const isAlike = (
+export const wantSameLease = (
   one: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
   other: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
 ): boolean => one.ttlMs === other.ttlMs && one.autoExtend === other.autoExtend;

@@ -8,7 +8,7 @@ import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Caller, IsHeldAround, LockRequest } from './caller.js';
 import { EarlierKeys, type EarlierDependencies } from './earlier-keys.js';
-import { handOver, isAlike, mayPass } from './hand-over.js';
+import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
@@ -170,7 +170,7 @@ export class WaitingLine {
    */
   #isForAnother(request: LockRequest): boolean {
     const next = this.#head()?.request;
-    return next !== undefined && !isAlike(next, request) && this.#standsInOrder();
+    return next !== undefined && !wantSameLease(next, request) && this.#standsInOrder();
   }
 
   async #granted(request: LockRequest, grant: Grant): Promise<void> {
@@ -189,7 +189,7 @@ export class WaitingLine {
     const caller = this.#head();
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
     // request fits.
-    if (caller === undefined || !isAlike(caller.request, request)) {
+    if (caller === undefined || !wantSameLease(caller.request, request)) {
       this.#deps.requests.giveBack(grant);
       return;
     }

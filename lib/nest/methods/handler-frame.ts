@@ -195,7 +195,7 @@ export class HandlerFrame {
    */
   async #endIterations(): Promise<void> {
     do {
-      // Who does ask has done it by then.
+      // Code that does ask has done it by then.
       await new Promise<void>((resolve) => this.call.service.runtime.afterInput(resolve));
       await Promise.all(this.#steps);
     } while (this.#steps.size > 0);

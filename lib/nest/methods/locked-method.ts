@@ -44,7 +44,7 @@ export interface LockDecorator extends Kind {
 }
 
 /** A decorated method, and the arguments of the decorator. */
-interface Decorated {
+interface DecoratedMethod {
   /** The prototype of its class. */
   readonly target: object;
   readonly propertyKey: string | symbol;
@@ -93,7 +93,10 @@ export class LockedMethod {
   /** For each service, the values of its key that a warning was logged for. */
   readonly #warned = new WeakMap<NamedLocks, Set<string>>();
 
-  constructor(decorator: LockDecorator, { target, propertyKey, method, key, options }: Decorated) {
+  constructor(
+    decorator: LockDecorator,
+    { target, propertyKey, method, key, options }: DecoratedMethod,
+  ) {
     const owner = target.constructor;
     const { called } = decorator;
     this.decorator = decorator;

@@ -40,7 +40,8 @@ const answerTo = (error: LockError, host: ArgumentsHost): object => ({
 });
 
 /**
- * Who asked socket.io for an acknowledgement would wait for it indefinitely, because Nest acknowledges results only: it gets the answer.
+ * A client that asked socket.io for an acknowledgement would wait for it indefinitely, because Nest acknowledges results only. It gets the
+ * answer.
  */
 function acknowledge(answer: object, host: ArgumentsHost): void {
   const callback = host.getArgByIndex<string | undefined | ((answer: object) => void)>(2);

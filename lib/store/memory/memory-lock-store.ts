@@ -90,7 +90,7 @@ export class MemoryLockStore implements LockStore {
     }
     this.#lines.forget(keys, token);
     this.#holds.put(request);
-    // Who was first in line until now may be followed by others who may hold the keys, too.
+    // The first in line until now may be followed by others that may hold the keys, too.
     if (holdModeOf(token) !== 'exclusive') for (const each of keys) this.#give(each);
     this.#holds.sweep();
     const fencingToken = this.#holds.fencingToken(request);

@@ -77,7 +77,7 @@ end
 `;
 
 /**
- * Who decides on the line: one Redis, which knows who listens; a Cluster, where that depends on the channel; or none of several masters.
+ * What decides on the line: one Redis, which knows who listens; a Cluster, where that depends on the channel; or none of several masters.
  */
 export type LineMode = 'standalone' | 'cluster' | 'quorum';
 
