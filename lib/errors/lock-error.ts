@@ -1,5 +1,4 @@
 import type { HttpException } from '@nestjs/common';
-import { STATUS_CODES } from 'node:http';
 import { docsOf } from './configuration.js';
 
 /** The machine-readable `code` of every lock error and of its response body. */
@@ -16,6 +15,14 @@ export type LockErrorCode =
   | 'LOCK_NOT_BOUND'
   | 'LOCK_RETURN_KIND'
   | 'WORK_EXHAUSTED';
+
+/** What the body of a response calls its status. The table of Node is not in a browser, where the documentation shows errors. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  409: 'Conflict',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+};
 
 /** The HTTP status of each error. */
 export const STATUS: Readonly<Record<LockErrorCode, number>> = {
@@ -122,7 +129,7 @@ export abstract class LockError extends Base {
     if (facts.lock !== undefined) this.#messageOf = undefined;
     this.detail = detail;
     this.#retryHintMs = hintFrom(facts.retryAfterMs);
-    this.#body = { statusCode: status, message, error: STATUS_CODES[status] ?? '', code };
+    this.#body = { statusCode: status, message, error: REASONS[status] ?? '', code };
   }
 
   /** @internal How long, in ms, to wait before another try; `undefined` if another try does not help. */
