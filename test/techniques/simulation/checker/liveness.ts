@@ -67,10 +67,12 @@ export function quietMs(scenario: Scenario): number {
     : (40 + onceTrips) * roundTripMs + 500;
 }
 
-/** Who stands in line and does nothing, and is taken for alive, costs a claim for each of its places, whenever it is their turn. */
+/** A process in line that does nothing, or is not heard, and is taken for alive, costs a claim for each of its places, whenever it is their turn. */
 function claimsMs({ processes }: Scenario, done: readonly DoneFault[]): number {
   const places = done.map(({ fault }) =>
-    fault.kind === 'process-vanished' || fault.kind === 'process-stands-still'
+    fault.kind === 'process-vanished' ||
+    fault.kind === 'process-stands-still' ||
+    fault.kind === 'link-stalled'
       ? processes[fault.process]!.callers.length
       : 0,
   );
