@@ -78,10 +78,14 @@ function violationsOf(
 }
 
 /** A fault at 500 ms, and a run that goes on after it. */
-function withFault(fault: Fault, events: readonly HistoryEvent[]): readonly string[] {
+function withFault(
+  fault: Fault,
+  events: readonly HistoryEvent[],
+  store: EnginePlan['store'] = 'one-redis',
+): readonly string[] {
   const done: DoneFault = { fault, from: 500, to: 501 };
   const after = holds({ client: 'o', ask: 99, keys: ['other'], from: 1_990, to: 1_991 });
-  const plan = { ...PLAN, faults: [fault] };
+  const plan = { ...PLAN, store, faults: [fault] };
   return violationsOf([...events, ...after], { plan, faults: [done] });
 }
 
@@ -156,6 +160,17 @@ describe('the checker of the engine', () => {
         ...holds({ client: 'q', ask: 2, mode: 'shared', token: 7, from: 30, to: 60 }),
       ];
       expect(violationsOf(history)).toEqual([expect.stringMatching(/^fencing: key "k" went/)]);
+    });
+
+    it('allows for a smaller one soon after several masters have lost their data, and no longer', () => {
+      const smaller = (from: number): HistoryEvent[] => [
+        ...holds({ ask: 1, token: 8, from: 480, to: 490 }),
+        ...holds({ client: 'q', ask: 2, token: 7, from, to: from + 10 }),
+      ];
+      const found = [expect.stringMatching(/^fencing: key "k" went/)];
+      expect(withFault(FLUSHED, smaller(540), 'three-masters')).toEqual([]);
+      expect(withFault(FLUSHED, smaller(640), 'three-masters')).toEqual(found);
+      expect(withFault(FLUSHED, smaller(540))).toEqual(found);
     });
 
     it('finds one that is far ahead of the clock', () => {
