@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { perform, type Deed } from './deed.js';
 
 interface ConfirmProps {
@@ -14,10 +14,13 @@ export function Confirm({ deed, close }: ConfirmProps) {
   const [problem, setProblem] = useState('');
   const [isBusy, setBusy] = useState(false);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
     return () => {
+      // Nothing outside of an open dialog can have the focus.
+      shown?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
@@ -34,8 +37,19 @@ export function Confirm({ deed, close }: ConfirmProps) {
     }
   };
 
+  // The browser says that it has closed a dialog a moment later. A key that is pressed in that moment would be lost.
+  const cancel = (event: Event): void => {
+    event.preventDefault();
+    close();
+  };
+
+  /** The browser may close it without asking. Once this one is gone, another dialog may be open. */
+  const closed = (): void => {
+    if (dialog.current !== null) close();
+  };
+
   return (
-    <dialog ref={dialog} aria-labelledby="deed" onClose={() => close()}>
+    <dialog ref={dialog} aria-labelledby="deed" onCancel={cancel} onClose={closed}>
       <form onSubmit={(event) => void submit(event)}>
         <h2 id="deed">{deed.title}</h2>
         <p>{deed.effect}</p>
@@ -57,7 +71,7 @@ export function Confirm({ deed, close }: ConfirmProps) {
           </p>
         )}
         <div class="bar end">
-          <button type="button" onClick={() => dialog.current?.close()}>
+          <button type="button" onClick={() => close()}>
             Cancel
           </button>
           <button class="danger" disabled={isBusy || reason.trim() === ''}>
