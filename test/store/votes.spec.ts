@@ -457,7 +457,7 @@ describe('mergedKey', () => {
       }),
     );
 
-  it('names as holders whoever has a majority, and whoever may have one with the nodes that have not answered', () => {
+  it('names as holders those that have a majority, and those that may have one with the nodes that have not answered', () => {
     fc.assert(
       fc.property(sightsArb, ({ sights, nodes }) => {
         const { holders, strays = [] } = merged(sights, nodes);

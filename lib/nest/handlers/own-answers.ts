@@ -13,13 +13,13 @@ import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
 import { LockErrorInterceptor } from './lock-error.interceptor.js';
 
-/** Where Nest notes what messages a handler is for. */
+/** The metadata in which Nest notes what messages a handler is for. */
 export const PATTERN = 'microservices:pattern';
 
-/** Where `@WebSocketGateway` notes that a class is one, and `@Catch` the classes of a filter. */
+/** The metadata of `@WebSocketGateway`, and of `@Catch` with the classes of a filter. */
 const [GATEWAY, CATCHES] = ['websockets:is_gateway', '__filterCatchExceptions__'];
 
-/** Where Nest notes that a method is a route, and the filters and interceptors of a class. */
+/** The metadata in which Nest notes that a method is a route, and the filters and interceptors of a class. */
 const [METHOD, FILTERS, INTERCEPTORS] = ['method', '__exceptionFilters__', '__interceptors__'];
 
 /** The configuration of the application, by what a call has of its own beside its data. */

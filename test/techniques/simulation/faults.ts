@@ -234,7 +234,7 @@ export class Faults {
   }
 }
 
-/** Whoever may read the line and publish calls everybody at once, for the key and for others. */
+/** A client that may read the line and publish calls all processes at once, for the key and for others. */
 function forge(server: SimServer, key: string): void {
   const line = server.command('zrange', `{lock:${key}}:queue`, '0', '-1');
   const places = 'value' in line && Array.isArray(line.value) ? line.value.map(String) : [];

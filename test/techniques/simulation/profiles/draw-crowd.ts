@@ -5,7 +5,7 @@ import type { Features } from './features.js';
 /** How long their holder has the key: all of them stand in line by then. */
 const HELD_MS = 400;
 
-/** So many processes of a crowd stay: they are served, whoever leaves. */
+/** The number of processes of a crowd that stay. They are served, although the others leave. */
 const PATIENT = 2;
 
 /**

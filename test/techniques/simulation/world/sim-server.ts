@@ -94,7 +94,7 @@ export class SimServer {
     for (const session of [...this.#sessions]) session.crash();
   }
 
-  /** What was on a disk takes the place of its data, and nobody is told. */
+  /** Replaces its data by older data from a disk. Its clients stay connected. */
   restore(data: Server): void {
     this.#server = data;
     this.replication.connect(this.replication.replicas, data);
