@@ -23,8 +23,8 @@ export function askToDetach(
   lease: Lease,
   { to, ttlMs }: { readonly to: string; readonly ttlMs: number },
 ): Promise<TransferOutcome> {
-  const { keys, token, tenure } = lease;
-  const request = { keys, token, to, ttlMs, lastToken: tenure.lastToken };
+  const { keys, token, fencingToken: lastToken } = lease;
+  const request = { keys, token, to, ttlMs, lastToken };
   return insist(lease, () => store.transfer(request));
 }
 
@@ -53,9 +53,12 @@ function askOnce(
   service: string | undefined,
   heldMs: number,
 ): Promise<ReleaseOutcome> {
-  const { keys, token, longestTtlMs: ttlMs, fencingToken } = lease;
-  const release = (): Promise<ReleaseOutcome> =>
-    store.release({ keys, token, ttlMs }, fencingToken, lease.keepMs);
+  const { keys, token, longestTtlMs: ttlMs, fencingToken, tenure } = lease;
+  const release = (): Promise<ReleaseOutcome> => {
+    const { keepMs } = lease;
+    const isPlain = tenure.isPlain && keepMs === 0;
+    return store.release({ keys, token, ttlMs, isPlain }, fencingToken, keepMs);
+  };
   if (!RELEASE.hasSubscribers) return release();
   const context: ReleaseContext = {
     ...(service !== undefined && { service }),

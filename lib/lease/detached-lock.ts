@@ -13,8 +13,6 @@ export interface DetachedLock extends LeaseReference {
   /** The number of places of a limit. Missing for one: versions before places can read such a text. */
   readonly places?: number;
   readonly fencingToken: number;
-  /** The last fencing token that is reserved with the lease. */
-  readonly lastToken: number;
   readonly ttlMs: number;
   readonly autoExtend: boolean;
   /** What is left of it. */
@@ -50,12 +48,12 @@ export function toDetached(
   lease: Lease,
   { ttlMs, place, runtime }: Departure,
 ): { readonly text: string; readonly token: string } {
-  const { keys, token, mode, fencingToken, tenure, isRenewed, options } = lease;
+  const { keys, token, mode, fencingToken, isRenewed, options } = lease;
   const places = placesOf(token);
   const minHoldMs = Math.ceil(lease.minHoldLeftMs);
   refuseBelowMinHold(ttlMs, minHoldMs);
   const facts: Facts = {
-    ...{ place, keys, mode, fencingToken, lastToken: tenure.lastToken },
+    ...{ place, keys, mode, fencingToken },
     ...(places > 1 && { places }),
     ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release: options.release },
     ...{ keptForMs: ttlMs, untilMs: Math.ceil(runtime.now().wallMs + ttlMs) },
@@ -97,7 +95,7 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
   const facts = Object(given) as Readonly<Record<keyof Facts, unknown>>;
   const { keys, place, mode, places = 1, autoExtend, release } = facts;
-  const counts = ['fencingToken', 'lastToken', 'ttlMs', 'minHoldMs', 'keptForMs'] as const;
+  const counts = ['fencingToken', 'ttlMs', 'minHoldMs', 'keptForMs'] as const;
   return (
     Array.isArray(keys) &&
     keys.every((key) => typeof key === 'string') &&
@@ -109,7 +107,6 @@ const isWhole = (given: unknown): given is Omit<DetachedLock, 'token'> => {
     typeof autoExtend === 'boolean' &&
     (release === 'when-done' || release === 'on-expiry') &&
     counts.every((name) => isCount(facts[name])) &&
-    Number(facts.lastToken) >= Number(facts.fencingToken) &&
     typeof facts.untilMs === 'number'
   );
 };

@@ -9,8 +9,10 @@ export interface Grant extends LeaseReference {
   readonly ttlMs: number;
   /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
   readonly sentAt: Instant;
-  /** How many fencing tokens from that one on belong to the lease. */
-  readonly turns?: number | undefined;
+  /** As in `Granted`. */
+  readonly isFromClock?: boolean | undefined;
+  /** As in `Granted`. */
+  readonly isPlain?: boolean | undefined;
   /** Whether others stood in line for the keys when it was granted. */
   readonly othersWait?: boolean | undefined;
 }

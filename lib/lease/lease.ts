@@ -23,25 +23,36 @@ export class Tenure {
   turns = 1;
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
-  /** The last fencing token that belongs to it. */
-  readonly lastToken: number;
+  /** Whether nobody waited or shared when the store granted it. */
+  readonly #isPlain: boolean;
+  /** Whether its first token was a reading of the clock. */
+  readonly #isFromClock: boolean;
 
-  constructor(first: Lease, { fencingToken, turns = 1, othersWait = true }: Grant, now: Instant) {
+  constructor(first: Lease, grant: Grant, now: Instant) {
+    const { isFromClock = false, isPlain = false, othersWait = true } = grant;
     this.current = first;
     this.since = now;
     this.yieldedAt = now;
     this.othersWait = othersWait;
-    this.lastToken = fencingToken + turns - 1;
+    this.#isFromClock = isFromClock;
+    this.#isPlain = isPlain;
+  }
+
+  /** Whether the store knows the last token that was used, and nothing else has to be done at the end. */
+  get isPlain(): boolean {
+    return this.#isPlain && this.turns === 1;
   }
 
   /**
    * The fencing token of one more turn, if there is one. Holders of a key together have the same one, and so do their
-   * turns.
+   * turns. A turn has the token of the turn before, and one more: never as much as the µs since the grant, so that the
+   * clock is past it when the key is granted again, even if the store does not know it then.
    */
-  get nextToken(): number | undefined {
+  nextToken(now: Instant): number | undefined {
     const { token, fencingToken } = this.current;
     if (holdModeOf(token) !== 'exclusive') return fencingToken;
-    return fencingToken < this.lastToken ? fencingToken + 1 : undefined;
+    const usSince = (now.monotonicMs - this.since.monotonicMs) * 1_000;
+    return this.#isFromClock && this.turns <= usSince / 2 ? fencingToken + 1 : undefined;
   }
 }
 
@@ -155,7 +166,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   /** The next turn: a lock of its own, with what is left of the validity. */
   passOn(options: LeaseOptions, now: Instant): Lease {
     const { keys, token, tenure, ttlMs } = this;
-    const fencingToken = tenure.nextToken ?? this.fencingToken;
+    const fencingToken = tenure.nextToken(now) ?? this.fencingToken;
     const grant = { keys, token, fencingToken, ttlMs, sentAt: this.#sentAt };
     const turn = new Lease(grant, options, this.#context, now, this);
     // From here on the renewal belongs to the new turn: no code reads it from this lease any more.

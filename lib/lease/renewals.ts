@@ -96,7 +96,7 @@ export class Renewals {
       keys: lease.keys,
       token: lease.token,
       ttlMs: ttlMs ?? lease.ttlMs,
-      fencingToken: lease.tenure.lastToken,
+      fencingToken: lease.tenure.current.fencingToken,
       validForMs: lease.validForMsAt(sentAt),
     }));
     const asked = RENEW.hasSubscribers

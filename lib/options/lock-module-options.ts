@@ -1,6 +1,5 @@
 import type { LockError, LockErrorBody } from '../errors.js';
 import type { CredentialsProvider } from '../store/redis/client/login.js';
-import { RESERVED_TOKENS } from '../store/owner-token.js';
 import {
   clockDrift,
   count,
@@ -56,6 +55,9 @@ const REPLICAS = {
   timeout: withDefault(wholeDuration({ atLeastMs: 1 }), '50ms'),
 };
 
+/** So many turns take longer than any tenure should. */
+const MOST_TURNS = 1_024;
+
 const HANDOFF = {
   /**
    * At most how many callers take turns while another process waits for the key. In the first 2 ms turns are not
@@ -63,7 +65,7 @@ const HANDOFF = {
    *
    * @defaultValue 16
    */
-  turns: withDefault(count(RESERVED_TOKENS), 16),
+  turns: withDefault(count(MOST_TURNS), 16),
   /**
    * At most how long callers take turns.
    *

@@ -1,5 +1,4 @@
 import { LockConfigurationError } from '../errors.js';
-import { RESERVED_TOKENS } from '../store/owner-token.js';
 import { ttl } from './checks.js';
 import { describe } from '../errors/describe.js';
 import { isRedisClient } from '../store/redis/client/is-redis-client.js';
@@ -17,8 +16,6 @@ export type Handoff = Values['handoff'];
 export interface ResolvedOptions extends Omit<Values, 'redis' | 'store' | 'maxClockStepMs'> {
   readonly location: Location;
   readonly fenceKeepMs: number;
-  /** How many fencing tokens are reserved with a lease. */
-  readonly turns: number;
 }
 
 /** @throws LockConfigurationError that names the option, what was given, and what to do. */
@@ -26,17 +23,12 @@ export function resolveOptions(options: LockModuleOptions): ResolvedOptions {
   refuseNoOptions(options);
   const { redis, store, maxClockStepMs, ...values } = checkedOptions(LOCK_MODULE, options);
   const location = locationOf({ redis, store }, options);
-  const { credentials, restartGuard, replicas, handoff, nodeTimeoutMs } = values;
+  const { credentials, restartGuard, replicas, nodeTimeoutMs } = values;
   if (credentials !== undefined && location.kind !== 'redis') throw onlyRedis('credentials');
   if (restartGuard !== undefined) checkRestartGuard(location);
   if (replicas !== undefined) checkReplicas(replicas, location, nodeTimeoutMs);
   ttlWithin(values.ttlMs, restartGuard);
-  return {
-    ...values,
-    location,
-    fenceKeepMs: maxClockStepMs,
-    turns: handoff.turns > 1 ? RESERVED_TOKENS : 1,
-  };
+  return { ...values, location, fenceKeepMs: maxClockStepMs };
 }
 
 /**

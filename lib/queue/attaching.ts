@@ -34,11 +34,11 @@ export async function attach(
   dependencies: Dependencies,
 ): Promise<Lease> {
   const { store, keeper, scheduler, events, options, requests, isOpen } = dependencies;
-  const { keys, mode, places = 1, fencingToken, lastToken, keptForMs, untilMs } = detached;
+  const { keys, mode, places = 1, fencingToken, keptForMs, untilMs } = detached;
   const { ttlMs } = request;
   const token = requests.newToken({ mode, places });
   const transfer = (from: string, to: string, forMs: number): Promise<TransferOutcome> =>
-    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken });
+    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken: fencingToken });
   /**
    * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
    * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out
@@ -70,8 +70,7 @@ export async function attach(
     putBack();
     throw isInTime ? new LockServiceClosedError(keys) : unavailable(tooLate(elapsed, ttlMs));
   }
-  const turns = lastToken - fencingToken + 1;
-  const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };
+  const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };
   return keeper.adopt(grant, request);
 }
 

@@ -22,7 +22,7 @@ export function mayPass(
   const { tenure, ttlMs, isRenewed } = lease;
   const sinceMs = elapsedMs(tenure.since, now);
   return (
-    tenure.nextToken !== undefined &&
+    tenure.nextToken(now) !== undefined &&
     // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
     request.mode !== 'shared' &&
     holdModeOf(lease.token) === request.mode &&

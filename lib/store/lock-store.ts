@@ -19,6 +19,12 @@ export interface LeaseRequest extends LeaseReference {
   readonly ttlMs: number;
 }
 
+/** A lease that its holder releases. */
+export interface EndingLease extends LeaseRequest {
+  /** It was granted plainly (`Granted`), no turns were taken under it, and no keys stay taken. */
+  readonly isPlain?: boolean;
+}
+
 /** A lease to be renewed, and what its holder knows of it. */
 export interface LeaseRenewal extends LeaseRequest {
   readonly fencingToken: number;
@@ -97,8 +103,13 @@ export interface Granted {
   readonly status: 'granted';
   /** 0 of a store that has none: a driver. */
   readonly fencingToken: number;
-  /** How many fencing tokens from that one on belong to this lease, for turns that callers take under it. Default 1. */
-  readonly turns?: number | undefined;
+  /**
+   * Whether the fencing token is a reading of the clock, and not ahead of it: later grants have tokens that are larger by
+   * the µs that passed since. Default: no.
+   */
+  readonly isFromClock?: boolean | undefined;
+  /** Whether nobody waited or shared, so that the release can be plain, too. Default: no. */
+  readonly isPlain?: boolean | undefined;
   /** As in `Held`. */
   readonly otherLimit?: number | undefined;
   /** Whether others stand in line for one of the keys. Default: unknown. */
@@ -220,7 +231,7 @@ export interface LeaseStore {
    * @param keepMs for how many ms from now the keys are not to be granted to another caller. They keep the token, and
    *   this becomes their TTL. Callers in line are notified when that is over. 0, the default: they are free at once
    */
-  release(lease: LeaseRequest, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
+  release(lease: EndingLease, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   /**
    * Starts to report releases of keys that this store object stands in line for. Resolves with `'polling'` if that is
    * not possible (no pub/sub): callers then ask in bounded intervals. Idempotent; a second listener replaces the first.

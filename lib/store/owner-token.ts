@@ -70,18 +70,6 @@ export const isAlike = (mode: HoldMode, other: HoldMode): boolean =>
   mode !== 'exclusive' &&
   (mode === other || (limitIn(mode) !== undefined && limitIn(other) !== undefined));
 
-/**
- * How many fencing tokens are reserved with a lease under which turns are taken. Each is 1 µs of the server's clock.
- */
-export const RESERVED_TOKENS = 1_024;
-
-/**
- * How many fencing tokens are reserved with a lease, for turns under it. Under a lock that several hold together turns have the token of
- * all: tokens that are reserved and never used would run ahead of the server's clock.
- */
-export const turnsOf = (token: string, turns: number): number =>
-  holdModeOf(token) === 'exclusive' ? turns : 1;
-
 /** Whether a token was made for this maker. */
 export const isOwnToken = (value: string, maker: string): boolean => value.startsWith(MARK + maker);
 

@@ -1,7 +1,8 @@
 import { briefMs } from '../../claim.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
-import { turnsOf } from '../../owner-token.js';
+import { holdModeOf } from '../../owner-token.js';
 import { acquireScript, type Vote } from '../scripts/acquire.js';
+import { take, tokenOf } from '../scripts/plain.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseGroup } from './release.js';
@@ -51,29 +52,79 @@ interface GroupTerms {
   readonly proposal: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
-  /** Other slots are asked yet: no turns are taken under it. */
-  readonly isBrief?: boolean;
 }
 
+/** Takes keys of one slot: by the plain script if that can be, else, or if it does not, by the whole one. */
 export function acquireGroup(
   server: Server,
-  { slot, keys }: Group,
-  { token, ttlMs, line, joins, keeps }: AcquireRequest,
-  { proposal, fenceKeepMs, isBrief = false }: GroupTerms,
+  group: Group,
+  request: AcquireRequest,
+  terms: GroupTerms,
 ): Promise<Vote> {
+  const [key, another] = group.keys;
+  return key !== undefined && another === undefined && mayBePlain(server, request, terms)
+    ? acquirePlain(server, group, request, terms)
+    : acquireWhole(server, group, request, terms);
+}
+
+/** Who was called or refused asks the whole script. So does everybody where a server may have forgotten what it granted. */
+const mayBePlain = (
+  { options: { restartGuard, replicas } }: Server,
+  { token, line }: AcquireRequest,
+  { fenceKeepMs }: GroupTerms,
+): boolean =>
+  line === undefined &&
+  restartGuard === undefined &&
+  replicas === undefined &&
+  fenceKeepMs === undefined &&
+  holdModeOf(token) === 'exclusive';
+
+function acquirePlain(
+  server: Server,
+  group: Group,
+  request: AcquireRequest,
+  terms: GroupTerms,
+): Promise<Vote> {
+  const [key = ''] = group.keys;
+  const { token, ttlMs } = request;
+  const { proposal } = terms;
+  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((clockUs) => {
+    if (clockUs === 0) return acquireWhole(server, group, request, terms);
+    if (typeof clockUs !== 'number') return judged(server, group, clockUs);
+    const fencingToken = tokenOf(clockUs, proposal);
+    return judged(server, group, {
+      ...{ status: 'granted', fencingToken, isFromClock: true, isPlain: true, othersWait: false },
+    });
+  });
+}
+
+function acquireWhole(
+  server: Server,
+  group: Group,
+  { token, ttlMs, line, joins, keeps }: AcquireRequest,
+  { proposal, fenceKeepMs }: GroupTerms,
+): Promise<Vote> {
+  const { slot, keys } = group;
   const member = server.member({ keys, token }, line, slot);
-  const turns = isBrief ? 1 : turnsOf(token, server.options.turns);
   const ticket = line?.ticket;
   return server
     .ask(acquireScript, {
-      ...{ keys, token, ttlMs, fenceKeepMs, turns, member, ticket, proposal, joins, keeps },
+      ...{ keys, token, ttlMs, fenceKeepMs, member, ticket, proposal, joins, keeps },
     })
-    .then((answer) => {
-      if (answer.status === 'unavailable') server.doubtfulSlots.add(slot);
-      else server.doubtfulSlots.delete(slot);
-      if (answer.status === 'granted') server.watch.granted();
-      return answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer;
-    });
+    .then((answer) =>
+      judged(
+        server,
+        group,
+        answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer,
+      ),
+    );
+}
+
+function judged(server: Server, { slot }: Group, vote: Vote): Vote {
+  if (vote.status === 'unavailable') server.doubtfulSlots.add(slot);
+  else server.doubtfulSlots.delete(slot);
+  if (vote.status === 'granted') server.watch.granted();
+  return vote;
 }
 
 function inQuarantine({ watch, connection }: Server, leftMs: number): Unavailable {
@@ -106,7 +157,7 @@ async function acquireGroups(
     const isBrief = group !== inOrder.at(-1);
     const ttlMs = isBrief ? brieflyMs : request.ttlMs;
     const asked = { ...(group === groups[0] ? first : later), ttlMs };
-    const vote = await acquireGroup(server, group, asked, { proposal, isBrief });
+    const vote = await acquireWhole(server, group, asked, { proposal });
     if (vote.status !== 'granted') {
       const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
       if (granted.length === 0 && isUnchanged) return vote;
@@ -177,10 +228,8 @@ export async function raiseFences(
   server: Server,
   groups: readonly Group[],
   { token, ttlMs }: LeaseRequest,
-  granted: number,
+  fencingToken: number,
 ): Promise<Unavailable | undefined> {
-  // All that are reserved: the next grant has to be larger than the last of them.
-  const fencingToken = granted + turnsOf(token, server.options.turns) - 1;
   const raised = await Promise.all(
     groups.map(({ keys }) => server.ask(raiseFenceScript, { keys, token, ttlMs, fencingToken })),
   );

@@ -1,6 +1,7 @@
 import { holdModeOf } from '../../owner-token.js';
 import type { LeaseReference, LinePlace, ReleaseOutcome } from '../../lock-store.js';
 import type { WhileDown } from '../client/readiness.js';
+import { give } from '../scripts/plain.js';
 import { releaseScript, type ReleaseCall } from '../scripts/release.js';
 import type { Group, Server } from './server.js';
 
@@ -8,6 +9,8 @@ import type { Group, Server } from './server.js';
 export interface ReleaseManner extends Pick<ReleaseCall, 'wakes' | 'lastToken' | 'keepMs'> {
   /** The line that it leaves at the same time. */
   readonly leaves?: LinePlace | undefined;
+  /** It was granted plainly, and no turns were taken under it. */
+  readonly isPlain?: boolean | undefined;
   /** Default `'fails'`: the clean-up tries again later. */
   readonly whileDown?: WhileDown;
 }
@@ -45,9 +48,26 @@ function release(
 
 export function releaseGroup(
   server: Server,
+  group: Group,
+  lease: LeaseReference,
+  how: ReleaseManner = {},
+): Promise<ReleaseOutcome> {
+  const [key] = group.keys;
+  if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
+  const { token } = lease;
+  return server.share(give, { key, token }).then((released) => {
+    if (typeof released !== 'number') return released;
+    return released === 1 ? RELEASED : releaseWhole(server, group, lease, how);
+  });
+}
+
+const RELEASED: ReleaseOutcome = { status: 'released' };
+
+function releaseWhole(
+  server: Server,
   { slot, keys }: Group,
   { token }: LeaseReference,
-  { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner = {},
+  { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner,
 ): Promise<ReleaseOutcome> {
   return server.ask(releaseScript, {
     ...{ keys, token, wakes, keepMs, whileDown },

@@ -9,6 +9,8 @@ import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
 import type { LineMode } from '../scripts/line.js';
+import { isCount } from '../scripts/numbers.js';
+import type { SharedVerb } from '../scripts/plain.js';
 import { putsBack, type ServerFacts, type Verb } from '../scripts/script.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
 import {
@@ -17,7 +19,7 @@ import {
   type ReplicaOptions,
   type WriteRequest,
 } from './acknowledged-writes.js';
-import { BatchedRuns } from './batched-runs.js';
+import { SharedCalls } from './shared-calls.js';
 import { NodeClock } from './node-clock.js';
 import { NodeWatch, type Finding, type Until } from './node-watch.js';
 
@@ -95,11 +97,7 @@ export abstract class Server implements ServerFacts {
   run: string | undefined;
   readonly #isCluster: boolean;
   readonly #acknowledged: AcknowledgedWrites | undefined;
-  /**
-   * None on a Cluster, unless the prefix puts all keys into one slot: keys of several slots cannot be given to one call. None with
-   * `replicas`: those acquires have a way of their own.
-   */
-  readonly #batched: BatchedRuns | undefined;
+  readonly #shared: SharedCalls;
 
   constructor(source: RedisSource, options: RedisNodeOptions, quorum: QuorumOfNode) {
     const { nodeTimeoutMs: timeLimitMs, warn, restartGuard, replicas } = options;
@@ -143,9 +141,9 @@ export abstract class Server implements ServerFacts {
     const kind = isSharded ? 'sharded' : 'plain';
     this.inbox = new RedisInbox({ source, connection, scheduler, timeLimitMs, warn, kind });
     this.clock = new NodeClock(this.runtime);
+    // Keys of several slots cannot be given to one call.
     const isOneCall = connection.client.kind === 'single' || isOneSlot(this.prefix);
-    if (isOneCall && replicas === undefined)
-      this.#batched = new BatchedRuns(connection, this.runtime, timeLimitMs);
+    this.#shared = new SharedCalls(connection, { runtime: this.runtime, timeLimitMs, isOneCall });
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
   }
 
@@ -184,8 +182,30 @@ export abstract class Server implements ServerFacts {
     return sent.then((reply) => this.#answer(verb, request, reply, sentAt));
   }
 
+  /**
+   * Asks for the plain case of something, of one key. 0: the whole script has to be asked, alone. Never rejects.
+   *
+   * @param ttlMs of the lease: the request is waited for no longer than that
+   */
+  share<Request>(
+    verb: SharedVerb<Request>,
+    request: NoInfer<Request>,
+    ttlMs = Infinity,
+  ): Promise<number | Unavailable> {
+    return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
+      if (reply.status === 'answered') {
+        const count = Number(reply.value);
+        return isCount(count) ? count : 0;
+      }
+      // An error of one request is that of all in its call.
+      if (reply.nodes.every(({ kind }) => kind === 'error')) return 0;
+      this.looks.doubtAfter(reply);
+      return reply;
+    });
+  }
+
   #run(write: WriteRequest): Promise<AcknowledgedReply> {
-    if (this.#batched !== undefined) return this.#batched.run(write);
+    this.#shared.flush(); // nothing overtakes what was asked for before it
     const { script, call, timeLimitMs, whileDown } = write;
     return this.connection.run(script, call, timeLimitMs, whileDown);
   }
@@ -222,7 +242,7 @@ export abstract class Server implements ServerFacts {
     this.watch.close();
     this.inbox.close();
     // What waits for the end of this turn of the event loop is sent yet.
-    this.#batched?.flush();
+    this.#shared.flush();
     this.connection.close();
   }
 

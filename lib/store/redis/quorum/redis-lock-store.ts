@@ -3,6 +3,7 @@ import { Scheduler } from '../../../time/scheduler.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
+  EndingLease,
   ExtendOutcome,
   LeaseRenewal,
   LeaseRequest,
@@ -77,7 +78,7 @@ export class RedisLockStore implements LockStore {
     sourceOf = redisSource,
     ...options
   }: RedisLockStoreOptions) {
-    const { nodeTimeoutMs, turns } = options;
+    const { nodeTimeoutMs } = options;
     const scheduler = new Scheduler(runtime);
     const nodes: readonly RedisNode[] = redis.map(
       (location) =>
@@ -110,7 +111,7 @@ export class RedisLockStore implements LockStore {
     const standing = new StandingLeases({ nodes, scheduler, leftOvers, nodeTimeoutMs });
     this.#leftOvers = leftOvers;
     this.#standing = standing;
-    this.#acquire = new QuorumAcquire({ nodes, runtime, standing, leftOvers, turns });
+    this.#acquire = new QuorumAcquire({ nodes, runtime, standing, leftOvers });
   }
 
   /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
@@ -165,12 +166,13 @@ export class RedisLockStore implements LockStore {
     return outcomes;
   }
 
-  release(lease: LeaseRequest, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+  release(lease: EndingLease, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     const [node, second] = this.#nodes;
     if (node === undefined || second !== undefined)
       return this.#releaseAtMany(lease, lastToken, keepMs);
     // The answer of the only node decides, and there is nothing to complete.
-    return releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' });
+    const { isPlain } = lease;
+    return releaseAt(node, lease, { lastToken, keepMs, isPlain, whileDown: 'waits' });
   }
 
   async #releaseAtMany(

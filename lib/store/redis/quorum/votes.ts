@@ -41,7 +41,9 @@ export function acquireOutcome(
     // The largest counts, and is then written to a majority.
     const fencingToken = Math.max(...yes.map((vote) => vote.fencingToken));
     const othersWait = yes.some((vote) => vote.othersWait);
-    return { status: 'granted', fencingToken, othersWait };
+    const isFromClock = yes.some((vote) => vote.fencingToken === fencingToken && vote.isFromClock);
+    const isPlain = yes.every((vote) => vote.isPlain);
+    return { status: 'granted', fencingToken, isFromClock, isPlain, othersWait };
   }
   const failed = votes.filter((vote) => vote?.status === 'unavailable').length;
   const leader = leaderOf(votes);

@@ -1,20 +1,19 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
-import { isOwnerToken, MARK } from '../../owner-token.js';
-import { FENCE, IS_FENCE } from './fence.js';
+import { isOwnerToken } from '../../owner-token.js';
+import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
-import { ACQUIRE_FREE, FENCE_MS, FIRST_TOKEN, TOKENS } from './acquire-free.js';
-import { batchOf } from './batch.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument } from './line.js';
+import { tokenOf } from './plain.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,
   CLOCK,
   orEmpty,
+  PROPOSAL_BOUND_US,
   script,
   trimmed,
-  type BatchedScript,
   type ServerFacts,
   type Verb,
 } from './script.js';
@@ -23,8 +22,6 @@ import {
 export interface AcquireCall extends Omit<AcquireRequest, 'line' | 'splits'> {
   /** Default: that of the server. */
   readonly fenceKeepMs?: number | undefined;
-  /** How many fencing tokens to reserve. */
-  readonly turns: number;
   /** The place to stand in line at, at the busy key; '' for none. */
   readonly member: string;
   /** The ticket that it had before, at the first key. */
@@ -35,7 +32,7 @@ export interface AcquireCall extends Omit<AcquireRequest, 'line' | 'splits'> {
 
 /** What one server says to a request for a lock. */
 export type Vote =
-  | (Pick<Granted, 'status' | 'fencingToken' | 'otherLimit'> & { readonly othersWait: boolean })
+  | (Granted & { readonly othersWait: boolean })
   /** `holder` is '' for a key that is kept, for that long, for a caller before us. */
   | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
   | Unavailable;
@@ -54,7 +51,7 @@ const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
 function decode(
   reply: unknown,
-  { keys, member, keeps }: Pick<AcquireCall, 'keys' | 'member' | 'keeps'>,
+  { keys, member, keeps, proposal }: Pick<AcquireCall, 'keys' | 'member' | 'keeps' | 'proposal'>,
   { lineMode }: Pick<ServerFacts, 'lineMode'>,
   shortfall?: Unavailable,
 ): AcquireReply | undefined {
@@ -67,6 +64,7 @@ function decode(
         status: 'granted',
         clockUs,
         fencingToken: first,
+        isFromClock: first === tokenOf(clockUs, proposal),
         othersWait: Number(second) > 0,
         otherLimit: isCount(third) ? third : undefined,
       }
@@ -101,49 +99,39 @@ const ACQUIRE = `--[[
   ARGV    1 token
           2 ttl in ms
           3 ms for which a fence outlives its lease
-          4 number of fencing tokens to reserve
           as far as there are any, each of them may be '':
-          5 how the line is decided: 'cluster', 'quorum', else standalone
-          6 place to stand in line at, at the busy key
-          7 ticket it had before, at the first key
-          8 fencing token proposed by the client
-          9 longest TTL in ms of the restart guard
-         10 fencing token of a phase that the caller may join, even while other callers wait
-         11 ms for which it holds the keys before the busy one, if it is refused at a later key than the first
-         12 ms after which it does not, because the busy key has been held for that long
-         13 how many of the other keys come before the first one in the order of all processes
+          4 how the line is decided: 'cluster', 'quorum', else standalone
+          5 place to stand in line at, at the busy key
+          6 ticket it had before, at the first key
+          7 fencing token proposed by the client
+          8 longest TTL in ms of the restart guard
+          9 fencing token of a phase that the caller may join, even while other callers wait
+         10 ms for which it holds the keys before the busy one, if it is refused at a later key than the first
+         11 ms after which it does not, because the busy key has been held for that long
+         12 how many of the other keys come before the first one in the order of all processes
   Reply   {1, clock in us, first fencing token, number of others in line, limit of other holders, if it differs}
           {0, clock, position of the busy key, holder's PTTL, holder's token or '' for a key that is kept, for that long,
            for an earlier caller, ticket when standing in line or '', its fence, 1 if the keys before it are held,
            limit of other holders}
           {-1, clock, us of quarantine}
 ]]
--- Nearly always the key is free and has no line: the rest of the script is not needed then. No function is made for it, which takes as long
--- as a command.
-if #KEYS == 4 and not string.find(ARGV[1], ':', ${String(MARK.length + 1)}, true)
-  and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
-  local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[2])
-  local now, fence = time[1] * 1000000 + time[2], not stored and 0 or tonumber(stored)
-  if ${IS_FENCE} then
-    local highest, proposal, ttl, keep = fence, tonumber(ARGV[8]), ARGV[2], ARGV[3]
-    ${FIRST_TOKEN}
-    local last = first + ARGV[4] - 1
-    redis.call('SET', KEYS[2], string.format('%.0f', last), 'PX', string.format('%.0f', ${FENCE_MS}))
-    redis.call('SET', KEYS[1], ARGV[1], 'PX', ttl)
-    return { 1, now, first, 0 }
-  end
-end
-${CLOCK}${FENCE}${TOKENS}
-local token, ttl, keep, turns, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
-local member, ticket, proposal, max_ttl = ARGV[6] or '', ARGV[7] or '', tonumber(ARGV[8]), tonumber(ARGV[9])
-local joins = tonumber(ARGV[10])
+${CLOCK}${FENCE}
+local token, ttl, keep, line = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] or ''
+local member, ticket, proposal, max_ttl = ARGV[5] or '', ARGV[6] or '', tonumber(ARGV[7]), tonumber(ARGV[8])
+local joins = tonumber(ARGV[9])
 local last = max_ttl and #KEYS - 1 or #KEYS
 
 -- Callers that join holders of a key get the fencing token of the first one.
-local function fencing_token(highest, joined) return joined or next_token(highest, proposal) end
+local function fencing_token(highest, joined)
+  if joined then return joined end
+  local first = math.max(now, highest + 1)
+  if proposal and proposal <= now + ${String(PROPOSAL_BOUND_US)} then first = math.max(first, proposal) end
+  return first
+end
 
+-- The fence must outlive the lease by as much as it is ahead of this server's clock; that of a phase may be far behind it.
 local function raise_fence(fence, last, least)
-  redis.call('SET', fence, last, 'PX', math.max(fence_ms(last, ttl, keep), least))
+  redis.call('SET', fence, last, 'PX', math.max(ttl + keep + math.max(0, math.ceil((last + 1 - now) / 1000)), least))
 end
 ${QUARANTINE}${HOLDERS}${LINE}
 local mode, counts, in_order = mode_of(token), line == '', line ~= 'quorum'
@@ -182,7 +170,7 @@ end
 
 local function grant_next_at(i, mine, before) grant_next(KEYS[i], KEYS[i + 2], KEYS[i + 3], mine, counts, before) end
 
-local keep_ms, limit_ms, before_first = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local keep_ms, limit_ms, before_first = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 -- As a claim: no caller works under it, so the fence stays.
 local function keep(j)
   if member ~= '' then redis.pcall('ZREM', KEYS[j + 2], member) end
@@ -230,7 +218,7 @@ if quarantined > 0 then return { -1, now, quarantined } end
 
 local first = fencing_token(highest, joined)
 for i = 1, last, 4 do
-  raise_fence(KEYS[i + 1], math.max(first + turns - 1, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
+  raise_fence(KEYS[i + 1], math.max(first, joined and highest or 0), fence_life(KEYS[i + 1], token, 0))
 end
 for i = 1, last, 4 do
   local main, holders = KEYS[i], KEYS[i + 3]
@@ -251,14 +239,13 @@ return { 1, now, first, others, other_limits[token] }
  * A key that already contains the token is the caller's. It is a claim, an earlier key that the caller holds while it
  * waits, or the request was sent twice. After a refusal at a later key than the first, the script passes these keys on.
  */
-export const acquireScript: Verb<AcquireCall, AcquireReply> & BatchedScript = {
+export const acquireScript: Verb<AcquireCall, AcquireReply> = {
   encode(request, server) {
     const encoded = callOn(request.keys, server, server.epoch);
     encoded.push(
       request.token,
       request.ttlMs,
       request.fenceKeepMs ?? server.options.fenceKeepMs,
-      request.turns,
       lineArgument(server.lineMode),
       request.member,
       orEmpty(request.ticket),
@@ -273,10 +260,4 @@ export const acquireScript: Verb<AcquireCall, AcquireReply> & BatchedScript = {
   },
   decode,
   ...script(ACQUIRE, 'acquire'),
-  batch: batchOf({ lua: ACQUIRE, operation: 'acquire' }, ACQUIRE_FREE, (first, clockUs) => [
-    GRANTED,
-    clockUs,
-    first,
-    0,
-  ]),
 };

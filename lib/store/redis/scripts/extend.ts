@@ -67,13 +67,13 @@ function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefine
  */
 export const extendScript: Verb<ExtendCall, ExtendReply> = {
   encode({ keys, renewals }, server) {
-    const { fenceKeepMs, restartGuard, turns } = server.options;
+    const { fenceKeepMs, restartGuard } = server.options;
     const encoded = callOn(keys, server, server.epoch);
     const maxTtlMs = orEmpty(restartGuard?.maxTtlMs);
-    encoded.push(fenceKeepMs, maxTtlMs, lineArgument(server.lineMode), turns);
+    encoded.push(fenceKeepMs, maxTtlMs, lineArgument(server.lineMode));
     for (const { token, ttlMs, fencingToken, sureUntilUs, expectedFence } of renewals) {
-      encoded.push(token, ttlMs);
-      if (putsBack(server)) encoded.push(fencingToken, sureUntilUs, orEmpty(expectedFence));
+      encoded.push(token, ttlMs, fencingToken);
+      if (putsBack(server)) encoded.push(sureUntilUs, orEmpty(expectedFence));
     }
     return encoded;
   },
@@ -90,17 +90,16 @@ export const extendScript: Verb<ExtendCall, ExtendReply> = {
   ARGV    1 ms for which a fence outlives its lease
           2 longest TTL in ms of the restart guard ('' = none)
           3 how the line is decided: 'cluster', 'quorum', else standalone
-          4 number of fencing tokens that are reserved with an exclusive lease
           then of each key
-          - its lease's token and ttl in ms
-          - if keys may be put back (over several masters, or with a guard): the last fencing token of the lease, the server's time in
-            us until which the holder is sure of it, and the fence beside which it may be put back ('' = it may not)
+          - its lease's token and ttl in ms, and the last fencing token that was used under it
+          - if keys may be put back (over several masters, or with a guard): the server's time in us until which the holder is sure
+            of it, and the fence beside which it may be put back ('' = it may not)
   Reply   {clock in us, for each key {1} renewed, {0, fence} gone, {-1} another holder's, {-2, text} an error}
 ]]
 ${CLOCK}${FENCE}${QUARANTINE}${HOLDERS}${LINE}
-local keep, max_ttl, line, turns = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local keep, max_ttl, line = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local last = max_ttl and #KEYS - 1 or #KEYS
-local stride = (line == 'quorum' or max_ttl) and 5 or 2
+local stride = (line == 'quorum' or max_ttl) and 5 or 3
 
 local forgetful
 local function has_forgotten()
@@ -113,18 +112,11 @@ end
 
 local function is_ours(holder) return string.sub(holder, 1, ${String(MARK.length)}) == '${MARK}' end
 
--- A release leaves the fence above the last token that was used, which may be any of the reserved ones but the last.
-local function is_untouched(fence, mine, mode)
-  return fence == mine or fence <= mine - (mode and 1 or turns)
-end
-
 local function renew(i)
   local main, fence_key, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local a = (i - 1) / 4 * stride + 5
-  local token, ttl, mine, sure_until, expected_fence = ARGV[a], ARGV[a + 1], 0, 0, nil
-  if stride == 5 then
-    mine, sure_until, expected_fence = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
-  end
+  local a = (i - 1) / 4 * stride + 4
+  local token, ttl, mine, sure_until, expected_fence = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), 0, nil
+  if stride == 5 then sure_until, expected_fence = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]) end
   local holder = redis.pcall('GET', main)
   -- If the fence is damaged nothing is put back: a later holder may be unknown.
   local stored, damaged = fence_at(fence_key)
@@ -140,10 +132,13 @@ local function renew(i)
   else answer = { 0, text(fence) } end
 
   if answer[1] == 1 then
-    local life = ttl + keep + math.max(0, math.ceil((fence - now) / 1000))
+    local life = ttl + keep + math.max(0, math.ceil((math.max(fence, mine) - now) / 1000))
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
     redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
-    if holder == token then redis.call('PEXPIRE', main, ttl)
+    if holder == token then
+      redis.call('PEXPIRE', main, ttl)
+      -- Turns were taken under the lease, or the fence was lost.
+      if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine), 'PX', text(life)) end
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.
@@ -157,9 +152,11 @@ local function renew(i)
         if is_sooner then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       end
     end
-  elseif answer[1] > -2 and now < sure_until and not damaged
+  elseif answer[1] > -2 and sure_until - now >= 1000 and not damaged
     and ((may_join and expected_fence == fence)
-      or (max_ttl and is_untouched(fence, mine, mode) and (not holder or is_ours(holder)) and has_forgotten())) then
+      or (max_ttl and fence <= mine and (not holder or is_ours(holder)) and has_forgotten())) then
+    -- A request that comes late, after a release, must not keep the key for a whole TTL.
+    ttl = math.min(ttl, math.floor((sure_until - now) / 1000))
     local raised = math.max(fence, mine)
     local life = ttl + keep + math.max(0, math.ceil((raised - now) / 1000))
     redis.call('SET', fence_key, text(raised), 'PX', text(fence_life(fence_key, token, life)))

@@ -1,5 +1,3 @@
-import { RESERVED_TOKENS } from '../../owner-token.js';
-import { batchOf } from './batch.js';
 import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount } from './numbers.js';
@@ -11,7 +9,6 @@ import {
   putsBack,
   script,
   trimmed,
-  type BatchedScript,
   type Verb,
 } from './script.js';
 
@@ -31,12 +28,6 @@ export interface ReleaseCall {
   readonly keepMs?: number | undefined;
 }
 
-/**
- * Lua for the fence after a release, from `used`, the last token, and the `stored` fence: above the first. It is
- * never the second: a late renewal puts back keys whose fence it finds untouched.
- */
-const ABOVE = 'used + 1 == stored and used + 2 or used + 1';
-
 const RELEASE = `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    as far as there are any, each of them may be '':
@@ -53,24 +44,7 @@ local token, line, used, keep = ARGV[1] or '', ARGV[2] or '', tonumber(ARGV[3]),
 local member, wakes = ARGV[5] or '', ARGV[6] or ''
 local hold = tonumber(ARGV[7])
 
--- Nearly always the key is ours and has no line: the rest of the script is not needed then.
-if #KEYS == 4 and used and not hold and member == '' and redis.call('EXISTS', KEYS[3]) == 0 and redis.pcall('GET', KEYS[1]) == token then
-  redis.call('DEL', KEYS[1])
-  if keep == '' then redis.pcall('SET', KEYS[2], used + 1, 'XX', 'KEEPTTL')
-  else
-    local stored = tonumber(redis.pcall('GET', KEYS[2]))
-    if stored then redis.pcall('SET', KEYS[2], string.format('%.0f', ${ABOVE}), 'KEEPTTL') end
-  end
-  return 1
-end
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
-
-local function bump_fence(fence)
-  local stored = tonumber(redis.pcall('GET', fence))
-  if not stored then return end
-  local used = used or stored
-  redis.pcall('SET', fence, text(${ABOVE}), 'KEEPTTL')
-end
 
 local function raise_fence(fence)
   local stored = tonumber(redis.pcall('GET', fence))
@@ -103,13 +77,13 @@ local function give_back(i)
     if taken then
       released = released + 1
       -- The remaining holders have the same fencing token; a holder of other keys too may have a larger one.
-      if not holder and mode_of(token) then raise_fence(fence) elseif not holder or holder == token then bump_fence(fence) end
+      if not holder or holder == token then raise_fence(fence) end
       -- The callers in line wait for an end that has changed.
       local is_sooner = holder and (hold or redis.pcall('PTTL', main) < lasted)
       if is_sooner and line ~= 'quorum' then notify_next(main, queue, holders, nil, 0, line == '', {}) end
       if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then notify_all(main, queue) end
     elseif not holder and keep ~= '' then
-      local above = used and used + ${String(RESERVED_TOKENS)} or 1
+      local above = used and used + 1 or 1
       local life = keep + math.max(0, math.ceil((above - now) / 1000)) + 1
       local added = redis.pcall('SET', fence, text(above), 'PX', life, 'NX')
       if not added and used then raise_fence(fence) end
@@ -131,46 +105,11 @@ return failed or released
 `;
 
 /**
- * For keys that are the caller's and have no line: as above. Where no key is put back, the fence is lowered to the last
- * token that was used only if the clock has not reached the reserved tokens. Later tokens are larger in both cases.
- */
-const RELEASE_OWN = `${CLOCK}
-local mains, queues, asked = {}, {}, {}
-for _, i in ipairs(easy) do
-  local key, arg, args = key_at[i], arg_at[i], arg_counts[i]
-  local is_plain = (args < 5 or ARGV[arg + 5] == '') and (args < 7 or ARGV[arg + 7] == '')
-  if args >= 3 and ARGV[arg + 3] ~= '' and is_plain then
-    local n = #asked + 1
-    mains[n] = KEYS[key + 1]
-    queues[n] = KEYS[key + 3]
-    asked[n] = i
-  end
-end
-if asked[2] then
-  local nobody_waits, holders, ended = redis.call('EXISTS', unpack(queues)) == 0, redis.pcall('MGET', unpack(mains)), {}
-  for n, i in ipairs(asked) do
-    if holders[n] == ARGV[arg_at[i] + 1] and (nobody_waits or redis.call('EXISTS', queues[n]) == 0) then
-      ended[#ended + 1] = mains[n]
-      replies[i] = 1
-    end
-  end
-  if ended[1] then redis.call('DEL', unpack(ended)) end
-  for _, i in ipairs(asked) do
-    local fence, used = KEYS[key_at[i] + 2], tonumber(ARGV[arg_at[i] + 3])
-    local puts_back = arg_counts[i] > 3 and ARGV[arg_at[i] + 4] ~= ''
-    if replies[i] and puts_back then
-      local stored = tonumber(redis.pcall('GET', fence))
-      if stored then redis.pcall('SET', fence, text(${ABOVE}), 'KEEPTTL') end
-    elseif replies[i] and used + ${String(RESERVED_TOKENS)} > now then redis.pcall('SET', fence, text(used + 1), 'XX', 'KEEPTTL') end
-  end
-end`;
-
-/**
  * Releases keys and passes them to the next in line.
  *
  * With `'nobody'`, no caller is woken: votes over several masters were not enough.
  *
- * The fence is set above the last token that was used. So a late renewal that would put the key back finds the fence
+ * The fence is raised above the last token that was used. So a late renewal that would put the key back finds the fence
  * touched. A fence that the server forgot is written again:
  * - above all tokens of the lease that ends, if one is known
  * - otherwise below all of them: a token that was never granted must not block a holder
@@ -178,8 +117,7 @@ end`;
 export const releaseScript: Verb<
   ReleaseCall,
   { readonly status: 'released' } | { readonly status: 'not-held' }
-> &
-  BatchedScript = {
+> = {
   encode({ keys, token, lastToken, member, wakes, keepMs = 0 }, server) {
     const encoded = callOn(keys, server);
     encoded.push(
@@ -196,5 +134,4 @@ export const releaseScript: Verb<
   decode: (reply, { keys }) =>
     isCount(reply) ? { status: reply === keys.length ? 'released' : 'not-held' } : undefined,
   ...script(RELEASE, 'release'),
-  batch: batchOf({ lua: RELEASE, operation: 'release' }, RELEASE_OWN, (released) => released),
 };

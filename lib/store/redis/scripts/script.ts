@@ -9,19 +9,6 @@ export interface Script {
   readonly operation: string;
   readonly lua: string;
   readonly sha: string;
-  /** The same for several requests in one call (`batch.ts`). */
-  readonly batch?: Batch;
-}
-
-/** Runs another script for several requests. */
-export interface Batch extends Script {
-  /** The answer of the other script that a number stands for. */
-  plainReply(value: number, clockUs: unknown): unknown;
-}
-
-/** A script that several requests can be given to in one call. */
-export interface BatchedScript extends Script {
-  readonly batch: Batch;
 }
 
 /** What one run of a script is given, as EVAL takes it: the number of keys, the keys, the arguments. */
@@ -34,8 +21,6 @@ export interface ServerFacts {
   readonly options: {
     /** A fence outlives its lease by this; the largest step back of the server's clock that tokens survive. */
     readonly fenceKeepMs: number;
-    /** How many fencing tokens to reserve with each lease. */
-    readonly turns: number;
     readonly restartGuard?: RestartGuard | undefined;
   };
   /** With a restart guard: the key of its account. */

@@ -10,9 +10,16 @@ import { callOn, CLOCK, script, trimmed, type Verb } from './script.js';
  * the previous holder find another token, so they renew nothing and release nothing.
  */
 export const transferScript: Verb<TransferRequest, TransferOutcome> = {
-  encode({ keys, token, to, ttlMs }, server) {
+  encode({ keys, token, to, ttlMs, lastToken }, server) {
     const encoded = callOn(keys, server);
-    encoded.push(token, to, ttlMs, server.options.fenceKeepMs, lineArgument(server.lineMode));
+    encoded.push(
+      token,
+      to,
+      ttlMs,
+      server.options.fenceKeepMs,
+      lastToken,
+      lineArgument(server.lineMode),
+    );
     return trimmed(encoded);
   },
   decode(reply, { lastToken }, _server, shortfall) {
@@ -33,12 +40,13 @@ export const transferScript: Verb<TransferRequest, TransferOutcome> = {
           2 token that replaces it
           3 ttl in ms
           4 ms for which a fence outlives its lease
-          5 how the line is decided: 'cluster', else standalone
+          5 last fencing token that was used under the lease
+          6 how the line is decided: 'cluster', else standalone
   Reply   {1} all keys have the new token
           {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
 ]]
 ${CLOCK}${FENCE}${HOLDERS}${LINE}
-local token, to, ttl, keep, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] or ''
+local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
 local mode, fences = mode_of(to), {}
 
 for i = 1, #KEYS, 4 do
@@ -56,12 +64,13 @@ end
 for i = 1, #KEYS, 4 do
   local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   local lasted = redis.pcall('PTTL', main)
-  local life = ttl + keep + math.max(0, math.ceil((fences[i] - now) / 1000))
+  local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))
   -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
   redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
   local phase = mode and phase_of(main, holders, mode)
   if mode then take_out(holders, token) end
   add_holder(main, holders, to, ttl, phase)
+  if not mode and used > fences[i] then redis.pcall('SET', fence, text(used), 'PX', text(life)) end
   -- The callers in line wait for an end that has changed.
   if redis.pcall('PTTL', main) < lasted then notify_next(main, queue, holders, nil, 0, line == '', {}) end
 end

@@ -1,6 +1,5 @@
 import type { EngineContext } from '../../../../lib/engine/compose.js';
 import { LockEngine } from '../../../../lib/engine/lock-engine.js';
-import { RESERVED_TOKENS } from '../../../../lib/store/owner-token.js';
 import { RedisLockStore } from '../../../../lib/store/redis/quorum/redis-lock-store.js';
 import type { ServicePlan } from '../scenario.js';
 import type { Network } from '../world/network.js';
@@ -34,7 +33,6 @@ export function engineOf(
     fenceKeepMs: FENCE_KEPT_MS,
     restartGuard: restartGuard && { ...restartGuard, bootstrap: isFirst },
     replicas,
-    turns: handoff ? RESERVED_TOKENS : 1,
     warn: (message) => {
       surroundings.log.warn(message);
     },
