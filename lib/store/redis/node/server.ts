@@ -169,7 +169,7 @@ export abstract class Server implements ServerFacts {
     verb: Verb<Request, Answer>,
     request: NoInfer<Request> & Sending,
   ): Promise<Answer | Unavailable> {
-    const sentAt = putsBack(this) ? this.#now() : undefined;
+    const sentAt = this.#sentAt();
     const { nodeTimeoutMs } = this.options;
     const { keys, ttlMs = nodeTimeoutMs, whileDown, durability } = request;
     const call = verb.encode(request, this);
@@ -192,10 +192,13 @@ export abstract class Server implements ServerFacts {
     request: NoInfer<Request>,
     ttlMs = Infinity,
   ): Promise<number | Unavailable> {
+    const sentAt = this.#sentAt();
     return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
       if (reply.status === 'answered') {
         const count = Number(reply.value);
-        return isCount(count) ? count : 0;
+        if (!isCount(count)) return 0;
+        if (verb.repliesClock === true && count > 0) this.#learn(count, sentAt);
+        return count;
       }
       // An error of one request is that of all in its call.
       if (reply.nodes.every(({ kind }) => kind === 'error')) return 0;
@@ -222,10 +225,7 @@ export abstract class Server implements ServerFacts {
     if (reply.status === 'unavailable') return reply;
     const answer = verb.decode(reply.value, request, this, reply.shortfall);
     if (answer === undefined) return this.connection.malformed(reply.value);
-    const { clockUs } = answer;
-    // The server's clock counts for proposals to several nodes, and where keys may be put back.
-    if (clockUs !== undefined && sentAt !== undefined)
-      this.clock.learn(clockUs, sentAt, this.#now());
+    this.#learn(answer.clockUs, sentAt);
     return answer;
   }
 
@@ -244,6 +244,16 @@ export abstract class Server implements ServerFacts {
     // What waits for the end of this turn of the event loop is sent yet.
     this.#shared.flush();
     this.connection.close();
+  }
+
+  /** Now, where the server's clock counts: for proposals to several nodes, and where keys may be put back. */
+  #sentAt(): number | undefined {
+    return putsBack(this) ? this.#now() : undefined;
+  }
+
+  #learn(clockUs: number | undefined, sentAt: number | undefined): void {
+    if (clockUs !== undefined && sentAt !== undefined)
+      this.clock.learn(clockUs, sentAt, this.#now());
   }
 
   #now(): number {

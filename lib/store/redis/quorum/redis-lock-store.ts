@@ -176,16 +176,17 @@ export class RedisLockStore implements LockStore {
   }
 
   async #releaseAtMany(
-    lease: LeaseRequest,
+    lease: EndingLease,
     lastToken: number | undefined,
     keepMs: number,
   ): Promise<ReleaseOutcome> {
     const sentAt = this.#now();
-    this.#standing.end(lease.token);
+    const isBrought = this.#standing.end(lease.token)?.isBrought ?? true;
+    const isPlain = lease.isPlain === true && !isBrought;
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
-      (node) => releaseAt(node, lease, { lastToken, keepMs, whileDown: 'waits' }),
+      (node) => releaseAt(node, lease, { lastToken, keepMs, isPlain, whileDown: 'waits' }),
       (answers, awaited) => releaseOutcome(answers, awaited, this.#nodes),
     );
     if (outcome.status !== 'unavailable') {

@@ -23,12 +23,14 @@ const FIRST_CROWD = 1_000;
 export interface Standing {
   /** As it was acquired or renewed last. */
   lease: LeaseRequest;
-  /** The last fencing token that is reserved with it, or was used under it. */
-  readonly lastToken: number;
+  /** The last fencing token that was used under it, as far as is known. */
+  lastToken: number;
   /** By the monotonic clock: when it ends unless it is renewed. */
   untilMs: number;
   /** `'kept'`: it was released, and its keys stay taken until it ends. */
   state: 'held' | 'kept' | 'over';
+  /** A request that puts it back may be on its way to a node: only a release that changes the fence stops that one. */
+  isBrought?: boolean;
 }
 
 interface Dependencies {
@@ -67,10 +69,12 @@ export class StandingLeases {
     this.#pace.swept(this.#held.size);
   }
 
-  end(token: string): void {
+  /** Returns what ends, if that is known. */
+  end(token: string): Standing | undefined {
     const standing = this.#held.get(token);
     if (standing !== undefined) standing.state = 'over';
     this.#held.delete(token);
+    return standing;
   }
 
   /**
@@ -104,6 +108,7 @@ export class StandingLeases {
     const bringing = this.#bringing.get(node);
     if (bringing === undefined || bringing.has(standing)) return;
     bringing.add(standing);
+    standing.isBrought = true;
     const again = (tries: number): void => {
       const [, , last] = COMPLETE_AFTER_MS;
       const pauseMs = (COMPLETE_AFTER_MS[tries] ?? last) * (1 + scheduler.runtime.random());
@@ -133,6 +138,7 @@ export class StandingLeases {
       if (status === 'extended' && standing !== undefined) {
         standing.lease = lease;
         standing.untilMs = sentAt + lease.ttlMs;
+        standing.lastToken = lease.fencingToken;
       }
       for (const [number, node] of nodes.entries()) {
         const vote = votes[number]?.[index]?.status;

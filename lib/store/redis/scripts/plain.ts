@@ -14,6 +14,8 @@ export interface Share {
 export interface SharedVerb<Request> extends Script {
   /** Default `'fails'`. */
   readonly whileDown?: WhileDown;
+  /** Whether the answer, if it is not 0, is the server's clock in us. */
+  readonly repliesClock?: boolean;
   encode(request: Request, server: ServerFacts): Share;
 }
 
@@ -33,6 +35,7 @@ export interface TakeCall {
  * a second at most (`tokenOf`).
  */
 export const take: SharedVerb<TakeCall> = {
+  repliesClock: true,
   encode: ({ key, token, ttlMs, proposal }, { names, options }) => {
     const { main, fence, queue, holders } = names(key);
     const aheadMs = proposal === 0 ? 0 : PROPOSAL_BOUND_US / 1_000;

@@ -2,15 +2,7 @@ import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount } from './numbers.js';
 import { LINE, lineArgument } from './line.js';
-import {
-  callOn,
-  CLOCK,
-  orEmpty,
-  putsBack,
-  script,
-  trimmed,
-  type Verb,
-} from './script.js';
+import { callOn, CLOCK, orEmpty, putsBack, script, trimmed, type Verb } from './script.js';
 
 export interface ReleaseCall {
   readonly keys: readonly string[];
