@@ -45,9 +45,8 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'attached-with-another-token',
     file: 'lib/queue/attaching.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };',
-    replace:
-      'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: fencingToken + 1, turns };',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };',
+    replace: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: fencingToken + 1 };',
     profile: 'modes',
     explanation: 'An attached lock has another fencing token than before.',
     page: 'detach.md',
@@ -57,9 +56,9 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'attach-valid-from-the-answer',
     file: 'lib/queue/attaching.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken, turns };',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };',
     replace:
-      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken, turns };',
+      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken };',
     profile: 'modes',
     explanation: 'The validity of an attached lock counts from the answer.',
     breaks:

@@ -5,7 +5,7 @@ const GROWS = '**One key.** A later grant has a larger token';
 export const FENCING: readonly PlantedBug[] = [
   {
     name: 'fence-not-looked-at',
-    file: 'lib/store/redis/scripts/acquire-free.ts',
+    file: 'lib/store/redis/scripts/acquire.ts',
     find: 'local first = math.max(now, highest + 1)',
     replace: 'local first = now',
     profile: 'line',

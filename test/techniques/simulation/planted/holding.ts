@@ -7,12 +7,11 @@ const VALIDITY =
 export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'holder-overwritten',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: "redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0",
-    replace: "redis.call('EXISTS', KEYS[3], KEYS[4]) == 0",
+    file: 'lib/store/redis/scripts/plain.ts',
+    find: "ARGV[i], 'NX', 'PX'",
+    replace: "ARGV[i], 'PX'",
     profile: 'line',
-    explanation:
-      'The fast path of the acquire script does not check whether the key is taken, like SET without NX.',
+    explanation: 'The script `take` does not check whether the key is taken, like SET without NX.',
     breaks: EXCLUSION,
   },
   {
@@ -28,8 +27,8 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'validity-from-the-answer',
     file: 'lib/queue/requests.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt,',
-    replace: 'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(),',
+    find: '...{ keys, token, ttlMs, sentAt, fencingToken, isFromClock,',
+    replace: '...{ keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken, isFromClock,',
     profile: 'line',
     explanation:
       'The validity of a lock counts from when the reply arrived, not from when the request was sent.',

@@ -5,6 +5,7 @@ import { LEADERS } from './leaders.js';
 import { LINE } from './line.js';
 import { MODES } from './modes.js';
 import { ONCE } from './once.js';
+import { PLAIN_CASE } from './plain.js';
 import type { PlantedBug } from './planted-bug.js';
 import { QUORUM } from './quorum.js';
 import { SERVICE } from './service.js';
@@ -16,6 +17,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ...FENCING,
   ...HOLDING,
   ...LINE,
+  ...PLAIN_CASE,
   ...QUORUM,
   ...MODES,
   ...DETACHING,

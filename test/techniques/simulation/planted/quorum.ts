@@ -79,14 +79,4 @@ export const QUORUM: readonly PlantedBug[] = [
     explanation: 'With several masters, a release wakes no waiting caller.',
     breaks: 'A release wakes the processes in line, on every node, 10 ms after each other',
   },
-  {
-    name: 'line-overlooked-by-release',
-    file: 'lib/store/redis/scripts/release.ts',
-    find: "and member == '' and redis.call('EXISTS', KEYS[3]) == 0 and",
-    replace: "and member == '' and",
-    profile: 'quorum',
-    explanation:
-      'The short way of a release is taken although callers wait, and wakes none of them.',
-    breaks: 'A release wakes the processes in line, on every node, 10 ms after each other',
-  },
 ];

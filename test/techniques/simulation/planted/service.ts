@@ -3,9 +3,9 @@ import type { PlantedBug } from './planted-bug.js';
 export const SERVICE: readonly PlantedBug[] = [
   {
     name: 'answer-of-another-request',
-    file: 'lib/store/redis/scripts/batch.ts',
-    find: 'replies[index + 1]',
-    replace: 'replies[1]',
+    file: 'lib/store/redis/node/shared-calls.ts',
+    find: 'reply.value[index]',
+    replace: 'reply.value[0]',
     profile: 'line',
     explanation: 'All requests that share a call to Redis get the reply to the first of them.',
     breaks: '**Requests that share a call to Redis** get separate results',

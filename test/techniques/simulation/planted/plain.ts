@@ -1,0 +1,120 @@
+import type { PlantedBug } from './planted-bug.js';
+
+const PLAIN = 'lib/store/redis/scripts/plain.ts';
+const GROWS = '**One key.** A later grant has a larger token';
+const FIFO = 'first come, first served, over all processes';
+const SEPARATE = '**Requests that share a call to Redis** get separate results';
+
+/** The scripts of the plain case, the calls that many requests share, and what relies on them. */
+export const PLAIN_CASE: readonly PlantedBug[] = [
+  {
+    name: 'line-overlooked-by-take',
+    file: PLAIN,
+    find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
+    replace: "redis.call('EXISTS', KEYS[i + 3]) == 0",
+    profile: 'line',
+    explanation: 'The script `take` takes a free key although a process is first in line.',
+    breaks: FIFO,
+  },
+  {
+    name: 'holders-overlooked-by-take',
+    file: PLAIN,
+    find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
+    replace: "redis.call('EXISTS', KEYS[i + 2]) == 0",
+    profile: 'modes',
+    explanation: 'The script `take` takes a key whose marker is gone although others share it.',
+    breaks: 'Holdfast still refuses writers, and the next renewal of a holder puts the marker back',
+  },
+  {
+    name: 'fence-overlooked-by-take',
+    file: PLAIN,
+    find: 'and last - fence < 0)',
+    replace: 'and last - fence < 1e15)',
+    profile: 'line',
+    explanation: 'The script `take` grants the clock as a token, even if the fence is ahead of it.',
+    breaks: GROWS,
+  },
+  {
+    name: 'proposal-without-bound',
+    file: 'lib/store/redis/scripts/script.ts',
+    find: 'PROPOSAL_BOUND_US = 1_000_000;',
+    replace: 'PROPOSAL_BOUND_US = 1_000_000_000;',
+    profile: 'quorum',
+    explanation: 'With several masters, a node accepts any fencing token that the client proposes.',
+    breaks:
+      'A token may be ahead of the clocks of the masters, by 5 ms and the time that the request takes (counted up to 100 ms)',
+  },
+  {
+    name: 'given-without-its-token',
+    file: PLAIN,
+    find: " and redis.call('GET', KEYS[i]) == ARGV[n]",
+    replace: '',
+    profile: 'line',
+    explanation: 'The script `give` ends the lease of another client that holds the key now.',
+    breaks: 'in case Redis executes the request late',
+  },
+  {
+    name: 'line-overlooked-by-give',
+    file: PLAIN,
+    find: "redis.call('EXISTS', KEYS[i + 1]) == 0 and ",
+    replace: '',
+    profile: 'line',
+    explanation: 'The script `give` ends a lease although a process waits, and does not wake it.',
+    breaks: FIFO,
+  },
+  {
+    name: 'error-of-all-not-asked-again',
+    file: 'lib/store/redis/node/server.ts',
+    find: "      if (reply.nodes.every(({ kind }) => kind === 'error')) return 0;\n",
+    replace: '',
+    profile: 'line',
+    explanation: 'An error of one request is the answer to all that share its call.',
+    breaks: SEPARATE,
+  },
+  {
+    name: 'turns-faster-than-the-clock',
+    file: 'lib/lease/lease.ts',
+    find: 'this.#isFromClock && this.turns <= usSince / 2 ?',
+    replace: 'this.#isFromClock && usSince > -1 ?',
+    profile: 'line',
+    explanation: 'The fencing tokens of turns may be ahead of the clock.',
+    breaks: GROWS,
+  },
+  {
+    name: 'turns-from-any-token',
+    file: 'lib/lease/lease.ts',
+    find: 'this.#isFromClock && this.turns <= usSince / 2 ?',
+    replace: '(this.#isFromClock || usSince > -1) && this.turns <= usSince / 2 ?',
+    profile: 'line',
+    explanation:
+      'Turns have tokens above one that was ahead of the clock, which the store does not know.',
+    breaks: GROWS,
+  },
+  {
+    name: 'turns-not-reported',
+    file: 'lib/store/redis/scripts/extend.ts',
+    find: "if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine),",
+    replace: "if fence == 0 and not damaged then redis.pcall('SET', fence_key, text(mine),",
+    profile: 'line',
+    explanation: 'A renewal does not raise the fence to the token of the last turn.',
+    breaks: GROWS,
+  },
+  {
+    name: 'turns-ended-plainly',
+    file: 'lib/lease/lease.ts',
+    find: 'return this.#isPlain && this.turns === 1;',
+    replace: 'return this.#isPlain;',
+    profile: 'line',
+    explanation: 'The release after turns does not raise the fence to the token of the last one.',
+    breaks: GROWS,
+  },
+  {
+    name: 'put-back-for-a-whole-ttl',
+    file: 'lib/store/redis/scripts/extend.ts',
+    find: '    ttl = math.min(ttl, math.floor((sure_until - now) / 1000))\n',
+    replace: '',
+    profile: 'quorum',
+    explanation: 'A renewal that arrives after the release puts the key back for its whole TTL.',
+    breaks: 'and tries again until Redis answers or the TTL is over',
+  },
+];
