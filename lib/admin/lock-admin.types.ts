@@ -115,7 +115,7 @@ export interface LockDescription {
   readonly mode?: LockMode;
   /** The limit that `setLimit` has set. */
   readonly limit?: number;
-  /** The last fencing token that was granted. */
+  /** The last fencing token that the store knows: a turn under a lease may have a larger one. */
   readonly fencingToken?: number;
   readonly holders: readonly HolderInfo[];
   readonly line: readonly WaiterInfo[];

@@ -61,7 +61,7 @@ export interface FoundKey {
   readonly holders: readonly FoundHolder[];
   /** Tokens that only a minority of several masters has: of a caller that died, or whose request is on its way. */
   readonly strays?: readonly FoundHolder[] | undefined;
-  /** The last fencing token that was reserved. */
+  /** The last fencing token that the store knows: turns may have used larger ones since. */
   readonly fencingToken?: number | undefined;
   /** The first 100. */
   readonly line: readonly FoundPlace[];

@@ -24,7 +24,7 @@ const CROWD = 1_000;
 /** What may be left in the store: a lease, and with it the place of a caller who has left the line. */
 export interface LeftOver extends LeaseRequest {
   readonly leaves?: LinePlace | undefined;
-  /** The last fencing token that was used under it, if it is known. Without it, all that were reserved count as used. */
+  /** The last fencing token that was used under it, if it is known. */
   readonly lastToken?: number | undefined;
 }
 

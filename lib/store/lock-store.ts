@@ -133,7 +133,7 @@ export type SetLimitOutcome = { readonly status: 'set' } | Unavailable;
 export interface TransferRequest extends LeaseRequest {
   /** The token that replaces `token`, of the same mode. */
   readonly to: string;
-  /** The last fencing token that belongs to the lease. */
+  /** The last fencing token that was used under the lease. */
   readonly lastToken: number;
 }
 

@@ -40,7 +40,6 @@ export const RIGHTS: readonly Right[] = [
   right('evalsha', 'locks', ({ main }) => ['evalsha', '0'.repeat(40), 1, main]),
   right('set', 'locks', ({ main }) => ['set', main, 'trial', 'px', LIFE_MS]),
   right('get', 'locks', ({ main }) => ['get', main]),
-  right('mget', 'locks', ({ main }) => ['mget', main]),
   right('pttl', 'locks', ({ main }) => ['pttl', main]),
   right('pexpire', 'locks', ({ main }) => ['pexpire', main, LIFE_MS]),
   right('exists', 'locks', ({ main }) => ['exists', main]),
