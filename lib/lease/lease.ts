@@ -23,7 +23,7 @@ export class Tenure {
   turns = 1;
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
-  /** Whether nobody waited or shared when the store granted it. */
+  /** As in `Granted`. */
   readonly #isPlain: boolean;
   /** Whether its first token was a reading of the clock. */
   readonly #isFromClock: boolean;
@@ -45,8 +45,8 @@ export class Tenure {
 
   /**
    * The fencing token of one more turn, if there is one. Holders of a key together have the same one, and so do their
-   * turns. A turn has the token of the turn before, and one more: never as much as the µs since the grant, so that the
-   * clock is past it when the key is granted again, even if the store does not know it then.
+   * turns. A turn has the token of the turn before, and one more, and there are fewer turns than µs since the grant. So the
+   * clock is past these tokens when the key is granted again, even if the store does not know them then.
    */
   nextToken(now: Instant): number | undefined {
     const { token, fencingToken } = this.current;

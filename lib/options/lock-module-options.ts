@@ -55,7 +55,7 @@ const REPLICAS = {
   timeout: withDefault(wholeDuration({ atLeastMs: 1 }), '50ms'),
 };
 
-/** So many turns take longer than any tenure should. */
+/** More turns take longer than any tenure should. */
 const MOST_TURNS = 1_024;
 
 const HANDOFF = {

@@ -21,7 +21,7 @@ export interface LeaseRequest extends LeaseReference {
 
 /** A lease that its holder releases. */
 export interface EndingLease extends LeaseRequest {
-  /** It was granted plainly (`Granted`), no turns were taken under it, and no keys stay taken. */
+  /** Whether it was granted plainly (`Granted`), no turns were taken under it, and no keys stay taken. */
   readonly isPlain?: boolean;
 }
 
@@ -108,7 +108,7 @@ export interface Granted {
    * the µs that passed since. Default: no.
    */
   readonly isFromClock?: boolean | undefined;
-  /** Whether nobody waited or shared, so that the release can be plain, too. Default: no. */
+  /** Whether no other caller waited or shared, so that the release can be plain, too. Default: no. */
   readonly isPlain?: boolean | undefined;
   /** As in `Held`. */
   readonly otherLimit?: number | undefined;

@@ -67,7 +67,7 @@ export function acquireGroup(
     : acquireWhole(server, group, request, terms);
 }
 
-/** Who was called or refused asks the whole script. So does everybody where a server may have forgotten what it granted. */
+/** A caller in line asks the whole script. So does every caller where a server may have forgotten what it granted. */
 const mayBePlain = (
   { options: { restartGuard, replicas } }: Server,
   { token, line }: AcquireRequest,

@@ -9,7 +9,7 @@ import type { Group, Server } from './server.js';
 export interface ReleaseManner extends Pick<ReleaseCall, 'wakes' | 'lastToken' | 'keepMs'> {
   /** The line that it leaves at the same time. */
   readonly leaves?: LinePlace | undefined;
-  /** It was granted plainly, and no turns were taken under it. */
+  /** As in `EndingLease`. */
   readonly isPlain?: boolean | undefined;
   /** Default `'fails'`: the clean-up tries again later. */
   readonly whileDown?: WhileDown;

@@ -58,7 +58,7 @@ function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefine
  *   lease was released. If two leases claim the key, the one with the larger fencing token was granted later. A
  *   lock of other software is left alone: it has no fence.
  * - The caller knows from a majority that the lease stands, and the fence was not touched since the key was found gone.
- *   Every grant and every release changes a fence that exists.
+ *   Every grant changes a fence that exists, and so does the release of a lease that is put back.
  *
  * It never puts a key back after the holder's own deadline. Otherwise the key goes to the next in line.
  *

@@ -1,4 +1,3 @@
-import type { WhileDown } from '../client/readiness.js';
 import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts } from './script.js';
 
 /** What one request gives to a call that it may share with others. */
@@ -12,8 +11,8 @@ export interface Share {
  * answer to the only request, or a list of them.
  */
 export interface SharedVerb<Request> extends Script {
-  /** Default `'fails'`. */
-  readonly whileDown?: WhileDown;
+  /** Whether a request waits while the connection is down. Default: it fails. */
+  readonly whileDown?: 'waits';
   /** Whether the answer, if it is not 0, is the server's clock in us. */
   readonly repliesClock?: boolean;
   encode(request: Request, server: ServerFacts): Share;
@@ -28,11 +27,11 @@ export interface TakeCall {
 }
 
 /**
- * Takes a key if that is plain: nobody waits or shares, the key is free, and its fence is behind the clock. Everything is
+ * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the clock. Everything is
  * read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
  *
- * The answer is the server's clock in us, or 0. The fencing token is the clock, or the proposal if that is ahead of it by
- * a second at most (`tokenOf`).
+ * The answer is the server's clock in us, or 0. The fencing token is the clock, or the proposal if that is ahead of the
+ * clock. It must not be ahead by more than a second.
  */
 export const take: SharedVerb<TakeCall> = {
   repliesClock: true,
@@ -76,7 +75,7 @@ export const tokenOf = (clockUs: number, proposal: number): number =>
   proposal > clockUs && proposal - clockUs <= PROPOSAL_BOUND_US ? proposal : clockUs;
 
 /**
- * Releases a key if that is plain: it holds the token, and nobody waits. The fence stays as it is: the last token that
+ * Releases a key if that is plain: it holds the token, and no caller waits. The fence stays as it is: the last token that
  * was used is in it. Otherwise, and after any error, the whole script is asked (`release.ts`).
  */
 export const give: SharedVerb<{ readonly key: string; readonly token: string }> = {

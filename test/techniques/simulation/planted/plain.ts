@@ -17,15 +17,6 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     breaks: FIFO,
   },
   {
-    name: 'holders-overlooked-by-take',
-    file: PLAIN,
-    find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
-    replace: "redis.call('EXISTS', KEYS[i + 2]) == 0",
-    profile: 'modes',
-    explanation: 'The script `take` takes a key whose marker is gone although others share it.',
-    breaks: 'Holdfast still refuses writers, and the next renewal of a holder puts the marker back',
-  },
-  {
     name: 'fence-overlooked-by-take',
     file: PLAIN,
     find: 'and last - fence < 0)',
@@ -33,16 +24,6 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     profile: 'line',
     explanation: 'The script `take` grants the clock as a token, even if the fence is ahead of it.',
     breaks: GROWS,
-  },
-  {
-    name: 'proposal-without-bound',
-    file: 'lib/store/redis/scripts/script.ts',
-    find: 'PROPOSAL_BOUND_US = 1_000_000;',
-    replace: 'PROPOSAL_BOUND_US = 1_000_000_000;',
-    profile: 'quorum',
-    explanation: 'With several masters, a node accepts any fencing token that the client proposes.',
-    breaks:
-      'A token may be ahead of the clocks of the masters, by 5 ms and the time that the request takes (counted up to 100 ms)',
   },
   {
     name: 'given-without-its-token',
