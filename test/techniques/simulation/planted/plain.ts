@@ -3,7 +3,6 @@ import type { PlantedBug } from './planted-bug.js';
 const PLAIN = 'lib/store/redis/scripts/plain.ts';
 const GROWS = '**One key.** A later grant has a larger token';
 const FIFO = 'first come, first served, over all processes';
-const SEPARATE = '**Requests that share a call to Redis** get separate results';
 
 /** The scripts of the plain case, the calls that many requests share, and what relies on them. */
 export const PLAIN_CASE: readonly PlantedBug[] = [
@@ -42,24 +41,6 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     profile: 'line',
     explanation: 'The script `give` ends a lease although a process waits, and does not wake it.',
     breaks: FIFO,
-  },
-  {
-    name: 'error-of-all-not-asked-again',
-    file: 'lib/store/redis/node/server.ts',
-    find: "      if (reply.nodes.every(({ kind }) => kind === 'error')) return 0;\n",
-    replace: '',
-    profile: 'line',
-    explanation: 'An error of one request is the answer to all that share its call.',
-    breaks: SEPARATE,
-  },
-  {
-    name: 'turns-faster-than-the-clock',
-    file: 'lib/lease/lease.ts',
-    find: 'this.#isFromClock && this.turns <= usSince / 2 ?',
-    replace: 'this.#isFromClock && usSince > -1 ?',
-    profile: 'line',
-    explanation: 'The fencing tokens of turns may be ahead of the clock.',
-    breaks: GROWS,
   },
   {
     name: 'turns-from-any-token',
