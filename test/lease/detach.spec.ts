@@ -18,7 +18,7 @@ const made: Service[] = [];
 
 function service(...options: Parameters<typeof scriptedService>): Service {
   const one = scriptedService(...options);
-  one.store.onAcquire = () => ({ status: 'granted', fencingToken: 1, turns: 1_024 });
+  one.store.onAcquire = () => ({ status: 'granted', fencingToken: 1, isFromClock: true });
   made.push(one);
   return one;
 }
@@ -64,7 +64,7 @@ describe('detach', () => {
     await lock.detach({ ttl: '5m' });
     const [{ token } = { token: '' }] = store.acquired;
     expect(store.transferred).toMatchObject([
-      { keys: ['a', 'b'], token, ttlMs: 300_000, lastToken: 1_024 },
+      { keys: ['a', 'b'], token, ttlMs: 300_000, lastToken: 1 },
     ]);
     expect(store.transferred[0]?.to).not.toContain(token);
   });

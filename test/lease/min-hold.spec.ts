@@ -179,7 +179,7 @@ describe('callers of the same process', () => {
   class TurnsStore extends MemoryLockStore {
     override async acquire(request: AcquireRequest): Promise<AcquireOutcome> {
       const outcome = await super.acquire(request);
-      return outcome.status === 'granted' ? { ...outcome, turns: 1_024 } : outcome;
+      return outcome.status === 'granted' ? { ...outcome, isFromClock: true } : outcome;
     }
   }
 

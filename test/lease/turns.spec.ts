@@ -6,11 +6,11 @@ import { heldFor, OUTAGE } from '../support/scripted-store.js';
 import { settled } from '../support/virtual-runtime.js';
 
 /** A service that was granted a lock with these tokens; later requests are refused. */
-function tenureOf(grant: Partial<Granted>, options: LockModuleOptions['handoff'] = {}) {
+function tenureOf(grant: Partial<Granted> = {}, options: LockModuleOptions['handoff'] = {}) {
   const scripted = scriptedService({ handoff: options ?? {}, wait: '1m' });
   const { store, locks, clock } = scripted;
   const grants: AcquireOutcome[] = [
-    { status: 'granted', fencingToken: 10, turns: 100, othersWait: false, ...grant },
+    { status: 'granted', fencingToken: 10, isFromClock: true, othersWait: false, ...grant },
   ];
   store.onAcquire = () => grants.shift() ?? heldFor(60_000);
   /** The fencing tokens of those who get the lock, one after the other. */
@@ -42,14 +42,52 @@ async function holderAndNext({ locks }: ReturnType<typeof tenureOf>) {
 }
 
 describe('turns under one lease', () => {
-  it('have fencing tokens that grow by one, up to the last that was reserved', async () => {
-    const { takeTurns } = tenureOf({ turns: 3 });
-    expect(await takeTurns(10)).toEqual([10, 11, 12]);
+  it('have fencing tokens that grow by one', async () => {
+    const { takeTurns } = tenureOf();
+    expect(await takeTurns(10, 0.002)).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
   });
 
-  it('are one alone where the store reserved no fencing tokens', async () => {
-    const { takeTurns } = tenureOf({ turns: undefined });
-    expect(await takeTurns(10)).toEqual([10]);
+  it('number at most half of the us since the grant, which later grants have ahead of them', async () => {
+    for (const [heldMs, turns] of [
+      [0, 1],
+      [0.001_9, 1],
+      [0.002_1, 2],
+      [0.003_9, 2],
+      [0.004_1, 3],
+      [0.009, 5],
+    ] as const) {
+      const { clock, locks, takeTurns } = tenureOf();
+      const holder = await locks.acquire('key');
+      const taking = takeTurns(10);
+      await settled();
+      clock.block(heldMs);
+      await holder.release();
+      expect([heldMs, 1 + (await taking).length]).toEqual([heldMs, turns]);
+    }
+  });
+
+  it('raise the fence: each renewal and the release carry the last token that was used', async () => {
+    const service = tenureOf({}, { tenure: '10s' });
+    const { clock, store } = service;
+    const lastTokens: (number | undefined)[] = [];
+    store.release = async (_lease, lastToken?: number) => {
+      lastTokens.push(lastToken);
+      return { status: 'released' };
+    };
+    const { passOn } = await holderAndNext(service);
+    await clock.advance(310);
+    const lock = await passOn();
+    await clock.advance(400);
+    expect(store.extended).toMatchObject([{ fencingToken: 10 }, { fencingToken: 11 }]);
+    await lock.release();
+    expect(lastTokens).toEqual([11]);
+  });
+
+  it('are one alone where the fencing token is not known to be a reading of the clock', async () => {
+    for (const isFromClock of [undefined, false]) {
+      const { takeTurns } = tenureOf({ isFromClock });
+      expect(await takeTurns(10, 1)).toEqual([10]);
+    }
   });
 
   it('are counted where others wait, and where nobody knows', async () => {
@@ -60,7 +98,7 @@ describe('turns under one lease', () => {
   });
 
   it('all have the fencing token of those who hold the key together', async () => {
-    const { store, locks } = tenureOf({ turns: 1 });
+    const { store, locks } = tenureOf({ isFromClock: false });
     const holder = await locks.acquire('key', { limit: 2 });
     const next = locks.acquire('key', { limit: 2 });
     await settled();

@@ -19,7 +19,6 @@ function storeAt(redis: string | Cluster): RedisLockStore {
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
     fenceKeepMs: 1_000,
-    turns: 1,
     warn: () => undefined,
   });
 }

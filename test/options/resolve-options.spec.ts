@@ -7,7 +7,6 @@ import {
   ttlWithin,
 } from '../../lib/options/resolve-options.js';
 import type { LockModuleOptions } from '../../lib/options/lock-module-options.js';
-import { RESERVED_TOKENS } from '../../lib/store/owner-token.js';
 
 const resolved = (options: object) => resolveOptions({ store: 'memory', ...options });
 const onRedis = (options: object) => resolveOptions({ redis: 'redis://a', ...options });
@@ -38,18 +37,14 @@ describe('no options', () => {
 });
 
 describe('option "handoff"', () => {
-  it('has fencing tokens reserved where callers take turns', () => {
-    expect(resolved({}).turns).toBe(RESERVED_TOKENS);
-    expect(resolved({ handoff: { turns: 2 } }).turns).toBe(RESERVED_TOKENS);
-    expect(RESERVED_TOKENS).toBeGreaterThan(1);
+  it('lets callers take no turns where it is false', () => {
+    expect(resolved({ handoff: false }).handoff).toEqual({ turns: 1, tenureMs: 0 });
+    expect(resolved({ handoff: { turns: 1 } }).handoff).toMatchObject({ turns: 1 });
   });
 
-  it('reserves one where they do not', () => {
-    expect(resolved({ handoff: { turns: 1 } }).turns).toBe(1);
-    expect(resolved({ handoff: false })).toMatchObject({
-      turns: 1,
-      handoff: { turns: 1, tenureMs: 0 },
-    });
+  it('takes at most 1,024 turns', () => {
+    expect(resolved({ handoff: { turns: 1_024 } }).handoff.turns).toBe(1_024);
+    expect(() => resolved({ handoff: { turns: 1_025 } })).toThrow('1024');
   });
 
   it.each<[object, object]>([

@@ -16,9 +16,7 @@ import { share } from '../support/soak.js';
 const rejections = watchRejections();
 afterAll(() => rejections.expectNone());
 
-const RESERVED = 1_024;
-
-/** A service over a store with one lock, which reserves fencing tokens as Redis does, and notes who was granted it. */
+/** A service over a store with one lock, whose fencing tokens are readings of its clock, and notes who was granted it. */
 function turnsService(
   options: Omit<LockModuleOptions, 'redis' | 'store'> = {},
   grant: Partial<Granted> = {},
@@ -35,7 +33,7 @@ function turnsService(
     holder = token;
     const fencingToken = (leases.length + 1) * 10_000;
     leases.push(fencingToken);
-    return { status: 'granted', fencingToken, turns: RESERVED, othersWait: false, ...grant };
+    return { status: 'granted', fencingToken, isFromClock: true, othersWait: false, ...grant };
   };
   const release = store.release.bind(store);
   store.release = (lease, lastToken?: number) => {
@@ -59,6 +57,8 @@ async function holderAndLine(service: Service, count: number) {
     service.locks.acquire('key'),
   );
   await settled();
+  // As long as it takes at least: the clock is past the token of the next turn.
+  service.clock.block(count / 500);
   return { holder, waiting };
 }
 
@@ -108,7 +108,7 @@ describe('callers of one process', () => {
     },
   );
 
-  it('take no turns as readers, whatever the store reserved', async () => {
+  it('take no turns as readers, whatever fencing token they have', async () => {
     const service = turnsService();
     const holder = await service.locks.acquire('key', { mode: 'shared' });
     const waiting = service.locks.acquire('key', { mode: 'shared' });
@@ -120,7 +120,7 @@ describe('callers of one process', () => {
 
   it('HF-8 take turns under a limited lock with the fencing token of all who hold it', async () => {
     const { store, locks } = turnsService();
-    store.onAcquire = () => ({ status: 'granted', fencingToken: 5, turns: 1 });
+    store.onAcquire = () => ({ status: 'granted', fencingToken: 5 });
     const holder = await locks.acquire('key', { limit: 2 });
     store.onAcquire = () => heldFor(60_000);
     const waiting = locks.acquire('key', { limit: 2 });
@@ -304,9 +304,17 @@ describe('a tenure ends', () => {
     expect(turnsPerLease(await takeTurns(service, 2, 20))).toEqual([1, 1]);
   });
 
-  it('with the last fencing token that was reserved for it', async () => {
-    const service = turnsService({}, { turns: 4 });
-    const tokens = await takeTurns(service, 9);
+  it('with the last fencing token that the clock is sure to be past at the next grant', async () => {
+    const service = turnsService();
+    const { holder, waiting } = await holderAndLine(service, 8);
+    const tokens: number[] = [];
+    for (const acquiring of [holder, ...waiting]) {
+      const lock = await acquiring;
+      tokens.push(lock.fencingToken);
+      // The first turn of each lease lasts 7 us, which are enough for the tokens of three more.
+      if (lock.fencingToken % 10_000 === 0) service.clock.block(0.007);
+      await lock.release();
+    }
     expect(turnsPerLease(tokens)).toEqual([4, 4, 1]);
     expect(service.writtenBack).toEqual([10_003, 20_003, 30_000]);
     expect([...tokens].sort((a, b) => a - b)).toEqual(tokens);
@@ -315,10 +323,11 @@ describe('a tenure ends', () => {
   it.each<[string, LockModuleOptions['handoff'], Partial<Granted>]>([
     ['handoff: false', false, {}],
     ['handoff: { turns: 1 } while others wait', { turns: 1, tenure: '10s' }, { othersWait: true }],
-    ['a store that reserves no tokens', { tenure: '10s' }, { turns: undefined }],
+    ['a token that is no reading of the clock', { tenure: '10s' }, { isFromClock: false }],
+    ['a store that says nothing of its tokens', { tenure: '10s' }, { isFromClock: undefined }],
   ])('with every release: %s', async (_what, handoff, grant) => {
     const service = turnsService({ handoff: handoff ?? false }, grant);
-    expect(turnsPerLease(await takeTurns(service, 4))).toEqual([1, 1, 1, 1]);
+    expect(turnsPerLease(await takeTurns(service, 4, 1))).toEqual([1, 1, 1, 1]);
     expect(service.writtenBack).toEqual(service.leases);
   });
 });
@@ -782,7 +791,7 @@ describe('after the last turn', () => {
       holders.set(key, token);
       granted += 1;
       const fencingToken = granted * 10_000;
-      return { status: 'granted', fencingToken, turns: RESERVED, othersWait: false };
+      return { status: 'granted', fencingToken, isFromClock: true, othersWait: false };
     };
     store.release = async ({ keys: [key = ''], token }) => {
       return {

@@ -16,7 +16,7 @@ beforeEach(async () => {
   store = new RedisLockStore({
     ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
     ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
-    ...{ turns: 1, warn: () => undefined, runtime, sourceOf: () => redis },
+    ...{ warn: () => undefined, runtime, sourceOf: () => redis },
     replicas: { ack: 1, timeoutMs: 50 },
   });
   const opening = store.open();

@@ -3,6 +3,7 @@ import type { LineCall } from '../../lib/store/lock-store.js';
 import type { ReplicaOptions } from '../../lib/store/redis/node/acknowledged-writes.js';
 import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { FakeRedis, LOST, RETRY_MS } from '../support/fake-redis.js';
@@ -22,7 +23,6 @@ const openStore = async (replicas?: ReplicaOptions): Promise<RedisLockStore> => 
     keyPrefix: 'lock:',
     nodeTimeoutMs: NODE_TIMEOUT_MS,
     fenceKeepMs: 600_000,
-    turns: 1,
     replicas,
     warn: (message) => warnings.push(message),
     runtime,
@@ -70,7 +70,7 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
 
   it('waits for an answer for as long as it may, and no longer', async () => {
     const known = redis.answer;
-    redis.answerTo(acquireScript.sha, () => LOST);
+    redis.answerTo(take.sha, () => LOST);
     const asking = store.acquire(request('key'));
     expect(await during(asking, NODE_TIMEOUT_MS - 10)).toBe('nothing yet');
     expect(await during(asking, 50)).toMatchObject(
@@ -89,10 +89,8 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     redis.delayMs = 300;
     const asking = ['alone', 'first', 'second'].map((key) => store.acquire(request(key)));
     await runtime.advance(10);
-    expect(redis.received.map(([, script]) => script)).toEqual([
-      acquireScript.sha,
-      acquireScript.batch.sha,
-    ]);
+    expect(redis.received.map(([, script]) => script)).toEqual([take.sha, take.sha]);
+    expect(redis.received.map(([, , keyCount]) => keyCount)).toEqual([4, 8]);
     redis.cut();
     const broken = failure('connection', 'the connection closed');
     expect(await during(Promise.all(asking), 0)).toEqual(
@@ -103,7 +101,8 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
   it('takes what is no list of answers to several requests for none of them', async () => {
     const known = redis.answerOf.bind(redis);
     redis.answerOf = (name, args) =>
-      args[0] === acquireScript.batch.sha ? 'QUEUED' : known(name, args);
+      args[0] === take.sha && args[1] === 8 ? 'QUEUED' : known(name, args);
+    redis.answerTo(acquireScript.sha, () => 'QUEUED');
     const asking = ['alone', 'first', 'second'].map((key) => store.acquire(request(key)));
     const malformed = failure('error', "unexpected answer 'QUEUED'");
     expect(await during(Promise.all(asking), 10)).toMatchObject([
@@ -111,6 +110,8 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
       malformed,
       malformed,
     ]);
+    // Each was asked again, alone.
+    expect(redis.countOf(acquireScript)).toBeGreaterThanOrEqual(2);
   });
 
   it('does not take a blocked event loop for silence: what has arrived is read first', async () => {
@@ -161,14 +162,15 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
   });
 
   it('sends nothing twice: what was on its way when the connection broke is unavailable', async () => {
-    redis.answerTo(acquireScript.sha, () => LOST);
+    redis.answerTo(take.sha, () => LOST);
     const asking = store.acquire(request('key'));
     await runtime.advance(10);
     redis.cut();
     expect(await during(asking, 0)).toMatchObject(failure('connection', 'closed'));
     await runtime.advance(RETRY_MS + 10);
     expect(redis.connections).toBe(2);
-    expect(redis.countOf(acquireScript)).toBeLessThanOrEqual(2); // one of them a look at the server
+    expect(redis.countOf(take)).toBe(1);
+    expect(redis.countOf(acquireScript)).toBeLessThanOrEqual(1); // a look at the server
     expect(redis.received.filter(([, , , key]) => key === 'lock:key')).toHaveLength(1);
   });
 
@@ -214,11 +216,12 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     'refuses what no script answers: %j',
     async (reply) => {
       const lease = request('key');
-      for (const { sha } of [acquireScript, extendScript, releaseScript])
+      for (const { sha } of [acquireScript, take, extendScript, releaseScript, give])
         redis.answerTo(sha, () => reply);
       const unexpected = { ...failure('error', 'unexpected answer'), transient: false };
       expect(await during(store.acquire(lease), 10)).toMatchObject(unexpected);
-      expect(await during(store.release(lease), 10)).toMatchObject(unexpected);
+      for (const isPlain of [false, true])
+        expect(await during(store.release({ ...lease, isPlain }), 10)).toMatchObject(unexpected);
       if (!Array.isArray(reply) || typeof reply[0] !== 'number')
         expect(await during(store.extend([lease]), 10)).toMatchObject([unexpected]);
     },

@@ -63,7 +63,7 @@ const acquire = (token: string, ttlMs = 30_000, keys = ['key'], fenceKeepMs = KE
   run(
     acquireScript,
     encoded(acquireScript, {
-      ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, turns: 1, lineMode, member: '' },
+      ...{ names: keys.map(namesOf), token, ttlMs, fenceKeepMs, lineMode, member: '' },
       ...{ ticket: undefined, proposal: 0 },
     }),
   ) as Promise<number[]>;
@@ -74,7 +74,7 @@ const extend = (token: string, ttlMs = 30_000): Promise<unknown> => {
     encoded(extendScript, {
       names: [namesOf('key')],
       renewals: [lease],
-      ...{ fenceKeepMs: KEEP_MS, lineMode, turns: 1 },
+      ...{ fenceKeepMs: KEEP_MS, lineMode },
     }),
   );
 };

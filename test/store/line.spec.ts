@@ -873,32 +873,31 @@ describe('lines at several masters', () => {
 });
 
 describe('fencing tokens for turns', () => {
-  const TURNS = 16;
   const grantOf = (outcome: AcquireOutcome): number => {
     if (outcome.status !== 'granted') throw new Error(JSON.stringify(outcome));
     return outcome.fencingToken;
   };
   const fence = async (): Promise<number> => Number(await redis.get('{lock:key}:fence'));
 
-  async function storeWith(turns: number): Promise<RedisLockStore> {
-    const { store } = await openStore({ redis: server.url, turns });
+  async function newStore(): Promise<RedisLockStore> {
+    const { store } = await openStore({ redis: server.url });
     closings.push(() => store.close());
     return store;
   }
 
-  it('are reserved with the lease, and the release writes back the last that was used', async () => {
-    const store = await storeWith(TURNS);
+  it('are not reserved: the fence is the token of the grant, and the release raises it above the last that was used', async () => {
+    const store = await newStore();
     const lease = request('key');
     const outcome = await store.acquire(lease);
-    expect(outcome).toMatchObject({ status: 'granted', turns: TURNS });
+    expect(outcome).toMatchObject({ status: 'granted', isFromClock: true });
     const first = grantOf(outcome);
-    expect(await fence()).toBe(first + TURNS - 1);
+    expect(await fence()).toBe(first);
     await store.release(lease, first + 3);
     expect(await fence()).toBe(first + 4);
   });
 
-  it('are all taken for used where it is not known which was the last', async () => {
-    const store = await storeWith(TURNS);
+  it('are one alone where it is not known which was the last: the fence is above it', async () => {
+    const store = await newStore();
     for (const end of [
       (lease: LeaseRequest) => store.release(lease),
       () => endHolders(store, 'key'),
@@ -906,12 +905,20 @@ describe('fencing tokens for turns', () => {
       const lease = request('key');
       const first = grantOf(await store.acquire(lease));
       await end(lease);
-      expect(await fence()).toBe(first + TURNS);
+      expect(await fence()).toBe(first + 1);
     }
   });
 
+  it('are none where the token of the grant is ahead of the clock', async () => {
+    const store = await newStore();
+    await redis.set('{lock:key}:fence', (await serverUs()) + 100_000_000);
+    const outcome = await store.acquire(request('key'));
+    expect(outcome).toMatchObject({ status: 'granted', isFromClock: false });
+    expect(outcome).not.toMatchObject({ isPlain: true });
+  });
+
   it('grow through every turn and every grant, however the lease before ended', async () => {
-    const store = await storeWith(TURNS);
+    const store = await newStore();
     // Ahead of the clock, which would otherwise make up for tokens that were forgotten.
     let last = (await serverUs()) + 100_000_000;
     await redis.set('{lock:key}:fence', last);
@@ -919,30 +926,47 @@ describe('fencing tokens for turns', () => {
       const lease = request('key');
       const first = grantOf(await store.acquire(lease));
       expect(first).toBeGreaterThan(last);
-      const used = round % TURNS;
-      last = first + used;
+      last = first + (round % 16);
+      const isUnknown = round % 5 >= 3;
+      // A renewal brings the last token to the store before the end that names none.
+      if (isUnknown) await store.extend([{ ...lease, fencingToken: last }]);
       if (round % 5 === 4) await redis.del('lock:key');
       else if (round % 5 === 3) await endHolders(store, 'key');
       else await store.release(lease, last);
     }
   });
 
+  it('grow through plain grants and plain releases, too', async () => {
+    const store = await newStore();
+    let last = 0;
+    for (let round = 0; round < 200; round += 1) {
+      const lease = request('key');
+      const outcome = await store.acquire(lease);
+      expect(outcome).toMatchObject({ status: 'granted', isPlain: true, isFromClock: true });
+      const first = grantOf(outcome);
+      expect(first).toBeGreaterThan(last);
+      last = first;
+      if (round % 5 === 4) await redis.del('lock:key');
+      else await store.release({ ...lease, isPlain: true }, last);
+    }
+  });
+
   it('grow also when the clock of the server does not: the last of one lease, then the first of the next', async () => {
-    const store = await storeWith(TURNS);
+    const store = await newStore();
     const ahead = (await serverUs()) + 100_000_000;
     await redis.set('{lock:key}:fence', String(ahead));
     const lease = request('key');
     expect(grantOf(await store.acquire(lease))).toBe(ahead + 1);
-    await store.release(lease, ahead + TURNS);
-    expect(grantOf(await store.acquire(request('key')))).toBeGreaterThan(ahead + TURNS);
+    await store.release(lease, ahead + 16);
+    expect(grantOf(await store.acquire(request('key')))).toBeGreaterThan(ahead + 16);
   });
 
   it('stay close to the clock of the server, however many leases are taken and given back', async () => {
-    const store = await storeWith(1_024);
+    const store = await newStore();
     for (let round = 0; round < 1_500; round += 1) {
       const lease = request('key');
       const first = grantOf(await store.acquire(lease));
-      await store.release(lease, first);
+      await store.release({ ...lease, isPlain: round % 2 === 0 }, first);
     }
     expect((await fence()) - (await serverUs())).toBeLessThan(1_000_000);
   });

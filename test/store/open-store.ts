@@ -29,7 +29,6 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
     keyPrefix: 'lock:',
     nodeTimeoutMs: 1_000,
     fenceKeepMs: 600_000,
-    turns: 1,
     warn: (message) => warnings.push(message),
     redis: Array.isArray(redis) ? redis : [redis as RedisLocation],
     ...options,

@@ -21,7 +21,7 @@ beforeEach(async () => {
   store = new RedisLockStore({
     ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
     ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
-    ...{ turns: 1, warn: (message) => warnings.push(message), runtime, sourceOf: () => redis },
+    ...{ warn: (message) => warnings.push(message), runtime, sourceOf: () => redis },
   });
   const opening = store.open();
   await runtime.advance(100);

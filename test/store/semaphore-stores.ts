@@ -90,7 +90,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
     const { id, ttlMs } = wish;
     const member = waits ? memberOf(wish) : '';
     const reply = this.#ask(acquireScript, {
-      ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, turns: 1, member },
+      ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, member },
       ...{ ticket: this.#tickets.get(id), proposal: 0 },
     });
     if (reply?.status === 'refused' && reply.ticket !== undefined)

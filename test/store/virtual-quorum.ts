@@ -18,7 +18,6 @@ export class VirtualQuorum {
       keyPrefix: 'lock:',
       nodeTimeoutMs: NODE_TIMEOUT_MS,
       fenceKeepMs: 600_000,
-      turns: 1,
       warn: () => undefined,
       runtime: this.runtime,
       sourceOf: () => unused.shift()!,

@@ -11,6 +11,7 @@ import type {
 import { replyError } from '../../lib/store/redis/client/reply-errors.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { Script, ScriptCall } from '../../lib/store/redis/scripts/script.js';
 import type { Runtime } from '../../lib/time/runtime.js';
@@ -66,12 +67,21 @@ export class FakeRedis implements RedisSource {
       each === name || args[0] === name ? answer(...args) : before(each, args);
   }
 
-  /** Of several requests in one call, the answers to each. */
+  /** Of several requests in one call, the answers to each. An error of one is that of the call. */
   answerOf(name: string, args: readonly (string | number)[]): unknown {
-    const script = [acquireScript, releaseScript].find(({ batch }) => batch.sha === args[0]);
-    if (script === undefined) return this.answer(name, args);
-    const answers = requestsOf(args).map((call) => this.answer(name, [script.sha, ...call]));
-    return answers.includes(LOST) ? LOST : [0, ...answers];
+    const script = args[0];
+    const parts = script === take.sha ? [4, 4] : script === give.sha ? [2, 1] : undefined;
+    if (parts === undefined) return this.answer(name, args);
+    const answers = callsIn(args, parts).map((call) =>
+      this.answer(name, [script as string, ...call]),
+    );
+    const failure = answers.find((answer) => answer === LOST || answer instanceof Error);
+    return failure ?? (answers.length === 1 ? answers[0] : answers);
+  }
+
+  /** Nothing is plain from here on: the whole scripts are asked. */
+  refusePlain(): void {
+    for (const { sha } of [take, give]) this.answerTo(sha, () => 0);
   }
 
   /** All connections break; whether new ones come about says `isUp`. */
@@ -90,13 +100,19 @@ export class FakeRedis implements RedisSource {
   }
 }
 
-/** The calls that a batch was made of. */
-function requestsOf([, keyCount, ...rest]: readonly (string | number)[]): readonly ScriptCall[] {
-  const keys = rest.slice(0, Number(keyCount));
-  const [count, ...args] = rest.slice(Number(keyCount));
-  return Array.from({ length: Number(count) }, () => {
-    const [itsKeys = 0, itsArgs] = args.splice(0, 2).map(Number);
-    return [itsKeys, ...keys.splice(0, itsKeys), ...args.splice(0, itsArgs)];
+/** The calls that several requests would have been, each with so many keys and arguments. */
+function callsIn(
+  [, keyCount, ...rest]: readonly (string | number)[],
+  [keys = 0, args = 0]: readonly number[],
+): readonly ScriptCall[] {
+  const count = Number(keyCount) / keys;
+  return Array.from({ length: count }, (_, index) => {
+    const argsAt = count * keys + index * args;
+    return [
+      keys,
+      ...rest.slice(index * keys, (index + 1) * keys),
+      ...rest.slice(argsAt, argsAt + args),
+    ];
   });
 }
 
@@ -110,6 +126,8 @@ function grants(runtime: Runtime): Answer {
     if (name === 'eval' || name === 'time')
       return [String(Math.floor(nowUs / 1e6)), String(nowUs % 1e6)];
     const keys = Number(keyCount) / 4;
+    if (script === take.sha) return nowUs;
+    if (script === give.sha) return 1;
     if (script === acquireScript.sha) return [1, nowUs, nowUs, 0];
     if (script === releaseScript.sha) return keys;
     if (script === extendScript.sha) return [nowUs, ...Array.from({ length: keys }, () => [1])];

@@ -301,7 +301,7 @@ export function describeDetached(name: string, open: () => Promise<Backend>): vo
 
       const facts = JSON.parse(Buffer.from(content, 'base64url').toString()) as object;
       const forged = Buffer.from(
-        JSON.stringify({ ...facts, fencingToken: 1, lastToken: Number.MAX_SAFE_INTEGER }),
+        JSON.stringify({ ...facts, fencingToken: Number.MAX_SAFE_INTEGER }),
       ).toString('base64url');
       const digest = createHash('sha256').update(forged).digest('base64url');
       await expectRefused(second.attach(`${mark}.${forged}.${digest}`), 'attached');

@@ -134,7 +134,6 @@ async function live(story: Story): Promise<readonly unknown[]> {
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,
     fenceKeepMs: 600_000,
-    turns: 1,
     warn: log.warn,
     runtime,
     sourceOf: (location) => redises.find(({ name }) => name === location)!,

@@ -36,7 +36,7 @@ const replies: Readonly<Record<string, readonly unknown[]>> = {
 const LEASE = { token: HOLDER, ttlMs: 30_000 };
 const NAMES = ['a', 'b'].map(keyNames('lock:'));
 const ACQUIRE = asked(acquireScript, {
-  ...{ ...LEASE, names: NAMES, turns: 1, member: '', ticket: undefined, proposal: 0 },
+  ...{ ...LEASE, names: NAMES, member: '', ticket: undefined, proposal: 0 },
 });
 const RENEWAL = { ...LEASE, fencingToken: 1, sureUntilUs: 0, expectedFence: undefined };
 const EXTEND = asked(extendScript, { names: NAMES, renewals: [RENEWAL, RENEWAL] });

@@ -17,7 +17,7 @@ let store: RedisLockStore;
 beforeAll(async () => {
   server = await RedisServer.start();
   redis = new Redis(server.url);
-  ({ store } = await openStore({ redis: server.url, turns: 1 }));
+  ({ store } = await openStore({ redis: server.url }));
 });
 
 afterAll(async () => {

@@ -1,15 +1,11 @@
 import { MARK } from '../../../../lib/store/owner-token.js';
 import type { Random } from '../../faults/random.js';
 import { epochName } from '../../../../lib/store/redis/scripts/key-names.js';
-import { batchCall, replyIn } from '../../../../lib/store/redis/scripts/batch.js';
-import type {
-  BatchedScript,
-  Script,
-  ScriptCall,
-} from '../../../../lib/store/redis/scripts/script.js';
+import { tokenOf, type Share } from '../../../../lib/store/redis/scripts/plain.js';
+import type { Script, ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
 import type { ModelCommand } from './model.js';
-import { asked, encoded } from '../../../support/encoded.js';
-import { RandomAttempts } from './random-attempts.js';
+import { asked, encoded, shared } from '../../../support/encoded.js';
+import { RandomAttempts, type Attempt } from './random-attempts.js';
 import { SCRIPTS } from './steps.js';
 
 /** Runs the library's scripts as its callers do, and as callers that are late, confused or dead do. */
@@ -25,7 +21,6 @@ export class RandomScripts {
   readonly attempts: RandomAttempts;
   readonly #random: Random;
   readonly #epoch: string | undefined;
-  readonly #turns: number;
   /** How much of it is about work that is to be done once. */
   readonly #onceShare: number;
 
@@ -33,7 +28,6 @@ export class RandomScripts {
     this.#random = random;
     this.attempts = new RandomAttempts(random.fork(1));
     this.#epoch = random.chance(0.3) ? epochName(this.attempts.prefix) : undefined;
-    this.#turns = random.pick([1, 1_024]);
     this.#onceShare = random.pick([0.03, 0.03, 0.5]);
   }
 
@@ -54,7 +48,9 @@ export class RandomScripts {
       return run(isBySha ? ['EVALSHA', script.sha, ...call] : ['EVAL', script.lua, ...call]);
     };
     if (random.chance(this.#onceShare)) this.#once(ask);
+    else if (chosen < 0.16) this.#take(nowUs, ask);
     else if (chosen < 0.48) this.#acquire(nowUs, ask);
+    else if (chosen < 0.56) this.#give(ask);
     else if (chosen < 0.72) this.#release(ask);
     else if (chosen < 0.88) this.#extend(nowUs, ask);
     else if (chosen < 0.93) this.#raiseFence(nowUs, ask);
@@ -63,34 +59,58 @@ export class RandomScripts {
     else run(this.#byOthers());
   }
 
-  /** One request, or a few in one call. */
   #acquire(nowUs: number, ask: Ask): void {
-    const requests = Array.from({ length: this.#together() }, () => this.#acquireCall(nowUs));
-    const calls = requests.map(({ call }) => call);
-    const replies = this.#ask(ask, SCRIPTS.acquire, calls);
-    requests.forEach(({ attempt, answer }, index) => {
-      const vote = answer(replies[index]);
-      if (vote?.status === 'granted') {
-        attempt.fencingToken = vote.fencingToken;
-        this.attempts.granted = attempt;
-      }
-      if (vote?.status === 'refused') attempt.ticket = vote.ticket;
+    const { attempt, call, answer } = this.#acquireCall(nowUs);
+    const vote = answer(ask(SCRIPTS.acquire, call));
+    if (vote?.status === 'granted') this.#granted(attempt, vote.fencingToken);
+    if (vote?.status === 'refused') attempt.ticket = vote.ticket;
+  }
+
+  #granted(attempt: Attempt, fencingToken: number): void {
+    attempt.fencingToken = fencingToken;
+    this.attempts.granted = attempt;
+  }
+
+  /** One request, or a few in one call, for the first key of each. */
+  #take(nowUs: number, ask: Ask): void {
+    const random = this.#random;
+    const requests = Array.from({ length: this.#together() }, () => ({
+      attempt: random.chance(0.3) ? this.attempts.any() : this.attempts.add(),
+      ttlMs: random.pick(TTLS_MS),
+      proposal: random.chance(0.5) ? 0 : nowUs + random.between(-1_000, 1_001_000),
+    }));
+    const terms = { fenceKeepMs: random.pick(KEEPS_MS) };
+    const clocks = this.#share(
+      ask,
+      SCRIPTS.take,
+      requests.map(({ attempt: { names, token }, ttlMs, proposal }) =>
+        shared(SCRIPTS.take, { ...terms, names: names[0], token, ttlMs, proposal }),
+      ),
+    );
+    requests.forEach(({ attempt, proposal }, index) => {
+      const clockUs = Number(clocks[index]);
+      if (clockUs > 0) this.#granted(attempt, tokenOf(clockUs, proposal));
     });
   }
 
-  #together(): number {
-    return this.#random.chance(0.9) ? 1 : this.#random.between(2, 4);
+  #give(ask: Ask): void {
+    const holders = Array.from({ length: this.#together() }, () => this.attempts.holder());
+    this.#share(
+      ask,
+      SCRIPTS.give,
+      holders.map(({ names, token }) => shared(SCRIPTS.give, { names: names[0], token })),
+    );
   }
 
-  #ask(
-    ask: Ask,
-    { batch, ...script }: BatchedScript,
-    calls: readonly ScriptCall[],
-  ): readonly unknown[] {
-    const [first = [0], second] = calls;
-    if (second === undefined) return [ask(script, first)];
-    const replies = ask(batch, batchCall(calls));
-    return calls.map((_, index) => replyIn(batch, replies, index));
+  #together(): number {
+    return this.#random.chance(0.6) ? 1 : this.#random.between(2, 4);
+  }
+
+  /** Answers each of them. */
+  #share(ask: Ask, script: Script, shares: readonly Share[]): readonly unknown[] {
+    const keys = shares.flatMap((share) => share.keys);
+    const reply = ask(script, [keys.length, ...keys, ...shares.flatMap(({ args }) => args)]);
+    return Array.isArray(reply) ? (reply as unknown[]) : [reply];
   }
 
   #acquireCall(nowUs: number) {
@@ -103,7 +123,6 @@ export class RandomScripts {
       token: attempt.token,
       ttlMs: random.pick(TTLS_MS),
       fenceKeepMs: random.pick(KEEPS_MS),
-      turns: this.#turns,
       lineMode: this.attempts.lineMode(),
       member: random.chance(0.75) ? attempt.member : '',
       ticket: random.chance(0.9) ? attempt.ticket : nowUs - random.between(0, 5_000_000),
@@ -118,11 +137,6 @@ export class RandomScripts {
   }
 
   #release(ask: Ask): void {
-    const calls = Array.from({ length: this.#together() }, () => this.#releaseCall());
-    this.#ask(ask, SCRIPTS.release, calls);
-  }
-
-  #releaseCall(): ScriptCall {
     const random = this.#random;
     const attempt = this.attempts.holder();
     const { fencingToken = 7, names } = attempt;
@@ -140,7 +154,7 @@ export class RandomScripts {
     } as const;
     const { fenceKeepMs = 0 } = chosen;
     const maxTtlMs = chosen.fenceKeepMs === undefined ? undefined : MAX_TTL_MS;
-    return encoded(SCRIPTS.release, { ...chosen, maxTtlMs, fenceKeepMs });
+    ask(SCRIPTS.release, encoded(SCRIPTS.release, { ...chosen, maxTtlMs, fenceKeepMs }));
   }
 
   #extend(nowUs: number, ask: Ask): void {
@@ -161,7 +175,6 @@ export class RandomScripts {
       fenceKeepMs: random.pick(KEEPS_MS),
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       lineMode,
-      turns: this.#turns,
     });
     answer(ask(SCRIPTS.extend, call))?.answers.forEach((key, index) => {
       const attempt = renewed[index]?.attempt;

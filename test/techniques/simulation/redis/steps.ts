@@ -1,6 +1,7 @@
 import { acquireScript } from '../../../../lib/store/redis/scripts/acquire.js';
 import { extendScript } from '../../../../lib/store/redis/scripts/extend.js';
 import { beginScript, endScript } from '../../../../lib/store/redis/scripts/once.js';
+import { give, take } from '../../../../lib/store/redis/scripts/plain.js';
 import { quarantineScript } from '../../../../lib/store/redis/scripts/quarantine.js';
 import { raiseFenceScript } from '../../../../lib/store/redis/scripts/raise-fence.js';
 import { releaseScript } from '../../../../lib/store/redis/scripts/release.js';
@@ -24,8 +25,8 @@ export const SCRIPTS = {
   raiseFence: raiseFenceScript,
   release: releaseScript,
   setLimit: setLimitScript,
-  acquires: acquireScript.batch,
-  releases: releaseScript.batch,
+  take,
+  give,
 };
 
 /** For people: long texts and sums by the names of the scripts. */

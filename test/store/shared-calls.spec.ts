@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import type { AcquireOutcome } from '../../lib/store/lock-store.js';
+import type { AcquireOutcome, AcquireRequest, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { eventually } from '../support/eventually.js';
 import { recordCommands } from '../support/command-recorder.js';
@@ -31,11 +32,12 @@ afterAll(async () => {
   await handles.expectNoneOpen();
 });
 
-const NAMES = new Map([
-  [acquireScript.sha, 'acquire'],
-  [acquireScript.batch.sha, 'acquires'],
-  [releaseScript.sha, 'release'],
-  [releaseScript.batch.sha, 'releases'],
+/** How many keys of a request each of them has. */
+const SCRIPTS = new Map([
+  [acquireScript.sha, { name: 'acquire', keys: 4 }],
+  [take.sha, { name: 'take', keys: 4 }],
+  [releaseScript.sha, { name: 'release', keys: 4 }],
+  [give.sha, { name: 'give', keys: 2 }],
 ]);
 
 /** Which scripts are run meanwhile, and for how many requests. */
@@ -43,11 +45,18 @@ async function scriptsOf(work: () => Promise<unknown>): Promise<string[]> {
   const commands = await recordCommands(server.port, work);
   return commands
     .filter(([name]) => name === 'evalsha')
-    .map(([, sha = '', keyCount]) => `${NAMES.get(sha) ?? sha} ${Number(keyCount) / 4}`);
+    .map(([, sha = '', keyCount]) => {
+      const { name, keys } = SCRIPTS.get(sha) ?? { name: sha, keys: 1 };
+      return `${name} ${String(Number(keyCount) / keys)}`;
+    });
 }
 
 const acquireAll = (keys: readonly string[]): Promise<readonly AcquireOutcome[]> =>
   Promise.all(keys.map((key) => store.acquire(request(key))));
+
+/** As a lease is released that was granted plainly, and under which no turns were taken. */
+const giveBack = (lease: AcquireRequest, from = store): Promise<ReleaseOutcome> =>
+  from.release({ ...lease, isPlain: true });
 
 const keysFrom = (first: number, last: number): readonly string[] =>
   Array.from({ length: last - first + 1 }, (_, index) => `key:${first + index}`);
@@ -59,45 +68,45 @@ describe('requests of one turn of the event loop', () => {
     const scripts = await scriptsOf(async () => {
       const outcomes = await Promise.all(leases.map((lease) => store.acquire(lease)));
       expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
-      const released = await Promise.all(leases.map((lease) => store.release(lease)));
+      const released = await Promise.all(leases.map((lease) => giveBack(lease)));
       expect(released).toEqual(leases.map(() => ({ status: 'released' })));
     });
     expect(scripts).toEqual([
-      ...['acquire 1', 'acquires 24', 'acquires 15'],
-      ...['release 1', 'releases 24', 'releases 15'],
+      ...['take 1', 'take 24', 'take 15'],
+      ...['give 1', 'give 24', 'give 15'],
     ]);
     expect(await server.command('KEYS', '*key:*')).toHaveLength(40); // their fences
   });
 
-  it('go out four in a call after one whose keys were taken, until keys are free again', async () => {
-    const taken = keysFrom(1, 8);
-    await acquireAll(taken);
+  it('that are not plain are asked again by the whole script, each of them alone', async () => {
+    const taken = keysFrom(1, 3).map((key) => request(key));
+    await Promise.all(taken.map((lease) => store.acquire(lease)));
+    const keys = keysFrom(1, 6);
+    let outcomes: readonly AcquireOutcome[] = [];
     const scripts = await scriptsOf(async () => {
-      await acquireAll(taken);
-      await acquireAll(keysFrom(11, 19));
-      await acquireAll(keysFrom(21, 29));
+      outcomes = await acquireAll(keys);
     });
-    expect(scripts).toEqual([
-      ...['acquire 1', 'acquires 7'],
-      ...['acquire 1', 'acquires 4', 'acquires 4'],
-      ...['acquire 1', 'acquires 8'],
+    expect(scripts).toEqual(['take 1', 'take 5', 'acquire 1', 'acquire 1', 'acquire 1']);
+    expect(outcomes).toMatchObject([
+      ...taken.map(({ token }) => ({ status: 'held', holder: token })),
+      ...keysFrom(4, 6).map(() => ({ status: 'granted', isPlain: true })),
     ]);
   });
 
-  it('go out four in a call only where those of the same script found taken keys', async () => {
-    const [taken, own] = [keysFrom(1, 8), keysFrom(11, 19).map((key) => request(key))];
-    await acquireAll(taken);
-    await Promise.all(own.map((lease) => store.acquire(lease)));
+  it('that release keys with a line are asked again by the whole script, each of them alone', async () => {
+    await store.listen(() => undefined);
+    const leases = keysFrom(1, 4).map((key) => request(key));
+    await Promise.all(leases.map((lease) => store.acquire(lease)));
+    const [first = '', ...others] = keysFrom(1, 3);
+    const waiting = [first, others[0] ?? ''].map((key) => request(key, { line: LINE }));
+    for (const each of waiting) await store.acquire(each);
     const scripts = await scriptsOf(async () => {
-      await acquireAll(taken);
-      await Promise.all(own.map((lease) => store.release(lease)));
-      await acquireAll(keysFrom(21, 29));
+      const released = await Promise.all(leases.map((lease) => giveBack(lease)));
+      expect(released).toEqual(leases.map(() => ({ status: 'released' })));
     });
-    expect(scripts).toEqual([
-      ...['acquire 1', 'acquires 7'],
-      ...['release 1', 'releases 8'],
-      ...['acquire 1', 'acquires 4', 'acquires 4'],
-    ]);
+    expect(scripts).toEqual(['give 1', 'give 3', 'release 1', 'release 1']);
+    for (const each of waiting)
+      expect(await store.acquire(each)).toMatchObject({ status: 'granted' });
   });
 
   it('have nothing to wait for when they come alone', async () => {
@@ -105,7 +114,7 @@ describe('requests of one turn of the event loop', () => {
     const scripts = await scriptsOf(async () => {
       for (const key of keysFrom(1, 3)) await store.acquire(request(key));
     });
-    expect(scripts).toEqual(['acquire 1', 'acquire 1', 'acquire 1']);
+    expect(scripts).toEqual(['take 1', 'take 1', 'take 1']);
   });
 
   it('are answered each for itself: granted, refused, in line, or with an error', async () => {
@@ -153,7 +162,7 @@ describe('requests of one turn of the event loop', () => {
         store.acquire(request(['two', 'keys'])),
       ]),
     );
-    expect(scripts.sort()).toEqual(['acquire 1', 'acquire 1', 'acquire 2', 'acquires 2']);
+    expect(scripts.sort()).toEqual(['acquire 2', 'take 1', 'take 1', 'take 2']);
   });
 
   it('keep their order: what is given back and asked for again at once is there', async () => {
@@ -163,7 +172,7 @@ describe('requests of one turn of the event loop', () => {
     const outcomes = await Promise.all(
       held.flatMap((lease) => [
         store.acquire(request(`beside ${lease.keys[0] ?? ''}`)),
-        store.release(lease),
+        giveBack(lease),
         store.acquire(request(lease.keys)),
       ]),
     );
@@ -184,7 +193,7 @@ describe('requests of one turn of the event loop', () => {
   it('go out before the connection is closed', async () => {
     const leases = keysFrom(1, 3).map((key) => request(key));
     await Promise.all(leases.map((lease) => store.acquire(lease)));
-    for (const lease of leases) void store.release(lease);
+    for (const lease of leases) void giveBack(lease);
     await store.close();
     const names = leases.map(({ keys }) => `lock:${keys[0] ?? ''}`);
     await eventually(async () => (await server.command('EXISTS', ...names)) === 0);
@@ -222,19 +231,22 @@ describe('requests of one turn of the event loop', () => {
     expect(await server.command('EXISTS', 'lock:damaged', 'lock:list')).toBe(0);
   });
 
-  it('give back what was reserved of fencing tokens, unless the clock has passed it', async () => {
-    const ahead = Date.now() * 1_000 + 60_000_000;
+  it('leave the fences of plain releases as they are: the last token that was used is there', async () => {
+    const leases = keysFrom(1, 4).map((key) => request(key));
+    const outcomes = await Promise.all(leases.map((lease) => store.acquire(lease)));
     const fences = (): Promise<unknown> =>
-      server.command('MGET', '{lock:ahead}:fence', '{lock:passed}:fence');
-    await server.command('SET', '{lock:ahead}:fence', ahead);
-    const leases = ['warm up', 'ahead', 'passed'].map((key) => request(key));
-    await Promise.all(leases.map((lease) => store.acquire(lease)));
-    const [, passed] = (await fences()) as string[];
-    const scripts = await scriptsOf(() =>
-      Promise.all(leases.map((lease, index) => store.release(lease, [1, ahead + 7, 1][index]))),
-    );
-    expect(scripts).toEqual(['release 1', 'releases 2']);
-    expect(await fences()).toEqual([String(ahead + 8), passed]);
+      server.command('MGET', ...keysFrom(1, 4).map((key) => `{lock:${key}}:fence`));
+    const granted = outcomes.map((each) => String(each.status === 'granted' && each.fencingToken));
+    expect(await fences()).toEqual(granted);
+    const scripts = await scriptsOf(() => Promise.all(leases.map((lease) => giveBack(lease))));
+    expect(scripts).toEqual(['give 1', 'give 3']);
+    expect(await fences()).toEqual(granted);
+    const again = await acquireAll(keysFrom(1, 4));
+    again.forEach((each, index) => {
+      expect(each.status === 'granted' && each.fencingToken).toBeGreaterThan(
+        Number(granted[index]),
+      );
+    });
   });
 
   it('are all refused by a server whose memory is full, which still takes locks back', async () => {
@@ -242,21 +254,21 @@ describe('requests of one turn of the event loop', () => {
     await Promise.all(held.map((lease) => store.acquire(lease)));
     await server.command('CONFIG', 'SET', 'maxmemory', '1');
     const outcomes = await acquireAll(keysFrom(5, 8));
-    const released = await Promise.all(held.map((lease) => store.release(lease)));
+    const released = await Promise.all(held.map((lease) => giveBack(lease)));
     await server.command('CONFIG', 'SET', 'maxmemory', '0');
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['unavailable']));
     expect(released).toEqual(held.map(() => ({ status: 'released' })));
     expect(await server.command('EXISTS', ...keysFrom(1, 8).map((key) => `lock:${key}`))).toBe(0);
   });
 
-  it('need no MGET: a user who must not has every key read for itself', async () => {
+  it('need no MGET: a user may be forbidden it', async () => {
     await server.command('ACL', 'SETUSER', 'old', 'on', '>secret', '~*', '&*', '+@all', '-mget');
     const { store: own } = await openStore({
       redis: `redis://old:secret@127.0.0.1:${server.port}`,
     });
     const leases = keysFrom(1, 5).map((key) => request(key));
     const outcomes = await Promise.all(leases.map((lease) => own.acquire(lease)));
-    const released = await Promise.all(leases.map((lease) => own.release(lease, 1)));
+    const released = await Promise.all(leases.map((lease) => giveBack(lease, own)));
     await own.close();
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['granted']));
     expect(released).toEqual(leases.map(() => ({ status: 'released' })));
@@ -293,7 +305,7 @@ describe('on a Cluster', () => {
       const outcomes = await Promise.all(leases.map((lease) => opened.store.acquire(lease)));
       expect(outcomes.map(({ status }) => status)).toEqual(leases.map(() => 'granted'));
       const after = await counts();
-      const released = await Promise.all(leases.map((lease) => opened.store.release(lease)));
+      const released = await Promise.all(leases.map((lease) => giveBack(lease, opened.store)));
       expect(released).toEqual(leases.map(() => ({ status: 'released' })));
       return after - before;
     } finally {
