@@ -288,7 +288,11 @@ describe('a tenure ends', () => {
     const waiting = Array.from({ length: 6 }, () => service.locks.acquire('key'));
     await settled();
     await holder.release();
-    for (const acquiring of waiting) await (await acquiring).release();
+    for (const acquiring of waiting) {
+      const lock = await acquiring;
+      service.clock.block(0.01);
+      await lock.release();
+    }
     expect(service.leases).toHaveLength(2);
   });
 
@@ -306,9 +310,9 @@ describe('a tenure ends', () => {
 
   it('with the last fencing token that the clock is sure to be past at the next grant', async () => {
     const service = turnsService();
-    const { holder, waiting } = await holderAndLine(service, 8);
     const tokens: number[] = [];
-    for (const acquiring of [holder, ...waiting]) {
+    const turns = Array.from({ length: 9 }, () => service.locks.acquire('key'));
+    for (const acquiring of turns) {
       const lock = await acquiring;
       tokens.push(lock.fencingToken);
       // The first turn of each lease lasts 7 us, which are enough for the tokens of three more.
@@ -807,6 +811,7 @@ describe('after the last turn', () => {
           const holder = await locks.acquire(key);
           const next = locks.acquire(key);
           await settled();
+          clock.block(0.01);
           await holder.release();
           await (await next).release();
         }),
