@@ -65,6 +65,12 @@ export interface Group {
   readonly keys: readonly string[];
 }
 
+/** Of a shared verb: a number, or a text of one. Anything else is no answer of ours: the whole script is asked. */
+function sharedCount(value: unknown): number {
+  const count = typeof value === 'string' ? Number(value) : value;
+  return isCount(count) ? count : 0;
+}
+
 /** One Redis: how it is asked, and what is known of it. */
 export abstract class Server implements ServerFacts {
   /** `host:port`. */
@@ -195,8 +201,7 @@ export abstract class Server implements ServerFacts {
     const sentAt = this.#sentAt();
     return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
       if (reply.status === 'answered') {
-        const count = Number(reply.value);
-        if (!isCount(count)) return 0;
+        const count = sharedCount(reply.value);
         if (verb.repliesClock === true && count > 0) this.#learn(count, sentAt);
         return count;
       }
