@@ -4,6 +4,9 @@ import ioredis from './ioredis.cjs';
 const PASSING =
   /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY|MISCONF|OOM)\b/;
 
+/** Those of a server that did not begin with the command. */
+const NOT_BEGUN = /^(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|MASTERDOWN|BUSY)\b/;
+
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
@@ -19,6 +22,9 @@ const IoredisReplyError = ioredis.ReplyError as typeof Error;
  */
 export const isReply = (error: unknown): error is Error =>
   error instanceof IoredisReplyError || (error instanceof Error && error.name === 'ReplyError');
+
+/** The server did not begin with the command. Another one would have had the same reply. */
+export const isNotBegun = (message: string): boolean => NOT_BEGUN.test(message);
 
 /** The server said no, and will for a moment only. */
 export const isPassing = (error: unknown): boolean =>

@@ -7,6 +7,7 @@ import type { LeaseReference, LinePlace, Unavailable } from '../../lock-store.js
 import type { WhileDown } from '../client/readiness.js';
 import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
+import { isNotBegun } from '../client/reply-errors.js';
 import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
 import type { LineMode } from '../scripts/line.js';
 import { isCount } from '../scripts/numbers.js';
@@ -206,7 +207,8 @@ export abstract class Server implements ServerFacts {
         return count;
       }
       // An error of one request is that of all in its call.
-      if (reply.nodes.every(({ kind }) => kind === 'error')) return 0;
+      if (reply.nodes.every(({ kind, message }) => kind === 'error' && !isNotBegun(message)))
+        return 0;
       this.looks.doubtAfter(reply);
       return reply;
     });
