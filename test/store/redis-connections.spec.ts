@@ -14,6 +14,7 @@ import { LockService, LockStoreUnavailableError, type LockModuleOptions } from '
 import { systemRuntime } from '../../lib/time/runtime.js';
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
+import { take } from '../../lib/store/redis/scripts/plain.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { expectNoOpenHandles } from '../support/no-leaks.js';
@@ -60,12 +61,11 @@ const failureOf = async (promise: Promise<unknown>): Promise<LockStoreUnavailabl
   return error as LockStoreUnavailableError;
 };
 
+const ACQUIRES = new Set([acquireScript, take].flatMap(({ sha, lua }) => [sha, lua]));
+
 /** Of the key that these tests lock: after a reconnect a trial key is acquired, too. */
 const acquiresIn = (commands: readonly (readonly string[])[]): number =>
-  commands.filter(
-    ([, first, , key]) =>
-      (first === acquireScript.sha || first === acquireScript.lua) && key === 'lock:cut',
-  ).length;
+  commands.filter(([, first, , key]) => ACQUIRES.has(first ?? '') && key === 'lock:cut').length;
 
 describe("the application's client", () => {
   let server: RedisServer;

@@ -224,11 +224,34 @@ describe('acquireOutcome', () => {
     );
   });
 
+  it('is plain only if all that granted it are, and has the clock of one that granted the largest token', () => {
+    const names = nodes('a', 'b', 'c');
+    const plain = (fencingToken: number): Vote =>
+      ({ ...granted(fencingToken), isPlain: true, isFromClock: true }) as Vote;
+    const whole = (fencingToken: number): Vote =>
+      ({ ...granted(fencingToken), isFromClock: false }) as Vote;
+    const is = (isPlain: boolean, isFromClock: boolean) => ({
+      ...{ status: 'granted', fencingToken: 5, isPlain, isFromClock },
+    });
+    expect(acquireOutcome([plain(5), plain(5), refused('A')], 0, names)).toMatchObject(
+      is(true, true),
+    );
+    expect(acquireOutcome([plain(5), plain(4), plain(3)], 0, names)).toMatchObject(is(true, true));
+    expect(acquireOutcome([plain(5), whole(5), failure()], 0, names)).toMatchObject(
+      is(false, true),
+    );
+    expect(acquireOutcome([plain(4), whole(5), failure()], 0, names)).toMatchObject(
+      is(false, false),
+    );
+  });
+
   it('waits for no more answers than decide the matter', () => {
     const names = nodes('a', 'b', 'c');
     expect(acquireOutcome([granted(3), undefined, granted(5)], 1, names)).toEqual({
       status: 'granted',
       fencingToken: 5,
+      isFromClock: false,
+      isPlain: false,
       othersWait: false,
     });
     expect(acquireOutcome([refused('A'), undefined, refused('A')], 1, names)).toMatchObject({

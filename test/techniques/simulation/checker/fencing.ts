@@ -50,7 +50,7 @@ const clocksAgree = ({ servers, processes }: Scenario, done: readonly DoneFault[
 const DISTURBS_TOKENS = new Set(['server-clock-set', 'process-clock-set', 'force-released']);
 
 /**
- * Whether it is a turn under a lease that its process had before data were lost: it has a token that was reserved with that lease. Who
+ * Whether it is a turn under a lease that its process had before data were lost: its number is less than the us since the grant. Who
  * was granted the key since has a larger one, so the resource refuses the turn, as every holder that does not know of its loss.
  */
 const isTurnOfLostLease = (
@@ -63,7 +63,7 @@ const isTurnOfLostLease = (
       client === turn.client &&
       keys.some((key) => turn.keys.includes(key)) &&
       fencingToken < turn.fencingToken &&
-      turn.fencingToken - fencingToken < RESERVED_TOKENS &&
+      turn.fencingToken - fencingToken < (turn.grantedAt - askedAt) * 1_000 &&
       losses.some(({ from }) => askedAt <= from && from < turn.grantedAt),
   );
 
@@ -81,9 +81,6 @@ const latestAnswerMs = ({ service, faults }: Scenario): number =>
     (sum, fault) => sum + (fault.kind === 'process-stands-still' ? fault.forMs : 0),
     service.nodeTimeoutMs,
   );
-
-/** So many tokens are reserved with a lease (docs/protocol.md). */
-const RESERVED_TOKENS = 1_024;
 
 type Exemption = 'all' | ((grant: Grant) => boolean);
 

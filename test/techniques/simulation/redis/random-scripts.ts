@@ -146,7 +146,7 @@ export class RandomScripts {
       names: isUsual ? names : this.attempts.someNames(),
       token: random.chance(0.9) ? attempt.token : '',
       lineMode,
-      lastToken: random.chance(0.8) ? fencingToken + random.pick([0, 0, 3, 1_023]) : undefined,
+      lastToken: random.chance(0.8) ? fencingToken + random.pick([0, 0, 3, 300]) : undefined,
       fenceKeepMs: random.chance(0.6) ? undefined : random.pick(KEEPS_MS),
       member: random.chance(0.5) ? '' : this.attempts.rememberedPlace(attempt),
       wakes: isUsual ? undefined : random.pick(['nobody', undefined] as const),
@@ -167,7 +167,7 @@ export class RandomScripts {
       renewals: renewed.map(({ attempt }) => ({
         token: attempt.token,
         ttlMs: random.pick(TTLS_MS),
-        fencingToken: (attempt.fencingToken ?? nowUs) + random.pick([0, 0, 1, 1_023]),
+        fencingToken: (attempt.fencingToken ?? nowUs) + random.pick([0, 0, 1, 300]),
         sureUntilUs: nowUs + random.pick([1_000_000, 5_000, 0, -1]),
         expectedFence: random.chance(0.7) ? attempt.goneFence : undefined,
       })),
