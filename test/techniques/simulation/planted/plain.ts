@@ -42,13 +42,4 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     explanation: 'The script `give` ends a lease although a process waits, and does not wake it.',
     breaks: FIFO,
   },
-  {
-    name: 'put-back-for-a-whole-ttl',
-    file: 'lib/store/redis/scripts/extend.ts',
-    find: '    ttl = math.min(ttl, math.floor((sure_until - now) / 1000))\n',
-    replace: '',
-    profile: 'quorum',
-    explanation: 'A renewal that arrives after the release puts the key back for its whole TTL.',
-    breaks: 'and tries again until Redis answers or the TTL is over',
-  },
 ];
