@@ -8,7 +8,8 @@ export interface Share {
 
 /**
  * A script that does the same for each of its keys. Many requests can share one call of it (group commit). The reply is the
- * answer to the only request, or a list of them.
+ * answer to the only request, or a list of them. A value of another type is not plain, and no error: an error after the
+ * first write would hide from the other requests what became of them.
  */
 export interface SharedVerb<Request> extends Script {
   /** Whether a request waits while the connection is down. Default: it fails. */
@@ -55,7 +56,7 @@ local replies = {}
 for i = 1, #KEYS, 4 do
   local reply, fence = 0, clock
   if redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0 then
-    local last, proposal = redis.call('GET', KEYS[i + 1]), ARGV[i + 3]
+    local last, proposal = redis.pcall('GET', KEYS[i + 1]), ARGV[i + 3]
     if proposal ~= '' and proposal - clock > 0 and proposal - clock <= ${String(PROPOSAL_BOUND_US)} then fence = proposal end
     if (not last or #last == 16 and not string.find(last, '%D') and last - fence < 0) and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
       redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
@@ -93,7 +94,7 @@ export const give: SharedVerb<{ readonly key: string; readonly token: string }> 
 local replies = {}
 for i = 1, #KEYS, 2 do
   local n = (i + 1) / 2
-  local is_plain = redis.call('EXISTS', KEYS[i + 1]) == 0 and redis.call('GET', KEYS[i]) == ARGV[n]
+  local is_plain = redis.call('EXISTS', KEYS[i + 1]) == 0 and redis.pcall('GET', KEYS[i]) == ARGV[n]
   replies[n] = is_plain and redis.call('DEL', KEYS[i]) or 0
 end
 return replies[2] and replies or replies[1]
