@@ -4,7 +4,7 @@ import ioredis from './ioredis.cjs';
 const PASSING =
   /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY|MISCONF|OOM)\b/;
 
-/** Those of a server that did not begin with the command. */
+/** Replies of a server that did not begin with the command. */
 const NOT_BEGUN = /^(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|MASTERDOWN|BUSY)\b/;
 
 export const messageOf = (error: unknown): string =>

@@ -66,7 +66,7 @@ export interface Group {
   readonly keys: readonly string[];
 }
 
-/** Of a shared verb: a number, or a text of one. Anything else is no answer of ours: the whole script is asked. */
+/** A shared verb replies with a number, or a text of one. Anything else is no answer of ours: the whole script is asked. */
 function sharedCount(value: unknown): number {
   const count = typeof value === 'string' ? Number(value) : value;
   return isCount(count) ? count : 0;
