@@ -27,7 +27,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'given-without-its-token',
     file: PLAIN,
-    find: " and redis.call('GET', KEYS[i]) == ARGV[n]",
+    find: " and redis.pcall('GET', KEYS[i]) == ARGV[n]",
     replace: '',
     profile: 'line',
     explanation: 'The script `give` ends the lease of another client that holds the key now.',
