@@ -1,8 +1,8 @@
 import { briefMs } from '../../claim.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { holdModeOf } from '../../owner-token.js';
-import { acquireScript, type Vote } from '../scripts/acquire.js';
-import { take, tokenOf } from '../scripts/plain.js';
+import { acquireScript, UNTOLD_CHECK_MS, type Vote } from '../scripts/acquire.js';
+import { ENDLESS_MS, take, tokenOf } from '../scripts/plain.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseGroup } from './release.js';
@@ -89,14 +89,26 @@ function acquirePlain(
   const { token, ttlMs } = request;
   const { proposal } = terms;
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((clockUs) => {
-    if (clockUs === 0) return acquireWhole(server, group, request, terms);
     if (typeof clockUs !== 'number') return judged(server, group, clockUs);
+    // Over several masters the votes are counted by holder.
+    if (clockUs === 0 || (clockUs < 0 && server.lineMode === 'quorum'))
+      return acquireWhole(server, group, request, terms);
+    if (clockUs < 0) return judged(server, group, heldFor(key, -clockUs));
     const fencingToken = tokenOf(clockUs, proposal);
     return judged(server, group, {
       ...{ status: 'granted', fencingToken, isFromClock: true, isPlain: true, othersWait: false },
     });
   });
 }
+
+/** A holder that is not known: no message of its release has to come. */
+const heldFor = (key: string, leftMs: number): Vote => ({
+  status: 'refused',
+  key,
+  holder: '',
+  remainingMs: leftMs === ENDLESS_MS ? Infinity : leftMs,
+  checkAgainMs: Math.min(UNTOLD_CHECK_MS, leftMs),
+});
 
 function acquireWhole(
   server: Server,

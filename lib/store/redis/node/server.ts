@@ -10,7 +10,6 @@ import { RedisConnection } from '../client/redis-connection.js';
 import { isNotBegun } from '../client/reply-errors.js';
 import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
 import type { LineMode } from '../scripts/line.js';
-import { isCount } from '../scripts/numbers.js';
 import type { SharedVerb } from '../scripts/plain.js';
 import { putsBack, type ServerFacts, type Verb } from '../scripts/script.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';
@@ -69,7 +68,7 @@ export interface Group {
 /** A shared verb replies with a number, or a text of one. Anything else is no answer of ours: the whole script is asked. */
 function sharedCount(value: unknown): number {
   const count = typeof value === 'string' ? Number(value) : value;
-  return isCount(count) ? count : 0;
+  return Number.isSafeInteger(count) ? (count as number) : 0;
 }
 
 /** One Redis: how it is asked, and what is known of it. */

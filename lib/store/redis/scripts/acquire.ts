@@ -45,7 +45,7 @@ type AcquireReply = (Vote | { readonly status: 'quarantined'; readonly leftMs: n
  * No message notifies us of the release: the holder is software that does not know inboxes, or our place in line was
  * refused.
  */
-const UNTOLD_CHECK_MS = 1_000;
+export const UNTOLD_CHECK_MS = 1_000;
 
 const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 

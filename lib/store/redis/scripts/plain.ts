@@ -14,10 +14,13 @@ export interface Share {
 export interface SharedVerb<Request> extends Script {
   /** Whether a request waits while the connection is down. Default: it fails. */
   readonly whileDown?: 'waits';
-  /** Whether the answer, if it is not 0, is the server's clock in us. */
+  /** Whether the answer, if it is more than 0, is the server's clock in us. */
   readonly repliesClock?: boolean;
   encode(request: Request, server: ServerFacts): Share;
 }
+
+/** For how long a lock without TTL, of other software, is held: no lease lasts longer. */
+export const ENDLESS_MS = 9e15;
 
 export interface TakeCall {
   readonly key: string;
@@ -31,7 +34,7 @@ export interface TakeCall {
  * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the clock. Everything is
  * read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
  *
- * The answer is the server's clock in us, or 0. The fencing token is the clock, or the proposal if that is ahead of the
+ * The answer is the server's clock in us; for a held key the ms until its lease ends, negative; otherwise 0. The fencing token is the clock, or the proposal if that is ahead of the
  * clock. It must not be ahead by more than a second.
  */
 export const take: SharedVerb<TakeCall> = {
@@ -48,7 +51,8 @@ export const take: SharedVerb<TakeCall> = {
     `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    of each key: token, ttl in ms, ms for which its fence is kept, proposed fencing token or ''
-  Reply   of each key the clock in us, or 0 if it is not plain; of several keys a list
+  Reply   of each key the clock in us; or, if it is held and no caller waits, for how many ms yet, negative; or 0 if it is not plain;
+          of several keys a list
 ]]
 local time = redis.call('TIME')
 local clock = time[1] .. string.sub('00000' .. time[2], -6)
@@ -61,6 +65,9 @@ for i = 1, #KEYS, 4 do
     if (not last or #last == 16 and not string.find(last, '%D') and last - fence < 0) and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
       redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
       reply = clock
+    else
+      local left = redis.call('PTTL', KEYS[i])
+      if left == -1 then reply = -${String(ENDLESS_MS)} elseif left >= 0 then reply = -math.max(left, 1) end
     end
   end
   replies[(i + 3) / 4] = reply
