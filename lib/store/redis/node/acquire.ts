@@ -2,7 +2,7 @@ import { briefMs } from '../../claim.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { holdModeOf } from '../../owner-token.js';
 import { acquireScript, UNTOLD_CHECK_MS, type Vote } from '../scripts/acquire.js';
-import { ENDLESS_MS, take, tokenOf } from '../scripts/plain.js';
+import { ENDLESS_MS, isFromClock, take, tokenOf } from '../scripts/plain.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseGroup } from './release.js';
@@ -96,7 +96,8 @@ function acquirePlain(
     if (clockUs < 0) return judged(server, group, heldFor(key, -clockUs));
     const fencingToken = tokenOf(clockUs, proposal);
     return judged(server, group, {
-      ...{ status: 'granted', fencingToken, isFromClock: true, isPlain: true, othersWait: false },
+      ...{ status: 'granted', fencingToken, isPlain: true, othersWait: false },
+      isFromClock: isFromClock(fencingToken, clockUs),
     });
   });
 }

@@ -41,7 +41,8 @@ export function acquireOutcome(
     // The largest counts, and is then written to a majority.
     const fencingToken = Math.max(...yes.map((vote) => vote.fencingToken));
     const othersWait = yes.some((vote) => vote.othersWait);
-    const isFromClock = yes.some((vote) => vote.fencingToken === fencingToken && vote.isFromClock);
+    // Any of these servers may grant the key next.
+    const isFromClock = yes.every((vote) => vote.isFromClock);
     const isPlain = yes.every((vote) => vote.isPlain);
     return { status: 'granted', fencingToken, isFromClock, isPlain, othersWait };
   }

@@ -5,7 +5,7 @@ import { FENCE } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument } from './line.js';
-import { tokenOf } from './plain.js';
+import { isFromClock, tokenOf } from './plain.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,
@@ -64,7 +64,7 @@ function decode(
         status: 'granted',
         clockUs,
         fencingToken: first,
-        isFromClock: first === tokenOf(clockUs, proposal),
+        isFromClock: first === tokenOf(clockUs, proposal) && isFromClock(first, clockUs),
         othersWait: Number(second) > 0,
         otherLimit: isCount(third) ? third : undefined,
       }
