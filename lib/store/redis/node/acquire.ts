@@ -67,13 +67,13 @@ export function acquireGroup(
     : acquireWhole(server, group, request, terms);
 }
 
-/** A caller in line asks the whole script. So does every caller where a server may have forgotten what it granted. */
+/** Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. */
 const mayBePlain = (
   { options: { restartGuard, replicas } }: Server,
   { token, line }: AcquireRequest,
   { fenceKeepMs }: GroupTerms,
 ): boolean =>
-  line === undefined &&
+  line?.ticket === undefined &&
   restartGuard === undefined &&
   replicas === undefined &&
   fenceKeepMs === undefined &&
@@ -90,8 +90,8 @@ function acquirePlain(
   const { proposal } = terms;
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((clockUs) => {
     if (typeof clockUs !== 'number') return judged(server, group, clockUs);
-    // Over several masters the votes are counted by holder.
-    if (clockUs === 0 || (clockUs < 0 && server.lineMode === 'quorum'))
+    // Over several masters the votes are counted by holder. A caller that waits is to stand in line.
+    if (clockUs === 0 || (clockUs < 0 && (server.lineMode === 'quorum' || request.line)))
       return acquireWhole(server, group, request, terms);
     if (clockUs < 0) return judged(server, group, heldFor(key, -clockUs));
     const fencingToken = tokenOf(clockUs, proposal);
