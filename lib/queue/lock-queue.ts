@@ -241,7 +241,7 @@ export class LockQueue implements Successors, ReleaseHandler {
       this.#linesByKey.set(key, lines.add(line));
     }
     line.join(first);
-    void line.serve();
+    line.serve();
   }
 
   #dissolve(line: WaitingLine): void {

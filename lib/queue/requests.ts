@@ -107,9 +107,8 @@ export class LockRequests {
     this.#compareLimits(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
     const { fencingToken, isFromClock, isPlain, othersWait } = outcome;
-    const grant: Grant = {
-      ...{ keys, token, ttlMs, sentAt, fencingToken, isFromClock, isPlain, othersWait },
-    };
+    const terms = { fencingToken, isFromClock, isPlain, othersWait };
+    const grant: Grant = { keys, token, ttlMs, sentAt, ...terms };
     const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
     if (elapsed < validityMs(ttlMs, options.clockDrift)) return { status: 'granted', grant };
     keeper.discard(grant, ttlMs, 0, fencingToken);

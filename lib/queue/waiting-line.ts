@@ -12,6 +12,7 @@ import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
+import type { AttemptOutcome } from './requests.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
@@ -125,18 +126,22 @@ export class WaitingLine {
   }
 
   /** Serves one caller after the other, until all have gone and nothing is left in the store. */
-  async serve(): Promise<void> {
+  serve(): void {
     this.#deps.requests.pending.begin();
-    try {
-      for (let head = this.#head(); head !== undefined; head = this.#head())
-        await this.#ask(head.request);
-    } catch (error) {
-      // No other code asks for them: without this error they would wait until their time is over, even when the keys
-      // are free.
-      for (const caller of this.#callers.all) caller.fail(error);
-    }
-    this.#end();
+    this.#serveNext();
   }
+
+  readonly #serveNext = (): void => {
+    const request = this.#head()?.request;
+    if (request === undefined) this.#end();
+    else this.#ask(request);
+  };
+
+  /** No other code asks for the callers: without this error they would wait until their time is over, even when the keys are free. */
+  readonly #fail = (error: unknown): void => {
+    for (const caller of this.#callers.all) caller.fail(error);
+    this.#end();
+  };
 
   #end(): void {
     // From here on the next caller opens another line.
@@ -146,22 +151,40 @@ export class WaitingLine {
     else void this.#leave().then(pending.end);
   }
 
-  /** Asks the store once, and does what the reply demands. Resolves when it is time to ask again. */
-  async #ask(request: LockRequest): Promise<void> {
+  /** Asks the store once, does what the reply demands, and asks again when it is time for that. */
+  #ask(request: LockRequest): void {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
-    const outcome = await this.#deps.requests.attempt(request, {
-      ...{ line: place, token: this.#token, keeps },
-      asked: this.#earlier?.asked,
-      splits: this.#contended,
-    });
-    if (outcome.status === 'held') await this.#held(outcome, { place, keeps, hearing });
-    else if (outcome.status === 'unavailable') await this.#unavailable(outcome, place);
-    else if (!this.#isForAnother(request)) await this.#granted(request, outcome.grant);
+    const asked = { place, keeps, hearing };
+    this.#deps.requests
+      .attempt(request, {
+        line: place,
+        token: this.#token,
+        keeps,
+        asked: this.#earlier?.asked,
+        splits: this.#contended,
+      })
+      .then((outcome) => {
+        const pause = this.#answered(request, asked, outcome);
+        if (pause === undefined) this.#serveNext();
+        else pause.then(this.#serveNext, this.#fail);
+      })
+      .catch(this.#fail);
+  }
+
+  /** Returns what to wait for before the next request, if there is anything. */
+  #answered(
+    request: LockRequest,
+    asked: SentRequest,
+    outcome: AttemptOutcome,
+  ): Promise<void> | undefined {
+    if (outcome.status === 'held') return this.#held(outcome, asked);
+    if (outcome.status === 'unavailable') return this.#unavailable(outcome, asked.place);
+    return this.#isForAnother(request) ? undefined : this.#granted(request, outcome.grant);
   }
 
   /**
@@ -173,13 +196,13 @@ export class WaitingLine {
     return next !== undefined && !wantSameLease(next, request) && this.#standsInOrder();
   }
 
-  async #granted(request: LockRequest, grant: Grant): Promise<void> {
+  #granted(request: LockRequest, grant: Grant): Promise<void> | undefined {
     const before = request.mode === 'shared' ? this.#callers.all : [];
     this.#adopt(request, grant);
-    if (request.mode === 'shared') await this.#letFollow(before, grant.fencingToken);
+    if (request.mode === 'shared') return this.#letFollow(before, grant.fencingToken);
     // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-    else if (request.mode === 'exclusive' && !this.#callers.isEmpty)
-      await this.#sleepFor(this.#lookWithin(grant.ttlMs));
+    if (request.mode !== 'exclusive' || this.#callers.isEmpty) return undefined;
+    return this.#sleepFor(this.#lookWithin(grant.ttlMs));
   }
 
   #adopt(request: LockRequest, grant: Grant): void {
