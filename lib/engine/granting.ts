@@ -1,7 +1,8 @@
-import { LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
-import { canonicalKeys } from '../key/index.js';
+import { LockError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
+import { quoteKeys } from '../errors/quote-keys.js';
+import { canonicalKeys, nameOfKeys } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
-import type { LockOrigin } from '../lease/grant.js';
+import { lockNameOf, type LockOrigin } from '../lease/grant.js';
 import { LockHandle, SectionLock } from '../lease/lock-handle.js';
 import {
   resolveAcquireOptions,
@@ -51,20 +52,39 @@ export class Granting {
 
   /** @throws LockKeyError, before it returns a promise, for a key that must not be locked */
   acquire(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): Promise<LockHandle> {
-    const asked = this.#asked(this.#canonical(given), options, from);
-    const taking = this.#observed(
-      asked,
-      (request) => this.#take(request),
+    return this.#observed(
+      this.#asked(given, options, from),
+      (request) => this.#take(request, LockHandle),
       (lock) => lock,
     );
-    const { forgotten } = this.#parts;
-    // Sections end by themselves: only a lock by hand can be forgotten.
-    return forgotten.isWatching ? taking.then(forgotten.watch) : taking;
   }
 
-  #asked(keys: readonly string[], options: ResolvedAcquireOptions, from: ScopeOrigin): AcquireCall {
-    const { site, origin, isAdjustable, signal = options.signal } = from;
-    return { keys, ...options, signal, site, origin, isAdjustable };
+  #asked(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): AcquireCall {
+    const { ttlMs, waitMs, autoExtend, maxHoldMs, minHoldMs, release, reentrant, mode, places } =
+      options;
+    const { site, origin = originByHand(given), isAdjustable, signal = options.signal } = from;
+    const keys = this.#canonical(given);
+    this.#parts.reportOutlivedWork?.(
+      () => `asked for the lock of ${quoteKeys(keys)}`,
+      () => site,
+    );
+    // Each by its name: V8 takes longer to copy an object than to make one.
+    return {
+      keys,
+      ttlMs,
+      waitMs,
+      autoExtend,
+      maxHoldMs,
+      minHoldMs,
+      release,
+      reentrant,
+      mode,
+      places,
+      signal,
+      site,
+      origin,
+      isAdjustable,
+    };
   }
 
   /** Publishes the call, and that its lock is held, where there are subscribers. */
@@ -82,15 +102,17 @@ export class Granting {
     );
   }
 
-  #take(request: LockRequest, Handle: typeof LockHandle = LockHandle): Promise<LockHandle> {
-    const { runtime, queue, keeper } = this.#parts;
+  async #take(request: LockRequest, Handle: typeof LockHandle): Promise<LockHandle> {
+    const { runtime, queue, keeper, forgotten } = this.#parts;
     const since = runtime.now();
-    return queue
-      .acquire(request, this.#isHeldAround())
-      .then((lease) => this.#handOut(new Handle(lease, keeper), request, since))
-      .catch((error: unknown) => {
-        throw this.#failure(error, request, since);
-      });
+    try {
+      const lease = await queue.acquire(request, this.#isHeldAround());
+      const lock = this.#handOut(new Handle(lease, keeper), request, since);
+      // Sections end by themselves: only a lock by hand can be forgotten.
+      return Handle === LockHandle && forgotten.isWatching ? forgotten.watch(lock) : lock;
+    } catch (error) {
+      throw this.#failure(error, request, since);
+    }
   }
 
   #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): LockHandle {
@@ -105,8 +127,8 @@ export class Granting {
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
   #failure(error: unknown, request: LockRequest, since: Instant): Error {
-    const { events, present } = this.#parts;
-    const { keys, mode, origin, site } = request;
+    const { events } = this.#parts;
+    const { keys, mode, origin } = request;
     const subject = { keys, mode, ...inPlaces(request), ...origin };
     if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
       const { retryAfterMs } = error;
@@ -116,7 +138,16 @@ export class Granting {
       const { nodes } = error;
       events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
     }
-    return present(withStackOf(error, site)) as Error;
+    return this.#explained(error, request) as Error;
+  }
+
+  /** Names the lock in an error, and the place of the call, and says when another try may succeed. */
+  #explained(error: unknown, { origin, site }: Pick<LockRequest, 'origin' | 'site'>): unknown {
+    const { present, sectionTimes } = this.#parts;
+    const name = lockNameOf(origin);
+    if (error instanceof LockError) error.nameLock(name);
+    sectionTimes?.hint(error, name);
+    return present(withStackOf(error, site));
   }
 
   #waitedMs(since: Instant): number {
@@ -124,13 +155,12 @@ export class Granting {
   }
 
   open(given: Keys, options: RunOptions, from: ScopeOrigin): Promise<Scope> {
-    const keys = this.#canonical(given);
     const resolved = resolveAcquireOptions(options, this.#parts.options);
     // Calls side by side in one section are one caller's: not to wait is not to wait for others.
     const waitMs = (options.wait !== undefined && resolved.waitMs) || Infinity;
     const turnWithinMs = from.whenBusy === 'refuse' ? 0 : waitMs;
     return this.#observed(
-      this.#asked(keys, resolved, from),
+      this.#asked(given, resolved, from),
       (asked) => this.#open(asked, from.parent, turnWithinMs),
       ({ section }) => section.lock,
     );
@@ -141,7 +171,7 @@ export class Granting {
     parent: Section | undefined,
     turnWithinMs: number,
   ): Promise<Scope> {
-    const { keys, mode, waitMs, site } = asked;
+    const { keys, mode, waitMs } = asked;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
@@ -153,7 +183,7 @@ export class Granting {
         if (sections.length > 0)
           waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
       } catch (error) {
-        throw this.#parts.present(withStackOf(error, site));
+        throw this.#explained(error, asked);
       }
     }
     try {
@@ -179,6 +209,20 @@ export class Granting {
     return (key) =>
       around.enclosing(this.#owner).some((section) => section.holds(this.#owner, key));
   }
+}
+
+const origins = new Map<string, LockOrigin>();
+
+/** The origin of a lock by hand, if its key was made by `lockKey`. There are as many as there are such places in the code. */
+function originByHand(keys: Keys): LockOrigin | undefined {
+  const name = nameOfKeys(keys);
+  if (name === undefined) return undefined;
+  let origin = origins.get(name);
+  if (origin === undefined) {
+    origin = Object.defineProperty({}, 'byHand', { value: name });
+    origins.set(name, origin);
+  }
+  return origin;
 }
 
 /** A release that the store did not confirm is logged by the keeper, and must not replace what the work returned. */

@@ -1,5 +1,5 @@
 // Longer than a screen or two because it is the API: more than half of it is TSDoc for its users.
-import { LockError, LockLostError, LockNotAcquiredError, LockReturnKindError } from '../errors.js';
+import { LockLostError, LockNotAcquiredError, LockReturnKindError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { checkKey, nameOfKeys } from '../key/index.js';
 import type { LeaderInfo } from '../leader/lead.js';
@@ -7,7 +7,6 @@ import { LEAD_KIND, type LeadOptions } from '../leader/lead-options.js';
 import { Leaders } from '../leader/leaders.js';
 import type { Leadership } from '../leader/leadership.js';
 import type { CallSites } from '../lease/call-site.js';
-import { lockNameOf, type LockOrigin } from '../lease/grant.js';
 import { LIMITER, type LimiterOptions } from '../options/limiter-options.js';
 import type { DetachableLock, Lock } from '../lease/lock.js';
 import type { LockEventListener, LockEventName } from '../observe/lock-events.js';
@@ -560,9 +559,7 @@ export class LockEngine<Token extends number | undefined = number> {
     from: ScopeOrigin = {},
   ): Promise<Scope> {
     const parent = from.parent ?? Section.current();
-    return this.#ask(keys, { ...from, parent }, (asker) =>
-      this.#granting.open(keys, options, asker),
-    );
+    return this.#granting.open(keys, options, { ...from, parent });
   }
 
   /** @internal `lead` for callers that state where they call it from. */
@@ -592,31 +589,9 @@ export class LockEngine<Token extends number | undefined = number> {
     from: ScopeOrigin,
   ): Promise<DetachableLock<Token>> {
     const resolved = resolveAcquireOptions(options, this.#parts.options);
-    const taking: Promise<DetachableLock> = this.#ask(keys, from, (asker) =>
-      this.#granting.acquire(keys, resolved, asker),
-    );
+    const taking: Promise<DetachableLock> = this.#granting.acquire(keys, resolved, from);
     // The type of the service says whether its locks have fencing tokens.
     return taking as Promise<DetachableLock<Token>>;
-  }
-
-  /** Names the lock in the error of a call for it, and says when another try may succeed. */
-  #ask<T>(
-    keys: string | readonly string[],
-    from: ScopeOrigin,
-    ask: (asker: ScopeOrigin) => Promise<T>,
-  ): Promise<T> {
-    const origin = from.origin ?? originByHand(keys);
-    const asking = ask({ ...from, origin });
-    this.#parts.reportOutlivedWork?.(
-      () => `asked for the lock of ${quoteKeys([keys].flat())}`,
-      () => from.site,
-    );
-    return asking.catch((error: unknown) => {
-      const name = lockNameOf(origin);
-      if (error instanceof LockError) error.nameLock(name);
-      this.#parts.sectionTimes?.hint(error, name);
-      throw error;
-    });
   }
 
   /**
@@ -673,20 +648,6 @@ export class LockEngine<Token extends number | undefined = number> {
       throw this.present(error);
     }
   }
-}
-
-const origins = new Map<string, LockOrigin>();
-
-/** The origin of a lock by hand, if its key was made by `lockKey`. There are as many as there are such places in the code. */
-function originByHand(keys: string | readonly string[]): LockOrigin | undefined {
-  const name = nameOfKeys(keys);
-  if (name === undefined) return undefined;
-  let origin = origins.get(name);
-  if (origin === undefined) {
-    origin = Object.defineProperty({}, 'byHand', { value: name });
-    origins.set(name, origin);
-  }
-  return origin;
 }
 
 /** How long, in ms, a store may take to end a health check whose time is up. */

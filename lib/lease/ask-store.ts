@@ -4,47 +4,38 @@ import { traced } from '../observe/traced.js';
 import type { LockStore, ReleaseOutcome, TransferOutcome } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 
-/** Asks the store to end a lease, and once more if it does not reply while the lease is valid. */
-function insist<Outcome extends ReleaseOutcome | TransferOutcome>(
-  lease: Lease,
-  ask: () => Promise<Outcome>,
-  ofRepeated: (outcome: Outcome) => Outcome = (outcome) => outcome,
-): Promise<Outcome> {
-  return ask().then((outcome) => {
-    // What never left this process was waited for by the store as long as it may.
-    const isUnsure = outcome.status === 'unavailable' && outcome.sent !== false;
-    return isUnsure && lease.validForMs > 0 ? ask().then(ofRepeated) : outcome;
-  });
-}
+/**
+ * Whether to ask once more for the end of a lease: while it is valid, and the store may not have carried out the request. What never left
+ * this process was waited for by the store as long as it may.
+ */
+const isUnsure = (lease: Lease, outcome: ReleaseOutcome | TransferOutcome): boolean =>
+  outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0;
 
 /** The store gives the lease the token under which it waits. No other caller sends this request. */
-export function askToDetach(
+export async function askToDetach(
   store: LockStore,
   lease: Lease,
   { to, ttlMs }: { readonly to: string; readonly ttlMs: number },
 ): Promise<TransferOutcome> {
   const { keys, token, fencingToken: lastToken } = lease;
   const request = { keys, token, to, ttlMs, lastToken };
-  return insist(lease, () => store.transfer(request));
+  const outcome = await store.transfer(request);
+  return isUnsure(lease, outcome) ? store.transfer(request) : outcome;
 }
 
 /** The store releases the lease. */
-export function askForRelease(
+export async function askForRelease(
   store: LockStore,
   lease: Lease,
   service: string | undefined,
   heldMs: number,
 ): Promise<ReleaseOutcome> {
-  return insist(
-    lease,
-    () => askOnce(store, lease, service, heldMs),
-    (outcome) => ofRepeated(outcome, lease),
-  );
+  const outcome = await askOnce(store, lease, service, heldMs);
+  if (!isUnsure(lease, outcome)) return outcome;
+  const repeated = await askOnce(store, lease, service, heldMs);
+  // While it was valid, no other caller could have removed it: the first request did, and only its reply was lost.
+  return repeated.status === 'not-held' && lease.validForMs > 0 ? { status: 'released' } : repeated;
 }
-
-/** While it was valid, no other caller could have removed it: the first request did, and only its reply was lost. */
-const ofRepeated = (outcome: ReleaseOutcome, { validForMs }: Lease): ReleaseOutcome =>
-  outcome.status === 'not-held' && validForMs > 0 ? { status: 'released' } : outcome;
 
 /** Asks, and publishes that on `holdfast:release`. */
 function askOnce(

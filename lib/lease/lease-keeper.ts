@@ -262,7 +262,7 @@ export class LeaseKeeper {
     // The turn that follows takes the place of this one among the leases.
     if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease, now) !== true) {
       this.leases.remove(lease);
-      return this.#endings.add(this.#giveBack(lease, heldMs));
+      return this.#giveBack(lease, heldMs);
     }
     this.#released(lease, heldMs);
     return Promise.resolve(true);
@@ -284,14 +284,17 @@ export class LeaseKeeper {
     });
   }
 
-  #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
+  async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
     const { store, events } = this.#deps;
     this.#givenBack.add(lease);
-    const ask = (): Promise<boolean> =>
-      askForRelease(store, lease, events.service, heldMs).then((outcome) =>
-        this.#ended(lease, heldMs, outcome),
-      );
-    return mayBeProlonged(lease) ? lease.renewing.then(ask) : ask();
+    this.#endings.begin();
+    try {
+      if (mayBeProlonged(lease)) await lease.renewing;
+      const outcome = await askForRelease(store, lease, events.service, heldMs);
+      return this.#ended(lease, heldMs, outcome);
+    } finally {
+      this.#endings.end();
+    }
   }
 
   /** What the store has replied to a release. */

@@ -218,11 +218,14 @@ function checkedAcquireOptions(options: RunOptions, defaults: ResolvedOptions) {
     needsOneRedis(`Option "${options.limit === undefined ? 'mode' : 'limit'}"`, defaults.location);
   refuseLongMinHold(resolved.minHoldMs, ttlMs);
   return {
-    ...resolved,
     ttlMs: ttlWithin(ttlMs, defaults.restartGuard),
     waitMs,
     autoExtend: resolved.autoExtend ?? defaults.autoExtend,
     maxHoldMs,
+    minHoldMs: resolved.minHoldMs,
+    release: resolved.release,
+    reentrant: resolved.reentrant,
+    signal: resolved.signal,
     mode,
     places,
   };

@@ -87,7 +87,12 @@ export function without<S extends Schema, Name extends keyof S & string>(
 }
 
 interface Prepared {
-  readonly entries: readonly (readonly [name: string, option: Schema[string]])[];
+  readonly entries: readonly {
+    readonly name: string;
+    /** Its name among what the library gets. */
+    readonly target: string;
+    readonly option: Schema[string];
+  }[];
   /** What options are resolved to of which none is given. */
   readonly defaults: Readonly<Record<string, unknown>>;
 }
@@ -98,9 +103,13 @@ const prepared = new WeakMap<Schema, Prepared>();
 function prepare(schema: Schema): Prepared {
   let made = prepared.get(schema);
   if (made === undefined) {
-    const entries = Object.entries(schema);
-    const defaults = entries.map(([name, { unit, fallback, resolve: check }]) => [
-      name + unit,
+    const entries = Object.entries(schema).map(([name, option]) => ({
+      name,
+      target: name + option.unit,
+      option,
+    }));
+    const defaults = entries.map(({ name, target, option: { fallback, resolve: check } }) => [
+      target,
       fallback === undefined ? undefined : check(fallback, name),
     ]);
     made = { entries, defaults: Object.fromEntries(defaults) as Prepared['defaults'] };
@@ -118,10 +127,11 @@ function prepare(schema: Schema): Prepared {
 export function resolve<S extends Schema>(schema: S, options: object, path = ''): Resolved<S> {
   const { entries, defaults } = prepare(schema);
   const resolved = { ...defaults };
-  for (const [name, { presence, unit, fallback, resolve: check }] of entries) {
+  for (const { name, target, option } of entries) {
+    const { presence, fallback, resolve: check } = option;
     const given = (options as Readonly<Record<string, unknown>>)[name];
     const isGiven = given !== undefined && !(fallback !== undefined && given === null);
-    if (isGiven || presence === 'required') resolved[name + unit] = check(given, path + name);
+    if (isGiven || presence === 'required') resolved[target] = check(given, path + name);
   }
   return resolved as Resolved<S>;
 }

@@ -133,8 +133,15 @@ export class WaitingLine {
 
   readonly #serveNext = (): void => {
     const request = this.#head()?.request;
-    if (request === undefined) this.#end();
-    else this.#ask(request);
+    if (request === undefined) {
+      this.#end();
+      return;
+    }
+    try {
+      this.#ask(request);
+    } catch (error) {
+      this.#fail(error);
+    }
   };
 
   /** No other code asks for the callers: without this error they would wait until their time is over, even when the keys are free. */
