@@ -34,7 +34,7 @@ const granted = (fencingToken = 1): Vote => ({
   othersWait: false,
 });
 const refused = (holder: string, remainingMs = 1_000, key = 'key'): Vote => ({
-  status: 'refused',
+  status: 'held',
   key,
   holder,
   remainingMs,
@@ -130,7 +130,7 @@ function said<Answer, Outcome>(
 function certainHolder(votes: Answers<Vote>): string | undefined {
   const counts = new Map<string, number>();
   for (const vote of votes) {
-    if (vote?.status !== 'refused') continue;
+    if (vote?.status !== 'held') continue;
     const id = `${vote.key} ${vote.holder}`;
     counts.set(id, (counts.get(id) ?? 0) + 1);
   }
@@ -177,7 +177,7 @@ describe('acquireOutcome', () => {
         const outcome = acquireOutcome(answers, awaited, nodesOf(answers));
         if (outcome?.status !== 'held' || outcome.contended === undefined) return;
         const quorum = quorumOf(answers.length);
-        expect(count(answers, 'granted', 'refused')).toBeGreaterThanOrEqual(quorum);
+        expect(count(answers, 'granted', 'held')).toBeGreaterThanOrEqual(quorum);
         expect(count(answers, 'granted') + awaited).toBeLessThan(quorum);
       }),
     );
@@ -224,7 +224,7 @@ describe('acquireOutcome', () => {
     );
   });
 
-  it('is plain only if all that granted it are, and has the clock of one that granted the largest token', () => {
+  it('is plain, and has a token from the clock, only if that is so of all that granted it', () => {
     const names = nodes('a', 'b', 'c');
     const plain = (fencingToken: number): Vote =>
       ({ ...granted(fencingToken), isPlain: true, isFromClock: true }) as Vote;
@@ -238,7 +238,7 @@ describe('acquireOutcome', () => {
     );
     expect(acquireOutcome([plain(5), plain(4), plain(3)], 0, names)).toMatchObject(is(true, true));
     expect(acquireOutcome([plain(5), whole(5), failure()], 0, names)).toMatchObject(
-      is(false, true),
+      is(false, false),
     );
     expect(acquireOutcome([plain(4), whole(5), failure()], 0, names)).toMatchObject(
       is(false, false),
@@ -275,7 +275,7 @@ describe('acquireOutcome', () => {
         if (outcome?.status !== 'held' || outcome.contended === true) return;
         const times = answers.map((vote) => {
           if (vote?.status === 'granted') return 0;
-          return vote?.status === 'refused' ? vote.remainingMs : Infinity;
+          return vote?.status === 'held' ? vote.remainingMs : Infinity;
         });
         const kth = times.toSorted((a, b) => a - b)[quorumOf(answers.length) - 1];
         expect(outcome).toMatchObject({ remainingMs: kth, checkAgainMs: kth });
@@ -285,7 +285,7 @@ describe('acquireOutcome', () => {
 
   it('tells when to look again apart from when it ends: some holders do not tell of their release', () => {
     const vote = (remainingMs: number, checkAgainMs: number): Vote => ({
-      ...(refused('A', remainingMs) as Vote & { status: 'refused' }),
+      ...(refused('A', remainingMs) as Vote & { status: 'held' }),
       checkAgainMs,
     });
     expect(
@@ -577,7 +577,7 @@ describe('unavailable', () => {
         expect(outcome.sent === false).toBe(
           failures.length === answers.length && failures.every(({ sent }) => sent === false),
         );
-        expect(outcome.nodes).toHaveLength(count(answers, 'unavailable', 'refused'));
+        expect(outcome.nodes).toHaveLength(count(answers, 'unavailable', 'held'));
       }),
     );
   });

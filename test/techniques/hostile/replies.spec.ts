@@ -59,7 +59,7 @@ describe('what no script would answer', () => {
         const answer = ACQUIRE.answer(reply);
         if (answer?.status === 'quarantined') expect(isCount(answer.leftMs)).toBe(true);
         else if (answer?.status === 'granted') expect(isCount(answer.fencingToken)).toBe(true);
-        else if (answer?.status === 'refused') {
+        else if (answer?.status === 'held') {
           expect(['0', '1']).toContain(answer.key);
           expect(answer.remainingMs).toBeGreaterThanOrEqual(0);
           expect(answer.heldForMs).toBeGreaterThanOrEqual(0);

@@ -39,7 +39,7 @@ async function acquire(server: Server, request: AcquireRequest, proposal: number
   const vote = await (first !== undefined && second === undefined
     ? acquireGroup(server, first, request, { proposal })
     : acquireGroups(server, groups, request, proposal));
-  if (vote.status !== 'refused') return vote;
+  if (vote.status !== 'held') return vote;
   const at = unheard.find(({ slot }) => slot === server.slot(vote.key));
   if (at === undefined) return vote;
   await inbox.listenAt(at.slot, hashTagOf(server.names(vote.key)));
@@ -96,15 +96,18 @@ function acquirePlain(
     if (clockUs < 0) return judged(server, group, heldFor(key, -clockUs));
     const fencingToken = tokenOf(clockUs, proposal);
     return judged(server, group, {
-      ...{ status: 'granted', fencingToken, isPlain: true, othersWait: false },
+      status: 'granted',
+      fencingToken,
       isFromClock: isFromClock(fencingToken, clockUs),
+      isPlain: true,
+      othersWait: false,
     });
   });
 }
 
 /** A holder that is not known: no message of its release has to come. */
 const heldFor = (key: string, leftMs: number): Vote => ({
-  status: 'refused',
+  status: 'held',
   key,
   holder: '',
   remainingMs: leftMs === ENDLESS_MS ? Infinity : leftMs,
@@ -176,7 +179,7 @@ async function acquireGroups(
       if (granted.length === 0 && isUnchanged) return vote;
       const [had, kept] = toGiveBack(server, vote, request, granted);
       const failure = await giveBack(server, had, request, granted);
-      if (failure !== undefined || vote.status !== 'refused') return afterGrant(failure ?? vote);
+      if (failure !== undefined || vote.status !== 'held') return afterGrant(failure ?? vote);
       return { ...vote, kept };
     }
     granted.push({ group, vote });
@@ -211,7 +214,7 @@ function toGiveBack(
   { keys, keeps, line }: AcquireRequest,
   granted: readonly { readonly group: Group }[],
 ): readonly [readonly Group[], boolean] {
-  if (vote.status !== 'refused') return [granted.map(({ group }) => group), false];
+  if (vote.status !== 'held') return [granted.map(({ group }) => group), false];
   const { key: busy, ticket, heldForMs = 0 } = vote;
   const kept = keeps !== undefined && ticket !== undefined && heldForMs < keeps.limitMs;
   const had = new Set(granted.map(({ group }) => group.slot));

@@ -37,16 +37,10 @@ export class QuorumAcquire {
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     const [node, second] = this.#nodes;
+    // By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back.
     return node !== undefined && second === undefined
-      ? this.#acquireAt(node, request)
+      ? acquireAt(node, request, 0)
       : this.#acquireAtMany(request);
-  }
-
-  /** By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back. */
-  #acquireAt(node: RedisNode, request: AcquireRequest): Promise<AcquireOutcome> {
-    return acquireAt(node, request, 0).then((vote) =>
-      vote.status === 'refused' ? { ...vote, status: 'held' } : vote,
-    );
   }
 
   async #acquireAtMany(request: AcquireRequest): Promise<AcquireOutcome> {
@@ -54,7 +48,7 @@ export class QuorumAcquire {
     const proposal = this.#proposal();
     const sentAt = runtime.now().monotonicMs;
     const first = await this.#askFirst(request, proposal);
-    if (first?.vote.status === 'refused') return heldAtFirst(first.vote);
+    if (first?.vote.status === 'held') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -143,7 +137,7 @@ export class QuorumAcquire {
     await Promise.all(
       this.#nodes.map(async (node, index) => {
         const vote = votes[index];
-        if (vote?.status === 'refused') return;
+        if (vote?.status === 'held') return;
         // No caller has to be notified: a caller that this vote refused knows that it was no majority, and asks again.
         const isGone =
           vote?.status === 'granted' &&

@@ -91,7 +91,7 @@ export class StandingLeases {
     const { line } = request;
     if (line !== undefined) {
       // Only once: a later try could remove what is brought there meanwhile.
-      const refused = nodes.filter((_, index) => votes[index]?.status === 'refused');
+      const refused = nodes.filter((_, index) => votes[index]?.status === 'held');
       await Promise.all(refused.map((node) => releaseAt(node, request, { leaves: line })));
     }
     nodes.forEach((node, index) => {

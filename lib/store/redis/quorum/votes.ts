@@ -53,13 +53,13 @@ export function acquireOutcome(
   // Votes that are not heard, awaited or not, may be what makes the difference between a lock that is held and an outage.
   const unknown = votes.filter((vote) => vote === undefined).length + failed;
   // No caller gets a majority until these are deleted, whether or not they belong to one holder.
-  const endless = votes.filter((vote) => vote?.status === 'refused' && isEndless(vote));
+  const endless = votes.filter((vote) => vote?.status === 'held' && isEndless(vote));
   const isBlocked = endless.length > mostMissing;
   const decided = certain || isBlocked || failed > mostMissing || (lost && unknown <= mostMissing);
   if (!decided && awaited > 0) return undefined;
 
   if (certain) return { ...held(votes, leader.key, quorum), holder: leader.holder };
-  if (isBlocked && endless[0]?.status === 'refused') return held(votes, endless[0].key, quorum);
+  if (isBlocked && endless[0]?.status === 'held') return held(votes, endless[0].key, quorum);
   if (unknown > mostMissing || leader === undefined) return unavailable(votes, nodes);
   // One token may have a majority, together with unknown votes, or none has.
   if (leader.votes + unknown >= quorum)
@@ -77,7 +77,7 @@ const askAgainSoon = (key: string, remainingMs = CONTENDED_MS): Held => ({
 });
 
 /** Refused by the node that was asked first. */
-export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'refused' }): Held =>
+export const heldAtFirst = ({ key, remainingMs }: Vote & { readonly status: 'held' }): Held =>
   askAgainSoon(key, Math.max(remainingMs, CONTENDED_MS));
 
 interface Leader {
@@ -90,7 +90,7 @@ interface Leader {
 function leaderOf(votes: Answers<Vote>): Leader | undefined {
   const counts = new Map<string, Leader & { votes: number }>();
   for (const vote of votes) {
-    if (vote?.status !== 'refused') continue;
+    if (vote?.status !== 'held') continue;
     const id = `${vote.key}\0${vote.holder}`;
     const count = counts.get(id) ?? { key: vote.key, holder: vote.holder, votes: 0 };
     count.votes += 1;
@@ -101,11 +101,11 @@ function leaderOf(votes: Answers<Vote>): Leader | undefined {
 
 /** The lock may be free when a majority of the nodes is: not at the end of the longest lease, which may be a vote that came to nothing. */
 function held(votes: Answers<Vote>, key: string, quorum: number): Held {
-  const atQuorum = (timeOf: (vote: Vote & { readonly status: 'refused' }) => number): number =>
+  const atQuorum = (timeOf: (vote: Vote & { readonly status: 'held' }) => number): number =>
     votes
       .map((vote) => {
         if (vote?.status === 'granted') return 0;
-        return vote?.status === 'refused' ? timeOf(vote) : Infinity;
+        return vote?.status === 'held' ? timeOf(vote) : Infinity;
       })
       .sort((a, b) => a - b)[quorum - 1] ?? Infinity;
   return {
@@ -194,7 +194,7 @@ export function unavailable(answers: Answers<Answer>, nodes: readonly Named[]): 
 function whatHappened(answer: Answer | undefined, node: Named | undefined): readonly NodeFailure[] {
   const { name = '', isSilent = false } = node ?? {};
   if (answer?.status === 'unavailable') return answer.nodes;
-  if (answer?.status === 'refused')
+  if (answer?.status === 'held')
     return [{ node: name, kind: 'refused', message: 'held by another owner' }];
   if (answer !== undefined || !isSilent) return [];
   return [{ node: name, kind: 'timeout', message: 'has not answered earlier requests yet' }];

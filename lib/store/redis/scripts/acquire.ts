@@ -34,7 +34,7 @@ export interface AcquireCall extends Omit<AcquireRequest, 'line' | 'splits'> {
 export type Vote =
   | (Granted & { readonly othersWait: boolean })
   /** `holder` is '' for a key that is kept, for that long, for a caller before us. */
-  | (Omit<Held, 'status' | 'contended'> & { readonly status: 'refused'; readonly holder: string })
+  | (Omit<Held, 'contended'> & { readonly holder: string })
   | Unavailable;
 
 type AcquireReply = (Vote | { readonly status: 'quarantined'; readonly leftMs: number }) & {
@@ -80,7 +80,7 @@ function decode(
   // The fence is when the key was granted last, by the server's clock, or a little later.
   const since = isCount(fifth) ? fifth : 0;
   return {
-    status: 'refused',
+    status: 'held',
     clockUs,
     key,
     holder: third,

@@ -63,7 +63,7 @@ export class RandomScripts {
     const { attempt, call, answer } = this.#acquireCall(nowUs);
     const vote = answer(ask(SCRIPTS.acquire, call));
     if (vote?.status === 'granted') this.#granted(attempt, vote.fencingToken);
-    if (vote?.status === 'refused') attempt.ticket = vote.ticket;
+    if (vote?.status === 'held') attempt.ticket = vote.ticket;
   }
 
   #granted(attempt: Attempt, fencingToken: number): void {
