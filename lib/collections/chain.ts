@@ -9,6 +9,12 @@ export interface Linked<Entry extends Linked<Entry>> {
   after: Entry | undefined;
 }
 
+/** Whoever made a chain. */
+export interface ChainOwner<Entry extends Linked<Entry>> {
+  /** The last entry was taken out. */
+  onEmpty(chain: Chain<Entry>): void;
+}
+
 /**
  * Entries in the order in which they were added, each in one chain at a time. An entry can be taken out of the middle,
  * and nothing is made for it: the links are in the entries themselves.
@@ -16,11 +22,10 @@ export interface Linked<Entry extends Linked<Entry>> {
 export class Chain<Entry extends Linked<Entry>> {
   #first: Entry | undefined;
   #last: Entry | undefined;
-  readonly #onEmpty: (() => void) | undefined;
+  readonly #owner: ChainOwner<Entry> | undefined;
 
-  /** @param onEmpty called when the last entry was taken out */
-  constructor(onEmpty?: () => void) {
-    this.#onEmpty = onEmpty;
+  constructor(owner?: ChainOwner<Entry>) {
+    this.#owner = owner;
   }
 
   /** The oldest. */
@@ -59,7 +64,7 @@ export class Chain<Entry extends Linked<Entry>> {
     entry.chain = undefined;
     entry.before = undefined;
     entry.after = undefined;
-    if (this.isEmpty) this.#onEmpty?.();
+    if (this.isEmpty) this.#owner?.onEmpty(this);
     return true;
   }
 

@@ -106,7 +106,7 @@ export class Granting {
     const { runtime, queue, keeper, forgotten } = this.#parts;
     const since = runtime.now();
     try {
-      const lease = await queue.acquire(request, this.#isHeldAround());
+      const lease = await queue.acquire(request, this.#isHeldAround(), since);
       const lock = this.#handOut(new Handle(lease, keeper), request, since);
       // Sections end by themselves: only a lock by hand can be forgotten.
       return Handle === LockHandle && forgotten.isWatching ? forgotten.watch(lock) : lock;

@@ -109,8 +109,8 @@ export class LeaseKeeper {
     this.#successors = successors;
   }
 
-  adopt(grant: Grant, options: LeaseOptions): Lease {
-    const now = this.#now();
+  /** @param now when the store replied */
+  adopt(grant: Grant, options: LeaseOptions, now: Instant): Lease {
     const lease = new Lease(grant, options, this.#context, now);
     this.leases.add(lease);
     this.#renewals.add(lease, now);

@@ -71,7 +71,7 @@ export async function attach(
     throw isInTime ? new LockServiceClosedError(keys) : unavailable(tooLate(elapsed, ttlMs));
   }
   const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };
-  return keeper.adopt(grant, request);
+  return keeper.adopt(grant, request, now);
 }
 
 /** The store does not know what was before a key was free. */

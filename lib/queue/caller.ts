@@ -61,11 +61,16 @@ export class Caller implements Linked<Caller> {
   #resolve!: (lease: Lease) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(request: LockRequest, dependencies: CallerDependencies, isHeldAround: IsHeldAround) {
+  constructor(
+    request: LockRequest,
+    dependencies: CallerDependencies,
+    isHeldAround: IsHeldAround,
+    since: Instant,
+  ) {
     this.request = request;
     this.#deps = dependencies;
     this.isHeldAround = isHeldAround;
-    this.#since = dependencies.scheduler.runtime.now();
+    this.#since = since;
     this.granted = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -74,11 +74,11 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   /** Resolves with the lease, or rejects with the refusal, the outage, the closing or the signal's reason. */
-  acquire(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
+  acquire(request: LockRequest, isHeldAround: IsHeldAround, since: Instant): Promise<Lease> {
     const { signal } = request;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#state === 'closed') return Promise.reject(new LockServiceClosedError(request.keys));
-    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround);
+    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround, since);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
   }
 
@@ -169,7 +169,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     }
     const isOpen = this.#isOpenTo(request);
     if (outcome.status === 'granted') {
-      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request);
+      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request, outcome.now);
       this.#requests.giveBack(outcome.grant);
     } else if (isOpen || outcome.status === 'unavailable')
       throw this.#refusal({ request, waitedMs: 0, isHeldAround }, outcome);
@@ -185,8 +185,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     return this.#state !== 'closed' && request.signal?.aborted !== true;
   }
 
-  #wait(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    const caller = new Caller(request, this.#forCallers, isHeldAround);
+  #wait(request: LockRequest, isHeldAround: IsHeldAround, since: Instant): Promise<Lease> {
+    const caller = new Caller(request, this.#forCallers, isHeldAround, since);
     const { keys } = request;
     for (const key of keys)
       for (const other of this.#linesFor(key)) other.giveBackTo(keys, isHeldAround);

@@ -22,13 +22,19 @@ import {
   tailOf,
   type HoldTerms,
 } from '../store/owner-token.js';
-import { elapsedMs } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { LockRequest } from './caller.js';
 
-export type AttemptOutcome =
-  { readonly status: 'granted'; readonly grant: Grant } | Held | Unavailable;
+export interface GrantedAttempt {
+  readonly status: 'granted';
+  readonly grant: Grant;
+  /** When the reply came. */
+  readonly now: Instant;
+}
+
+export type AttemptOutcome = GrantedAttempt | Held | Unavailable;
 
 /** How the store is asked. */
 export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'keeps'> & {
@@ -109,8 +115,9 @@ export class LockRequests {
     const { fencingToken, isFromClock, isPlain, othersWait } = outcome;
     const terms = { fencingToken, isFromClock, isPlain, othersWait };
     const grant: Grant = { keys, token, ttlMs, sentAt, ...terms };
-    const elapsed = elapsedMs(sentAt, scheduler.runtime.now());
-    if (elapsed < validityMs(ttlMs, options.clockDrift)) return { status: 'granted', grant };
+    const now = scheduler.runtime.now();
+    const elapsed = elapsedMs(sentAt, now);
+    if (elapsed < validityMs(ttlMs, options.clockDrift)) return { status: 'granted', grant, now };
     keeper.discard(grant, ttlMs, 0, fencingToken);
     return tooLate(elapsed, ttlMs);
   }

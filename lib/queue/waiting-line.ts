@@ -1,5 +1,4 @@
 import { Chain } from '../collections/chain.js';
-import type { Grant } from '../lease/grant.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -12,7 +11,7 @@ import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome } from './requests.js';
+import type { AttemptOutcome, GrantedAttempt } from './requests.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
@@ -42,14 +41,13 @@ export class WaitingLine {
   /** Names it among the lines of its service. */
   readonly name: string;
   readonly keys: readonly string[];
-  /** Made when it first stands in the store's line. */
+  /** The tail of the first token that stood in the store's line. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
   /** A line has nothing to wait for when the last of them has gone. */
-  readonly #callers = new Chain<Caller>(() => {
-    this.#sleep.end();
-  });
-  readonly #sleep: LineSleep;
+  readonly #callers = new Chain<Caller>(this);
+  /** Made when it first sleeps: most lines never do. */
+  #sleep: LineSleep | undefined;
   /** For several keys: which of them it holds while it waits. */
   readonly #earlier: EarlierKeys | undefined;
   /** The token of the request that is on its way, or was the last; it stands in the store's line, or may. */
@@ -71,12 +69,16 @@ export class WaitingLine {
     this.name = name;
     this.keys = keys;
     this.#deps = dependencies;
-    this.#sleep = new LineSleep(dependencies.scheduler);
     this.#earlier = keys.length === 1 ? undefined : new EarlierKeys(keys, dependencies);
   }
 
   get callers(): readonly Caller[] {
     return this.#callers.all;
+  }
+
+  /** The last caller has gone. */
+  onEmpty(): void {
+    this.#sleep?.end();
   }
 
   join(caller: Caller): void {
@@ -92,14 +94,14 @@ export class WaitingLine {
   /** Whatever it waits for: calls may have been missed. */
   look(): void {
     this.#dirty = true;
-    this.#sleep.wake(0);
+    this.#sleep?.wake(0);
   }
 
   /** The store calls a waiter. Returns whether it is this line. */
   called({ to, inMs }: LineCall): boolean {
     if (![this.#id, this.#token, tailOf(this.#token)].includes(to)) return false;
     // The reply to a pending request may be older than the call.
-    if (inMs === 0 || !this.#sleep.isAsleep) this.look();
+    if (inMs === 0 || this.#sleep?.isAsleep !== true) this.look();
     else this.#sleep.wake(inMs);
     return true;
   }
@@ -108,7 +110,7 @@ export class WaitingLine {
   giveBackTo(keys: readonly string[], isHeldAround: IsHeldAround): void {
     if (this.#earlier?.blocks(keys, isHeldAround) !== true) return;
     this.#earlier.yield();
-    this.#sleep.wake(0);
+    this.#sleep?.wake(0);
   }
 
   /** Gives a lease of this process to the first caller, if the bounds of the tenure and what the caller asks for allow it. */
@@ -131,7 +133,7 @@ export class WaitingLine {
     this.#serveNext();
   }
 
-  readonly #serveNext = (): void => {
+  #serveNext(): void {
     const request = this.#head()?.request;
     if (request === undefined) {
       this.#end();
@@ -142,13 +144,13 @@ export class WaitingLine {
     } catch (error) {
       this.#fail(error);
     }
-  };
+  }
 
   /** No other code asks for the callers: without this error they would wait until their time is over, even when the keys are free. */
-  readonly #fail = (error: unknown): void => {
+  #fail(error: unknown): void {
     for (const caller of this.#callers.all) caller.fail(error);
     this.#end();
-  };
+  }
 
   #end(): void {
     // From here on the next caller opens another line.
@@ -162,9 +164,9 @@ export class WaitingLine {
   #ask(request: LockRequest): void {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
+    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
     const asked = { place, keeps, hearing };
     this.#deps.requests
@@ -175,12 +177,15 @@ export class WaitingLine {
         asked: this.#earlier?.asked,
         splits: this.#contended,
       })
-      .then((outcome) => {
-        const pause = this.#answered(request, asked, outcome);
-        if (pause === undefined) this.#serveNext();
-        else pause.then(this.#serveNext, this.#fail);
-      })
-      .catch(this.#fail);
+      .then((outcome) => this.#answered(request, asked, outcome))
+      .then(
+        () => {
+          this.#serveNext();
+        },
+        (error: unknown) => {
+          this.#fail(error);
+        },
+      );
   }
 
   /** Returns what to wait for before the next request, if there is anything. */
@@ -191,7 +196,7 @@ export class WaitingLine {
   ): Promise<void> | undefined {
     if (outcome.status === 'held') return this.#held(outcome, asked);
     if (outcome.status === 'unavailable') return this.#unavailable(outcome, asked.place);
-    return this.#isForAnother(request) ? undefined : this.#granted(request, outcome.grant);
+    return this.#isForAnother(request) ? undefined : this.#granted(request, outcome);
   }
 
   /**
@@ -203,16 +208,17 @@ export class WaitingLine {
     return next !== undefined && !wantSameLease(next, request) && this.#standsInOrder();
   }
 
-  #granted(request: LockRequest, grant: Grant): Promise<void> | undefined {
+  #granted(request: LockRequest, granted: GrantedAttempt): Promise<void> | undefined {
+    const { grant } = granted;
     const before = request.mode === 'shared' ? this.#callers.all : [];
-    this.#adopt(request, grant);
+    this.#adopt(request, granted);
     if (request.mode === 'shared') return this.#letFollow(before, grant.fencingToken);
     // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
     if (request.mode !== 'exclusive' || this.#callers.isEmpty) return undefined;
     return this.#sleepFor(this.#lookWithin(grant.ttlMs));
   }
 
-  #adopt(request: LockRequest, grant: Grant): void {
+  #adopt(request: LockRequest, { grant, now }: GrantedAttempt): void {
     this.#failures = 0;
     this.#earlier?.granted();
     this.#forgetPlace();
@@ -229,7 +235,7 @@ export class WaitingLine {
     const othersWait = this.#hasMetOthers || grant.othersWait;
     this.#hasMetOthers = false;
     const met = othersWait === grant.othersWait ? grant : { ...grant, othersWait };
-    caller.grant(this.#deps.keeper.adopt(met, caller.request));
+    caller.grant(this.#deps.keeper.adopt(met, caller.request, now));
     if (this.#callers.isEmpty) return;
     const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
@@ -257,8 +263,8 @@ export class WaitingLine {
     const { keeper, requests } = this.#deps;
     const outcome = await requests.attempt(caller.request, { joins: phase });
     if (outcome.status !== 'granted') return false;
-    const { grant } = outcome;
-    if (this.#callers.delete(caller)) caller.grant(keeper.adopt(grant, caller.request));
+    const { grant, now } = outcome;
+    if (this.#callers.delete(caller)) caller.grant(keeper.adopt(grant, caller.request, now));
     else requests.giveBack(grant);
     return true;
   }
@@ -313,7 +319,7 @@ export class WaitingLine {
 
   /** The one it has, or, with the ticket it had before, a new one. */
   #placeFor({ ttlMs }: LockRequest): LinePlace {
-    this.#id ??= this.#deps.scheduler.runtime.uuid();
+    this.#id ??= tailOf(this.#token);
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 
@@ -342,10 +348,15 @@ export class WaitingLine {
 
   /** Unless it is to ask again already. */
   async #sleepFor(ms: number): Promise<void> {
-    if (!this.#dirty && !this.#callers.isEmpty) await this.#sleep.sleep(ms);
+    if (!this.#dirty && !this.#callers.isEmpty) await this.#sleeping().sleep(ms);
   }
 
   async #pauseFor(ms: number): Promise<void> {
-    if (!this.#callers.isEmpty) await this.#sleep.pause(ms);
+    if (!this.#callers.isEmpty) await this.#sleeping().pause(ms);
+  }
+
+  #sleeping(): LineSleep {
+    this.#sleep ??= new LineSleep(this.#deps.scheduler);
+    return this.#sleep;
   }
 }

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { BriefMap } from '../collections/brief-map.js';
-import { Chain, type Linked } from '../collections/chain.js';
+import { Chain, type ChainOwner, type Linked } from '../collections/chain.js';
 import type { CancelTimer } from './clock.js';
 import type { Runtime } from './runtime.js';
 
@@ -34,6 +34,16 @@ export class DueTask implements Task, Linked<DueTask> {
   }
 }
 
+/** Those that come up together. */
+class Slot extends Chain<DueTask> {
+  readonly number: number;
+
+  constructor(number: number, scheduler: Scheduler) {
+    super(scheduler);
+    this.number = number;
+  }
+}
+
 /** Tasks of one slot come up together, so that renewals can be sent as a batch. */
 export const SLOT_MS = 5;
 
@@ -41,11 +51,11 @@ export const SLOT_MS = 5;
  * Many due times, one timer. Due times are rounded down to slots of 5 ms, so a task is due at its time or a little
  * before, never after. A cancelled task is removed at once.
  */
-export class Scheduler {
+export class Scheduler implements ChainOwner<DueTask> {
   readonly runtime: Runtime;
   /** Timers belong to the service: in the context of the call that happens to set one, they would run inside its section. */
   readonly #context = new AsyncResource('HoldfastScheduler');
-  readonly #slots = new BriefMap<number, Chain<DueTask>>();
+  readonly #slots = new BriefMap<number, Slot>();
   #timer: { readonly slot: number; readonly cancel: CancelTimer } | undefined;
 
   constructor(runtime: Runtime) {
@@ -65,11 +75,8 @@ export class Scheduler {
     const isFirst = this.#slots.size === 0;
     let slot = this.#slots.get(number);
     if (slot === undefined) {
-      const tasks = new Chain<DueTask>(() => {
-        this.#drop(number, tasks);
-      });
-      this.#slots.set(number, tasks);
-      slot = tasks;
+      slot = new Slot(number, this);
+      this.#slots.set(number, slot);
     }
     slot.add(task);
     if (this.#timer === undefined || number < this.#timer.slot) this.#arm(number);
@@ -84,9 +91,9 @@ export class Scheduler {
   }
 
   /** A slot is empty; it may be one that has come up. */
-  #drop(number: number, slot: Chain<DueTask>): void {
-    if (this.#slots.get(number) !== slot) return;
-    this.#slots.delete(number);
+  onEmpty(slot: Slot): void {
+    if (this.#slots.get(slot.number) !== slot) return;
+    this.#slots.delete(slot.number);
     if (this.#slots.size === 0) this.#rest();
   }
 
@@ -111,7 +118,7 @@ export class Scheduler {
 
   #runDue(): void {
     const current = Math.floor(this.runtime.now().monotonicMs / SLOT_MS);
-    const due: Chain<DueTask>[] = [];
+    const due: Slot[] = [];
     let next = Infinity;
     for (const [number, slot] of this.#slots) {
       if (number <= current) {

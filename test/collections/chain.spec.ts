@@ -60,8 +60,10 @@ describe('a chain', () => {
 
   it('tells when its last entry is taken out, and not before', () => {
     let emptied = 0;
-    const chain = new Chain<Bead>(() => {
-      emptied += 1;
+    const chain = new Chain<Bead>({
+      onEmpty: () => {
+        emptied += 1;
+      },
     });
     const [one, two] = beads(2);
     chain.add(one!);
