@@ -79,8 +79,8 @@ describe('requests of one turn of the event loop', () => {
   });
 
   it('that are not plain are asked again by the whole script, each of them alone', async () => {
-    const taken = keysFrom(1, 3).map((key) => request(key));
-    await Promise.all(taken.map((lease) => store.acquire(lease)));
+    const ahead = Date.now() * 1_000 + 60_000_000;
+    for (const key of keysFrom(1, 3)) await server.command('SET', `{lock:${key}}:fence`, ahead);
     const keys = keysFrom(1, 6);
     let outcomes: readonly AcquireOutcome[] = [];
     const scripts = await scriptsOf(async () => {
@@ -88,9 +88,32 @@ describe('requests of one turn of the event loop', () => {
     });
     expect(scripts).toEqual(['take 1', 'take 5', 'acquire 1', 'acquire 1', 'acquire 1']);
     expect(outcomes).toMatchObject([
-      ...taken.map(({ token }) => ({ status: 'held', holder: token })),
+      ...keysFrom(1, 3).map(() => ({ status: 'granted', fencingToken: ahead + 1 })),
       ...keysFrom(4, 6).map(() => ({ status: 'granted', isPlain: true })),
     ]);
+  });
+
+  it('of keys that are held are refused at once, with the same facts as by the whole script', async () => {
+    const taken = keysFrom(1, 3).map((key) => request(key));
+    await Promise.all(taken.map((lease) => store.acquire(lease)));
+    await server.command('SET', 'lock:foreign', 'of another', 'PX', 20_000);
+    await server.command('SET', 'lock:endless', 'foreign');
+    const keys = [...keysFrom(1, 6), 'foreign', 'endless'];
+    let outcomes: readonly AcquireOutcome[] = [];
+    const scripts = await scriptsOf(async () => {
+      outcomes = await acquireAll(keys);
+    });
+    expect(scripts).toEqual(['take 1', 'take 7']);
+    expect(outcomes).toMatchObject([
+      ...taken.map(({ token }) => ({ status: 'held', holder: token })),
+      ...keysFrom(4, 6).map(() => ({ status: 'granted', isPlain: true })),
+      { status: 'held', key: 'foreign', holder: 'of', checkAgainMs: 1_000 },
+      { status: 'held', key: 'endless', remainingMs: Infinity, checkAgainMs: 1_000 },
+    ]);
+    const [first] = outcomes;
+    if (first?.status !== 'held') throw new Error('It was granted.');
+    expect(first.remainingMs).toBeGreaterThan(0);
+    expect(first.checkAgainMs).toBe(first.remainingMs);
   });
 
   it('that release keys with a line are asked again by the whole script, each of them alone', async () => {
@@ -141,10 +164,11 @@ describe('requests of one turn of the event loop', () => {
           },
         ],
       },
-      { status: 'held', key: 'held', holder: held.token, ticket: undefined },
+      { status: 'held', key: 'held', holder: held.token },
       { status: 'held', key: 'held', holder: held.token, ticket: expect.any(Number) },
       { status: 'granted' },
     ]);
+    expect(outcomes[2]).not.toHaveProperty('ticket', expect.anything());
   });
 
   it('are run as a whole by a server that does not know the scripts', async () => {
@@ -168,6 +192,7 @@ describe('requests of one turn of the event loop', () => {
   it('keep their order: what is given back and asked for again at once is there', async () => {
     const held = keysFrom(1, 3).map((key) => request(key));
     await Promise.all(held.map((lease) => store.acquire(lease)));
+    await giveBack(request('other')); // the server knows both scripts from here on
     const before = store.acquire(request('before'));
     const outcomes = await Promise.all(
       held.flatMap((lease) => [

@@ -45,7 +45,7 @@ export const encoded = <Request>(
 
 /** What a request gives to a call that several can share. */
 export function shared<Request>(
-  verb: SharedVerb<Request>,
+  verb: SharedVerb<Request, unknown>,
   {
     names,
     fenceKeepMs,

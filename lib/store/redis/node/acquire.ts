@@ -1,9 +1,9 @@
 import { briefMs } from '../../claim.js';
 import type { AcquireRequest, LeaseRequest, Unavailable } from '../../lock-store.js';
 import { holdModeOf } from '../../owner-token.js';
-import { acquireScript, UNTOLD_CHECK_MS, type Vote } from '../scripts/acquire.js';
-import { ENDLESS_MS, isFromClock, take, tokenOf } from '../scripts/plain.js';
+import { acquireScript, type Vote } from '../scripts/acquire.js';
 import { hashTagOf } from '../scripts/key-names.js';
+import { take } from '../scripts/plain.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
 import { releaseGroup } from './release.js';
 import type { Group, Server } from './server.js';
@@ -88,31 +88,13 @@ function acquirePlain(
   const [key = ''] = group.keys;
   const { token, ttlMs } = request;
   const { proposal } = terms;
-  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((clockUs) => {
-    if (typeof clockUs !== 'number') return judged(server, group, clockUs);
-    // Over several masters the votes are counted by holder. A caller that waits is to stand in line.
-    if (clockUs === 0 || (clockUs < 0 && (server.lineMode === 'quorum' || request.line)))
-      return acquireWhole(server, group, request, terms);
-    if (clockUs < 0) return judged(server, group, heldFor(key, -clockUs));
-    const fencingToken = tokenOf(clockUs, proposal);
-    return judged(server, group, {
-      status: 'granted',
-      fencingToken,
-      isFromClock: isFromClock(fencingToken, clockUs),
-      isPlain: true,
-      othersWait: false,
-    });
-  });
+  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) =>
+    // Who is refused is to stand in line.
+    answer === undefined || (answer.status === 'held' && request.line !== undefined)
+      ? acquireWhole(server, group, request, terms)
+      : judged(server, group, answer),
+  );
 }
-
-/** A holder that is not known: no message of its release has to come. */
-const heldFor = (key: string, leftMs: number): Vote => ({
-  status: 'held',
-  key,
-  holder: '',
-  remainingMs: leftMs === ENDLESS_MS ? Infinity : leftMs,
-  checkAgainMs: Math.min(UNTOLD_CHECK_MS, leftMs),
-});
 
 function acquireWhole(
   server: Server,

@@ -55,13 +55,10 @@ export function releaseGroup(
   const [key] = group.keys;
   if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
   const { token } = lease;
-  return server.share(give, { key, token }).then((released) => {
-    if (typeof released !== 'number') return released;
-    return released === 1 ? RELEASED : releaseWhole(server, group, lease, how);
-  });
+  return server
+    .share(give, { key, token })
+    .then((released) => released ?? releaseWhole(server, group, lease, how));
 }
-
-const RELEASED: ReleaseOutcome = { status: 'released' };
 
 function releaseWhole(
   server: Server,

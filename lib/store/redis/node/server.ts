@@ -65,12 +65,6 @@ export interface Group {
   readonly keys: readonly string[];
 }
 
-/** A shared verb replies with a number, or a text of one. Anything else is no answer of ours: the whole script is asked. */
-function sharedCount(value: unknown): number {
-  const count = typeof value === 'string' ? Number(value) : value;
-  return Number.isSafeInteger(count) ? (count as number) : 0;
-}
-
 /** One Redis: how it is asked, and what is known of it. */
 export abstract class Server implements ServerFacts {
   /** `host:port`. */
@@ -189,25 +183,25 @@ export abstract class Server implements ServerFacts {
   }
 
   /**
-   * Asks for the plain case of something, of one key. 0: the whole script has to be asked, alone. Never rejects.
+   * Asks for the plain case of something, of one key. `undefined`: the whole script has to be asked, alone. Never rejects.
    *
    * @param ttlMs of the lease: the request is waited for no longer than that
    */
-  share<Request>(
-    verb: SharedVerb<Request>,
+  share<Request, Answer extends object>(
+    verb: SharedVerb<Request, Answer>,
     request: NoInfer<Request>,
     ttlMs = Infinity,
-  ): Promise<number | Unavailable> {
+  ): Promise<Answer | Unavailable | undefined> {
     const sentAt = this.#sentAt();
     return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
       if (reply.status === 'answered') {
-        const count = sharedCount(reply.value);
-        if (verb.repliesClock === true && count > 0) this.#learn(count, sentAt);
-        return count;
+        const answer = verb.decode(reply.value, request);
+        this.#learn(answer, sentAt);
+        return answer;
       }
       // An error of one request is that of all in its call.
       if (reply.nodes.every(({ kind, message }) => kind === 'error' && !isNotBegun(message)))
-        return 0;
+        return undefined;
       this.looks.doubtAfter(reply);
       return reply;
     });
@@ -231,7 +225,7 @@ export abstract class Server implements ServerFacts {
     if (reply.status === 'unavailable') return reply;
     const answer = verb.decode(reply.value, request, this, reply.shortfall);
     if (answer === undefined) return this.connection.malformed(reply.value);
-    this.#learn(answer.clockUs, sentAt);
+    this.#learn(answer, sentAt);
     return answer;
   }
 
@@ -257,9 +251,9 @@ export abstract class Server implements ServerFacts {
     return putsBack(this) ? this.#now() : undefined;
   }
 
-  #learn(clockUs: number | undefined, sentAt: number | undefined): void {
-    if (clockUs !== undefined && sentAt !== undefined)
-      this.clock.learn(clockUs, sentAt, this.#now());
+  #learn(answer: { readonly clockUs?: number } | undefined, sentAt: number | undefined): void {
+    if (answer?.clockUs !== undefined && sentAt !== undefined)
+      this.clock.learn(answer.clockUs, sentAt, this.#now());
   }
 
   #now(): number {

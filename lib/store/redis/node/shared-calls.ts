@@ -7,7 +7,7 @@ import { partsOf, type ScriptCall } from '../scripts/script.js';
 const MOST_TOGETHER = 24;
 
 /** What calls are made of. */
-type Shared = Omit<SharedVerb<never>, 'encode'>;
+type Shared = Omit<SharedVerb<never, unknown>, 'encode' | 'decode'>;
 
 interface Terms {
   readonly runtime: Runtime;

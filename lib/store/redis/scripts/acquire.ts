@@ -1,11 +1,10 @@
 // Longer than other files: Lua cannot be divided where one step reads what another writes, and the codec stands beside its script.
 import type { AcquireRequest, Granted, Held, Unavailable } from '../../lock-store.js';
 import { isOwnerToken } from '../../owner-token.js';
-import { FENCE } from './fence.js';
+import { FENCE, isFromClock, tokenOf } from './fence.js';
 import { HOLDERS } from './holders.js';
 import { isCount, isPttl, ticketOf } from './numbers.js';
 import { LINE, lineArgument } from './line.js';
-import { isFromClock, tokenOf } from './plain.js';
 import { QUARANTINE } from './quarantine.js';
 import {
   callOn,
@@ -45,7 +44,24 @@ type AcquireReply = (Vote | { readonly status: 'quarantined'; readonly leftMs: n
  * No message notifies us of the release: the holder is software that does not know inboxes, or our place in line was
  * refused.
  */
-export const UNTOLD_CHECK_MS = 1_000;
+const UNTOLD_CHECK_MS = 1_000;
+
+/**
+ * What a refusal tells of the holder.
+ *
+ * @param pttl negative for a lock without TTL
+ * @param isAddressed whether messages can name the caller: it does not want to stand in line, or stands there
+ */
+export function refusal(
+  holder: string,
+  pttl: number,
+  isAddressed = true,
+): { readonly holder: string; readonly remainingMs: number; readonly checkAgainMs: number } {
+  const remainingMs = pttl < 0 ? Infinity : pttl;
+  const willBeTold = isAddressed && isOwnerToken(holder);
+  const checkAgainMs = willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs);
+  return { holder, remainingMs, checkAgainMs };
+}
 
 const [GRANTED, REFUSED, QUARANTINED] = [1, 0, -1];
 
@@ -74,18 +90,14 @@ function decode(
   const key = keys[first - 1];
   if (result !== REFUSED || key === undefined || !isPttl(second) || typeof third !== 'string')
     return undefined;
-  const remainingMs = second < 0 ? Infinity : second;
   const ticket = ticketOf(fourth);
-  const willBeTold = isOwnerToken(third) && (ticket !== undefined || member === '');
   // The fence is when the key was granted last, by the server's clock, or a little later.
   const since = isCount(fifth) ? fifth : 0;
   return {
     status: 'held',
     clockUs,
     key,
-    holder: third,
-    remainingMs,
-    checkAgainMs: willBeTold ? remainingMs : Math.min(UNTOLD_CHECK_MS, remainingMs),
+    ...refusal(third, second, ticket !== undefined || member === ''),
     // No server of several decides who is next.
     ticket: lineMode === 'quorum' ? undefined : ticket,
     otherLimit: isCount(seventh) ? seventh : undefined,

@@ -1,3 +1,5 @@
+import { PROPOSAL_BOUND_US } from './script.js';
+
 /**
  * The largest fencing token from which a script continues: every sum with it is still a safe integer. Larger values,
  * and values that are no token, were written by other software.
@@ -21,3 +23,17 @@ local function fence_of(stored, key)
 end
 local function fence_at(key) return fence_of(redis.pcall('GET', key), key) end
 `;
+
+/**
+ * So far a token may be ahead of the clock that turns count on from it, in us. The shortest TTL is longer: when the lease of a
+ * holder that died is over, the clock is past all of its turns.
+ */
+const AHEAD_OF_TURNS_US = 20_000;
+
+/** Whether turns may count on from a token that was granted when the clock showed this. */
+export const isFromClock = (token: number, clockUs: number): boolean =>
+  token - clockUs <= AHEAD_OF_TURNS_US;
+
+/** The token of a grant whose fence is behind the clock: the clock, or a proposal that is ahead of it by no more than the bound. */
+export const tokenOf = (clockUs: number, proposal: number): number =>
+  proposal > clockUs && proposal - clockUs <= PROPOSAL_BOUND_US ? proposal : clockUs;

@@ -1,3 +1,8 @@
+import type { Unavailable } from '../../lock-store.js';
+import { MARK } from '../../owner-token.js';
+import { refusal, type Vote } from './acquire.js';
+import { isFromClock, tokenOf } from './fence.js';
+import { isCount, isPttl } from './numbers.js';
 import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts } from './script.js';
 
 /** What one request gives to a call that it may share with others. */
@@ -11,16 +16,13 @@ export interface Share {
  * answer to the only request, or a list of them. A value of another type is not plain, and no error: an error after the
  * first write would hide from the other requests what became of them.
  */
-export interface SharedVerb<Request> extends Script {
+export interface SharedVerb<Request, Answer> extends Script {
   /** Whether a request waits while the connection is down. Default: it fails. */
   readonly whileDown?: 'waits';
-  /** Whether the answer, if it is more than 0, is the server's clock in us. */
-  readonly repliesClock?: boolean;
   encode(request: Request, server: ServerFacts): Share;
+  /** Never throws. `undefined`: it is not plain, or the script cannot have sent this. The whole script has to be asked. */
+  decode(reply: unknown, request: Request): Answer | undefined;
 }
-
-/** For how long a lock without TTL, of other software, is held: no lease lasts longer. */
-export const ENDLESS_MS = 9e15;
 
 export interface TakeCall {
   readonly key: string;
@@ -30,15 +32,19 @@ export interface TakeCall {
   readonly proposal: number;
 }
 
+/** What `take` says to a request for a key. */
+type TakeAnswer = Exclude<Vote, Unavailable> & { readonly clockUs?: number };
+
 /**
  * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the clock. Everything is
  * read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
  *
- * The answer is the server's clock in us; for a held key the ms until its lease ends, negative; otherwise 0. The fencing token is the clock, or the proposal if that is ahead of the
- * clock. It must not be ahead by more than a second.
+ * A key that another token holds is refused as by the whole script. The request's own token at the key is not plain: the
+ * request was sent twice. A marker is not, because its holders may be gone.
+ *
+ * The fencing token is the clock, or the proposal if that is ahead of the clock. It must not be ahead by more than a second.
  */
-export const take: SharedVerb<TakeCall> = {
-  repliesClock: true,
+export const take: SharedVerb<TakeCall, TakeAnswer> = {
   encode: ({ key, token, ttlMs, proposal }, { names, options }) => {
     const { main, fence, queue, holders } = names(key);
     const aheadMs = proposal === 0 ? 0 : PROPOSAL_BOUND_US / 1_000;
@@ -47,11 +53,29 @@ export const take: SharedVerb<TakeCall> = {
       args: [token, ttlMs, ttlMs + options.fenceKeepMs + aheadMs, proposal === 0 ? '' : proposal],
     };
   },
+  decode(reply, { key, proposal }) {
+    if (Array.isArray(reply)) {
+      const [pttl, holder] = reply as unknown[];
+      if (!isPttl(pttl) || typeof holder !== 'string') return undefined;
+      return { status: 'held', key, ...refusal(holder, pttl) };
+    }
+    const clockUs = typeof reply === 'string' ? Number(reply) : reply;
+    if (!isCount(clockUs) || clockUs === 0) return undefined;
+    const fencingToken = tokenOf(clockUs, proposal);
+    return {
+      status: 'granted',
+      clockUs,
+      fencingToken,
+      isFromClock: isFromClock(fencingToken, clockUs),
+      isPlain: true,
+      othersWait: false,
+    };
+  },
   ...script(
     `--[[
   KEYS    main, fence, queue, holders of each key
   ARGV    of each key: token, ttl in ms, ms for which its fence is kept, proposed fencing token or ''
-  Reply   of each key the clock in us; or, if it is held and no caller waits, for how many ms yet, negative; or 0 if it is not plain;
+  Reply   of each key the clock in us; or, if another token holds it and no caller waits, {PTTL, that token}; or 0 if it is not plain;
           of several keys a list
 ]]
 local time = redis.call('TIME')
@@ -66,8 +90,10 @@ for i = 1, #KEYS, 4 do
       redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
       reply = clock
     else
-      local left = redis.call('PTTL', KEYS[i])
-      if left == -1 then reply = -${String(ENDLESS_MS)} elseif left >= 0 then reply = -math.max(left, 1) end
+      local holder = redis.pcall('GET', KEYS[i])
+      if type(holder) == 'string' and holder ~= ARGV[i] and string.sub(holder, 1, ${String(MARK.length + 1)}) ~= '${MARK}:' then
+        reply = { redis.call('PTTL', KEYS[i]), string.match(holder, '^%S*') }
+      end
     end
   end
   replies[(i + 3) / 4] = reply
@@ -79,29 +105,19 @@ return replies[2] and replies or replies[1]
 };
 
 /**
- * So far a token may be ahead of the clock that turns count on from it, in us. The shortest TTL is longer: when the lease of a
- * holder that died is over, the clock is past all of its turns.
- */
-const AHEAD_OF_TURNS_US = 20_000;
-
-/** Whether turns may count on from a token that was granted when the clock showed this. */
-export const isFromClock = (token: number, clockUs: number): boolean =>
-  token - clockUs <= AHEAD_OF_TURNS_US;
-
-/** As `take` decides. */
-export const tokenOf = (clockUs: number, proposal: number): number =>
-  proposal > clockUs && proposal - clockUs <= PROPOSAL_BOUND_US ? proposal : clockUs;
-
-/**
  * Releases a key if that is plain: it holds the token, and no caller waits. The fence stays as it is: the last token that
  * was used is in it. Otherwise, and after any error, the whole script is asked (`release.ts`).
  */
-export const give: SharedVerb<{ readonly key: string; readonly token: string }> = {
+export const give: SharedVerb<
+  { readonly key: string; readonly token: string },
+  { readonly status: 'released' }
+> = {
   whileDown: 'waits',
   encode: ({ key, token }, { names }) => {
     const { main, queue } = names(key);
     return { keys: [main, queue], args: [token] };
   },
+  decode: (reply) => (reply === 1 ? { status: 'released' } : undefined),
   ...script(
     `--[[
   KEYS    main, queue of each key
