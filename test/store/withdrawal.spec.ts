@@ -108,3 +108,50 @@ describe('votes that were not enough', () => {
     expect(ofKey).toEqual([]);
   });
 });
+
+describe('a lock that is released while a server has not yet replied that it is not plain there', () => {
+  const GRANTED = [1, CLOCK_US, CLOCK_US, 0];
+
+  beforeEach(() => {
+    for (const node of quorum.nodes) {
+      node.answerTo(take.sha, () => CLOCK_US);
+      node.answerTo(acquireScript.sha, () => GRANTED);
+    }
+    third(0, 0);
+    quorum.nodes[2]!.delayMs = 50;
+  });
+
+  it('is not asked for there any more: the release has overtaken it', async () => {
+    const lease = request('key');
+    expect(await quorum.during(quorum.store.acquire(lease), 10)).toMatchObject({
+      status: 'granted',
+    });
+    expect(await quorum.during(quorum.store.release(lease), 10)).toMatchObject({
+      status: 'released',
+    });
+    await quorum.runtime.advance(NODE_TIMEOUT_MS);
+    expect(quorum.countsOf(releaseScript)[2]).toBeGreaterThan(0);
+    expect(quorum.countsOf(acquireScript)).toEqual([0, 0, 0]);
+  });
+
+  it('and was asked for there already, is released there behind that', async () => {
+    const lease = request('key');
+    await quorum.during(quorum.store.acquire(lease), 60);
+    expect(quorum.countsOf(acquireScript)).toEqual([0, 0, 1]);
+    await quorum.during(quorum.store.release(lease), 10);
+    const scripts = quorum.nodes[2]!.received.map(([, script]) => script);
+    expect(scripts.lastIndexOf(releaseScript.sha)).toBeGreaterThan(
+      scripts.lastIndexOf(acquireScript.sha),
+    );
+  });
+
+  it('is asked for again with the same token later', async () => {
+    const lease = request('key');
+    await quorum.during(quorum.store.acquire(lease), 10);
+    await quorum.during(quorum.store.release(lease), 200);
+    expect(await quorum.during(quorum.store.acquire(lease), 200)).toMatchObject({
+      status: 'granted',
+    });
+    expect(quorum.countsOf(acquireScript)).toEqual([0, 0, 1]);
+  });
+});

@@ -16,16 +16,15 @@ export function acquireAt(
   request: AcquireRequest,
   proposal: number,
 ): Promise<Vote> {
+  const { token } = request;
   const { opening } = server.looks;
-  if (opening !== undefined) {
-    const again = (): Promise<Vote> => acquireAt(server, request, proposal);
-    return opening.then(again, again);
-  }
-  const acquiring = acquire(server, request, proposal).then((vote) => {
-    server.acquiring.delete(request.token);
+  const ask = (): Promise<Vote> => acquire(server, request, proposal);
+  const acquiring = (opening === undefined ? ask() : opening.then(ask, ask)).then((vote) => {
+    server.acquiring.delete(token);
+    server.givenUp.delete(token);
     return vote;
   });
-  server.acquiring.set(request.token, acquiring);
+  server.acquiring.set(token, acquiring);
   return acquiring;
 }
 
@@ -88,12 +87,15 @@ function acquirePlain(
   const [key = ''] = group.keys;
   const { token, ttlMs } = request;
   const { proposal } = terms;
-  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) =>
+  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
     // Who is refused is to stand in line.
-    answer === undefined || (answer.status === 'held' && request.line !== undefined)
-      ? acquireWhole(server, group, request, terms)
-      : judged(server, group, answer),
-  );
+    const isWhole = answer === undefined || (answer.status === 'held' && request.line !== undefined);
+    if (!isWhole) return judged(server, group, answer);
+    // Its release was sent: what is asked for now would stay behind.
+    if (server.givenUp.has(token))
+      return server.connection.failure('refused', 'was released before it was granted');
+    return acquireWhole(server, group, request, terms);
+  });
 }
 
 function acquireWhole(

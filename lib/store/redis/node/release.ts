@@ -27,6 +27,7 @@ export function releaseAt(
   const acquiring = server.acquiring.get(lease.token);
   const releasing = release(server, lease, how);
   if (acquiring === undefined) return releasing;
+  server.givenUp.add(lease.token);
   return releasing.then(async (outcome) => {
     if (outcome.status !== 'not-held') return outcome;
     await acquiring;
