@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
+import { give } from '../../lib/store/redis/scripts/plain.js';
+import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import type { FakeRedis } from '../support/fake-redis.js';
 import { request } from './open-store.js';
 import { VirtualQuorum } from './virtual-quorum.js';
@@ -73,5 +75,31 @@ describe('a lease that one node of three has lost', () => {
     expect(await quorum.during(store.release(lease), 10)).toEqual({ status: 'released' });
     await quorum.runtime.advance(10_000);
     expect(quorum.countsOf(extendScript)).toEqual([1, 1, 1]);
+  });
+
+  it('ends by the plain release, if it was never missing anywhere', async () => {
+    const { store } = quorum;
+    const lease = request('key');
+    const granted = await quorum.during(store.acquire(lease), 10);
+    expect(granted).toMatchObject({ status: 'granted', isPlain: true });
+    await quorum.during(store.extend([lease]), 10);
+    expect(await quorum.during(store.release({ ...lease, isPlain: true }), 10)).toEqual({
+      status: 'released',
+    });
+    expect(quorum.countsOf(give)).toEqual([1, 1, 1]);
+    expect(quorum.countsOf(releaseScript)).toEqual([0, 0, 0]);
+  });
+
+  it('ends by the whole release, if a request that puts it back may be on its way', async () => {
+    const { store, nodes } = quorum;
+    const lease = request('key');
+    await quorum.during(store.acquire(lease), 10);
+    answersAt(nodes[2]!, [goneBeside(7), goneBeside(7), RENEWED]);
+    await quorum.during(store.extend([lease]), 10);
+    expect(await quorum.during(store.release({ ...lease, isPlain: true }), 10)).toEqual({
+      status: 'released',
+    });
+    expect(quorum.countsOf(give)).toEqual([0, 0, 0]);
+    expect(quorum.countsOf(releaseScript)).toEqual([1, 1, 1]);
   });
 });

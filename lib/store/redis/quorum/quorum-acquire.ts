@@ -61,7 +61,7 @@ export class QuorumAcquire {
         lease: request,
         lastToken: outcome.fencingToken,
         untilMs: sentAt + request.ttlMs,
-        state: 'held',
+        ...{ state: 'held', isBrought: false },
       };
       leases.add(standing);
       void complete.then((votes) => leases.complete(request, standing, votes));

@@ -181,8 +181,8 @@ export class RedisLockStore implements LockStore {
     keepMs: number,
   ): Promise<ReleaseOutcome> {
     const sentAt = this.#now();
-    const isBrought = this.#standing.end(lease.token)?.isBrought ?? true;
-    const isPlain = lease.isPlain === true && !isBrought;
+    const standing = this.#standing.end(lease.token);
+    const isPlain = lease.isPlain === true && standing?.isBrought === false;
     const { outcome, complete } = await poll(
       this.#nodes,
       this.#quorum,
@@ -199,7 +199,9 @@ export class RedisLockStore implements LockStore {
         // One that does not have it would give the key away with the loss of one node more.
         if (outcome.status !== 'released' || keepMs === 0) return;
         const untilMs = sentAt + keepMs;
-        const kept: Standing = { lease, lastToken: lastToken ?? 0, untilMs, state: 'kept' };
+        const kept: Standing = {
+          ...{ lease, lastToken: lastToken ?? 0, untilMs, state: 'kept', isBrought: false },
+        };
         this.#nodes.forEach((node, index) => {
           if (outcomes[index]?.status === 'not-held') this.#standing.bringTo(node, kept);
         });

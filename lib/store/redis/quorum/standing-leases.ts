@@ -30,7 +30,7 @@ export interface Standing {
   /** `'kept'`: it was released, and its keys stay taken until it ends. */
   state: 'held' | 'kept' | 'over';
   /** A request that puts it back may be on its way to a node: only a release that changes the fence stops that one. */
-  isBrought?: boolean;
+  isBrought: boolean;
 }
 
 interface Dependencies {
