@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
-import { take } from '../../lib/store/redis/scripts/plain.js';
+import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { LOST, RETRY_MS } from '../support/fake-redis.js';
 import { request } from './open-store.js';
@@ -153,5 +153,49 @@ describe('a lock that is released while a server has not yet replied that it is 
       status: 'granted',
     });
     expect(quorum.countsOf(acquireScript)).toEqual([0, 0, 1]);
+  });
+});
+
+describe('what is asked for twice, because it is not plain', () => {
+  /** In which the plain answer comes. */
+  const PLAIN_MS = 0.7 * NODE_TIMEOUT_MS;
+
+  beforeEach(() => {
+    for (const node of quorum.nodes) {
+      node.delayMs = PLAIN_MS;
+      node.answerTo(acquireScript.sha, () => LOST);
+      node.answerTo(releaseScript.sha, () => LOST);
+    }
+  });
+
+  it('has one time limit: an acquire', async () => {
+    for (const node of quorum.nodes) node.answerTo(take.sha, () => 0);
+    const asking = quorum.store.acquire(request('key'));
+    expect(await quorum.during(asking, NODE_TIMEOUT_MS - 20)).toBe('nothing yet');
+    expect(quorum.countsOf(acquireScript)).toEqual([1, 1, 1]);
+    expect(await quorum.during(asking, 40)).toMatchObject({ status: 'unavailable' });
+  });
+
+  it('has one time limit: a release', async () => {
+    for (const node of quorum.nodes) node.answerTo(take.sha, () => CLOCK_US);
+    const lease = request('key');
+    await quorum.during(quorum.store.acquire(lease), PLAIN_MS);
+    for (const node of quorum.nodes) node.answerTo(give.sha, () => 0);
+    const releasing = quorum.store.release({ ...lease, isPlain: true });
+    expect(await quorum.during(releasing, NODE_TIMEOUT_MS - 20)).toBe('nothing yet');
+    expect(quorum.countsOf(releaseScript)).toEqual([1, 1, 1]);
+    expect(await quorum.during(releasing, 40)).toMatchObject({ status: 'unavailable' });
+  });
+
+  it('has a quarter of the time limit at least for the second request', async () => {
+    for (const node of quorum.nodes) {
+      node.delayMs = NODE_TIMEOUT_MS - 5;
+      node.answerTo(take.sha, () => 0);
+    }
+    const asking = quorum.store.acquire(request('key'));
+    expect(await quorum.during(asking, 1.2 * NODE_TIMEOUT_MS)).toBe('nothing yet');
+    expect(await quorum.during(asking, 0.1 * NODE_TIMEOUT_MS)).toMatchObject({
+      status: 'unavailable',
+    });
   });
 });

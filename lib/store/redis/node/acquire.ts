@@ -51,6 +51,8 @@ interface GroupTerms {
   readonly proposal: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
+  /** When the plain case was asked for. */
+  readonly since?: number;
 }
 
 /** Takes keys of one slot: by the plain script if that can be, else, or if it does not, by the whole one. */
@@ -87,6 +89,7 @@ function acquirePlain(
   const [key = ''] = group.keys;
   const { token, ttlMs } = request;
   const { proposal } = terms;
+  const since = server.now();
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
     // Who is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && request.line !== undefined);
@@ -94,7 +97,8 @@ function acquirePlain(
     // Its release was sent: what is asked for now would stay behind.
     if (server.givenUp.has(token))
       return server.connection.failure('refused', 'was released before it was granted');
-    return acquireWhole(server, group, request, terms);
+    return acquireWhole(server, group, request, { ...terms, since });
+  });
   });
 }
 
@@ -102,14 +106,14 @@ function acquireWhole(
   server: Server,
   group: Group,
   { token, ttlMs, line, joins, keeps }: AcquireRequest,
-  { proposal, fenceKeepMs }: GroupTerms,
+  { proposal, fenceKeepMs, since }: GroupTerms,
 ): Promise<Vote> {
   const { slot, keys } = group;
   const member = server.member({ keys, token }, line, slot);
   const ticket = line?.ticket;
   return server
     .ask(acquireScript, {
-      ...{ keys, token, ttlMs, fenceKeepMs, member, ticket, proposal, joins, keeps },
+      ...{ keys, token, ttlMs, fenceKeepMs, member, ticket, proposal, joins, keeps, since },
     })
     .then((answer) =>
       judged(

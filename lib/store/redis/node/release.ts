@@ -56,9 +56,10 @@ export function releaseGroup(
   const [key] = group.keys;
   if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
   const { token } = lease;
+  const since = server.now();
   return server
     .share(give, { key, token })
-    .then((released) => released ?? releaseWhole(server, group, lease, how));
+    .then((released) => released ?? releaseWhole(server, group, lease, how, since));
 }
 
 function releaseWhole(
@@ -66,9 +67,10 @@ function releaseWhole(
   { slot, keys }: Group,
   { token }: LeaseReference,
   { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner,
+  since?: number,
 ): Promise<ReleaseOutcome> {
   return server.ask(releaseScript, {
-    ...{ keys, token, wakes, keepMs, whileDown },
+    ...{ keys, token, wakes, keepMs, whileDown, since },
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
     member: server.member({ keys, token }, leaves, slot),
