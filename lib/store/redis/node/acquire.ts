@@ -28,25 +28,35 @@ export function acquireAt(
   return acquiring;
 }
 
-/** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
-async function acquire(server: Server, request: AcquireRequest, proposal: number): Promise<Vote> {
-  const { inbox } = server;
-  const groups = server.groups(request.keys);
-  const isUnheard = ({ slot }: Group): boolean => inbox.channelAt(slot) === undefined;
-  const unheard = request.line === undefined ? [] : groups.filter(isUnheard);
-  const [first, second] = groups;
-  const vote = await (first !== undefined && second === undefined
-    ? acquireGroup(server, first, request, { proposal })
-    : acquireGroups(server, groups, request, proposal));
-  if (vote.status !== 'held') return vote;
-  const at = unheard.find(({ slot }) => slot === server.slot(vote.key));
-  if (at === undefined) return vote;
-  await inbox.listenAt(at.slot, hashTagOf(server.names(vote.key)));
-  // The caller asks for the busy one of several slots first.
-  return second === undefined ? acquire(server, request, proposal) : { ...vote, checkAgainMs: 0 };
+/** Takes a key by the plain script if that can be. Otherwise, or if that script does not, by the whole one. */
+function acquire(server: Server, request: AcquireRequest, proposal: number): Promise<Vote> {
+  const { keys, token, ttlMs, line } = request;
+  const [key, another] = keys;
+  if (key === undefined || another !== undefined || !mayBePlain(server, request))
+    return acquireInLine(server, request, { proposal });
+  const since = server.now();
+  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
+    // Who is refused is to stand in line.
+    const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
+    if (!isWhole) return judged(server, server.slot(key), answer);
+    // Its release was sent: what is asked for now would stay behind.
+    if (server.givenUp.has(token))
+      return server.connection.failure('refused', 'was released before it was granted');
+    return acquireInLine(server, request, { proposal, since });
+  });
 }
 
-/** How one script is asked. */
+/** Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. */
+const mayBePlain = (
+  { options: { restartGuard, replicas } }: Server,
+  { token, line }: AcquireRequest,
+): boolean =>
+  line?.ticket === undefined &&
+  restartGuard === undefined &&
+  replicas === undefined &&
+  holdModeOf(token) === 'exclusive';
+
+/** How the whole script is asked. */
 interface GroupTerms {
   readonly proposal: number;
   /** Default: that of the options. */
@@ -55,54 +65,32 @@ interface GroupTerms {
   readonly since?: number;
 }
 
-/** Takes keys of one slot: by the plain script if that can be, else, or if it does not, by the whole one. */
+/** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
+async function acquireInLine(
+  server: Server,
+  request: AcquireRequest,
+  terms: GroupTerms,
+): Promise<Vote> {
+  const { inbox } = server;
+  const groups = server.groups(request.keys);
+  const isUnheard = ({ slot }: Group): boolean => inbox.channelAt(slot) === undefined;
+  const unheard = request.line === undefined ? [] : groups.filter(isUnheard);
+  const [first, second] = groups;
+  const vote = await (first !== undefined && second === undefined
+    ? acquireGroup(server, first, request, terms)
+    : acquireGroups(server, groups, request, terms.proposal));
+  if (vote.status !== 'held') return vote;
+  const at = unheard.find(({ slot }) => slot === server.slot(vote.key));
+  if (at === undefined) return vote;
+  await inbox.listenAt(at.slot, hashTagOf(server.names(vote.key)));
+  // The caller asks for the busy one of several slots first.
+  return second === undefined
+    ? acquireInLine(server, request, { proposal: terms.proposal })
+    : { ...vote, checkAgainMs: 0 };
+}
+
+/** Takes keys of one slot by the whole script. */
 export function acquireGroup(
-  server: Server,
-  group: Group,
-  request: AcquireRequest,
-  terms: GroupTerms,
-): Promise<Vote> {
-  const [key, another] = group.keys;
-  return key !== undefined && another === undefined && mayBePlain(server, request, terms)
-    ? acquirePlain(server, group, request, terms)
-    : acquireWhole(server, group, request, terms);
-}
-
-/** Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. */
-const mayBePlain = (
-  { options: { restartGuard, replicas } }: Server,
-  { token, line }: AcquireRequest,
-  { fenceKeepMs }: GroupTerms,
-): boolean =>
-  line?.ticket === undefined &&
-  restartGuard === undefined &&
-  replicas === undefined &&
-  fenceKeepMs === undefined &&
-  holdModeOf(token) === 'exclusive';
-
-function acquirePlain(
-  server: Server,
-  group: Group,
-  request: AcquireRequest,
-  terms: GroupTerms,
-): Promise<Vote> {
-  const [key = ''] = group.keys;
-  const { token, ttlMs } = request;
-  const { proposal } = terms;
-  const since = server.now();
-  return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
-    // Who is refused is to stand in line.
-    const isWhole = answer === undefined || (answer.status === 'held' && request.line !== undefined);
-    if (!isWhole) return judged(server, group, answer);
-    // Its release was sent: what is asked for now would stay behind.
-    if (server.givenUp.has(token))
-      return server.connection.failure('refused', 'was released before it was granted');
-    return acquireWhole(server, group, request, { ...terms, since });
-  });
-  });
-}
-
-function acquireWhole(
   server: Server,
   group: Group,
   { token, ttlMs, line, joins, keeps }: AcquireRequest,
@@ -118,13 +106,13 @@ function acquireWhole(
     .then((answer) =>
       judged(
         server,
-        group,
+        slot,
         answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer,
       ),
     );
 }
 
-function judged(server: Server, { slot }: Group, vote: Vote): Vote {
+function judged(server: Server, slot: number, vote: Vote): Vote {
   if (vote.status === 'unavailable') server.doubtfulSlots.add(slot);
   else server.doubtfulSlots.delete(slot);
   if (vote.status === 'granted') server.watch.granted();
@@ -161,7 +149,7 @@ async function acquireGroups(
     const isBrief = group !== inOrder.at(-1);
     const ttlMs = isBrief ? brieflyMs : request.ttlMs;
     const asked = { ...(group === groups[0] ? first : later), ttlMs };
-    const vote = await acquireWhole(server, group, asked, { proposal });
+    const vote = await acquireGroup(server, group, asked, { proposal });
     if (vote.status !== 'granted') {
       const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
       if (granted.length === 0 && isUnchanged) return vote;
