@@ -1,153 +1,177 @@
 /**
- * Holdfast beside other lock libraries. `npm run bench` in the project's root; behind `--`:
+ * Holdfast beside a lock written by hand, other lock libraries and an older build of itself: `npm run bench` in the project's root.
+ * Behind `--`:
  *
- *   --quick             fewer and shorter repetitions, each peer with one choice of settings
- *   --only a,b          only these scenarios; `scale` is all that begin with `scale-`, `far` those through a network
- *   --check             exit code 1 when a "must" is missed
+ *   --check              exit code 1 when a must is missed; it is always 1 when a row cannot be measured
+ *   --only <text>        only the rows whose name contains the text
+ *   --baseline <folder>  a clone with an older build; without it, the rows that compare with one are skipped
+ *   --rounds <n>         the most rounds; with fewer than six, no result is certain
+ *   --seconds <n>        how long each variant is measured in a round
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  farContended,
-  fourProcesses,
-  limited,
-  limitedSection,
-  once,
-  oneProcess,
-  places,
-  section,
-  shared,
-} from './scenarios/contended.mjs';
-import { decorator } from './scenarios/decorator.mjs';
-import { holderKilled } from './scenarios/holder-killed.mjs';
-import { idleWaiters } from './scenarios/idle-waiters.mjs';
+import { compare, variantsOf } from './compare.mjs';
+import { contendedScenarios } from './scenarios/contended.mjs';
+import { inMemory, weight } from './scenarios/in-process.mjs';
 import { manyLeases } from './scenarios/many-leases.mjs';
-import { scaleKeys, scaleLine, scaleProcesses } from './scenarios/scale.mjs';
-import { slowNode } from './scenarios/slow-node.mjs';
-import { startUp } from './scenarios/start-up.mjs';
-import { telemetry } from './scenarios/telemetry.mjs';
-import { transfers } from './scenarios/transfers.mjs';
-import { farUncontended, manyCallers, oneCaller, threeMasters } from './scenarios/uncontended.mjs';
-import { waiterFrozen, waiterKilled } from './scenarios/waiter-gone.mjs';
+import { masterScenarios } from './scenarios/masters.mjs';
+import { transferScenarios } from './scenarios/transfers.mjs';
+import { uncontendedScenarios } from './scenarios/uncontended.mjs';
 import { machine } from './support/machine.mjs';
-import { sentence } from './support/must.mjs';
-import { overview } from './support/overview.mjs';
 import { startRedis } from './support/redis.mjs';
-import { plot } from './support/svg.mjs';
-import { number, table } from './support/table.mjs';
+import { table } from './support/table.mjs';
+
+const MOST_ROUNDS = 25;
 
 const scenarios = [
-  oneCaller,
-  manyCallers,
-  oneProcess,
-  fourProcesses,
-  section,
-  idleWaiters,
-  holderKilled,
-  waiterKilled,
-  waiterFrozen,
+  ...uncontendedScenarios,
+  ...masterScenarios,
+  ...contendedScenarios,
+  ...transferScenarios,
   manyLeases,
-  decorator,
-  threeMasters,
-  slowNode,
-  limited,
-  limitedSection,
-  ...places,
-  shared,
-  once,
-  transfers,
-  ...farUncontended,
-  ...farContended,
-  startUp,
-  telemetry,
-  scaleLine,
-  scaleKeys,
-  scaleProcesses,
+  inMemory,
+  weight,
 ];
-const resultsFolder = new URL('../results/', import.meta.url);
+
+const LABELS = {
+  bare: 'the bare commands',
+  baseline: 'the baseline',
+  healthy: 'three healthy nodes',
+  sending: 'a process that only sends the renewals',
+};
 
 const { values: flags } = parseArgs({
   options: {
-    only: { type: 'string', multiple: true, default: [] },
-    quick: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    baseline: { type: 'string' },
+    rounds: { type: 'string', default: String(MOST_ROUNDS) },
+    seconds: { type: 'string' },
   },
 });
-const chosen = choose(flags.only.flatMap((names) => names.split(',')));
+const baseline = flags.baseline && builtFolder(flags.baseline);
+const [mostRounds, seconds] = [positive('rounds'), flags.seconds && positive('seconds')];
 
 // Children end with this process, and `exit` ends the servers.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 
-const redis = await startRedis();
-const about = machine(redis.version, flags);
-console.log(describe(about));
+const chosen = scenarios
+  .map((scenario) => ({ ...scenario, rows: scenario.rows.filter(isNamed) }))
+  .filter(({ rows }) => rows.length > 0);
+if (chosen.length === 0) fail(`No row has a name that contains "${flags.only}".`);
+
+let redisVersion = 'not started';
 const results = [];
-try {
-  for (const { id, title, run } of chosen) {
-    const start = performance.now();
-    const result = await run({ redis, quick: flags.quick });
-    const seconds = Math.round((performance.now() - start) / 1_000);
-    results.push({ id, title, seconds, ...result });
-    console.log(`\n### ${title}\n\n${table(result.columns, result.rows)}\n`);
-    for (const must of result.musts) console.log(sentence(must));
-    console.log(`(${id}, ${seconds} s)`);
+for (const { rows, run } of chosen) results.push(...(await resultsOf(rows, run)));
+console.log(`\n${machine(redisVersion)}\n\n${tableOf(results)}\n`);
+const countOf = (verdict) => results.filter((result) => result.verdict === verdict).length;
+for (const verdict of ['missed', 'failed', 'not certain', 'skipped'])
+  console.log(`${verdict}: ${countOf(verdict)}`);
+if (countOf('failed') > 0 || (flags.check && countOf('missed') > 0)) process.exitCode = 1;
+
+async function resultsOf(rows, run) {
+  const needsBaseline = (row) => variantsOf([row]).has('baseline');
+  const measured = rows.filter((row) => baseline !== undefined || !needsBaseline(row));
+  const skipped = rows
+    .filter((row) => !measured.includes(row))
+    .map((row) => ({ ...labelled(row), verdict: 'skipped' }));
+  const found = measured.length === 0 ? [] : await measure(measured, run).catch(failed(measured));
+  for (const result of [...found, ...skipped]) console.log(sentence(result));
+  return [...found, ...skipped];
+}
+
+/** The other scenarios are measured nevertheless. */
+function failed(rows) {
+  return (error) => {
+    console.error(error);
+    return rows.map((row) => ({ ...labelled(row), verdict: 'failed' }));
+  };
+}
+
+/** On a server of its own: what one scenario leaves behind meets no other one. */
+async function measure(rows, run) {
+  console.log(`… ${rows[0].name}`);
+  const redis = await startRedis();
+  redisVersion = redis.version;
+  try {
+    return await run({
+      redis,
+      baseline,
+      wanted: variantsOf(rows),
+      seconds: (usual) => seconds ?? usual,
+      async compare(variants, labels) {
+        const judged = await compare(rows, variants, mostRounds);
+        return judged.map((row) => labelled(row, labels));
+      },
+    });
+  } finally {
+    await redis.stop();
   }
-} finally {
-  await redis.stop();
 }
 
-const tables = results.map(
-  ({ title, columns, rows }) => `### ${title}\n\n${table(columns, rows)}\n`,
-);
-console.log(`\n${overview(results)}\n`);
-
-// A part of the scenarios does not replace the figures of all of them.
-const name = chosen.length === scenarios.length && !flags.quick ? 'latest' : 'part';
-mkdirSync(resultsFolder, { recursive: true });
-write(`${name}.json`, `${JSON.stringify({ machine: about, scenarios: results }, null, 2)}\n`);
-write(`${name}.md`, [`${describe(about)}\n`, `${overview(results)}\n`, ...tables].join('\n'));
-write(`${name}.svg`, plot(panelsOf(results), describe(about)));
-
-const missed = results.flatMap(({ id, musts }) =>
-  musts.filter(({ isMet }) => !isMet).map((must) => `${id}: ${sentence(must)}`),
-);
-console.log(missed.length === 0 ? '\nEvery must is met.' : `\n${missed.join('\n')}`);
-if (flags.check && missed.length > 0) process.exitCode = 1;
-
-function choose(names) {
-  const isNamed = (name, id) => id === name || id.startsWith(`${name}-`);
-  const unknown = names.filter((name) => !scenarios.some(({ id }) => isNamed(name, id)));
-  if (unknown.length > 0) {
-    const all = scenarios.map(({ id }) => id).join(', ');
-    console.error(`There is no scenario ${unknown.join(', ')}. There are ${all}.`);
-    process.exit(2);
-  }
-  if (names.length === 0) return scenarios;
-  return scenarios.filter(({ id }) => names.some((name) => isNamed(name, id)));
+function labelled(row, labels = {}) {
+  const { against } = row;
+  const names = { ...LABELS, ...labels };
+  const label = against
+    ?.split('.')
+    .map((part) => names[part])
+    .find(Boolean);
+  return { ...row, label };
 }
 
-function describe({ date, cpu, cores, node, redis: version, quick }) {
-  const day = date.slice(0, 10);
-  return `${cpu}, ${cores} cores, Node ${node}, Redis ${version}, ${day}${quick ? ', --quick' : ''}`;
+function sentence({ name, label, must, verdict = 'no must', ...judged }) {
+  const than = label ? ` × ${label}` : '';
+  const limit = must ? ` (must ${must.text})` : '';
+  if (verdict === 'skipped')
+    return `skipped: ${name}${than}${limit}. Name the folder of an older build: --baseline <folder>`;
+  if (verdict === 'failed') return `failed: ${name}${than}${limit}`;
+  return `${verdict}: ${name}: ${figureOf(judged)}${than}${limit}, ${judged.rounds} rounds`;
 }
 
-function panelsOf(all) {
-  return all
-    .filter((scenario) => scenario.plot !== undefined)
-    .map(({ title, rows, plot: { name: cell, unit, digits } }) => ({
-      title: `${title} (${unit})`,
-      bars: rows.map((row) => ({
-        label: row.label,
-        kind: row.kind,
-        value: row[cell],
-        text: number(row[cell], digits),
-      })),
-    }));
+function tableOf(all) {
+  const rows = all.map(({ name, label = '–', must, verdict = '–', ...judged }) => ({
+    name,
+    label,
+    verdict,
+    must: must?.text,
+    measured: judged.rounds && figureOf(judged),
+    rounds: judged.rounds,
+  }));
+  const columns = [
+    { name: 'name', head: 'row' },
+    { name: 'label', head: 'relative to' },
+    { name: 'must', head: 'must' },
+    { name: 'measured', head: 'median (95 % interval)' },
+    { name: 'rounds', head: 'rounds', digits: 0 },
+    { name: 'verdict', head: 'verdict' },
+  ];
+  return table(columns, rows);
 }
 
-function write(file, content) {
-  const path = fileURLToPath(new URL(file, resultsFolder));
-  writeFileSync(path, content);
-  console.log(`written: ${path}`);
+function figureOf({ median, low, high }) {
+  const text = (value) => value.toLocaleString('en', { maximumSignificantDigits: 3 });
+  return `${text(median)} (${text(low)} to ${text(high)})`;
+}
+
+function isNamed({ name }) {
+  return name.includes(flags.only);
+}
+
+function positive(name) {
+  const value = Number(flags[name]);
+  if (!(value > 0)) fail(`--${name} is a number above 0, and not "${flags[name]}".`);
+  return value;
+}
+
+function builtFolder(name) {
+  const folder = resolve(name);
+  if (!existsSync(join(folder, 'dist/index.js')))
+    fail(`${folder} has no dist/index.js. Build the older version there: npm run build`);
+  return folder;
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(2);
 }

@@ -14,15 +14,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { SWITCH } from './changes.mjs';
 
-const LEFT_OUT = new Set([
-  'node_modules',
-  '.git',
-  '.stryker',
-  'dist',
-  'build',
-  'coverage',
-  'bench',
-]);
+const LEFT_OUT = new Set(['node_modules', '.git', '.stryker', 'dist', 'build', 'coverage']);
 
 /** A change may have a test wait for what never comes. */
 const TEST_TIMEOUT_MS = 20_000;

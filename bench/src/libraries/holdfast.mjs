@@ -1,22 +1,24 @@
-import { LockService } from '../../../dist/index.js';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** `LockService`, and the rest of the package, as it was built in that folder. */
+export const builtIn = (folder) => import(pathToFileURL(join(folder, 'dist/index.js')));
 
 /**
  * Holdfast with its defaults.
  *
  * @type {import('./index.mjs').Open}
  */
-export async function open(urls, { waits = true } = {}) {
-  const locks = new LockService({ redis: urls.length === 1 ? urls[0] : urls });
+export async function open(urls, { folder, store }) {
+  const { LockService } = await builtIn(folder);
+  const redis = urls.length === 1 ? urls[0] : urls;
+  const locks = new LockService(store === 'memory' ? { store } : { redis });
   await locks.open();
   return {
     locks,
-    async acquire(key, { wait, ...options }) {
-      const lock = waits
-        ? await locks.acquire(key, { wait, ...options })
-        : await locks.tryAcquire(key, options);
-      if (lock === null) throw new Error(`${key} is held`);
+    async acquire(key, options) {
+      const lock = await locks.acquire(key, options);
       return () => lock.release();
     },
-    close: () => locks.shutdown(0),
   };
 }

@@ -1,33 +1,29 @@
-import { createLock, createRedlock, IoredisAdapter } from 'redlock-universal';
+import { createLock, IoredisAdapter } from 'redlock-universal';
 import { connect } from '../support/clients.mjs';
 
+const MOST_KNOWN = 1_000;
+
 /**
- * In its fastest mode, with one lock object for each key.
+ * In its fastest mode, with one lock object for each key that is locked again.
  *
  * @type {import('./index.mjs').Open}
  */
 export async function open(urls, { retryMs } = {}) {
-  const { clients, close } = await connect(urls);
-  const adapters = clients.map((client) => new IoredisAdapter(client));
-  const locks = new Map();
-  const lockOf = (key, ttl) => {
-    const id = `${ttl} ${key}`;
-    if (!locks.has(id)) {
-      const options = { key, ttl, retryAttempts: 1_000_000, retryDelay: retryMs };
-      const lock =
-        adapters.length === 1
-          ? createLock({ ...options, adapter: adapters[0], performance: 'lean' })
-          : createRedlock({ ...options, adapters });
-      locks.set(id, lock);
-    }
-    return locks.get(id);
+  const [client] = await connect(urls);
+  const options = {
+    adapter: new IoredisAdapter(client),
+    retryAttempts: 1_000_000,
+    retryDelay: retryMs,
+    performance: 'lean',
   };
+  const known = new Map();
   return {
     async acquire(key, { ttl }) {
-      const lock = lockOf(key, ttl);
+      if (known.size > MOST_KNOWN) known.clear();
+      const lock = known.get(key) ?? createLock({ ...options, key, ttl });
+      known.set(key, lock);
       const handle = await lock.acquire();
       return () => lock.release(handle);
     },
-    close,
   };
 }

@@ -3,7 +3,7 @@ import { connect } from '../support/clients.mjs';
 
 /** @type {import('./index.mjs').Open} */
 export async function open(urls, { retryMs, jitterMs } = {}) {
-  const { clients, close } = await connect(urls);
+  const clients = await connect(urls);
   const redlock = new Redlock(clients, {
     retryCount: -1,
     retryDelay: retryMs,
@@ -14,6 +14,5 @@ export async function open(urls, { retryMs, jitterMs } = {}) {
       const lock = await redlock.acquire([key], ttl);
       return () => lock.release();
     },
-    close,
   };
 }

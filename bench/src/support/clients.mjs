@@ -4,10 +4,5 @@ import { Redis } from 'ioredis';
 export async function connect(urls) {
   const clients = urls.map((url) => new Redis(url, { lazyConnect: true }));
   await Promise.all(clients.map((client) => client.connect()));
-  return {
-    clients,
-    close: async () => {
-      for (const client of clients) client.disconnect();
-    },
-  };
+  return clients;
 }

@@ -1,15 +1,9 @@
-import { cpus, platform, release, totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 
 /** What the figures depend on. */
-export function machine(redisVersion, { quick }) {
-  return {
-    date: new Date().toISOString(),
-    cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: cpus().length,
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    os: `${platform()} ${release()}`,
-    node: process.version,
-    redis: redisVersion,
-    quick,
-  };
+export function machine(redisVersion) {
+  const memory = Math.round(totalmem() / 2 ** 30);
+  const [{ model }] = cpus();
+  const day = new Date().toISOString().slice(0, 10);
+  return `${model.trim()}, ${cpus().length} cores, ${memory} GiB, Node ${process.version}, Redis ${redisVersion}, ${day}`;
 }

@@ -33,12 +33,8 @@ export async function startRedis(port) {
     version,
     admin,
     flush: () => admin.flushall(),
-    /** Seconds of CPU that the server has used. */
-    async cpuSeconds() {
-      const info = await admin.info('cpu');
-      const used = (name) => Number(new RegExp(`used_cpu_${name}:(\\S+)`).exec(info)?.[1]);
-      return used('user') + used('sys');
-    },
+    /** It accepts connections, and does not reply. */
+    freeze: () => child.kill('SIGSTOP'),
     async stop() {
       admin.disconnect();
       const exited = new Promise((resolve) => child.once('exit', resolve));
@@ -48,6 +44,15 @@ export async function startRedis(port) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Of each command, those in scripts too: how often it ran, and for how many µs. */
+export async function commandStats(admin) {
+  const info = await admin.info('commandstats');
+  const lines = info.matchAll(/cmdstat_(\S+?):calls=(\d+),usec=(\d+)/g);
+  return Object.fromEntries(
+    Array.from(lines, ([, name, calls, us]) => [name, { calls: Number(calls), us: Number(us) }]),
+  );
 }
 
 function ready(child) {

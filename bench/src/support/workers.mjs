@@ -43,11 +43,7 @@ export class Worker {
     });
   }
 
-  freeze() {
-    this.#child.kill('SIGSTOP');
-  }
-
-  /** Without warning, also when it is frozen. */
+  /** Without warning. */
   async kill() {
     this.#child.kill('SIGKILL');
     await this.#exited;
