@@ -66,7 +66,8 @@ describe.each(SEEDS)('a scenario of the explorer, with seed %i', (seed) => {
     const ends = all(facts, 'ends work');
     for (const [index, { token, atMs }] of granted.slice(1).entries()) {
       expect(token).toBeGreaterThan(granted[index]!.token);
-      expect(atMs - ends[index]!.atMs).toBeLessThan(SOON_MS);
+      // The first lock was granted plainly. It is released plainly, too, which finds callers in line.
+      expect(atMs - ends[index]!.atMs).toBeLessThan(index === 0 ? 2 * SOON_MS : SOON_MS);
     }
     expect(all(facts, 'says').findIndex(({ holders }) => holders.length === 0)).toBe(
       all(facts, 'says').length - 1,

@@ -90,11 +90,12 @@ export const SCENARIOS: readonly PreparedScenario[] = [
     steps: [
       at(500, { kind: 'stop', node: 2, data: 'kept' }),
       at(1_000, locks(0, 3_000)),
-      at(1_500, locks(1, 4_500)),
+      at(1_500, locks(1, 8_000)),
       at(5_500, { kind: 'start', node: 2 }),
-      at(7_800, locks(2, 1_500)),
+      // A client that has tried for 5 s tries again after 2 s at the latest, and the next renewal is 2 s later.
+      at(10_500, locks(2, 1_500)),
     ],
-    lengthMs: 12_000,
+    lengthMs: 15_000,
   },
   {
     name: 'majority-cut',
