@@ -18,7 +18,7 @@ import {
 } from 'nestjs-holdfast';
 import type { RedisLocation } from '../../../lib/store/redis/client/redis-source.js';
 import { inspect } from 'node:util';
-import { acquireScript } from '../../../lib/store/redis/scripts/acquire.js';
+import { take } from '../../../lib/store/redis/scripts/plain.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -89,7 +89,7 @@ describe('track record: Redis', () => {
           expect(await locks.inspect('late')).toEqual({ held: false });
         });
       });
-      expect(commands.filter(([, sha]) => sha === acquireScript.sha)).toHaveLength(1);
+      expect(commands.filter(([, sha]) => sha === take.sha)).toHaveLength(1);
       expect(await server.command('EXISTS', 'lock:late')).toBe(0);
       expect(await locks.tryRun('late', () => 'free')).toMatchObject({ acquired: true });
     } finally {
