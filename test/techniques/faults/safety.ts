@@ -8,8 +8,8 @@ export interface Loss {
   readonly until: number;
   /** Default: all. */
   readonly keys?: readonly string[] | undefined;
-  /** What was not lost; default: nothing. */
-  readonly survives?: (grant: Grant) => boolean;
+  /** What was not lost, so that the other one should not have been granted; default: nothing. */
+  readonly survives?: (grant: Grant, other: Grant) => boolean;
 }
 
 /** Two holders of one key at the same moment who exclude each other. */
@@ -70,7 +70,7 @@ function isForgiven(
   return losses.some(
     ({ from, until, keys, survives }) =>
       (keys?.includes(key) ?? true) &&
-      survives?.(pair[0]) !== true &&
+      survives?.(...pair) !== true &&
       overlapEnds >= from &&
       overlapEnds <= until &&
       pair.some(({ askedAt }) => askedAt <= until),

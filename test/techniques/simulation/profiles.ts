@@ -3,6 +3,7 @@ import { drawFaults } from './profiles/draw-faults.js';
 import { withLeaders } from './profiles/draw-leaders.js';
 import { drawProcesses } from './profiles/draw-processes.js';
 import { withCrowd } from './profiles/draw-crowd.js';
+import { withPlainCase } from './profiles/draw-plain.js';
 import { withTrouble } from './profiles/draw-trouble.js';
 import { withDetaching } from './profiles/draw-detaching.js';
 import { withStaying } from './profiles/draw-staying.js';
@@ -20,6 +21,7 @@ const LEADERS = 2;
 const STAYING = 3;
 const CROWDS = 4;
 const TROUBLE = 5;
+const PLAIN = 6;
 
 /** The scenario of a seed; another one in each size. */
 export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 'usual'): Scenario {
@@ -29,6 +31,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
   const [forDetaching, forLeaders] = [random.fork(DETACHING), random.fork(LEADERS)];
   const forStaying = random.fork(STAYING);
   const [forCrowds, forTrouble] = [random.fork(CROWDS), random.fork(TROUBLE)];
+  const forPlain = random.fork(PLAIN);
   const chances = { random, forDetaching, forLeaders, forStaying };
   const features = featuresOf(profile, chances, SIZES[size]);
   const { serverCount, replicas, skews, drifts, guardMs } = features;
@@ -49,9 +52,7 @@ export function scenarioOf(profile: ProfileName, seed: number, size: SizeName = 
     ...(guardMs > 0 && { restartGuard: { maxTtlMs: guardMs } }),
     ...(replicas > 0 && features.acknowledges && { replicas: { ack: replicas, timeoutMs: 50 } }),
   };
-  return {
-    ...{ profile, seed, servers, processes, service },
-    network: features.network,
-    faults: withTrouble(drawFaults(random, features, drawn.length), forTrouble, features),
-  };
+  const faults = withTrouble(drawFaults(random, features, drawn.length), forTrouble, features);
+  const { network } = features;
+  return withPlainCase({ profile, seed, servers, processes, service, network, faults }, forPlain);
 }

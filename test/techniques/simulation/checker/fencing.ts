@@ -2,6 +2,7 @@ import type { Grant } from '../../faults/grants.js';
 import { tokensAhead, tokensTogether, wrongTokens, type Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
 import type { Scenario } from '../scenario.js';
+import type { Facts } from './facts.js';
 import type { DoneFault } from './losses.js';
 
 /** Fencing tokens that do not grow, as far as docs/guarantees.md says that they do. */
@@ -28,7 +29,7 @@ export function fencingViolations(
       ? []
       : wrongTokens(grants.filter((grant) => !exempt(grant) && isKnown(grant)))),
     ...(exempt === 'all' ? [] : tokensTogether(grants, losses, joinsWithoutMarker(done))),
-    ...(clocksAgree(scenario, done) ? tokensAhead(grants, AHEAD_MS) : []),
+    ...aheadOfClocks(scenario, { done, events, grants }),
     ...nestedTokens(events),
   ];
 }
@@ -42,12 +43,35 @@ const joinsWithoutMarker =
         fault.kind === 'key-lost' && larger.keys.includes(fault.key) && at < larger.grantedAt,
     );
 
-/** Whether a token can be compared with the clock of its process. A key that was released by force has a fence that is ahead. */
-const clocksAgree = ({ servers, processes }: Scenario, done: readonly DoneFault[]): boolean =>
-  [...servers, ...processes].every(({ clock }) => clock.skewMs === 0 && clock.drift === 0) &&
-  done.every(({ fault }) => !DISTURBS_TOKENS.has(fault.kind));
+/**
+ * Tokens that are further ahead of the clocks of all servers than may be. A key that was released by force has a fence that is
+ * ahead. So has every key that was locked before a clock was set back, and every key that was locked together with such a key.
+ */
+function aheadOfClocks(
+  { servers, processes }: Scenario,
+  { done, events, grants }: Pick<Facts, 'done' | 'events' | 'grants'>,
+): readonly string[] {
+  if (done.some(({ fault }) => fault.kind === 'force-released')) return [];
+  const isOne = servers.length === 1;
+  if (!isOne && servers.some(({ clock }) => clock.drift !== 0)) return [];
+  const steps = done.filter(({ fault }) => fault.kind === 'server-clock-set' && fault.byMs < 0);
+  if (steps.length === 0) return tokensAhead(grants, isOne ? TURNS_MS : AHEAD_MS);
+  const operations = processes.flatMap(({ callers }) => callers).flatMap((each) => each.operations);
+  if (operations.some(({ keys }) => keys.length > 1)) return [];
+  const lastStep = Math.max(...steps.map(({ at }) => at));
+  const asked = new Set(
+    events.flatMap((event) => (event.type === 'ask' && event.at <= lastStep ? event.keys : [])),
+  );
+  const isNew = ({ keys }: Grant): boolean => !keys.some((key) => asked.has(key));
+  // "If their clocks were set back, by 1 s at the most."
+  return tokensAhead(grants.filter(isNew), isOne ? TURNS_MS : AHEAD_MS + PROPOSED_MS);
+}
 
-const DISTURBS_TOKENS = new Set(['server-clock-set', 'process-clock-set', 'force-released']);
+/** "The clock of Redis in microseconds": a release adds one to the last token, and that may be the clock. */
+const TURNS_MS = 0.05;
+
+/** How far ahead of its clock a server accepts a token that is proposed. */
+const PROPOSED_MS = 1_000;
 
 /**
  * Whether it is a turn under a lease that its process had before data were lost: its number is less than the us since the grant. Who

@@ -1,4 +1,5 @@
 /** When the store may forget what it granted, by docs/guarantees.md: the only times at which two may hold one key. */
+import type { Grant } from '../../faults/grants.js';
 import type { HistoryEvent } from '../../faults/history.js';
 import type { Loss } from '../../faults/safety.js';
 import type { SimEvent } from '../history.js';
@@ -61,7 +62,9 @@ export function lossesOf(
   const survivors = survivorsOf(scenario, done, calls);
   return done.flatMap(({ fault, at, healedAt }) => {
     const survives =
-      survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined);
+      fault.kind === 'key-lost' && scenario.servers.length === 1
+        ? keepsOut(at)
+        : (survivors ?? (isOfMinority(fault, scenario, done) ? areComplete(at) : undefined));
     // "If the wall clock was set back since the lease began, nothing tells of the sleep": the next renewal does.
     if (oversleeps({ fault, at: at - ttlMs, healedAt }, done))
       return [{ from: at, until: healedAt + ttlMs + SLACK_MS }];
@@ -83,6 +86,12 @@ export function lossesOf(
     ];
   });
 }
+
+/** "If the marker is deleted, Holdfast still refuses writers": whoever asks after that. */
+const keepsOut =
+  (atMs: number) =>
+  (holder: Grant, other: Grant): boolean =>
+    holder.mode !== 'exclusive' && other.askedAt > atMs;
 
 /** A request of an operator's is sent again for a while, and what was sent over a link that is cut arrives when that is healed. */
 function latestArrivalMs(at: number, { service }: Scenario, done: readonly DoneFault[]): number {

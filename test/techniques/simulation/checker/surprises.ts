@@ -24,6 +24,7 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
   const isBlocked = scenario.processes.some(({ callers }) =>
     callers.some(({ operations }) => operations.some(({ blocksMs }) => blocksMs !== undefined)),
   );
+  const mayFail = failing(done);
   const violations: string[] = [];
   for (const event of events) {
     if (event.type === 'ask') operations.set(`${event.client}#${event.ask}`, event);
@@ -40,7 +41,8 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
         // Whether it came in time is looked at elsewhere.
         (error === 'LockNotAttachedError' && ask?.how === 'attach') ||
         // "Answer to acquire later than its own validity: refused and cleaned up", behind a block too.
-        (error === 'LockStoreUnavailableError' && (!isCalm || mayBeLost));
+        (error === 'LockStoreUnavailableError' &&
+          (mayBeLost || (!isCalm && (ask === undefined || mayFail(ask.keys)))));
       if (error === 'LockStoreUnavailableError' && ask !== undefined && !isBlocked)
         if (ask.at > healedAt && event.at - ask.at > longestOutageMs)
           violations.push(
@@ -59,6 +61,13 @@ export function surprises(scenario: Scenario, { events, done }: Facts): readonly
       violations.push(`overdue: ${event.client}#${event.ask} does not know that its lease is over`);
   }
   return violations;
+}
+
+/** "Requests that share a call to Redis get separate results": whether calls for these keys may fail. */
+function failing(done: Facts['done']): (keys: readonly string[]) => boolean {
+  const harmed = done.flatMap(({ fault }) => (fault.kind === 'key-forbidden' ? [fault.key] : []));
+  const isApart = done.length > 0 && harmed.length === done.length;
+  return (keys) => !isApart || keys.some((key) => harmed.includes(key));
 }
 
 /** Leases that end although nothing is wrong. */

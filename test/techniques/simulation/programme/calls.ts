@@ -186,11 +186,10 @@ export class Calls {
   #begin(operation: Operation, ask: number, lock: Lock): LockHolding {
     const client = this.#client;
     const { fencingToken, keys } = lock;
-    const wallMs = this.#process.clock.wallUs / 1_000;
     const listens = operation.ignoresSignal !== true;
     const { mode, places } = operation;
     const holding: LockHolding = { process: this.#process, ask, mode, places, lock, listens };
-    const aheadMs = fencingToken / 1_000 - wallMs;
+    const aheadMs = this.#holdings.aheadMs(fencingToken);
     this.#history.record({ type: 'granted', client, ask, keys, fencingToken, aheadMs });
     this.#holdings.add(holding);
     return holding;

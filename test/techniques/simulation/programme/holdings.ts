@@ -64,6 +64,12 @@ export class Holdings {
     if (holding.listens) this.#watch(holding);
   }
 
+  /** By how much a fencing token is ahead of the clocks of all servers. */
+  aheadMs(fencingToken: number): number {
+    const latestUs = Math.max(...this.#servers.map(({ clock }) => clock.wallUs));
+    return (fencingToken - latestUs) / 1_000;
+  }
+
   remove(holding: Holding): void {
     this.#all.delete(holding);
   }

@@ -146,7 +146,7 @@ class Candidate {
     const held = this.#heldBy(lead, lock);
     const holding: Holding = { process, ask, mode, places: undefined, lock: held, listens: true };
     const { term: fencingToken } = lead;
-    const aheadMs = fencingToken / 1_000 - process.clock.wallUs / 1_000;
+    const aheadMs = holdings.aheadMs(fencingToken);
     history.record({ type: 'granted', client, ask, keys, fencingToken, aheadMs });
     holdings.add(holding);
     this.#term = { ask, plan, holding };
