@@ -42,7 +42,14 @@ export class Callers {
   }
 
   async run(plans: readonly CallerPlan[]): Promise<void> {
-    this.#running = Promise.all(plans.map((plan) => this.#runOne(plan)));
+    const { applicationRuntime } = this.#process;
+    const starts = new Map<number, Promise<void>>();
+    const start = (startMs: number): Promise<void> => {
+      const starting = starts.get(startMs) ?? sleep(applicationRuntime, startMs);
+      starts.set(startMs, starting);
+      return starting;
+    };
+    this.#running = Promise.all(plans.map((plan) => this.#runOne(plan, start(plan.startMs))));
     await this.#running;
   }
 
@@ -55,12 +62,13 @@ export class Callers {
     this.#stopping.abort();
   }
 
-  async #runOne(plan: CallerPlan): Promise<void> {
+  /** @param starting one timer for all that start at one moment: they ask in one turn of the event loop */
+  async #runOne(plan: CallerPlan, starting: Promise<void>): Promise<void> {
     const { applicationRuntime } = this.#process;
     this.#left.set(plan, plan.operations);
-    await sleep(applicationRuntime, plan.startMs);
+    await starting;
     for (const [index, operation] of plan.operations.entries()) {
-      await sleep(applicationRuntime, operation.pauseMs);
+      if (operation.pauseMs > 0) await sleep(applicationRuntime, operation.pauseMs);
       if (this.#stopping.signal.aborted) return;
       const rest = plan.operations.slice(index + 1);
       const { lead } = operation;
