@@ -27,8 +27,9 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'validity-from-the-answer',
     file: 'lib/queue/requests.ts',
-    find: '...{ keys, token, ttlMs, sentAt, fencingToken, isFromClock,',
-    replace: '...{ keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken, isFromClock,',
+    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, ...terms };',
+    replace:
+      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), ...terms };',
     profile: 'line',
     explanation:
       'The validity of a lock counts from when the reply arrived, not from when the request was sent.',
