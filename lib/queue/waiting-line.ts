@@ -41,7 +41,7 @@ export class WaitingLine {
   /** Names it among the lines of its service. */
   readonly name: string;
   readonly keys: readonly string[];
-  /** The tail of the first token that stood in the store's line. */
+  /** Made when it first stands in the store's line. No token ends so: calls of a place that it has left are for `passOn`. */
   #id: string | undefined;
   readonly #deps: LineDependencies;
   /** A line has nothing to wait for when the last of them has gone. */
@@ -319,7 +319,7 @@ export class WaitingLine {
 
   /** The one it has, or, with the ticket it had before, a new one. */
   #placeFor({ ttlMs }: LockRequest): LinePlace {
-    this.#id ??= tailOf(this.#token);
+    this.#id ??= `line-${tailOf(this.#token)}`;
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }
 
