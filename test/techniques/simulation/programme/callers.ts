@@ -68,7 +68,8 @@ export class Callers {
     this.#left.set(plan, plan.operations);
     await starting;
     for (const [index, operation] of plan.operations.entries()) {
-      if (operation.pauseMs > 0) await sleep(applicationRuntime, operation.pauseMs);
+      // Between two calls a timer at least: who is refused together with others asks again after they have left.
+      if (index > 0 || operation.pauseMs > 0) await sleep(applicationRuntime, operation.pauseMs);
       if (this.#stopping.signal.aborted) return;
       const rest = plan.operations.slice(index + 1);
       const { lead } = operation;
