@@ -39,7 +39,7 @@ function acquire(server: Server, request: AcquireRequest, proposal: number): Pro
     // Who is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
     if (!isWhole) return judged(server, server.slot(key), answer);
-    // Its release was sent: what is asked for now would stay behind.
+    // The release was sent already: a lock that is asked for now would stay behind.
     if (server.givenUp.has(token))
       return server.connection.failure('refused', 'was released before it was granted');
     return acquireInLine(server, request, { proposal, since });

@@ -87,7 +87,7 @@ export abstract class Server implements ServerFacts {
   readonly doubtfulSlots = new Set<number>();
   /** Requests for locks on their way, by token. */
   readonly acquiring = new BriefMap<string, Promise<unknown>>();
-  /** Those of them that are released already. */
+  /** The tokens of such requests that are released already. */
   readonly givenUp = new Set<string>();
   /** Finds out whether it grants locks, and why not: after a request that failed, whether all requests fail. */
   abstract readonly looks: {
