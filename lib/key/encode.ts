@@ -40,10 +40,7 @@ export function describeValue(value: unknown): string {
 
 /** A UTF-8 escape, as URLs have it. Not `encodeURIComponent`, which leaves `-` `.` `_` and others alone. */
 const percentEncode = (character: string): string =>
-  Array.from(
-    Buffer.from(character),
-    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
-  ).join('');
+  Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '%$&');
 
 const missing = (value: unknown): string =>
   `${describeValue(value)}, and all callers without a value would share one lock. Make sure that it is set before the call.`;

@@ -40,27 +40,20 @@ export const placeholder = ({ head, segments }: KeyPath, depth = segments.length
   `<${[head, ...segments.slice(0, depth)].join('.')}>`;
 
 /** What is wrong with a placeholder: the end of a sentence about the key. */
-export interface Problem {
-  readonly problem: string;
-}
+export type Problem = string;
 
 /** Takes the inside of a placeholder apart, or says what is wrong with it. */
 export function parseKeyPath(path: string): KeyPath | Problem {
   if (path.trim() === '')
-    return {
-      problem: 'has an empty placeholder. Name a parameter (<orderId>) or a position (<0>).',
-    };
+    return 'has an empty placeholder. Name a parameter (<orderId>) or a position (<0>).';
   const [head = '', ...segments] = path.split('.');
   if (!(isIndex(head) || NAME.test(head)) || !segments.every((segment) => SEGMENT.test(segment)))
-    return {
-      problem:
-        `has the placeholder <${path}>, which is not a path. Write a name or a position and property names, with dots ` +
-        'between them and no spaces, brackets or calls (<order.items.0.id>), or use a key function.',
-    };
+    return (
+      `has the placeholder <${path}>, which is not a path. Write a name or a position and property names, with dots ` +
+      'between them and no spaces, brackets or calls (<order.items.0.id>), or use a key function.'
+    );
   const forbidden = segments.find((segment) => FORBIDDEN_SEGMENTS.includes(segment));
   if (forbidden !== undefined)
-    return {
-      problem: `reads "${forbidden}" in <${path}>, which is never data. Use a key function.`,
-    };
+    return `reads "${forbidden}" in <${path}>, which is never data. Use a key function.`;
   return { head, segments };
 }

@@ -111,7 +111,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     );
   /** @throws LockConfigurationError for a problem */
   const right = <T extends object>(found: T | Problem): T => {
-    if ('problem' in found) throw wrong(found.problem);
+    if (typeof found === 'string') throw wrong(found);
     return found;
   };
   const called = `${String(name)}()`;
@@ -153,7 +153,7 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     const [declared] = sources;
     const path = { head: declared?.[index]?.name ?? String(index), segments };
     const found = locate(path, sources, { called, isHandler: true });
-    const isFound = 'from' in found && found.from === 'argument' && found.index === index;
+    const isFound = typeof found === 'object' && found.from === 'argument' && found.index === index;
     return placeholder(isFound ? path : { head: String(index), segments });
   };
   return {

@@ -39,11 +39,8 @@ const atIndex = (index: number, sources: Sources, method: string): Location | Pr
   // Without any source the number of parameters is unknown, and a position does not need it.
   if (fits || sources.length === 0) return { from: 'argument', index };
   const count = Math.max(...sources.map(({ length }) => length));
-  return {
-    problem:
-      `asks for <${String(index)}>, but ${method} takes ${String(count)} parameter${count === 1 ? '' : 's'}, counted from 0. ` +
-      OTHER_WAYS,
-  };
+  const parameters = `${String(count)} parameter${count === 1 ? '' : 's'}`;
+  return `asks for <${String(index)}>, but ${method} takes ${parameters}, counted from 0. ${OTHER_WAYS}`;
 };
 
 /** The word that was probably meant: at most a third of its letters are wrong. */
@@ -55,11 +52,10 @@ export const alike = (word: string, candidates: readonly string[]): string | und
 
 const notFound = (path: KeyPath, sources: Sources, method: string): Problem => {
   if (sources.length === 0)
-    return {
-      problem:
-        `has ${placeholder(path)}, but the source of ${method} cannot be read, so the names of its parameters are not known. ` +
-        OTHER_WAYS,
-    };
+    return (
+      `has ${placeholder(path)}, but the source of ${method} cannot be read, so the names of its parameters are not known. ` +
+      OTHER_WAYS
+    );
   const parameters = sources.flat();
   const names = parameters.flatMap(({ name }) => name ?? []);
   const said = [`has ${placeholder(path)}, but ${method} has no parameter "${path.head}"`];
@@ -77,9 +73,7 @@ const notFound = (path: KeyPath, sources: Sources, method: string): Problem => {
       ` Parameter ${String(index)} is destructured: write ${placeholder({ head: String(index), segments: [path.head, ...path.segments] })}.`,
     );
   }
-  return {
-    problem: `${said.join('')} Compilers and minifiers can rename parameters. ${OTHER_WAYS}`,
-  };
+  return `${said.join('')} Compilers and minifiers can rename parameters. ${OTHER_WAYS}`;
 };
 
 /** The ways to write what could be a parameter or a part of the request. */
@@ -95,11 +89,10 @@ function ambiguous(
     head === REQUEST
       ? 'or rename the parameter'
       : `or ${placeholder({ head: REQUEST, segments: [requested.head, ...requested.segments] })} for the request as it came`;
-  return {
-    problem:
-      `has ${placeholder(path)}, which is the parameter "${head}" of ${method} and a part of the request. Where a minifier renames the ` +
-      `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`,
-  };
+  return (
+    `has ${placeholder(path)}, which is the parameter "${head}" of ${method} and a part of the request. Where a minifier renames the ` +
+    `parameter, it would be the request. Write ${position} for the parameter, after its pipes, ${other}.`
+  );
 }
 
 /** What a method is. */
@@ -131,26 +124,20 @@ export function locate(
   if (found !== undefined) {
     if (isHandler && requested !== undefined) return ambiguous(path, requested, found, method);
     if (others.some(({ index, rest }) => index !== found.index || rest !== found.rest))
-      return {
-        problem:
-          `has ${placeholder(path)}, but another decorator has wrapped ${method}, and "${head}" stands at another position in the ` +
-          'wrapper. Write the position (<0>) or use a key function.',
-      };
+      return (
+        `has ${placeholder(path)}, but another decorator has wrapped ${method}, and "${head}" stands at another position in the ` +
+        'wrapper. Write the position (<0>) or use a key function.'
+      );
     if (!found.rest) return { from: 'argument', index: found.index };
     return segments.length > 0
       ? { from: 'rest', index: found.index }
-      : {
-          problem: `has <${head}>, which is a list of arguments. Pick one (<${head}.0>) or use a key function.`,
-        };
+      : `has <${head}>, which is a list of arguments. Pick one (<${head}.0>) or use a key function.`;
   }
   if (head === CLASS && segments.length === 0) return { from: 'class' };
-  if (head === FIRE_TIME && segments.length === 0) {
-    return { from: 'fire-time', otherwise: notFound(path, sources, method).problem };
-  }
+  if (head === FIRE_TIME && segments.length === 0)
+    return { from: 'fire-time', otherwise: notFound(path, sources, method) };
   if (requested !== undefined) return { from: 'request', path: requested };
   return isRequestRoot(head)
-    ? {
-        problem: `has <${head}>, which is a part of the request. Name a property of it: <${head}.id>.`,
-      }
+    ? `has <${head}>, which is a part of the request. Name a property of it: <${head}.id>.`
     : notFound(path, sources, method);
 }

@@ -20,13 +20,12 @@ import { separate } from './separators.js';
  * ```
  */
 export function lockKey(texts: TemplateStringsArray, ...values: readonly unknown[]): string {
-  const separation = separate(texts);
-  if ('problem' in separation)
-    throw new LockKeyError({ problem: `lockKey: ${separation.problem}` });
+  const reserved = separate(texts);
+  if (typeof reserved === 'string') throw new LockKeyError({ problem: `lockKey: ${reserved}` });
   const [first = '', ...rest] = texts;
   const key = rest.reduce((made, text, index) => {
     const what = `lockKey: the value after ${JSON.stringify(texts[index])}`;
-    return made + encodeKeyValue(values[index], what, separation) + text;
+    return made + encodeKeyValue(values[index], what, { reserved }) + text;
   }, first);
   if (first !== '') rememberKey(key, rest.length === 0 ? first : `${first}…`);
   return checkKey(key);

@@ -7,9 +7,6 @@ const MARK = /[^0-9A-Za-z%~]/u;
 const escapeForClass = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`;
 
-/** Either what values must not contain raw, or why no such rule can keep them apart. */
-export type Separation = { readonly reserved: RegExp } | { readonly problem: string };
-
 /**
  * Finds what has to be encoded in values that stand between these texts, so that two lists of values never make one key.
  *
@@ -18,24 +15,21 @@ export type Separation = { readonly reserved: RegExp } | { readonly problem: str
  * `-`, and the values of that key have their own `-` encoded: otherwise `x-y` and `z` would meet `x` and `y-z`.
  *
  * @param texts the static texts around the values, the first and the last included
+ * @returns what values must not contain raw, or why no such rule can keep them apart
  */
-export function separate(texts: readonly string[]): Separation {
+export function separate(texts: readonly string[]): RegExp | string {
   let marks = '';
   for (const separator of texts.slice(1, -1)) {
     if (separator === '')
-      return {
-        problem:
-          'two values stand side by side, so "a", "bc" and "ab", "c" would be one key. Put ":" between them.',
-      };
+      return 'two values stand side by side, so "a", "bc" and "ab", "c" would be one key. Put ":" between them.';
     if (separator.includes(':')) continue;
     const mark = MARK.exec(separator)?.[0];
     if (mark === undefined)
-      return {
-        problem:
-          `"${separator}" between two values could be part of a value, so different values would be one key. ` +
-          'Put ":" between them.',
-      };
+      return (
+        `"${separator}" between two values could be part of a value, so different values would be one key. ` +
+        'Put ":" between them.'
+      );
     marks += escapeForClass(mark);
   }
-  return { reserved: new RegExp(`[${ALWAYS_RESERVED}${marks}]`, 'gu') };
+  return new RegExp(`[${ALWAYS_RESERVED}${marks}]`, 'gu');
 }

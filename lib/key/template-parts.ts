@@ -32,9 +32,8 @@ export function templateParts(template: string, where: string) {
     throw wrong(
       `is longer than the ${String(MAX_KEY_LENGTH)} characters of a key. Shorten its text.`,
     );
-  const separation = separate(texts);
-  if ('problem' in separation) throw wrong(`is ambiguous: ${separation.problem}`);
-  const { reserved } = separation;
+  const reserved = separate(texts);
+  if (typeof reserved === 'string') throw wrong(`is ambiguous: ${reserved}`);
   const [textBefore = '', ...textsAfter] = texts;
   const whats = insides.map((inside) => `${where}: <${inside}>`);
 
