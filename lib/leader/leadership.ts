@@ -1,9 +1,9 @@
 import { LockServiceClosedError } from '../errors.js';
 import type { Log } from '../observe/log.js';
-import { onAbort } from '../queue/on-abort.js';
+import { onAbort, pause } from '../queue/on-abort.js';
 import type { Scope } from '../sections/scope.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
-import type { Scheduler } from '../time/scheduler.js';
+import type { Scheduler, Task } from '../time/scheduler.js';
 import type { Lead, LeadEnd, LeadEnded } from './lead.js';
 
 /** The back-off after a term whose work failed. Other instances may be elected meanwhile. */
@@ -254,10 +254,11 @@ export class Leadership implements AsyncDisposable {
       if (isWanted) finish('rotated');
       else next();
     };
-    let task = scheduler.schedule(rotateEveryMs, () => void look());
+    let task: Task;
     const next = (): void => {
       task = scheduler.schedule(rotateEveryMs, () => void look());
     };
+    next();
     return () => {
       isOver = true;
       task.cancel();
@@ -265,19 +266,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** Ends early when it is stopped. */
-  async #pause(ms: number): Promise<void> {
-    const { signal } = this.#stopping;
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const task = this.#candidacy.scheduler.schedule(ms, () => {
-        forget();
-        resolve();
-      });
-      const forget = onAbort(signal, () => {
-        task.cancel();
-        resolve();
-      });
-    });
+  #pause(ms: number): Promise<void> {
+    return pause(this.#candidacy.scheduler, ms, this.#stopping.signal);
   }
 }
 

@@ -72,14 +72,13 @@ export interface LockEvents<Token extends number | undefined = number> {
 /** The progress of an attempt. */
 export type OnceProgress =
   | { readonly phase: 'began'; readonly attempt: number }
-  | {
-      readonly phase: 'ended';
-      readonly attempt: number;
-      /**
-       * `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt decides.
-       */
-      readonly outcome: 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
-    };
+  | { readonly phase: 'ended'; readonly attempt: number; readonly outcome: OnceEnding };
+
+/**
+ * How an attempt ended. `'final'`: it threw a `NonRetryableError`. `'superseded'`: it had lost its lock, and another attempt
+ * decides.
+ */
+export type OnceEnding = 'completed' | 'failed' | 'final' | 'superseded' | 'unavailable';
 
 export type LockEventName = keyof LockEvents;
 export type LockEventListener<

@@ -3,28 +3,31 @@ import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '
 import type { Scope } from '../sections/scope.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { Section } from '../sections/section.js';
-import { anyOf } from '../queue/on-abort.js';
+import { anyOf, pause } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
-import type { LockEventHub, OnceProgress } from '../observe/lock-events.js';
+import type { LockEventHub, OnceEnding, OnceProgress } from '../observe/lock-events.js';
 import type { Unavailable } from '../store/lock-store.js';
-import type { AttemptEnd, BeginOutcome, OnceStore } from '../store/once-store.js';
-import type { Scheduler } from '../time/scheduler.js';
+import type { AttemptEnd, BeginOutcome } from '../store/once-store.js';
+import { backOffMs, type BackOff } from '../time/back-off.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { NonRetryableError, type OnceAttempt, type RunOnceResult } from './attempt.js';
+import { AttemptRecord, type Records } from './attempt-record.js';
 import {
   refuseUnknownOnce,
   resolveOnceOptions,
   type ResolvedOnceOptions,
   type RunOnceOptions,
 } from './once-options.js';
-import { BEGIN_TRIES, OnceAccount } from './once-account.js';
-import { attemptUnder, type Running } from './running.js';
 import { errorText, valueAsJson, valueOfJson } from './texts.js';
 
-interface Dependencies {
-  readonly store: { readonly once: OnceStore };
-  readonly scheduler: Scheduler;
+/** The pause between two tries to reach the store. */
+const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
+
+/** A begin is tried this often: one reply may have been lost. */
+const BEGIN_TRIES = 2;
+
+interface Dependencies extends Records {
   readonly events: LockEventHub;
   readonly nodeTimeoutMs: number;
   /** Applied to every error before a caller gets it. */
@@ -48,14 +51,14 @@ export interface OnceWork<T> {
  */
 export class OnceRunner {
   readonly #deps: Dependencies;
-  readonly #running = new BriefMap<Running, true>();
+  /** Those that have not ended. */
+  readonly #records = new BriefMap<AttemptRecord, true>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
-  readonly #account: OnceAccount;
+  readonly #closing = new AbortController();
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    this.#account = new OnceAccount(dependencies.store, dependencies.scheduler);
   }
 
   /**
@@ -121,14 +124,10 @@ export class OnceRunner {
   /** The result for a caller that was refused the lock for as long as it waited. */
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
-    const nobody = this.#deps.scheduler.runtime.uuid();
+    const { scheduler, store } = this.#deps;
+    const nobody = scheduler.runtime.uuid();
     const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
-    const state = await this.#account.store.begin({
-      ...reference,
-      attempts: 1,
-      lifeMs: 1,
-      keepMs: 1,
-    });
+    const state = await store.once.begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
     if (state.status === 'done') return doneElsewhere(state);
     if (state.status === 'exhausted') return exhausted(state);
     return { outcome: 'busy', attempts: state.status === 'lost' ? state.attempts : 0 };
@@ -139,12 +138,12 @@ export class OnceRunner {
    * returns, so they arrive before the releases of their locks.
    */
   giveBack(): void {
-    this.#account.close();
-    for (const running of this.#running.keys()) {
-      if (running.isEnding) continue;
-      running.wasReturned = true;
-      this.#leave(running);
-      void this.#pending.add(this.#account.tell(running, 'returned'));
+    this.#closing.abort();
+    for (const record of this.#records.keys()) {
+      if (record.isEnding) continue;
+      record.wasReturned = true;
+      this.#leave(record);
+      void this.#pending.add(record.end('returned'));
     }
   }
 
@@ -153,26 +152,49 @@ export class OnceRunner {
     return this.#pending.settled();
   }
 
-  async #attempt<T>(section: Section, { options, signal, work }: OnceWork<T>) {
-    const { lock } = section;
-    const running = attemptUnder(lock, options, this.#deps.scheduler.runtime.uuid());
-    this.#running.set(running, true);
-    const begun = await this.#begin(running, lock).catch((error: unknown) => {
-      this.#leave(running);
-      throw error;
-    });
-    if (begun.status !== 'begun') {
-      this.#leave(running);
-      return begun.status === 'done' ? doneElsewhere<T>(begun) : exhausted<T>(begun);
+  async #attempt<T>(section: Section, work: OnceWork<T>): Promise<RunOnceResult<T>> {
+    const record = new AttemptRecord(section.lock, work.options, this.#deps);
+    this.#records.set(record, true);
+    try {
+      const begun = await this.#begin(record, section.lock);
+      if (begun.status === 'done') return doneElsewhere(begun);
+      if (begun.status === 'exhausted') return exhausted(begun);
+      record.keepAlive(begun.attempt);
+      return await this.#perform(section, record, begun.attempt, work);
+    } finally {
+      this.#leave(record);
     }
-    const { attempt } = begun;
-    running.attempt = attempt;
-    this.#account.keepAlive(running);
+  }
+
+  async #begin(
+    record: AttemptRecord,
+    lock: LockHandle,
+  ): Promise<BeginOutcome & { readonly status: 'begun' | 'done' | 'exhausted' }> {
+    const outcome = await this.#insist(
+      (tries) => tries < BEGIN_TRIES && lock.isHeld,
+      () => record.begin(),
+    );
+    if (outcome.status === 'done' || outcome.status === 'exhausted') return outcome;
+    if (outcome.status === 'begun' && lock.isHeld) return outcome;
+    // An attempt that has begun, or may have begun, is returned before the lock is released.
+    if (outcome.status !== 'lost' && !record.wasReturned)
+      void this.#pending.add(record.end('returned'));
+    if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
+    lock.assertHeld();
+    throw this.#deps.present(new LockLostError(lock.lease.lossFacts('stolen')));
+  }
+
+  async #perform<T>(
+    section: Section,
+    record: AttemptRecord,
+    attempt: number,
+    { options, signal, work }: OnceWork<T>,
+  ): Promise<RunOnceResult<T>> {
+    const { lock } = section;
     const ends = anyOf(signal === undefined ? [lock.signal] : [lock.signal, signal]);
-    const isLastAttempt = attempt >= options.attempts;
     const context: OnceAttempt = {
       attempt,
-      isLastAttempt,
+      isLastAttempt: attempt >= options.attempts,
       lock,
       get signal() {
         // The signal of the lock compares the clocks when it is read, and aborts this one with it.
@@ -182,87 +204,79 @@ export class OnceRunner {
     };
     this.#attempts.set(section, context);
     this.#report(lock, { phase: 'began', attempt });
-
-    let value: T;
+    let outcome: OnceEnding = 'unavailable';
     section.endsWithWork = true;
     try {
-      value = await section.inside(() => work(context));
-    } catch (error) {
-      await section.close();
-      await this.#failed(running, lock, error);
-      const outcome = error instanceof NonRetryableError ? 'final' : 'failed';
-      this.#report(lock, { phase: 'ended', attempt, outcome });
-      throw error;
-    } finally {
+      const working = section.inside(async () => work(context));
+      const [done] = await Promise.allSettled([working]);
       // Calls that the work has left running belong to it.
       await section.close();
       ends.unlink();
+      if (done.status === 'rejected') {
+        outcome = done.reason instanceof NonRetryableError ? 'final' : 'failed';
+        await this.#end(record, lock, outcome, errorText(done.reason));
+        throw done.reason;
+      }
+      const { value } = done;
+      const text = options.keepValue ? this.#kept(lock, value) : undefined;
+      const counts = await this.#end(record, lock, 'done', text);
+      outcome = counts ? 'completed' : 'superseded';
+      return counts
+        ? { outcome: 'completed', attempts: attempt, value }
+        : { outcome: 'superseded', attempts: attempt };
+    } finally {
+      this.#report(lock, { phase: 'ended', attempt, outcome });
     }
-    const counts = await this.#done(running, lock, value).catch((error: unknown) => {
-      this.#report(lock, { phase: 'ended', attempt, outcome: 'unavailable' });
-      throw error;
-    });
-    const outcome = counts ? 'completed' : 'superseded';
-    this.#report(lock, { phase: 'ended', attempt, outcome });
-    return counts
-      ? ({ outcome: 'completed', attempts: attempt, value } as const)
-      : ({ outcome: 'superseded', attempts: attempt } as const);
-  }
-
-  async #begin(
-    running: Running,
-    lock: LockHandle,
-  ): Promise<BeginOutcome & { readonly status: 'begun' | 'done' | 'exhausted' }> {
-    const outcome = await this.#account.insist(
-      (tries) => tries < BEGIN_TRIES && lock.isHeld,
-      () => this.#account.begin(running),
-    );
-    if (outcome.status === 'done' || outcome.status === 'exhausted') return outcome;
-    if (outcome.status === 'begun' && lock.isHeld) return outcome;
-    // An attempt that has begun, or may have begun, is returned before the lock is released.
-    if (outcome.status !== 'lost' && !running.wasReturned)
-      void this.#pending.add(this.#account.tell(running, 'returned'));
-    if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
-    lock.assertHeld();
-    throw this.#deps.present(new LockLostError(lock.lease.lossFacts('stolen')));
-  }
-
-  /** Resolves with whether the value counts. */
-  async #done(running: Running, lock: LockHandle, value: unknown): Promise<boolean> {
-    if (running.wasReturned) return false;
-    const { keepValue } = running.options;
-    const { json, problem } = keepValue ? valueAsJson(value) : {};
-    if (problem !== undefined) {
-      const [key = ''] = lock.keys;
-      this.#deps.warn(`The value of "${key}" is not kept for others ("keepValue"): ${problem}.`);
-    }
-    const outcome = await this.#end(running, lock, 'done', json);
-    if (outcome.status === 'unavailable') throw this.#unavailable('finish', lock, outcome);
-    return outcome.status === 'accepted';
-  }
-
-  async #failed(running: Running, lock: LockHandle, error: unknown): Promise<void> {
-    if (running.wasReturned) return;
-    const isFinal = error instanceof NonRetryableError;
-    await this.#end(running, lock, isFinal ? 'final' : 'failed', errorText(error));
   }
 
   /**
-   * The end of work that is done, or must not be tried again, is sent until the store replies. A failure needs no such care: it
-   * shows when the next attempt begins.
+   * Sends the end of an attempt. That of work that is done, or must not be tried again, is sent until the store replies. A
+   * failure needs no such care: it shows when the next attempt begins. Resolves with whether the end counts.
+   *
+   * @throws LockStoreUnavailableError when it is unknown whether the work is marked as done
    */
-  #end(running: Running, lock: LockHandle, end: AttemptEnd, text: string | undefined) {
-    this.#leave(running);
+  async #end(
+    record: AttemptRecord,
+    lock: LockHandle,
+    end: AttemptEnd,
+    text: string | undefined,
+  ): Promise<boolean> {
+    if (record.wasReturned) return false;
+    this.#leave(record);
     const { scheduler, nodeTimeoutMs } = this.#deps;
     const { runtime } = scheduler;
     const since = runtime.now();
     const patienceMs = Math.max(lock.remainingMs, 2 * nodeTimeoutMs);
-    return this.#pending.add(
-      this.#account.insist(
+    const outcome = await this.#pending.add(
+      this.#insist(
         () => end !== 'failed' && elapsedMs(since, runtime.now()) < patienceMs,
-        () => this.#account.tell(running, end, text),
+        () => record.end(end, text),
       ),
     );
+    if (end === 'done' && outcome.status === 'unavailable')
+      throw this.#unavailable('finish', lock, outcome);
+    return outcome.status === 'accepted';
+  }
+
+  /** The value as it is kept for other callers. */
+  #kept({ keys: [key = ''] }: LockHandle, value: unknown): string | undefined {
+    const { json, problem } = valueAsJson(value);
+    if (problem !== undefined)
+      this.#deps.warn(`The value of "${key}" is not kept for others ("keepValue"): ${problem}.`);
+    return json;
+  }
+
+  /** Tries again while there is no reply and `isWorth` returns true. */
+  async #insist<Outcome extends { readonly status: string }>(
+    isWorth: (tries: number) => boolean,
+    ask: () => Promise<Outcome | Unavailable>,
+  ): Promise<Outcome | Unavailable> {
+    const { signal } = this.#closing;
+    for (let tries = 1; ; tries += 1) {
+      const outcome = await ask();
+      if (outcome.status !== 'unavailable' || !isWorth(tries) || signal.aborted) return outcome;
+      await pause(this.#deps.scheduler, backOffMs(RETRY, tries - 1), signal);
+    }
   }
 
   #report(lock: LockHandle, progress: OnceProgress): void {
@@ -270,10 +284,9 @@ export class OnceRunner {
     if (events.isHeard('once')) events.emit('once', { ...lock.lease.subject, ...progress });
   }
 
-  #leave(running: Running): void {
-    running.isEnding = true;
-    running.task?.cancel();
-    this.#running.delete(running);
+  #leave(record: AttemptRecord): void {
+    record.leave();
+    this.#records.delete(record);
   }
 
   #unavailable(

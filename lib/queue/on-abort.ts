@@ -1,3 +1,5 @@
+import type { Scheduler } from '../time/scheduler.js';
+
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
@@ -43,6 +45,20 @@ export function anyOf(signals: readonly AbortSignal[]): LinkedSignal {
       for (const ignore of links) ignore();
     },
   };
+}
+
+/** Resolves after this time, or as soon as the signal aborts. */
+export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      task.cancel();
+      ignore();
+      resolve();
+    };
+    const task = scheduler.schedule(ms, over);
+    const ignore = onAbort(signal, over);
+    if (signal.aborted) over();
+  });
 }
 
 function watch(signal: AbortSignal): Set<() => void> {
