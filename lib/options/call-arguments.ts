@@ -2,7 +2,7 @@ import { LockConfigurationError } from '../errors.js';
 import { CALLS, NO_OPTIONS } from './acquire-options.js';
 import { describe } from '../errors/describe.js';
 import { TRAVELS } from './detach-options.js';
-import { isObjectOfOptions, refuseUnknown, type Kind } from './unknown-option.js';
+import { refuseNoObject, refuseUnknown, type Kind } from './unknown-option.js';
 
 type Work = (...args: never[]) => unknown;
 
@@ -21,9 +21,10 @@ export function optionsOf<Options extends object>(
   options: Options | undefined,
 ): Options {
   if (options === undefined) return NO_OPTIONS as Options;
-  refuseNoObject(call, options);
   const kind = KINDS[call];
-  if (kind !== undefined) refuseUnknown(kind, options);
+  const remedy = (): string => remedyFor(call, options);
+  if (kind === undefined) refuseNoObject(`${call}()`, options, remedy);
+  else refuseUnknown(kind, options, remedy);
   return options;
 }
 
@@ -43,15 +44,6 @@ export function optionsAndWork<Options extends object, W extends Work>(
       ? `${call}() takes the options before the work: ${call}('order:42', { ttl: '30s' }, async () => { … }).`
       : `${call}() needs the work as its last argument, a function, received ${describe(work)}. Write ${call}('order:42', async () => { … }), ` +
           'or take a lock by hand with acquire().',
-  );
-}
-
-/** @throws LockConfigurationError */
-function refuseNoObject(call: string, options: unknown): void {
-  if (isObjectOfOptions(options) && !(options instanceof AbortSignal)) return;
-  const given = Array.isArray(options) ? 'a list' : describe(options);
-  throw new LockConfigurationError(
-    `${call}() takes its options as an object, received ${given}. ${remedyFor(call, options)}`,
   );
 }
 

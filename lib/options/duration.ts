@@ -2,38 +2,13 @@ import ms from 'ms';
 import { LockConfigurationError } from '../errors.js';
 import { describe } from '../errors/describe.js';
 
-type Unit =
-  | 'ms'
-  | 'msec'
-  | 'msecs'
-  | 'millisecond'
-  | 'milliseconds'
-  | 's'
-  | 'sec'
-  | 'secs'
-  | 'second'
-  | 'seconds'
-  | 'm'
-  | 'min'
-  | 'mins'
-  | 'minute'
-  | 'minutes'
-  | 'h'
-  | 'hr'
-  | 'hrs'
-  | 'hour'
-  | 'hours'
-  | 'd'
-  | 'day'
-  | 'days'
-  | 'w'
-  | 'week'
-  | 'weeks'
-  | 'y'
-  | 'yr'
-  | 'yrs'
-  | 'year'
-  | 'years';
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w' | 'y' | UnitInWords | `${UnitInWords}s`;
+
+/** What a text may call a unit. Each may have an `s` at its end. */
+type UnitInWords =
+  ShortUnit | 'millisecond' | 'second' | 'minute' | 'hour' | 'day' | 'week' | 'year';
+
+type ShortUnit = 'msec' | 'sec' | 'min' | 'hr' | 'yr';
 
 /** Milliseconds, or a string as the `ms` package reads it: `'500ms'`, `'30s'`, `'5 minutes'`, `'45d'`. At most 100 years. */
 export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;

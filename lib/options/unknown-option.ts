@@ -29,12 +29,23 @@ export function checkedOptions<S extends Schema>(
   return resolve(kind.options, given, path);
 }
 
-/** Neither a list nor a Map nor a Date: nothing in them has the name of an option, and they would count as no options. */
-export const isObjectOfOptions = (given: unknown): boolean =>
-  typeof given === 'object' &&
-  given !== null &&
-  !(Symbol.iterator in given) &&
-  !(given instanceof Date);
+/**
+ * For JavaScript, and for options that are not there.
+ *
+ * @param remedy what to write instead
+ * @throws LockConfigurationError
+ */
+export function refuseNoObject(called: string, given: unknown, remedy?: () => string): void {
+  // Nothing in a list, a Map, a Date or a signal has the name of an option: they would count as no options.
+  const isOther = given instanceof Date || given instanceof AbortSignal;
+  if (typeof given === 'object' && given !== null && !isOther && !(Symbol.iterator in given))
+    return;
+  const received = Array.isArray(given) ? 'a list' : describe(given);
+  const end = remedy === undefined ? '' : ` ${remedy()}`;
+  throw new LockConfigurationError(
+    `${called} takes its options as an object, received ${received}.${end}`,
+  );
+}
 
 /**
  * Refuses what no option is called, and says what was probably meant. A name that belongs elsewhere may be there without a value, as in
@@ -42,11 +53,12 @@ export const isObjectOfOptions = (given: unknown): boolean =>
  *
  * @throws LockConfigurationError
  */
-export function refuseUnknown({ called, options, elsewhere = {} }: Kind, given: object): void {
-  if (!isObjectOfOptions(given))
-    throw new LockConfigurationError(
-      `${called} takes its options as an object, received ${describe(given)}.`,
-    );
+export function refuseUnknown(
+  { called, options, elsewhere = {} }: Kind,
+  given: object,
+  remedy?: () => string,
+): void {
+  refuseNoObject(called, given, remedy);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(options, name)) continue;
     const isKnown = Object.hasOwn(elsewhere, name);

@@ -267,7 +267,7 @@ describe('LockModule.forFeature', () => {
     ],
     ['an empty prefix', { keyPrefix: '' }, 'of at most 256 characters that a key may begin with'],
     ['a long prefix', { keyPrefix: 'a'.repeat(257) }, 'of at most 256 characters'],
-    ['a list', [], 'takes its options as an object, received a value'],
+    ['a list', [], 'takes its options as an object, received a list'],
     ['a Date', new Date(), 'takes its options as an object, received a value'],
     ['a Map', new Map(), 'takes its options as an object, received a value'],
   ])('refuses %s', (_what, options, text) => {

@@ -22,13 +22,9 @@ export function refuseNoKey(where: string, key: unknown, called: string): void {
   );
 }
 
-/** The same of its options. */
-export function refuseNoOptions(where: string, options: unknown, called: string): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
-  const several =
-    called === '@WithLock' ? ` Several keys are one list: ${called}(['a', 'b']).` : '';
-  throw new LockConfigurationError(
-    `${where} takes its options as an object, received ${describe(options)}. ` +
-      `Write ${called}('order:<orderId>', { wait: '5s' }).${typeof options === 'number' ? '' : several}`,
-  );
+/** What to write instead of options that are no object. */
+export function optionsRemedy(options: unknown, called: string): string {
+  const mayBeKey = called === '@WithLock' && typeof options !== 'number';
+  const several = mayBeKey ? ` Several keys are one list: ${called}(['a', 'b']).` : '';
+  return `Write ${called}('order:<orderId>', { wait: '5s' }).${several}`;
 }

@@ -13,7 +13,7 @@ import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
-import { refuseNoKey, refuseNoOptions } from './decorator-arguments.js';
+import { optionsRemedy, refuseNoKey } from './decorator-arguments.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
 import { checkedOptions, returnedPlaces, type MethodOptions } from './method-options.js';
@@ -106,8 +106,7 @@ export class LockedMethod {
     const { where } = this;
     refuseNoKey(where, key, called);
     const given = options ?? {};
-    refuseNoOptions(where, given, called);
-    refuseUnknown({ ...decorator, called: where }, given);
+    refuseUnknown({ ...decorator, called: where }, given, () => optionsRemedy(given, called));
     this.#options = inPlace(where, () => checkedOptions(decorator.options, given));
     const { returns = 'promise', instance, places } = this.#options;
     this.kind = isAsyncGenerator(method) ? 'iterable' : returns;
