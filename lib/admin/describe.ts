@@ -1,3 +1,4 @@
+import { known } from '../engine/compose.js';
 import { isUnresponsive } from '../engine/presence.js';
 import type { Answer, CallFacts } from '../engine/messages.js';
 import type { FoundHolder, FoundInstance, FoundKey, FoundPlace } from '../store/admin-store.js';
@@ -215,9 +216,3 @@ const dateOf = (ms: number | undefined): Date | undefined =>
 
 const originOf = ({ method, template, place }: CallFacts): CallOrigin =>
   known({ method, template, place });
-
-type Known<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
-
-/** Without what is not known. */
-const known = <T extends object>(facts: T): Known<T> =>
-  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as Known<T>;

@@ -18,3 +18,12 @@ const LONGEST_SHOWN = 200;
 /** A text as a message repeats it, without the rest of a very long one. */
 export const shortened = (text: string, longest = LONGEST_SHOWN): string =>
   text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+
+/** The message of an error. Anything can be thrown, including values without a text. */
+export function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return 'an error without text';
+  }
+}

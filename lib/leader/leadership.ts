@@ -271,6 +271,30 @@ export class Leadership implements AsyncDisposable {
   }
 }
 
+/** The candidacies of a service. */
+export class Leaders {
+  readonly #all = new Set<Leadership>();
+  #isClosed = false;
+
+  /** @throws LockServiceClosedError during and after the shutdown */
+  stand(candidacy: Candidacy): Leadership {
+    if (this.#isClosed) throw new LockServiceClosedError([candidacy.name]);
+    const leadership = new Leadership(candidacy);
+    this.#all.add(leadership);
+    void leadership.stopped.then(() => this.#all.delete(leadership));
+    return leadership;
+  }
+
+  /**
+   * Makes all of them step down, and accepts no candidates any more. Their locks are released when their work has
+   * ended.
+   */
+  close(): void {
+    this.#isClosed = true;
+    for (const each of this.#all) each.close();
+  }
+}
+
 /** As platforms name the reason of a signal that was aborted on purpose. */
 const abortError = (name: string, reason: LeadEnd): DOMException =>
   new DOMException(`The lead of "${name}" is over: ${reason}.`, 'AbortError');

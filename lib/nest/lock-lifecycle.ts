@@ -12,7 +12,7 @@ import { LockConfigurationError } from '../errors.js';
 import type { CancelTimer } from '../time/clock.js';
 import { answerOurselves } from './handlers/own-answers.js';
 import { refuseUnfit } from './handlers/refuse-unfit.js';
-import { checkRoute } from './handlers/route-check.js';
+import { checkRoute } from './handlers/template-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
 import { bindLockedMethods } from './methods/bind.js';

@@ -1,5 +1,5 @@
 import { redact } from '../errors/redact.js';
-import { shortened } from '../errors/describe.js';
+import { shortened, textOf } from '../errors/describe.js';
 
 /** The largest value that is kept, as JSON, in bytes of UTF-8. Redis is no place for large values. */
 const LONGEST_VALUE = 4_096;
@@ -33,11 +33,5 @@ export function valueOfJson(json: string | undefined): { readonly value?: unknow
   }
 }
 
-/** The message of an error, short and without secrets. Anything can be thrown, including values without a text. */
-export function errorText(error: unknown): string {
-  try {
-    return shortened(redact(String(error instanceof Error ? error.message : error)));
-  } catch {
-    return 'an error without text';
-  }
-}
+/** The message of an error, short and without secrets. */
+export const errorText = (error: unknown): string => shortened(redact(textOf(error)));

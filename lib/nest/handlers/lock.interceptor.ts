@@ -7,13 +7,15 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import type { Observable } from 'rxjs';
+import { Observable, Subscription } from 'rxjs';
 import type { LockService } from '../lock.service.js';
-import { HandlerFrame } from '../methods/handler-frame.js';
+import { HandlerFrame, type HandlerCall } from '../methods/handler-frame.js';
 import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
+import { asObservable } from '../methods/return-kind.js';
 import { getLockServiceToken } from '../tokens.js';
-import { runHandler } from './run-handler.js';
+import { transportOf } from '../transports/transport-of.js';
+import { convertLockErrors } from './lock-error.interceptor.js';
 
 /**
  * Takes the lock of handlers that have `@WithLock`, which puts it first among their interceptors.
@@ -36,4 +38,74 @@ export class LockInterceptor implements NestInterceptor {
     const service = this.moduleRef.get<LockService>(token, { strict: false });
     return runHandler({ locked, service, context, feature: this.feature }, next);
   }
+}
+
+/**
+ * The handler's stream, under its lock, for every transport. If the key needs only the request, the lock is acquired
+ * before the handler's other interceptors and pipes, otherwise after the pipes. It is released when the stream has ended
+ * and the handler's work is over.
+ */
+function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
+  const { locked, context } = call;
+  transportOf(context).keepMessages(context);
+  const handled = new Observable((subscriber) => {
+    const frame = new HandlerFrame(call);
+    const inner = new Subscription();
+    /** The response: kept until the lock is released, unless it is one of a stream of responses. */
+    let answer: { readonly value: unknown } | undefined;
+
+    const passOn = (): void => {
+      if (answer !== undefined) subscriber.next(answer.value);
+    };
+
+    const fail = async (error: unknown): Promise<void> => {
+      let own = error;
+      // Work that continues after its stream has ended (a timeout, for instance) keeps the lock, and this response
+      // does not wait for it.
+      if (frame.isRunning) frame.leave();
+      else own = await frame.fail(error);
+      subscriber.error(own);
+    };
+    const complete = async (): Promise<void> => {
+      const { args } = frame;
+      const { propertyKey } = locked;
+      const end = frame.transport.responseEnd(context, { value: answer?.value, args, propertyKey });
+      if (end !== undefined || frame.isRunning) frame.leave(end);
+      else await frame.finish();
+      passOn();
+      subscriber.complete();
+    };
+    const start = async (): Promise<void> => {
+      // Before the handler is called. The result of `onLocked` replaces that of the handler.
+      const refusal = locked.needsArguments
+        ? undefined
+        : await frame.acquire().then(
+            () => undefined,
+            (error: unknown) => locked.refused([], error),
+          );
+      if (subscriber.closed) return;
+      const subscribe = (): Subscription =>
+        (refusal === undefined ? next.handle() : asObservable(refusal.answer)).subscribe({
+          next: (value) => {
+            if (locked.kind === 'observable') subscriber.next(value);
+            else {
+              passOn();
+              answer = { value };
+            }
+          },
+          error: (error: unknown) => void fail(error),
+          complete: () => {
+            complete().catch(fail);
+          },
+        });
+      inner.add(frame.inside(subscribe));
+    };
+
+    start().catch(fail);
+    return () => {
+      inner.unsubscribe();
+      frame.leave();
+    };
+  });
+  return handled.pipe(convertLockErrors(context));
 }

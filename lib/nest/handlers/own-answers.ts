@@ -4,7 +4,6 @@ import {
   type ArgumentsHost,
   type CanActivate,
   type ExceptionFilter,
-  type ExecutionContext,
   type Type,
 } from '@nestjs/common';
 import { MetadataScanner, type ApplicationConfig, type DiscoveryService } from '@nestjs/core';
@@ -28,18 +27,12 @@ const configurations = new WeakMap<object, ApplicationConfig>();
 const callOf = (host: ArgumentsHost): object => host.getArgByIndex<object | undefined>(1) ?? {};
 
 /** The first guard of an application: a hybrid one without `inheritAppConfig` applies none of them. */
-class ConfigurationNote implements CanActivate {
-  readonly #config: ApplicationConfig;
-
-  constructor(config: ApplicationConfig) {
-    this.#config = config;
-  }
-
-  canActivate(context: ExecutionContext): boolean {
-    if (context.getType() === 'rpc') configurations.set(callOf(context), this.#config);
+const configurationNote = (config: ApplicationConfig): CanActivate => ({
+  canActivate: (context) => {
+    if (context.getType() === 'rpc') configurations.set(callOf(context), config);
     return true;
-  }
-}
+  },
+});
 
 /** Answers lock errors as the application does where its filters are applied. */
 @Catch(LockError)
@@ -89,7 +82,7 @@ export function answerOurselves(discovery: DiscoveryService, config: Application
     else if (!Reflect.hasMetadata(FILTERS, metatype))
       for (const method of procedures) if (!isRoute(method)) enhance(method, FILTERS, filter);
   }
-  if (found) config.addGlobalGuard(new ConfigurationNote(config));
+  if (found) config.addGlobalGuard(configurationNote(config));
 }
 
 /**

@@ -2,11 +2,39 @@ import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
 import { checkKey } from '../../key/index.js';
 import type { Lead } from '../../leader/lead.js';
+import { LEAD, LEAD_ELSEWHERE } from '../../leader/lead-options.js';
 import { inPlace } from '../../options/in-place.js';
-import { resolve } from '../../options/schema.js';
-import { refuseUnknown } from '../../options/unknown-option.js';
-import { LEADER_KIND, type LeaderMethodOptions } from './leader-options.js';
-import { noteLed } from './led-methods.js';
+import { resolve, type OptionsOf } from '../../options/schema.js';
+import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
+import { SERVICE } from '../methods/method-options.js';
+
+const LEADER_METHOD = { ...LEAD, ...SERVICE };
+
+/** Options of `@Leader`. Options that are left out come from the module's options. */
+export interface LeaderMethodOptions extends OptionsOf<typeof LEAD>, OptionsOf<typeof SERVICE> {}
+
+export const LEADER_KIND: Kind<typeof LEADER_METHOD> = {
+  called: '@Leader',
+  options: LEADER_METHOD,
+  elsewhere: {
+    ...LEAD_ELSEWHERE,
+    onElected: 'The method is what is called.',
+    onLost: 'The signal of the lead aborts: lead.signal.addEventListener("abort", …).',
+  },
+};
+
+/** What `@Leader` records of a method. */
+export interface Led {
+  readonly name: string;
+  readonly options: LeaderMethodOptions;
+  /** `ReportsService.lead`, for events. */
+  readonly method: string;
+}
+
+const LED = Symbol('holdfast:led');
+
+export const ledOf = (method: object): Led | undefined =>
+  Reflect.getMetadata(LED, method) as Led | undefined;
 
 /** A decorator that compiles only on methods that may be called with a `Lead`, and with nothing else. */
 type LeaderDecorator = <M extends (lead: Lead) => unknown>(
@@ -51,6 +79,7 @@ export function Leader(name: string, options: LeaderMethodOptions = {}): LeaderD
       resolve(LEADER_KIND.options, options);
       checkKey(name);
     });
-    noteLed(method, { name, options, method: called });
+    const led: Led = { name, options, method: called };
+    Reflect.defineMetadata(LED, led, method);
   };
 }

@@ -1,26 +1,11 @@
-import 'reflect-metadata';
 import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import type { Lead } from '../../leader/lead.js';
 import type { LockService } from '../lock.service.js';
 import { methodsOf } from '../methods/locked-methods-of.js';
-import type { LeaderMethodOptions } from './leader-options.js';
-
-/** What `@Leader` records of a method. */
-interface Led {
-  readonly name: string;
-  readonly options: LeaderMethodOptions;
-  /** `ReportsService.lead`, for events. */
-  readonly method: string;
-}
+import { ledOf, type Led } from './leader.decorator.js';
 
 type Provider = ReturnType<DiscoveryService['getProviders']>[number];
-
-const LED = Symbol('holdfast:led');
-
-export function noteLed(method: object, led: Led): void {
-  Reflect.defineMetadata(LED, led, method);
-}
 
 interface LedMethod extends Led {
   readonly key: string | symbol;
@@ -36,7 +21,7 @@ function ledMethodsOf({ instance, metatype }: Provider): readonly LedMethod[] {
         ((metatype as { prototype?: object } | null)?.prototype ?? null);
   const reached = new Map<string | symbol, Led | undefined>();
   for (const { name, method } of methodsOf(prototype))
-    if (!reached.has(name)) reached.set(name, Reflect.getMetadata(LED, method) as Led | undefined);
+    if (!reached.has(name)) reached.set(name, ledOf(method));
   return [...reached].flatMap(([key, led]) => (led === undefined ? [] : [{ ...led, key }]));
 }
 

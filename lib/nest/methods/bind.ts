@@ -1,5 +1,5 @@
 import { inPlace } from '../../options/in-place.js';
-import { refuseRawPaths } from '../handlers/raw-paths.js';
+import { refuseRawPaths } from '../handlers/template-checks.js';
 import { features } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';

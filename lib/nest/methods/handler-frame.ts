@@ -30,7 +30,7 @@ export class HandlerFrame {
   readonly call: HandlerCall;
   /** What its calls have in common. */
   readonly common: Pick<Invocation, 'className' | 'feature' | 'request'>;
-  readonly #transport: Transport;
+  readonly transport: Transport;
   /** The arguments of the call; empty until it came. */
   args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
@@ -47,8 +47,8 @@ export class HandlerFrame {
   constructor(call: HandlerCall) {
     this.call = call;
     const { context, feature } = call;
-    this.#transport = transportOf(context);
-    const request = this.#transport.requestValues(context);
+    this.transport = transportOf(context);
+    const request = this.transport.requestValues(context);
     this.common = { className: context.getClass().name, feature, request };
   }
 
@@ -77,16 +77,6 @@ export class HandlerFrame {
   /** Whether a call works, or waits for its lock. */
   get isRunning(): boolean {
     return this.#calls.size > 0;
-  }
-
-  /** Whether a call's work continues when its Observable is unsubscribed from, and keeps the lock. A feed ends. */
-  get outlivesSubscriber(): boolean {
-    return !this.#transport.endsUnsubscribed(this.call.context);
-  }
-
-  /** Whether its client gets the `message` of an error of a stream. */
-  get streamsMessage(): boolean {
-    return this.#transport.streamsMessage;
   }
 
   /** Acquires the lock, unless it is held already. */
@@ -158,7 +148,7 @@ export class HandlerFrame {
     try {
       // The client may go away during a wait.
       if (locked.lockingIn(feature).run.wait !== 0)
-        stopWatching = this.#transport.watchClient(context, (reason) => {
+        stopWatching = this.transport.watchClient(context, (reason) => {
           this.#abandoned.abort(reason);
         });
       const from = { site: { place: locked.name }, signal };

@@ -42,7 +42,8 @@ export class LockedCall {
 
   /** An error of a stream, as its consumer gets it. Interceptors see only the beginning of an iteration. */
   streamed(error: unknown): unknown {
-    if (this.frame?.streamsMessage === true && error instanceof LockError) error.addressClient();
+    if (this.frame?.transport.streamsMessage === true && error instanceof LockError)
+      error.addressClient();
     return error;
   }
 
@@ -51,11 +52,6 @@ export class LockedCall {
     return HandlerFrame.outside((): unknown =>
       Reflect.apply(this.#original, this.#call.self, this.#call.args),
     );
-  }
-
-  /** Calls the method's own code inside the section. */
-  invoke({ section }: Scope): unknown {
-    return section.inside(() => this.apply());
   }
 
   /** Runs code of the method inside the section. */

@@ -63,7 +63,10 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
 
 async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): AsyncGenerator {
   const { lock } = scope.section;
-  const iterable = await iterableOf(call, call.invoke(scope));
+  const iterable = await iterableOf(
+    call,
+    call.inside(scope, () => call.apply()),
+  );
   const iterator = call.inside(scope, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
   /** Ends the wait for the step that is under way. */

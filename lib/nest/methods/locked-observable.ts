@@ -19,7 +19,9 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     let hasEnded = false;
     let ignoreLoss: (() => void) | undefined;
     const isGone = (): boolean => subscriber.closed;
-    const endsUnsubscribed = (): boolean => call.frame?.outlivesSubscriber !== true;
+    // In a handler, work continues after that, and keeps the lock, unless it is a feed.
+    const { frame } = call;
+    const endsUnsubscribed = frame?.transport.endsUnsubscribed(frame.call.context) ?? true;
 
     const end = (): void => {
       hasEnded = true;
@@ -54,9 +56,12 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await entry.finish();
         return;
       }
-      const source = await observableOf(call, call.invoke(entry));
+      const source = await observableOf(
+        call,
+        call.inside(entry, () => call.apply()),
+      );
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
-      if (isGone() && endsUnsubscribed()) return;
+      if (isGone() && endsUnsubscribed) return;
       const subscribe = (): Subscription =>
         source.subscribe({
           next: (value) => {
@@ -82,7 +87,7 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       gone.abort();
       // Without its lock (after `maxHold`, for instance) work that continues must not: the listener that was set when its
       // source began ensures that.
-      if (!hasEnded && scope !== undefined && !endsUnsubscribed()) return;
+      if (!hasEnded && scope !== undefined && !endsUnsubscribed) return;
       ignoreLoss?.();
       try {
         inner.unsubscribe();

@@ -1,6 +1,5 @@
 import type { RequestValues } from '../../key/index.js';
-import { otherTransport } from './other.js';
-import type { Transport } from './transport.js';
+import { otherTransport, type Transport } from './transport.js';
 
 /** What the application puts into the context of a query: mostly `{ req }`, or the request itself. */
 interface GraphqlContext extends RequestValues {

@@ -2,8 +2,7 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { throwError, isObservable, Observable, ReplaySubject, Subject } from 'rxjs';
 import type { LockError } from '../../errors.js';
 import { clientGone, rpcException } from './faults.js';
-import { otherTransport } from './other.js';
-import type { Transport } from './transport.js';
+import { otherTransport, type Transport } from './transport.js';
 import { systemRuntime } from '../../time/runtime.js';
 
 interface Metadata {

@@ -2,8 +2,7 @@ import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/commo
 import { throwError } from 'rxjs';
 import { LockLostError, type LockError } from '../../errors.js';
 import { rpcException } from './faults.js';
-import { otherTransport } from './other.js';
-import type { Transport } from './transport.js';
+import { otherTransport, type Transport } from './transport.js';
 
 /** What `@EventPattern` notes on a handler. */
 const [HANDLER_TYPE, EVENT, PATTERN] = ['microservices:handler_type', 2, 'microservices:pattern'];

@@ -2,9 +2,8 @@ import type { ArgumentsHost } from '@nestjs/common';
 import { graphqlTransport } from './graphql.js';
 import { grpcTransport, isGrpc } from './grpc.js';
 import { httpTransport } from './http.js';
-import { otherTransport } from './other.js';
 import { rpcTransport } from './rpc.js';
-import type { Transport } from './transport.js';
+import { otherTransport, type Transport } from './transport.js';
 import { wsTransport } from './ws.js';
 
 const TRANSPORTS: ReadonlyMap<string, Transport> = new Map([

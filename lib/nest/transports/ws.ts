@@ -1,8 +1,7 @@
 import { Logger, type ArgumentsHost } from '@nestjs/common';
 import type { LockError } from '../../errors.js';
 import { convert } from './faults.js';
-import { otherTransport } from './other.js';
-import type { Transport } from './transport.js';
+import { otherTransport, type Transport } from './transport.js';
 
 /** The connection of a client, as socket.io has it, or with what a guard has put on it. */
 interface Client {

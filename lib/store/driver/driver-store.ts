@@ -1,4 +1,4 @@
-import { describe } from '../../errors/describe.js';
+import { describe, textOf } from '../../errors/describe.js';
 import { redact } from '../../errors/redact.js';
 import { DRIVER_NODE } from '../../errors/store-unavailable.js';
 import { Scheduler } from '../../time/scheduler.js';
@@ -217,14 +217,5 @@ async function orUnavailable<Outcome>(
       nodes: [{ node: DRIVER_NODE, kind, message: redact(textOf(error)) }],
       transient: !(error instanceof MalformedReply),
     };
-  }
-}
-
-/** Anything can be thrown, also what has no text. */
-function textOf(error: unknown): string {
-  try {
-    return String(error instanceof Error ? error.message : error);
-  } catch {
-    return 'an error without text';
   }
 }

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import ms from 'ms';
 import * as prettier from 'prettier';
 import { LEAD_KIND } from '../../../lib/leader/lead-options.js';
-import { LEADER_KIND } from '../../../lib/nest/leaders/leader-options.js';
+import { LEADER_KIND } from '../../../lib/nest/leaders/leader.decorator.js';
 import { FEATURE, RUN_ONCE_METHOD, WITH_LOCK } from '../../../lib/nest/methods/method-options.js';
 import { RUN_ONCE_CALL } from '../../../lib/once/once-options.js';
 import { LOCKING_WORKER } from '../../../lib/worker/worker-options.js';
@@ -31,7 +31,7 @@ const ONCE = 'lib/once/once-options.ts';
 const WORKER = 'lib/worker/worker-options.ts';
 const ACQUIRE = 'lib/options/acquire-options.ts';
 const LEAD = 'lib/leader/lead-options.ts';
-const LEADER = 'lib/nest/leaders/leader-options.ts';
+const LEADER = 'lib/nest/leaders/leader.decorator.ts';
 const MODULE = 'lib/options/lock-module-options.ts';
 
 /** The tables, by the name that their place on a page has: `<!-- options: module -->`. In each the calls that it is about. */

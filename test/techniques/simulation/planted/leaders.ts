@@ -104,7 +104,7 @@ export const LEADERS: readonly PlantedBug[] = (
     },
     {
       name: 'shutdown-keeps-the-lead',
-      file: 'lib/leader/leaders.ts',
+      file: LEADERSHIP,
       find: '    for (const each of this.#all) each.close();\n',
       replace: '',
       explanation: 'A shutdown does not make its leaders step down.',
