@@ -74,7 +74,7 @@ export class LockAdmin {
    * meanwhile may be missing.
    */
   async *list({ prefix = '', limit = Infinity }: ListOptions = {}): AsyncGenerator<LockSummary> {
-    const instances = await this.#shown(this.#parts.store.admin.instances());
+    const instances = await this.#engine.presented(this.#parts.store.admin.instances());
     const { wallMs } = this.#parts.runtime.now();
     let listed = 0;
     try {
@@ -95,7 +95,7 @@ export class LockAdmin {
    */
   async describe(key: string): Promise<LockDescription> {
     const found = await this.#look(key);
-    const [instances, notes] = await this.#shown(
+    const [instances, notes] = await this.#engine.presented(
       Promise.all([this.#parts.store.admin.instances(), this.#audited(LATEST_NOTES)]),
     );
     const concerned = concernedBy(found, instances);
@@ -111,14 +111,14 @@ export class LockAdmin {
 
   /** Lists the services that use this store, the newest first. A service that was not seen for an hour is left out. */
   async instances(): Promise<readonly InstanceInfo[]> {
-    const found = await this.#shown(this.#parts.store.admin.instances());
+    const found = await this.#engine.presented(this.#parts.store.admin.instances());
     const { wallMs } = this.#parts.runtime.now();
     return found.map((each) => infoOf(each, wallMs));
   }
 
   /** Lists the keys with the longest waits and the most refusals in the last 5 minutes, of all instances that reply. */
   async hot(limit = 10): Promise<HotKeys> {
-    const instances = await this.#shown(this.#parts.store.admin.instances());
+    const instances = await this.#engine.presented(this.#parts.store.admin.instances());
     const answers = await this.#parts.presence.ask(instances, { about: 'hot' });
     const { wallMs } = this.#parts.runtime.now();
     return {
@@ -169,7 +169,7 @@ export class LockAdmin {
       ? (await this.instances()).find((each) => each.id === id)
       : undefined;
     if (now?.isUnresponsive === false) return { status: 'refused', now };
-    const targets = await this.#shown(this.#heldBy(id));
+    const targets = await this.#engine.presented(this.#heldBy(id));
     return (await this.#end('release-instance', targets, intervention)) ?? NOTHING;
   }
 
@@ -186,13 +186,13 @@ export class LockAdmin {
     if (once === undefined) return NOTHING;
     if (seen?.state !== once.state || seen.attempts !== once.attempts)
       return { status: 'refused', now: await this.describe(key) };
-    if (!(await this.#shown(this.#parts.store.admin.forgetOnce(key)))) return NOTHING;
+    if (!(await this.#engine.presented(this.#parts.store.admin.forgetOnce(key)))) return NOTHING;
     return this.#noted('forget-once', [key], intervention);
   }
 
   /** Lists the interventions of operators, the newest first. The last 1,000 entries are kept. */
   async audit(limit = 100): Promise<readonly AuditEntry[]> {
-    return (await this.#shown(this.#audited(MOST_NOTES))).slice(0, limit);
+    return (await this.#engine.presented(this.#audited(MOST_NOTES))).slice(0, limit);
   }
 
   /** Each key once, with what the store has of it. */
@@ -236,7 +236,7 @@ export class LockAdmin {
 
   async #look(key: string): Promise<FoundKey> {
     this.#engine.checked(() => checkKey(key));
-    const [found] = await this.#shown(this.#parts.store.admin.look([key]));
+    const [found] = await this.#engine.presented(this.#parts.store.admin.look([key]));
     return found ?? { key, holders: [], line: [] };
   }
 
@@ -262,15 +262,6 @@ export class LockAdmin {
     return notes
       .flatMap((note) => auditEntryIn(note) ?? [])
       .sort((a, b) => b.at.getTime() - a.at.getTime());
-  }
-
-  /** Applies the `errors` option to the error of a rejection. */
-  async #shown<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw this.#parts.present(error);
-    }
   }
 }
 

@@ -38,6 +38,7 @@ interface LimitedLocks {
   openScope(key: string, options: RunOptions, from: ScopeOrigin): Promise<Scope>;
   readonly refuseStream: (value: unknown, lock: Lock) => void;
   readonly present: <E>(error: E) => E;
+  presented<T>(answer: Promise<T>): Promise<T>;
 }
 
 /** A key with a limit that can be read and changed: `locks.limiter('exports', { limit: 10 })` returns it. */
@@ -92,14 +93,10 @@ export class Limiter {
    * @throws LockStoreUnavailableError for an outage
    */
   async usage(): Promise<LimiterUsage> {
-    try {
-      const [found] = await this.#store.admin.look([this.key]);
-      const { holders = [], line = [], limit = this.#limit } = found ?? {};
-      const inUse = holders.reduce((sum, { token }) => sum + placesOf(token), 0);
-      return { limit, inUse, free: Math.max(0, limit - inUse), waiting: line.length };
-    } catch (error) {
-      throw this.#locks.present(error);
-    }
+    const [found] = await this.#locks.presented(this.#store.admin.look([this.key]));
+    const { holders = [], line = [], limit = this.#limit } = found ?? {};
+    const inUse = holders.reduce((sum, { token }) => sum + placesOf(token), 0);
+    return { limit, inUse, free: Math.max(0, limit - inUse), waiting: line.length };
   }
 
   /**

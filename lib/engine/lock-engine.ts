@@ -300,7 +300,7 @@ export class LockEngine<Token extends number | undefined = number> {
   async getLeader(name: string): Promise<LeaderInfo | null> {
     this.needsRedis('getLeader()');
     const key = this.checked(() => checkKey(name));
-    return this.#presented(findLeader(key, this.#parts));
+    return this.presented(findLeader(key, this.#parts));
   }
 
   /**
@@ -347,7 +347,7 @@ export class LockEngine<Token extends number | undefined = number> {
   async inspect(key: string): Promise<LockInspection> {
     this.needsRedis('inspect()');
     const name = this.checked(() => checkKey(key));
-    const [found] = await this.#presented(this.#parts.store.admin.look([name]));
+    const [found] = await this.presented(this.#parts.store.admin.look([name]));
     const remaining = found?.holders.map(({ remainingMs }) => remainingMs) ?? [];
     return remaining.length === 0
       ? { held: false }
@@ -375,7 +375,7 @@ export class LockEngine<Token extends number | undefined = number> {
     this.needsRedis('forceRelease()');
     const intervention = checkedIntervention(request);
     const name = this.checked(() => checkKey(key));
-    return this.#presented(this.#parts.interventions.endHoldersOf(name, intervention));
+    return this.presented(this.#parts.interventions.endHoldersOf(name, intervention));
   }
 
   /**
@@ -639,8 +639,8 @@ export class LockEngine<Token extends number | undefined = number> {
     return warning === undefined ? health : { ...health, warning };
   };
 
-  /** Applies the `errors` option to the error of a rejection. */
-  async #presented<T>(answer: Promise<T>): Promise<T> {
+  /** @internal Applies the `errors` option to the error of a rejection. */
+  async presented<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {

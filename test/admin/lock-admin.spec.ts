@@ -16,13 +16,17 @@ function adminOver(store: Partial<AdminStore>): LockAdmin {
   const interventions = {
     end: async (targets: readonly unknown[]) => targets.map(() => ({ status: 'ended' })),
   };
+  const present = (error: unknown): unknown => (error === OUTAGE ? PRESENTED : error);
   return new LockAdmin({
     administered: {
-      ...{ store: { admin: store }, presence, interventions },
+      ...{ store: { admin: store }, presence, interventions, present },
       runtime: new VirtualRuntime(),
-      present: (error: unknown) => (error === OUTAGE ? PRESENTED : error),
     },
     checked: (check: () => unknown) => check(),
+    presented: async (answer: Promise<unknown>) =>
+      answer.catch((error: unknown) => {
+        throw present(error);
+      }),
     needsRedis: () => undefined,
   } as unknown as LockEngine);
 }

@@ -94,16 +94,12 @@ export class HandlerFrame {
     const opening = this.#open(invocation);
     this.#calls.add(opening);
     const over = (): void => void this.#calls.delete(opening);
-    try {
-      const scope = await opening;
-      return new Scope(scope.section, () => {
-        over();
-        return scope.finish();
-      });
-    } catch (error) {
+    opening.catch(over);
+    const scope = await opening;
+    return new Scope(scope.section, () => {
       over();
-      throw error;
-    }
+      return scope.finish();
+    });
   }
 
   /** Receives each step of an iteration: the frame does not end while one is at work. */
