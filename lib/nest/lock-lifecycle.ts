@@ -15,8 +15,7 @@ import { refuseUnfit } from './handlers/refuse-unfit.js';
 import { checkRoute } from './handlers/template-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
-import { bindLockedMethods } from './methods/bind.js';
-import { bindFeatures, type Provided } from './methods/bind-features.js';
+import { bindFeatures, bindLockedMethods, type Provided } from './methods/bind.js';
 import { lockedMethodsOf, unlockedOverrides } from './methods/locked-methods-of.js';
 
 /** What `RouterModule` provides its tree of paths as. */

@@ -1,6 +1,8 @@
+import type { DiscoveryService } from '@nestjs/core';
+import { LockConfigurationError } from '../../errors.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseRawPaths } from '../handlers/template-checks.js';
-import { features } from './lock-feature.js';
+import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';
 
@@ -20,5 +22,74 @@ export function bindLockedMethods(instance: object, service: NamedLocks): void {
       if (locked.decorator.isOnce === true) service.once.assertPossible();
     });
     slot.set(instance, service);
+  }
+}
+
+/** A provider or a controller of Nest, which has an object. */
+export type Provided = Omit<ReturnType<DiscoveryService['getProviders']>[number], 'instance'> & {
+  readonly instance: object;
+};
+
+type NestModule = NonNullable<Provided['host']>;
+
+/**
+ * What a module imports for its classes, itself or by a module that exports what it imports.
+ *
+ * @throws LockConfigurationError when it does so twice: Nest would take one of them
+ */
+function featureIn(module: NestModule): LockFeature | undefined {
+  const [feature, another] = exportedBy(module.imports);
+  if (another !== undefined)
+    throw new LockConfigurationError(
+      `${module.name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+    );
+  return feature;
+}
+
+/** What Nest finds when it looks for a feature in imported modules: theirs, and that of modules which they export. */
+function exportedBy(
+  modules: Iterable<NestModule>,
+  found = new Set<LockFeature>(),
+  seen = new Set<NestModule>(),
+): Iterable<LockFeature> {
+  for (const module of modules) {
+    if (seen.has(module)) continue;
+    seen.add(module);
+    const { exports, imports, providers } = module;
+    const own: unknown = providers.get(LOCK_FEATURE)?.instance;
+    if (exports.has(LOCK_FEATURE) && own instanceof LockFeature) found.add(own);
+    else
+      exportedBy(
+        [...imports].filter(({ metatype }) => exports.has(metatype)),
+        found,
+        seen,
+      );
+  }
+  return found;
+}
+
+/**
+ * Gives what factories made, and given values, the feature of their module. Nest injects it into what it makes itself, which stays as it is
+ * when another module's factory passes it on.
+ *
+ * @throws LockConfigurationError when modules whose features differ provide one object: nothing says whose it is
+ */
+export function bindFeatures(providers: readonly Provided[]): void {
+  const byModule = new Map<NestModule, LockFeature | undefined>();
+  for (const { host } of providers) if (host !== undefined) byModule.set(host, featureIn(host));
+  const made = new Set(providers.filter((one) => !one.isNotMetatype).map((one) => one.instance));
+  const owners = new Map<object, NestModule>();
+  for (const { instance, host, isAlias } of providers) {
+    if (host === undefined || isAlias || made.has(instance)) continue;
+    if ([...lockedMethodsOf(instance)].length === 0) continue;
+    const owner = owners.get(instance) ?? host;
+    const feature = byModule.get(host);
+    if (byModule.get(owner) !== feature)
+      throw new LockConfigurationError(
+        `${owner.name} and ${host.name} provide one object of ${instance.constructor.name}, and ${CALLED} differs between them. ` +
+          'Its decorated methods can go by one of the two only: in the other module, name the object with "useExisting".',
+      );
+    owners.set(instance, owner);
+    if (feature !== undefined) features.set(instance, feature);
   }
 }

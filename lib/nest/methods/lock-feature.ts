@@ -2,8 +2,8 @@ import type { RunOptions } from '../../options/acquire-options.js';
 import { inPlace } from '../../options/in-place.js';
 import { resolve } from '../../options/schema.js';
 import { OTHER_WORDS, refuseUnknown } from '../../options/unknown-option.js';
-import { Injected } from './injected.js';
 import { FEATURE, type LockFeatureOptions } from './method-options.js';
+import { Injected } from './service-slot.js';
 
 /** For messages. */
 export const CALLED = 'LockModule.forFeature()';
