@@ -1,15 +1,32 @@
+import 'reflect-metadata';
 import {
   Catch,
   Inject,
   Injectable,
+  Optional,
   type ArgumentsHost,
   type ExceptionFilter,
+  type Type,
 } from '@nestjs/common';
-import { DiscoveryService, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { DiscoveryService, HttpAdapterHost, ModuleRef, type ApplicationConfig } from '@nestjs/core';
 import { LockError } from '../../errors.js';
-import { catches } from './own-answers.js';
 import { reportFault } from '../transports/faults.js';
 import { transportOf } from '../transports/transport-of.js';
+
+/** The metadata of `@Catch` with the classes of a filter. */
+const CATCHES = '__filterCatchExceptions__';
+
+/** The configuration of the application, by what a call has of its own beside its data. */
+export const configurations = new WeakMap<object, ApplicationConfig>();
+
+export const callOf = (host: ArgumentsHost): object =>
+  host.getArgByIndex<object | undefined>(1) ?? {};
+
+/** Whether Nest would ask the filter about the error. */
+function catches(filter: ExceptionFilter, error: unknown): boolean {
+  const classes = (Reflect.getMetadata(CATCHES, filter.constructor) ?? []) as readonly Type[];
+  return classes.length === 0 || classes.some((each) => error instanceof each);
+}
 
 /**
  * Sets `Retry-After` on lock errors that no interceptor sees: those of guards, middleware and streamed bodies. It
@@ -22,30 +39,35 @@ import { transportOf } from '../transports/transport-of.js';
 @Catch(LockError)
 @Injectable()
 export class LockErrorFilter implements ExceptionFilter<LockError> {
-  readonly #moduleRef: ModuleRef;
+  readonly #moduleRef: ModuleRef | undefined;
 
-  /** @param moduleRef of the module that uses the filter */
-  constructor(@Inject(ModuleRef) moduleRef: ModuleRef) {
+  /**
+   * @param moduleRef of the module that uses the filter. Without it, the application is the one that was noted for the call
+   */
+  constructor(@Optional() @Inject(ModuleRef) moduleRef?: ModuleRef) {
     this.#moduleRef = moduleRef;
   }
 
   catch(error: LockError, host: ArgumentsHost): unknown {
     const transport = transportOf(host);
     transport.announce(error, host);
-    const filter = this.#applicationsFor(error);
+    // As in Nest, the last one that fits is used.
+    const filter = this.#applications(host).findLast(
+      (each) => !(each instanceof LockErrorFilter) && catches(each, error),
+    );
     if (filter !== undefined) return filter.catch(error, host) as unknown;
     reportFault(error);
-    return transport.respond(error, host, this.#moduleRef.get(HttpAdapterHost, { strict: false }));
+    return transport.respond(error, host, this.#moduleRef?.get(HttpAdapterHost, { strict: false }));
   }
 
-  /** The filter that the application provides for the error. As in Nest, the last one that fits is used. */
-  #applicationsFor(error: LockError): ExceptionFilter | undefined {
+  /** The filters that the application provides. */
+  #applications(host: ArgumentsHost): readonly ExceptionFilter[] {
+    if (this.#moduleRef === undefined)
+      return configurations.get(callOf(host))?.getGlobalFilters() ?? [];
     return this.#moduleRef
       .get(DiscoveryService, { strict: false })
       .getProviders()
       .filter(({ subtype }) => subtype === 'filter')
-      .map(({ instance }) => instance as ExceptionFilter)
-      .filter((filter) => !(filter instanceof LockErrorFilter) && catches(filter, error))
-      .at(-1);
+      .map(({ instance }) => instance as ExceptionFilter);
   }
 }

@@ -1,30 +1,17 @@
 import 'reflect-metadata';
-import {
-  Catch,
-  type ArgumentsHost,
-  type CanActivate,
-  type ExceptionFilter,
-  type Type,
-} from '@nestjs/common';
+import type { CanActivate } from '@nestjs/common';
 import { MetadataScanner, type ApplicationConfig, type DiscoveryService } from '@nestjs/core';
-import { LockError } from '../../errors.js';
-import { reportFault } from '../transports/faults.js';
-import { transportOf } from '../transports/transport-of.js';
+import { callOf, configurations, LockErrorFilter } from './lock-error.filter.js';
 import { LockErrorInterceptor } from './lock-error.interceptor.js';
 
 /** The metadata in which Nest notes what messages a handler is for. */
 export const PATTERN = 'microservices:pattern';
 
-/** The metadata of `@WebSocketGateway`, and of `@Catch` with the classes of a filter. */
-const [GATEWAY, CATCHES] = ['websockets:is_gateway', '__filterCatchExceptions__'];
+/** The metadata of `@WebSocketGateway`. */
+const GATEWAY = 'websockets:is_gateway';
 
 /** The metadata in which Nest notes that a method is a route, and the filters and interceptors of a class. */
 const [METHOD, FILTERS, INTERCEPTORS] = ['method', '__exceptionFilters__', '__interceptors__'];
-
-/** The configuration of the application, by what a call has of its own beside its data. */
-const configurations = new WeakMap<object, ApplicationConfig>();
-
-const callOf = (host: ArgumentsHost): object => host.getArgByIndex<object | undefined>(1) ?? {};
 
 /** The first guard of an application: a hybrid one without `inheritAppConfig` applies none of them. */
 const configurationNote = (config: ApplicationConfig): CanActivate => ({
@@ -34,27 +21,9 @@ const configurationNote = (config: ApplicationConfig): CanActivate => ({
   },
 });
 
-/** Answers lock errors as the application does where its filters are applied. */
-@Catch(LockError)
-class OwnFilter implements ExceptionFilter<LockError> {
-  catch(error: LockError, host: ArgumentsHost): unknown {
-    const filters = configurations.get(callOf(host))?.getGlobalFilters() ?? [];
-    const filter = filters.findLast((each) => catches(each, error));
-    if (filter !== undefined) return filter.catch(error, host) as unknown;
-    reportFault(error);
-    return transportOf(host).respond(error, host);
-  }
-}
-
-/** Whether Nest would ask the filter about the error. */
-export function catches(filter: ExceptionFilter, error: unknown): boolean {
-  const classes = (Reflect.getMetadata(CATCHES, filter.constructor) ?? []) as readonly Type[];
-  return classes.length === 0 || classes.some((each) => error instanceof each);
-}
-
 /** One of each for all applications of the process: they know nothing of any. */
 const interceptor = new LockErrorInterceptor();
-const filter = new OwnFilter();
+const filter = new LockErrorFilter();
 
 export const isGateway = (type: object): boolean => Reflect.hasMetadata(GATEWAY, type);
 
