@@ -2,4 +2,4 @@ export { canonicalKeys, checkKey } from './check-key.js';
 export { parseKeyTemplate, type KeyTemplate } from './key-template.js';
 export { lockKey, nameOfKeys } from './lock-key.js';
 export type { RequestValues } from './read-path.js';
-export { parseNamedTemplate, type NamedTemplate } from './named-template.js';
+export { parseNamedTemplate } from './named-template.js';

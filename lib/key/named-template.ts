@@ -3,28 +3,18 @@ import { describe } from '../errors/describe.js';
 import { NAME } from './key-path.js';
 import { templateParts } from './template-parts.js';
 
-/** A template such as `order:<orderId>` whose values are given by name, and not read from a call. */
-export interface NamedTemplate {
-  /** As it was written. */
-  readonly source: string;
-  /** What its placeholders are called, each once, in order. */
-  readonly names: readonly string[];
-  /**
-   * The key for these values; the same that `@WithLock` makes of the template.
-   *
-   * @throws LockKeyError when a value is missing or cannot stand in a key
-   */
-  resolve(values: Readonly<Record<string, unknown>>): string;
-}
-
 /** What placeholders of `@WithLock` mean that are not about the arguments of a call. */
 const TAKEN: ReadonlySet<string> = new Set(['class', 'fireTime']);
 
 /**
+ * Parses a template such as `order:<orderId>` whose values are given, and not read from a call.
+ *
  * @param where what errors call the place
+ * @returns the key for values by name, or for the one value of a template with one placeholder: the same that `@WithLock`
+ *   makes. It throws a LockKeyError when a value is missing or cannot stand in a key
  * @throws LockConfigurationError when the template cannot work
  */
-export function parseNamedTemplate(template: unknown, where: string): NamedTemplate {
+export function parseNamedTemplate(template: unknown, where: string): (values: unknown) => string {
   if (typeof template !== 'string')
     throw new LockConfigurationError(
       `${where} needs a key template, received ${describe(template)}. Write ${where}('order:<orderId>').`,
@@ -37,9 +27,10 @@ export function parseNamedTemplate(template: unknown, where: string): NamedTempl
         'Give the value a name of its own.',
     );
   }
-  return {
-    source: template,
-    names: [...new Set(insides)],
-    resolve: (given) => keyOf((index) => given[insides[index] ?? ''], false),
+  const isOne = new Set(insides).size === 1;
+  return (values) => {
+    const isByName = typeof values === 'object' && values !== null;
+    const named = isByName ? (values as Readonly<Record<string, unknown>>) : {};
+    return keyOf((index) => (isOne && !isByName ? values : named[insides[index] ?? '']), false);
   };
 }

@@ -5,10 +5,14 @@ import { parseKeyTemplate, parseNamedTemplate } from '../../lib/key/index.js';
 const parsed = (template: unknown) => parseNamedTemplate(template, 'defineLock');
 
 describe('a template whose values are given by name', () => {
-  it('says what they are called, each once and in order', () => {
-    expect(parsed('nightly').names).toEqual([]);
-    expect(parsed('<b>:<a>:<b>').names).toEqual(['b', 'a']);
-    expect(parsed('<b>:<a>:<b>').resolve({ a: 1, b: 2 })).toBe('2:1:2');
+  it('has each value wherever its name stands', () => {
+    expect(parsed('nightly')(undefined)).toBe('nightly');
+    expect(parsed('<b>:<a>:<b>')({ a: 1, b: 2 })).toBe('2:1:2');
+  });
+
+  it('takes the value itself where there is one name', () => {
+    expect(parsed('<a>:<a>')(1)).toBe('1:1');
+    expect(() => parsed('<b>:<a>:<b>')(1)).toThrow(LockKeyError);
   });
 
   it.each([
@@ -21,15 +25,14 @@ describe('a template whose values are given by name', () => {
     const method = function pay(orderId: unknown, more: unknown): unknown {
       return [orderId, more];
     };
-    const names = parsed(template).names;
-    const named = Object.fromEntries(names.map((name, index) => [name, values[index]]));
+    const [orderId, more]: readonly unknown[] = values;
     const ofMethod = parseKeyTemplate(template, {
       where: '@WithLock on Orders.pay',
       method,
       owner: undefined,
       name: 'pay',
     });
-    expect(parsed(template).resolve(named)).toBe(ofMethod.resolve(values, undefined));
+    expect(parsed(template)({ orderId, more })).toBe(ofMethod.resolve(values, undefined));
   });
 
   it.each([
@@ -50,14 +53,14 @@ describe('a template whose values are given by name', () => {
   });
 
   it.each([[undefined], [null], [''], [Number.NaN], [{}]])('refuses %p as a value', (value) => {
-    expect(() => parsed('order:<orderId>').resolve({ orderId: value })).toThrow(LockKeyError);
+    expect(() => parsed('order:<orderId>')({ orderId: value })).toThrow(LockKeyError);
   });
 
   it('refuses a key that is too long', () => {
-    const template = parsed(['<a>', '<b>', '<c>', '<d>', '<e>'].join(':'));
+    const keyOf = parsed(['<a>', '<b>', '<c>', '<d>', '<e>'].join(':'));
     const long = 'y'.repeat(250);
     const values = { a: long, b: long, c: long, d: long, e: long };
-    const resolve = (): string => template.resolve(values);
+    const resolve = (): string => keyOf(values);
     expect(resolve).toThrow(LockKeyError);
     expect(resolve).toThrow(
       expect.objectContaining({

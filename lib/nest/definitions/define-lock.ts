@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../errors.js';
-import { parseNamedTemplate, type NamedTemplate } from '../../key/index.js';
+import { parseNamedTemplate } from '../../key/index.js';
 import {
   constantOptions,
   LOCK_DEFINITION,
@@ -31,7 +31,7 @@ export function defineLock<const Template extends string>(
   template: Template,
   options: LockDefinitionOptions = {},
 ): LockDefinition<Template> {
-  const parsed = parseNamedTemplate(template, 'defineLock');
+  const keyFrom = parseNamedTemplate(template, 'defineLock');
   const where = `defineLock(${JSON.stringify(template)})`;
   refuseUnknown({ ...LOCK_DEFINITION, called: where }, options);
   inPlace(where, () => checkedOptions(LOCK_DEFINITION.options, options));
@@ -39,7 +39,7 @@ export function defineLock<const Template extends string>(
   const definition: LockDefinition<Template> = Object.freeze({
     name: template,
     options: said,
-    key: (...values: KeyArguments<Template>): string => keyFrom(parsed, values[0]),
+    key: (...values: KeyArguments<Template>): string => keyFrom(values[0]),
     WithLock: ((own?: object, ...decorated: unknown[]) => {
       if (decorated.length > 0)
         throw new LockConfigurationError(
@@ -50,17 +50,4 @@ export function defineLock<const Template extends string>(
   });
   definitions.add(definition);
   return definition;
-}
-
-/** @param values the one value of a template with one placeholder, or all by name */
-function keyFrom(template: NamedTemplate, values: unknown): string {
-  const { names } = template;
-  const [only = ''] = names;
-  const named =
-    typeof values === 'object' && values !== null
-      ? (values as Readonly<Record<string, unknown>>)
-      : names.length === 1
-        ? { [only]: values }
-        : {};
-  return template.resolve(named);
 }
