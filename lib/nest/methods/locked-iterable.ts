@@ -1,7 +1,7 @@
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
-import { iterableOf } from './return-kind.js';
+import { streamOf } from './return-kind.js';
 
 /**
  * An async iterable, locked from its first step to its end. Every step runs in the section of the call, even if another
@@ -63,9 +63,10 @@ async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerat
 
 async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): AsyncGenerator {
   const { lock } = scope.section;
-  const iterable = await iterableOf(
+  const iterable = await streamOf(
     call,
     call.inside(scope, () => call.apply()),
+    'iterable',
   );
   const iterator = call.inside(scope, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };

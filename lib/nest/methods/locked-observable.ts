@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { onAbort } from '../../queue/on-abort.js';
 import { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
-import { asObservable, observableOf } from './return-kind.js';
+import { asObservable, streamOf } from './return-kind.js';
 
 const logger = new Logger('Holdfast');
 
@@ -56,9 +56,10 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await entry.finish();
         return;
       }
-      const source = await observableOf(
+      const source = await streamOf(
         call,
         call.inside(entry, () => call.apply()),
+        'observable',
       );
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
       if (isGone() && endsUnsubscribed) return;
