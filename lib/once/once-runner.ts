@@ -51,7 +51,7 @@ export interface OnceWork<T> {
  */
 export class OnceRunner {
   readonly #deps: Dependencies;
-  /** Those that have not ended. */
+  /** The attempts that have not ended. */
   readonly #records = new BriefMap<AttemptRecord, true>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();

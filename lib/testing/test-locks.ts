@@ -4,16 +4,9 @@ import type { LockService } from '../nest/lock.service.js';
 import type { AttemptEnd } from '../store/once-store.js';
 import type { TestLockStore } from './test-lock-store.js';
 
-type RecordedEvent = 'acquired' | 'refused' | 'lost' | 'released' | 'detached' | 'attached';
+const RECORDED = ['acquired', 'refused', 'lost', 'released', 'detached', 'attached'] as const;
 
-const RECORDED: readonly RecordedEvent[] = [
-  'acquired',
-  'refused',
-  'lost',
-  'released',
-  'detached',
-  'attached',
-];
+type RecordedEvent = (typeof RECORDED)[number];
 
 /** One recorded event of a lock. */
 export type RecordedLockEvent = {
