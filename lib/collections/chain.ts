@@ -9,7 +9,7 @@ export interface Linked<Entry extends Linked<Entry>> {
   after: Entry | undefined;
 }
 
-/** Whoever made a chain. */
+/** What made a chain. */
 export interface ChainOwner<Entry extends Linked<Entry>> {
   /** The last entry was taken out. */
   onEmpty(chain: Chain<Entry>): void;

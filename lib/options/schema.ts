@@ -89,7 +89,7 @@ export function without<S extends Schema, Name extends keyof S & string>(
 interface Prepared {
   readonly entries: readonly {
     readonly name: string;
-    /** Its name among what the library gets. */
+    /** What the library calls its value. */
     readonly target: string;
     readonly option: Schema[string];
   }[];

@@ -34,7 +34,7 @@ export class DueTask implements Task, Linked<DueTask> {
   }
 }
 
-/** Those that come up together. */
+/** Tasks that come up together. */
 class Slot extends Chain<DueTask> {
   readonly number: number;
 
