@@ -61,7 +61,8 @@ export class QuorumAcquire {
         lease: request,
         lastToken: outcome.fencingToken,
         untilMs: sentAt + request.ttlMs,
-        ...{ state: 'held', isBrought: false },
+        state: 'held',
+        isBrought: false,
       };
       leases.add(standing);
       void complete.then((votes) => leases.complete(request, standing, votes));
