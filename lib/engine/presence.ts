@@ -43,6 +43,12 @@ const MOST_ANSWERED = 100;
  */
 const MOST_RECORDED = 20;
 
+/**
+ * The number of the protocol that the stores speak. It changes when the scripts or keys of one version do not fit those of another: then
+ * both versions must not lock the same keys.
+ */
+export const PROTOCOL = 1;
+
 /** Redis' own code for a right that is missing. */
 const FORBIDDEN = /^NOPERM\b/;
 
@@ -174,9 +180,11 @@ export class Presence {
     try {
       const known = store.address();
       await this.#write(machine);
+      const isFirst = !this.#hasReported;
       this.#hasReported = true;
       await this.#listen();
       if (store.address() !== known) await this.#write(machine);
+      if (isFirst) await this.#warnOfOthers();
     } catch (error) {
       this.#warn(error);
     }
@@ -193,10 +201,25 @@ export class Presence {
     const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
     const holds = keeper.leases.all.slice(0, MOST_RECORDED).map(holdOf);
-    const record = { id: this.id, ...machine, service, startedAtMs, address, holds };
+    const facts = { service, protocol: PROTOCOL, startedAtMs, address, holds };
+    const record = { id: this.id, ...machine, ...facts };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
     if (this.#hasWarned) log.warn('Operators can see again who this instance is.');
     this.#hasWarned = false;
+  }
+
+  /** Of two instances, the one that starts later sees the other one. */
+  async #warnOfOthers(): Promise<void> {
+    const { store, log } = this.#deps;
+    // A user without the rights of `LockAdmin` may not read the records. No lock needs that.
+    const instances = await store.instances().catch(() => []);
+    for (const { protocol, application, host, pid } of instances)
+      if (protocol !== undefined && protocol !== PROTOCOL)
+        log.warn(
+          `${application} (process ${String(pid)} on ${host}) uses the same keys with another version of Holdfast: its protocol has the number ` +
+            `${String(protocol)}, and that of this version ${String(PROTOCOL)}. Two instances can then hold one lock. Stop all instances of one ` +
+            'version before you start the other one.',
+        );
   }
 
   /** An outage, a replica and memory that is full are logged where they are found out; what is forbidden is not, for no lock needs it. */

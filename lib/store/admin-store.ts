@@ -14,6 +14,8 @@ export interface InstanceRecord {
   readonly host: string;
   readonly pid: number;
   readonly version?: string | undefined;
+  /** Which scripts and keys it uses: `PROTOCOL` of its own version. */
+  readonly protocol?: number | undefined;
   readonly service?: string | undefined;
   /** By the clock of its machine, in ms since 1970. */
   readonly startedAtMs: number;

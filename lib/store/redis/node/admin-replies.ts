@@ -33,6 +33,7 @@ export function instanceIn(id: string, text: unknown, leftMs: number): FoundInst
   const record = isText(text) ? objectIn(text) : undefined;
   if (record?.id !== id) return undefined;
   const { application, host, pid, version, service, startedAtMs, address, holds, lifeMs } = record;
+  const protocol = countIn(record['protocol']);
   if (!isText(application) || !isText(host) || !isMs(pid)) return undefined;
   if (!isMissingOrText(version) || !isMissingOrText(service)) return undefined;
   if (!isMs(startedAtMs) || !isMs(lifeMs) || leftMs < 0) return undefined;
@@ -40,7 +41,7 @@ export function instanceIn(id: string, text: unknown, leftMs: number): FoundInst
   const known: InstanceRecord = { id, application, host, pid, version, service, startedAtMs };
   const isRight = Array.isArray(holds) && holds.every(isHold);
   const seenMsAgo = Math.max(0, lifeMs - leftMs);
-  return { ...known, address, holds: isRight ? holds : undefined, seenMsAgo };
+  return { ...known, protocol, address, holds: isRight ? holds : undefined, seenMsAgo };
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
