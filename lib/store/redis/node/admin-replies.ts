@@ -33,7 +33,7 @@ export function instanceIn(id: string, text: unknown, leftMs: number): FoundInst
   const record = isText(text) ? objectIn(text) : undefined;
   if (record?.id !== id) return undefined;
   const { application, host, pid, version, service, startedAtMs, address, holds, lifeMs } = record;
-  const protocol = countIn(record['protocol']);
+  const protocol = countIn(record.protocol);
   if (!isText(application) || !isText(host) || !isMs(pid)) return undefined;
   if (!isMissingOrText(version) || !isMissingOrText(service)) return undefined;
   if (!isMs(startedAtMs) || !isMs(lifeMs) || leftMs < 0) return undefined;

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { RedisConnection, Reply } from '../client/redis-connection.js';
 import type { Share, SharedVerb } from '../scripts/plain.js';
-import { partsOf, type ScriptCall } from '../scripts/script.js';
+import { partsOf } from '../scripts/script.js';
 
 /** 24 requests take the server less than 0.1 ms, in which it does nothing else. */
 const MOST_TOGETHER = 24;
@@ -49,7 +49,8 @@ export class SharedCalls {
     const isFree = !this.#connection.isBusy && this.#calls.length === 0;
     if (isFree || !isOneCall || withinMs < timeLimitMs) {
       this.flush(); // nothing overtakes what was asked for before it
-      const call: ScriptCall = [share.keys.length, ...share.keys, ...share.args];
+      const call = partsOf(share.keys.length, share.keys);
+      for (const arg of share.args) call.push(arg);
       return this.#connection.run(script, call, Math.min(timeLimitMs, withinMs), script.whileDown);
     }
     return new Promise((settle) => {
