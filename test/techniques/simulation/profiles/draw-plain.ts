@@ -181,10 +181,36 @@ function markerLost(random: Random): Staged {
   };
 }
 
+/** A key that was released stays taken until `minHold` is over, while a process waits for it. Others come at the moment at which it ends. */
+function keptUntilOthersCome(random: Random): Staged {
+  const minHoldMs = random.pick([100, 200]);
+  const kept = operationOf(random, { minHoldMs });
+  const newcomers = (): CallerPlan[] =>
+    Array.from({ length: 12 }, () =>
+      callerOf(20 + minHoldMs + random.between(0, 30), operationOf(random, {})),
+    );
+  return {
+    processes: [
+      processOf([callerOf(20, kept)]),
+      processOf([callerOf(50, operationOf(random, {}))]),
+      processOf(newcomers()),
+      processOf(newcomers()),
+    ],
+    faults: [],
+  };
+}
+
 type Kind = (random: Random, scenario: Scenario) => Staged;
 
 const KINDS: Partial<Record<Scenario['profile'], readonly Kind[]>> = {
-  line: [turnsThatEnd, turnsThatDie, turnsBehindTheFence, turnsWithoutWork, sharedCalls],
+  line: [
+    turnsThatEnd,
+    turnsThatDie,
+    turnsBehindTheFence,
+    turnsWithoutWork,
+    sharedCalls,
+    keptUntilOthersCome,
+  ],
   quorum: [clocksSetBack],
   modes: [markerLost],
 };
