@@ -57,9 +57,13 @@ export function releaseGroup(
   if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
   const { token } = lease;
   const since = server.now();
-  return server
-    .share(give, { key, token })
-    .then((released) => released ?? releaseWhole(server, group, lease, how, since));
+  server.releasing.begin();
+  return server.share(give, { key, token }).then((released) => {
+    if (released === undefined)
+      return releaseWhole(server, group, lease, how, since).finally(server.releasing.end);
+    server.releasing.end();
+    return released;
+  });
 }
 
 function releaseWhole(

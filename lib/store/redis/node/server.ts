@@ -1,5 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import { BriefMap } from '../../../collections/brief-map.js';
+import { PendingTasks } from '../../../time/pending-tasks.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type { Scheduler } from '../../../time/scheduler.js';
 import { LONGEST_CLAIM_MS } from '../../claim.js';
@@ -89,6 +90,8 @@ export abstract class Server implements ServerFacts {
   readonly acquiring = new BriefMap<string, Promise<unknown>>();
   /** The tokens of such requests that are released already. */
   readonly givenUp = new Set<string>();
+  /** Plain releases on their way: one that is not plain is followed by the whole one, which has to be sent before the connection ends. */
+  readonly releasing = new PendingTasks();
   /** Finds out whether it grants locks, and why not: after a request that failed, whether all requests fail. */
   abstract readonly looks: {
     readonly opening: Promise<unknown> | undefined;

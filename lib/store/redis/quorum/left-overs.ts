@@ -53,13 +53,14 @@ export class LeftOvers {
     this.#cleanUps.get(node)?.add(left);
   }
 
-  /** One last try at each node. What is left at a node that does not answer expires. */
+  /** What was decided without a node may still be on its way there. Then one last try. What is left at a node that does not answer expires. */
   async close(): Promise<void> {
     const timeIsUp = new Promise<void>((resolve) => {
       this.#scheduler.schedule(GIVE_BACK_MS, resolve);
     });
     await Promise.all(
       [...this.#cleanUps].map(async ([node, cleanUp]) => {
+        if (!node.isSilent) await Promise.race([node.releasing.settled(), timeIsUp]);
         if (cleanUp.size > 0 && !node.isSilent) await Promise.race([cleanUp.finish(), timeIsUp]);
         cleanUp.close();
       }),
