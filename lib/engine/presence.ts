@@ -208,7 +208,7 @@ export class Presence {
     this.#hasWarned = false;
   }
 
-  /** Of two instances, the one that starts later sees the other one. */
+  /** The later of two instances sees the other one. */
   async #warnOfOthers(): Promise<void> {
     const { store, log } = this.#deps;
     // A user without the rights of `LockAdmin` may not read the records. No lock needs that.

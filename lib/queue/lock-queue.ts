@@ -78,7 +78,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     const { signal } = request;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#state === 'closed') return Promise.reject(new LockServiceClosedError(request.keys));
-    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround, since);
+    if (request.waitMs > 0 && this.#state === 'open')
+      return this.#wait(request, isHeldAround, since);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
   }
 

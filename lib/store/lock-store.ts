@@ -9,8 +9,8 @@ export interface LeaseReference {
   /** Without duplicates, without `keyPrefix`. */
   readonly keys: readonly string[];
   /**
-   * Owner token: unguessable, new for every attempt, except that of a caller with a ticket. `holdModeOf` tells whether it holds the keys alone or together
-   * with others. A store that treats every lock as exclusive is safe, only slower.
+   * Owner token: unguessable, new for every attempt, except that of a caller with a ticket. `holdModeOf` tells whether it holds the keys
+   * alone or together with others. A store that treats every lock as exclusive is safe, only slower.
    */
   readonly token: string;
 }
@@ -104,7 +104,7 @@ export interface Granted {
   /** 0 of a store that has none: a driver. */
   readonly fencingToken: number;
   /**
-   * Whether the fencing token is a reading of the clock, and at most 20 ms ahead of it: later grants have tokens that are larger by
+   * Whether the fencing token is a reading of the clock, and at most 20 ms ahead of it. Then later grants have tokens that are larger by
    * the µs that passed since. Default: no.
    */
   readonly isFromClock?: boolean | undefined;

@@ -53,7 +53,10 @@ export class LeftOvers {
     this.#cleanUps.get(node)?.add(left);
   }
 
-  /** What was decided without a node may still be on its way there. Then one last try. What is left at a node that does not answer expires. */
+  /**
+   * Waits for what was decided without a node and is on its way there, and tries one last time. What is left at a node that does not
+   * answer expires.
+   */
   async close(): Promise<void> {
     const timeIsUp = new Promise<void>((resolve) => {
       this.#scheduler.schedule(GIVE_BACK_MS, resolve);

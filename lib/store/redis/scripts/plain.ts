@@ -36,8 +36,8 @@ export interface TakeCall {
 type TakeAnswer = Exclude<Vote, Unavailable> & { readonly clockUs?: number };
 
 /**
- * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the token to be granted. Everything is
- * read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
+ * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the token to be granted.
+ * Everything is read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
  *
  * A key that another token holds is refused as by the whole script. The request's own token at the key is not plain: the
  * request was sent twice. A marker is not, because its holders may be gone.
