@@ -93,8 +93,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
       ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, member },
       ...{ ticket: this.#tickets.get(id), proposal: 0 },
     });
-    if (reply?.status === 'held' && reply.ticket !== undefined)
-      this.#tickets.set(id, reply.ticket);
+    if (reply?.status === 'held' && reply.ticket !== undefined) this.#tickets.set(id, reply.ticket);
     return Promise.resolve(reply?.status === 'granted');
   }
 
