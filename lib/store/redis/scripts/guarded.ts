@@ -13,7 +13,9 @@ export const guardedScript: Verb<GuardedCall, WriteOutcome> = {
   encode({ keys, token, dataKeys, commands }, server) {
     const encoded = callOn(keys, server);
     encoded[0] += dataKeys.length;
-    encoded.push(...dataKeys, token, keys.length);
+    // One by one: a call of a function takes fewer arguments than there may be.
+    for (const key of dataKeys) encoded.push(key);
+    encoded.push(token, keys.length);
     for (const command of commands) encoded.push(command.length, ...command);
     return encoded;
   },
