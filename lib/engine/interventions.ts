@@ -113,7 +113,7 @@ export class Interventions {
   /** @param isTold its holder has ended it, and may have released it before this process does */
   async #endInStore({ key, holder, lastToken }: Target, isTold: boolean): Promise<Ending> {
     const ttlMs = Math.min(holder.remainingMs, LONGEST_MS);
-    const lease = { keys: [key], token: holder.token, ttlMs };
+    const lease = { key, token: holder.token, ttlMs };
     const outcome = await this.#store.release(lease, lastToken);
     if (outcome.status === 'released') return ENDED;
     if (outcome.status === 'not-held') return isTold ? ENDED : NOT_HELD;

@@ -2,6 +2,7 @@ import { RELEASE } from '../observe/channels.js';
 import type { ReleaseContext } from '../observe/contexts.js';
 import { traced } from '../observe/traced.js';
 import type { LockStore, ReleaseOutcome, TransferOutcome } from '../store/lock-store.js';
+import { releaseAll, transferAll } from './every-key.js';
 import type { Lease } from './lease.js';
 
 /**
@@ -19,8 +20,8 @@ export async function askToDetach(
 ): Promise<TransferOutcome> {
   const { keys, token, fencingToken: lastToken } = lease;
   const request = { keys, token, to, ttlMs, lastToken };
-  const outcome = await store.transfer(request);
-  return isUnsure(lease, outcome) ? store.transfer(request) : outcome;
+  const outcome = await transferAll(store, request);
+  return isUnsure(lease, outcome) ? transferAll(store, request) : outcome;
 }
 
 /** The store releases the lease. */
@@ -48,7 +49,7 @@ function askOnce(
   const release = (): Promise<ReleaseOutcome> => {
     const { keepMs } = lease;
     const isPlain = tenure.isPlain && keepMs === 0;
-    return store.release({ keys, token, ttlMs, isPlain }, fencingToken, keepMs);
+    return releaseAll(store, { keys, token, ttlMs, isPlain }, fencingToken, keepMs);
   };
   if (!RELEASE.hasSubscribers) return release();
   const context: ReleaseContext = {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError, LockKeyError } from '../errors.js';
-import type { LeaseReference } from '../store/lock-store.js';
 import { detachedToken, placesOf, type HoldMode } from '../store/owner-token.js';
 import type { Runtime } from '../time/runtime.js';
+import type { LockReference } from './grant.js';
 import type { Lease } from './lease.js';
 
 /** A lock without a holder, as described by the text that `detach` returns. */
-export interface DetachedLock extends LeaseReference {
+export interface DetachedLock extends LockReference {
   /** Where the locks of its service are kept, as far as another service can compare that. */
   readonly place: string;
   readonly mode: HoldMode;

@@ -1,12 +1,14 @@
 import type { HoldingOptions } from '../options/acquire-options.js';
-import type { LeaseReference } from '../store/lock-store.js';
+import type { SeveralLeases } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { CallSite } from './call-site.js';
 
+/** What a lock is called by in the store: its keys, and the token that holds each of them. */
+export type LockReference = Omit<SeveralLeases, 'ttlMs'>;
+
 /** What the store granted, and when it was asked. */
-export interface Grant extends LeaseReference {
+export interface Grant extends SeveralLeases {
   readonly fencingToken: number;
-  readonly ttlMs: number;
   /** The moment the request was sent: validity counts from here (Redlock, "safety arguments"). */
   readonly sentAt: Instant;
   /** As in `Granted`. */

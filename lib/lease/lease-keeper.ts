@@ -13,20 +13,14 @@ import type { Duration } from '../options/duration.js';
 import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
 import { ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
-import type {
-  LeaseReference,
-  LockStore,
-  ReleaseOutcome,
-  Unavailable,
-  WriteCommand,
-} from '../store/lock-store.js';
+import type { LockStore, ReleaseOutcome, Unavailable, WriteCommand } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import { askForRelease, askToDetach } from './ask-store.js';
 import { toDetached } from './detached-lock.js';
-import type { Grant, LeaseOptions } from './grant.js';
+import type { Grant, LeaseOptions, LockReference } from './grant.js';
 import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
 import { Lease } from './lease.js';
@@ -100,7 +94,7 @@ export class LeaseKeeper {
         this.lose(lease, reason);
       },
     });
-    const onRemoved = (keys: readonly string[]): void => this.#successors?.wake(keys);
+    const onRemoved = (key: string): void => this.#successors?.wake([key]);
     this.#cleanUp = new CleanUp({ store, scheduler, onRemoved });
   }
 
@@ -201,9 +195,9 @@ export class LeaseKeeper {
    * @param keepMs for how many ms from now the keys are to stay taken
    * @param lastToken the last fencing token that was used, if it is known
    */
-  discard(lease: LeaseReference, ttlMs: number, keepMs = 0, lastToken?: number): void {
+  discard(lease: LockReference, ttlMs: number, keepMs = 0, lastToken?: number): void {
     const { keys, token } = lease;
-    this.#cleanUp.add({ keys, token, ttlMs, lastToken }, keepMs);
+    for (const key of keys) this.#cleanUp.add({ key, token, ttlMs, lastToken }, keepMs);
   }
 
   /** Resolves when no lease is held and no release is on its way. */

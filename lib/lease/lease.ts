@@ -6,10 +6,15 @@ import {
 } from '../errors.js';
 import type { Chain, Linked } from '../collections/chain.js';
 import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
-import type { LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
-import { endsWhenDone, lockNameOf, type Grant, type LeaseOptions } from './grant.js';
+import {
+  endsWhenDone,
+  lockNameOf,
+  type Grant,
+  type LeaseOptions,
+  type LockReference,
+} from './grant.js';
 import { holdModeOf, placesOf, type HoldMode } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
@@ -80,7 +85,7 @@ const NONE = undefined as unknown as number;
  * Ownership as this process knows it: held → jeopardy → held again, until it is released or lost. It keeps time and state; renewing and
  * ending it is the keeper's work.
  */
-export class Lease implements LeaseReference, Linked<Lease> {
+export class Lease implements LockReference, Linked<Lease> {
   /** The keeper's: the leases on their way back to the store. */
   chain: Chain<Lease> | undefined;
   before: Lease | undefined;

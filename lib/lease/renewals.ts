@@ -7,6 +7,7 @@ import type { ExtendOutcome, LeaseRenewal, LockStore } from '../store/lock-store
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { DueTask, SLOT_MS, type Scheduler } from '../time/scheduler.js';
+import { extendAll, type ForAll } from './every-key.js';
 import type { Lease } from './lease.js';
 
 /**
@@ -101,7 +102,7 @@ export class Renewals {
     }));
     const asked = RENEW.hasSubscribers
       ? this.#traced(batch, requests)
-      : this.#deps.store.extend(requests);
+      : extendAll(this.#deps.store, requests);
     const renewal = asked.then((outcomes) => {
       const now = this.#deps.scheduler.runtime.now();
       batch.forEach(({ tenure }, index) => {
@@ -126,14 +127,14 @@ export class Renewals {
 
   #traced(
     batch: readonly Lease[],
-    requests: readonly LeaseRenewal[],
+    requests: readonly ForAll<LeaseRenewal>[],
   ): Promise<readonly ExtendOutcome[]> {
     const { events, store } = this.#deps;
     const signed = events.service === undefined ? {} : { service: events.service };
     const leases: RenewedLease[] = batch.map(({ subject }) => ({ ...signed, ...subject }));
     const context: RenewContext = { ...signed, leases };
     return traced(RENEW, context, async () => {
-      const outcomes = await store.extend(requests);
+      const outcomes = await extendAll(store, requests);
       for (const [index, lease] of leases.entries()) {
         const status = outcomes[index]?.status ?? 'unavailable';
         lease.outcome = status === 'extended' ? 'renewed' : status;

@@ -4,6 +4,7 @@ import {
   LockStoreUnavailableError,
   type NotAttachedReason,
 } from '../errors.js';
+import { transferAll } from '../lease/every-key.js';
 import type { DetachedLock } from '../lease/detached-lock.js';
 import type { Grant, LeaseOptions } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
@@ -38,7 +39,7 @@ export async function attach(
   const { ttlMs } = request;
   const token = requests.newToken({ mode, places });
   const transfer = (from: string, to: string, forMs: number): Promise<TransferOutcome> =>
-    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken: fencingToken });
+    transferAll(store, { keys, token: from, to, ttlMs: forMs, lastToken: fencingToken });
   /**
    * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
    * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out

@@ -24,10 +24,11 @@ import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests, type RequestDependencies } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
+import { attempt } from './several-keys.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
-/** At most this many keys are remembered as slow. */
-const MOST_SLOW = 1_000;
+/** At most this many keys are remembered as slow, and as doubtful. */
+const MOST_REMEMBERED = 1_000;
 
 /** How often a call that does not wait tries when several asked at once and none was granted the lock. */
 const CONTENDED_TRIES = 4;
@@ -63,7 +64,8 @@ export class LockQueue implements Successors, ReleaseHandler {
       ...dependencies,
       requests: this.#requests,
       releases: new ReleaseSubscription(store, scheduler.runtime, this),
-      slow: new RecentMap(MOST_SLOW),
+      slow: new RecentMap(MOST_REMEMBERED),
+      doubtful: new RecentMap(MOST_REMEMBERED),
       isWantedInside: (keys, busy) =>
         keys.some((key) => this.waitingFor(key).some((caller) => caller.isHeldAround(busy))),
       dissolve: (line) => {
@@ -78,7 +80,8 @@ export class LockQueue implements Successors, ReleaseHandler {
     const { signal } = request;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#state === 'closed') return Promise.reject(new LockServiceClosedError(request.keys));
-    if (request.waitMs > 0 && this.#state === 'open') return this.#wait(request, isHeldAround, since);
+    if (request.waitMs > 0 && this.#state === 'open')
+      return this.#wait(request, isHeldAround, since);
     return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
   }
 
@@ -129,7 +132,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   called(key: string, call: LineCall): void {
     let isKnown = false;
     for (const line of this.#linesFor(key)) isKnown = line.called(call) || isKnown;
-    if (!isKnown && call.inMs === 0) this.#requests.passOn(call.to);
+    if (!isKnown && call.inMs === 0) this.#requests.passOn(key, call.to);
   }
 
   lookAll(): void {
@@ -161,11 +164,11 @@ export class LockQueue implements Successors, ReleaseHandler {
   }
 
   async #tryOnce(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    let outcome = await this.#requests.attempt(request);
+    let outcome = await attempt(request, {}, this.#forLines);
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries, this.#deps.scheduler.runtime));
       if (!this.#isOpenTo(request)) break;
-      outcome = await this.#requests.attempt(request, { splits: tries });
+      outcome = await attempt(request, { splits: tries }, this.#forLines);
     }
     const isOpen = this.#isOpenTo(request);
     if (outcome.status === 'granted') {

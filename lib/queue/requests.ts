@@ -10,6 +10,7 @@ import type {
   AcquireRequest,
   Held,
   LeaseRequest,
+  SeveralLeases,
   LinePlace,
   LockStore,
   Unavailable,
@@ -37,11 +38,9 @@ export interface GrantedAttempt {
 export type AttemptOutcome = GrantedAttempt | Held | Unavailable;
 
 /** How the store is asked. */
-export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'keeps'> & {
+export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits'> & {
   /** A new one, if not given. */
   readonly token?: string;
-  /** The keys in the order in which the store is to take them. Default: that of the request. */
-  readonly asked?: readonly string[] | undefined;
 };
 
 /** The number of places that are remembered: a place that is forgotten costs its claim. */
@@ -88,18 +87,20 @@ export class LockRequests {
     return isOwnToken(token, this.maker);
   }
 
+  /** Asks for the key of a request for one. */
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, splits, keeps } = how;
-    const { asked: keys = request.keys } = how;
-    const { ttlMs } = request;
+    const { token = this.newToken(request), line, joins, splits } = how;
+    const { keys, ttlMs } = request;
+    const [key = ''] = keys;
     const sentAt = scheduler.runtime.now();
     return store
-      .acquire({ keys, token, ttlMs, line, joins, splits, keeps })
-      .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
+      .acquire({ key, token, ttlMs, line, joins, splits })
+      .then((outcome) => this.judged(request, { token, sentAt }, outcome));
   }
 
-  #judged(
+  /** What the reply of the store means for a request: a lock that was granted too late is none. */
+  judged(
     request: LockRequest,
     { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
     outcome: AcquireOutcome,
@@ -138,28 +139,24 @@ export class LockRequests {
     this.#deps.keeper.discard(grant, grant.ttlMs, 0, grant.fencingToken);
   }
 
+  /** Removes what requests without a reply may have left. */
+  discard(lease: SeveralLeases): void {
+    this.#deps.keeper.discard(lease, lease.ttlMs);
+  }
+
   /** Leaves the store's line. */
   leave(lease: LeaseRequest, place: LinePlace): Promise<void> {
     this.#leftBehind.set(tailOf(lease.token), lease);
     return this.pending.add(this.#deps.store.leave(lease, place));
   }
 
-  /** Releases keys of a call that waits. Resolves with the outage after which its line leaves, and takes another token. */
-  async giveUp(lease: LeaseRequest): Promise<Unavailable | undefined> {
-    const outcome = await this.pending.add(this.#deps.store.release(lease));
-    if (outcome.status !== 'unavailable') return undefined;
-    // A request before this one was sent, so something may be left, even if the release never left the process.
-    const { sent: _, ...outage } = outcome;
-    return outage;
-  }
-
   /** The store calls a place that no caller here stands at: what it was given is for the next in line. */
-  passOn(to: string): void {
+  passOn(key: string, to: string): void {
     const tail = tailOf(to) || to;
     const lease = this.#leftBehind.get(tail);
     if (lease === undefined) return;
     this.#leftBehind.delete(tail);
-    void this.leave(lease, { id: lease.token, ttlMs: lease.ttlMs });
+    void this.leave({ ...lease, key }, { id: lease.token, ttlMs: lease.ttlMs });
   }
 }
 

@@ -2,22 +2,22 @@ import { Chain } from '../collections/chain.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Lease } from '../lease/lease.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
+import type { Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import type { Caller, IsHeldAround, LockRequest } from './caller.js';
-import { EarlierKeys, type EarlierDependencies } from './earlier-keys.js';
 import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
 import type { AttemptOutcome, GrantedAttempt } from './requests.js';
+import { attempt, SeveralKeys, type SeveralKeysDependencies } from './several-keys.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
 
 /** What the lines of a service share. */
-export interface LineDependencies extends EarlierDependencies {
+export interface LineDependencies extends SeveralKeysDependencies {
   readonly keeper: LeaseKeeper;
   readonly options: ResolvedOptions;
   readonly releases: ReleaseSubscription;
@@ -28,7 +28,6 @@ export interface LineDependencies extends EarlierDependencies {
 /** A request that was sent to the store. */
 interface SentRequest {
   readonly place: LinePlace | undefined;
-  readonly keeps: BriefHold | undefined;
   /** Calls were received when it was sent. */
   readonly hearing: boolean;
 }
@@ -48,8 +47,8 @@ export class WaitingLine {
   readonly #callers = new Chain<Caller>(this);
   /** Made when it first sleeps: most lines never do. */
   #sleep: LineSleep | undefined;
-  /** For several keys: which of them it holds while it waits. */
-  readonly #earlier: EarlierKeys | undefined;
+  /** How it asks for several keys, and which of them it holds while it waits. */
+  readonly #several: SeveralKeys | undefined;
   /** The token of the request that is on its way, or was the last; it stands in the store's line, or may. */
   #token = '';
   /** Where it stands, if it does. With a ticket it is a line in which the first gets the lock. */
@@ -69,7 +68,7 @@ export class WaitingLine {
     this.name = name;
     this.keys = keys;
     this.#deps = dependencies;
-    this.#earlier = keys.length === 1 ? undefined : new EarlierKeys(keys, dependencies);
+    this.#several = keys.length === 1 ? undefined : new SeveralKeys(keys, dependencies);
   }
 
   get callers(): readonly Caller[] {
@@ -108,8 +107,8 @@ export class WaitingLine {
 
   /** A section that holds the key which this line waits for asks for a key that the line holds: it gets that at once. */
   giveBackTo(keys: readonly string[], isHeldAround: IsHeldAround): void {
-    if (this.#earlier?.blocks(keys, isHeldAround) !== true) return;
-    this.#earlier.yield();
+    if (this.#several?.blocks(keys, isHeldAround) !== true) return;
+    this.#several.yield();
     this.#sleep?.wake(0);
   }
 
@@ -167,16 +166,10 @@ export class WaitingLine {
     if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
-    const asked = { place, keeps, hearing };
-    this.#deps.requests
-      .attempt(request, {
-        line: place,
-        token: this.#token,
-        keeps,
-        asked: this.#earlier?.asked,
-        splits: this.#contended,
-      })
+    const asked = { place, hearing };
+    const how = { line: place, token: this.#token, splits: this.#contended };
+    (this.#several ?? this.#deps.requests)
+      .attempt(request, how)
       .then((outcome) => this.#answered(request, asked, outcome))
       .then(
         () => {
@@ -220,7 +213,7 @@ export class WaitingLine {
 
   #adopt(request: LockRequest, { grant, now }: GrantedAttempt): void {
     this.#failures = 0;
-    this.#earlier?.granted();
+    this.#several?.granted();
     this.#forgetPlace();
     const caller = this.#head();
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
@@ -261,7 +254,7 @@ export class WaitingLine {
   /** Resolves with whether that phase lasts. */
   async #follow(caller: Caller, phase: number): Promise<boolean> {
     const { keeper, requests } = this.#deps;
-    const outcome = await requests.attempt(caller.request, { joins: phase });
+    const outcome = await attempt(caller.request, { joins: phase }, this.#deps);
     if (outcome.status !== 'granted') return false;
     const { grant, now } = outcome;
     if (this.#callers.delete(caller)) caller.grant(keeper.adopt(grant, caller.request, now));
@@ -273,18 +266,12 @@ export class WaitingLine {
     const { place, hearing } = asked;
     this.#tell(outcome);
     this.#failures = 0;
-    this.#earlier?.meets(outcome.key);
     if (outcome.holder !== undefined && !this.#deps.requests.isOwn(outcome.holder))
       this.#hasMetOthers = true;
     if (place !== undefined) {
       // None where it could not be written again, because memory is full: the place that it had is still there.
       this.#ticket = outcome.ticket ?? place.ticket;
       this.#place = { ...place, ticket: this.#ticket };
-    }
-    // Over several masters no line decides, and a request that is repeated has another token: it holds nothing while it waits.
-    if (this.#standsInOrder()) {
-      const outage = await this.#earlier?.refused(outcome, asked.keeps, this.#token);
-      if (outage !== undefined) return this.#unavailable(outage, this.#place);
     }
     // Ask again right after the subscription was opened: a release may have been reported before it was.
     if (!hearing && (await this.#deps.releases.open())) return;
@@ -295,7 +282,7 @@ export class WaitingLine {
     else {
       const { checkAgainMs } = outcome;
       const withinMs = hearing ? this.#lookWithin(checkAgainMs) : Math.min(checkAgainMs, POLL_MS);
-      await this.#sleepFor(Math.min(withinMs, this.#earlier?.leftMs ?? Infinity));
+      await this.#sleepFor(Math.min(withinMs, this.#several?.leftMs ?? Infinity));
     }
   }
 
@@ -325,15 +312,16 @@ export class WaitingLine {
 
   async #leave(place = this.#place): Promise<void> {
     if (place === undefined) return;
+    const keys = this.#several?.touched ?? this.keys;
     this.#forgetPlace();
-    const lease = { keys: this.keys, token: this.#token, ttlMs: place.ttlMs };
-    await this.#deps.requests.leave(lease, place);
+    const left = { token: this.#token, ttlMs: place.ttlMs };
+    await Promise.all(keys.map((key) => this.#deps.requests.leave({ ...left, key }, place)));
   }
 
   /** The store knows of nothing that this line has there. */
   #forgetPlace(): void {
     this.#place = undefined;
-    this.#earlier?.forget();
+    this.#several?.forget();
   }
 
   #tell(outcome: Held | Unavailable): void {

@@ -1,4 +1,9 @@
-import type { LeaseRequest, LinePlace, ReleaseOutcome } from './lock-store.js';
+import {
+  leaseName as nameOf,
+  type LeaseRequest,
+  type LinePlace,
+  type ReleaseOutcome,
+} from './lock-store.js';
 import type { Scheduler, Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
@@ -33,15 +38,15 @@ interface Dependencies {
     release(lease: LeftOver, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   };
   readonly scheduler: Scheduler;
-  /** Called with the keys of what was removed. */
-  readonly onRemoved: (keys: readonly string[]) => void;
+  /** Called with the key of what was removed. */
+  readonly onRemoved: (key: string) => void;
 }
 
 interface Entry {
   /** The `ttlMs`: at most how long, from `since`, the store may keep it. */
   readonly lease: LeftOver;
   readonly since: Instant;
-  /** For how many ms, from `since`, the keys are to stay taken. */
+  /** For how many ms, from `since`, the key is to stay taken. */
   readonly keepMs: number;
   /** When it may be asked for again, in ms from `since`. */
   dueMs: number;
@@ -74,14 +79,15 @@ export class CleanUp {
   /**
    * The first request goes out at once, ahead of the next attempt on the same connection; in a crowd with the next round.
    *
-   * @param keepMs for so long from now the keys are not removed, but stay taken
+   * @param keepMs for so long from now the key is not removed, but stays taken
    */
   add(lease: LeftOver, keepMs = 0): void {
     if (this.#state === 'closed') return;
     const crowded = this.#entries.size >= CROWD;
     const since = this.#deps.scheduler.runtime.now();
     // A second request to remove a token does not make it forget the line.
-    const leaves = lease.leaves ?? this.#entries.get(lease.token)?.lease.leaves;
+    const id = nameOf(lease);
+    const leaves = lease.leaves ?? this.#entries.get(id)?.lease.leaves;
     const entry = {
       lease: { ...lease, leaves },
       since,
@@ -90,7 +96,7 @@ export class CleanUp {
       notHeld: 0,
       asking: false,
     };
-    this.#entries.set(lease.token, entry);
+    this.#entries.set(id, entry);
     if (crowded) this.#plan(this.#delayMs);
     else void this.#ask(entry);
   }
@@ -118,11 +124,11 @@ export class CleanUp {
       this.#deps.store.release(lease, lease.lastToken, this.#keepMsOf(entry)),
     );
     entry.asking = false;
-    if (status === 'released') this.#deps.onRemoved(lease.keys);
+    if (status === 'released') this.#deps.onRemoved(lease.key);
     if (status !== 'unavailable') this.#hasAnswered();
     const againMs = this.#askAgainMs(entry, status);
     entry.dueMs = this.#ageOf(entry) + againMs;
-    if (entry.dueMs >= lease.ttlMs) this.#entries.delete(lease.token);
+    if (entry.dueMs >= lease.ttlMs) this.#entries.delete(nameOf(lease));
     else this.#plan(againMs);
     return status;
   }
@@ -156,9 +162,9 @@ export class CleanUp {
   async #round(): Promise<void> {
     this.#working = true;
     const due: Entry[] = [];
-    for (const [token, entry] of this.#entries) {
+    for (const [id, entry] of this.#entries) {
       const age = this.#ageOf(entry);
-      if (age >= entry.lease.ttlMs) this.#entries.delete(token);
+      if (age >= entry.lease.ttlMs) this.#entries.delete(id);
       // The scheduler comes up to a slot early.
       else if (!entry.asking && entry.dueMs - age <= RETRY.firstMs) due.push(entry);
     }
@@ -186,7 +192,8 @@ export class CleanUp {
         if ((await this.#ask(entry)) === 'unavailable') {
           complete = false;
           // To the end: one that always fails must not keep the others from their turn.
-          if (this.#entries.delete(entry.lease.token)) this.#entries.set(entry.lease.token, entry);
+          const id = nameOf(entry.lease);
+          if (this.#entries.delete(id)) this.#entries.set(id, entry);
         }
         if (!complete || this.#state !== state) return;
       }

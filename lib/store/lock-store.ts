@@ -4,10 +4,10 @@ import type { Unavailable } from './unavailable.js';
 
 export type { Unavailable };
 
-/** What a lease is called by in the store: its keys and the secret that proves ownership. */
+/** What a lease is called by in the store: its key and the secret that proves ownership. */
 export interface LeaseReference {
-  /** Without duplicates, without `keyPrefix`. */
-  readonly keys: readonly string[];
+  /** Without `keyPrefix`. */
+  readonly key: string;
   /**
    * Owner token: unguessable, new for every attempt, except that of a caller with a ticket. `holdModeOf` tells whether it holds the keys alone or together
    * with others. A store that treats every lock as exclusive is safe, only slower.
@@ -15,13 +15,22 @@ export interface LeaseReference {
   readonly token: string;
 }
 
+/** Names a lease among others: keys of one lock are held under one token. */
+export const leaseName = ({ key, token }: LeaseReference): string => `${token} ${key}`;
+
 export interface LeaseRequest extends LeaseReference {
   readonly ttlMs: number;
 }
 
+/** The leases of several keys, under one token. */
+export interface SeveralLeases extends Omit<LeaseRequest, 'key'> {
+  /** Without duplicates. */
+  readonly keys: readonly string[];
+}
+
 /** A lease that its holder releases. */
 export interface EndingLease extends LeaseRequest {
-  /** Whether it was granted plainly (`Granted`), no turns were taken under it, and no keys stay taken. */
+  /** Whether it was granted plainly (`Granted`), no turns were taken under it, and the key does not stay taken. */
   readonly isPlain?: boolean;
 }
 
@@ -38,37 +47,29 @@ export interface LinePlace {
   readonly id: string;
   /** TTL of the request that first stood there, in ms. */
   readonly ttlMs: number;
-  /** The place that an earlier request was given, at the first key of this one. */
+  /** The place that an earlier request was given. */
   readonly ticket?: number | undefined;
 }
 
-/** How long a refused request holds the keys before the busy one, for a caller that waits for that one. */
-export interface BriefHold {
-  /** Unless the busy key has been held for this long already, in ms. */
-  readonly limitMs: number;
-  /** How long they are held unless they are acquired or released, in ms. */
-  readonly ttlMs: number;
-  /** How many of the other keys come before the first one in the order that is the same in every process. */
-  readonly before: number;
-}
-
 export interface AcquireRequest extends LeaseRequest {
-  /** Where to stand in line when refused, at the busy key. Only after `listen` has answered `'listening'`. */
+  /** Where to stand in line when refused. Only after `listen` has answered `'listening'`. */
   readonly line?: LinePlace | undefined;
   /**
    * The fencing token of a phase that this caller may join although others wait: it stood in line with a caller that
    * was admitted.
    */
   readonly joins?: number | undefined;
-  /** What to hold when the busy key is not the first one, in stores that can in the same step. */
-  readonly keeps?: BriefHold | undefined;
+  /** The caller was refused the key a moment ago: it is hardly free, and the request is for a place in line. */
+  readonly isRefused?: boolean | undefined;
+  /** The token holds other keys: it is rather refused without a place in line than late. */
+  readonly holdsOthers?: boolean | undefined;
   /** How many tries in a row, right before this one, were `contended`: votes are not to be split again. */
   readonly splits?: number | undefined;
 }
 
 export interface Held {
   readonly status: 'held';
-  /** The first key that was busy. */
+  /** The key that was busy. */
   readonly key: string;
   /** What is left of the holder's lease, in ms; `Infinity` for a lock without TTL that other software set. */
   readonly remainingMs: number;
@@ -87,9 +88,7 @@ export interface Held {
    * you ask again with the same token, and afterwards with other tokens.
    */
   readonly ticket?: number | undefined;
-  /** Whether the keys before this one are held, as the request asked for; `undefined`: the store did not try. */
-  readonly kept?: boolean | undefined;
-  /** For how many ms the key has been held, as far as that is known; for a call of several keys. */
+  /** For how many ms the key has been held, as far as that is known; for a call for several keys. */
   readonly heldForMs?: number | undefined;
   /** The limit of other holders of the key, if it differs from the caller's and none was set. */
   readonly otherLimit?: number | undefined;
@@ -112,7 +111,7 @@ export interface Granted {
   readonly isPlain?: boolean | undefined;
   /** As in `Held`. */
   readonly otherLimit?: number | undefined;
-  /** Whether others stand in line for one of the keys. Default: unknown. */
+  /** Whether others stand in line for the key. Default: unknown. */
   readonly othersWait?: boolean | undefined;
 }
 
@@ -142,7 +141,7 @@ export type TransferOutcome =
   | {
       readonly status: 'lost';
       /**
-       * `'gone'`: a key is free. `'attached'`: it is held, and was not granted since the lease was: the lease continues
+       * `'gone'`: the key is free. `'attached'`: it is held, and was not granted since the lease was: the lease continues
        * under yet another token. `'stolen'`: the key was granted to another caller since.
        */
       readonly reason: 'gone' | 'attached' | 'stolen';
@@ -153,7 +152,7 @@ export type TransferOutcome =
 export type WriteCommand = readonly [name: string, ...args: (string | number)[]];
 
 /** Commands that only the holder of a lease may have run. */
-export interface WriteRequest extends LeaseRequest {
+export interface WriteRequest extends SeveralLeases {
   readonly commands: readonly WriteCommand[];
 }
 
@@ -161,7 +160,7 @@ export type WriteOutcome =
   | { readonly status: 'written'; readonly replies: readonly unknown[] }
   /** The command with that index was answered with an error; those before it were run, those after it were not. */
   | { readonly status: 'failed'; readonly index: number; readonly message: string }
-  /** The lease does not hold its keys any more: nothing was run. */
+  /** A key is not held any more: nothing was run. */
   | { readonly status: 'lost'; readonly reason: 'stolen' | 'released-elsewhere' }
   /** Nothing was run, nor will it be until the application is changed. */
   | { readonly status: 'refused'; readonly problem: string }
@@ -213,23 +212,28 @@ export type ReleaseListener = (key?: string, call?: LineCall) => void;
  * A store of leases. Every method settles within its own time limit, and none rejects for a fault of the store. An
  * outage is the outcome `unavailable`, never a refusal (`held`) or a loss (`lost`).
  *
- * A lease is all or nothing over its keys. A request that is refused at its first key changes nothing but the line of
- * that key. Refused at a later one, its token holds none of its keys any more. Requests are idempotent by token.
- * After an acquire or release that was `unavailable`, the caller removes what it may have left behind, by releasing it
- * again. After every other outcome the store does so itself. An acquire whose token already holds the keys is
- * granted, and makes them a lease of its TTL.
+ * A lease is one of one key. A request that is refused changes nothing but the line of the key. Requests are idempotent
+ * by token. After an acquire or release that was `unavailable`, the caller removes what it may have left behind, by
+ * releasing it again. After every other outcome the store does so itself. An acquire whose token already holds the key
+ * is granted, and makes it a lease of its TTL.
  */
 export interface LeaseStore {
   /** Connects. Resolves when the store replied or its time limit is over. Never rejects for an outage. */
   open(): Promise<void>;
   acquire(request: AcquireRequest): Promise<AcquireOutcome>;
+  /**
+   * Takes several keys in one step, all or none, if no other caller is in the way of any of them. Resolves with
+   * `undefined` where the store cannot do that, or something else is in the way than a holder: the keys are then to be
+   * acquired one by one. Nothing was changed.
+   */
+  acquireTogether(leases: SeveralLeases): Promise<AcquireOutcome | undefined>;
   /** Renews many leases at once; the outcomes are in the order of the requests. */
   extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]>;
   /**
    * @param lease its `ttlMs` is the longest that may be in force in the store
    * @param lastToken the last fencing token that was used under it, if it is known
-   * @param keepMs for how many ms from now the keys are not to be granted to another caller. They keep the token, and
-   *   this becomes their TTL. Callers in line are notified when that is over. 0, the default: they are free at once
+   * @param keepMs for how many ms from now the key is not to be granted to another caller. It keeps the token, and
+   *   this becomes its TTL. Callers in line are notified when that is over. 0, the default: it is free at once
    */
   release(lease: EndingLease, lastToken?: number, keepMs?: number): Promise<ReleaseOutcome>;
   /**
@@ -258,12 +262,12 @@ export interface LockStore extends LeaseStore {
   readonly once: OnceStore;
   readonly admin: AdminStore;
   /**
-   * Gives a lease another owner token, and `ttlMs` from now, in one step: all keys, or none. The fencing token stays.
-   * If the new token already holds the keys, the request was sent twice. After `unavailable` the store may know the
+   * Gives a lease another owner token, and `ttlMs` from now. The fencing token stays. If the new token already holds the
+   * key, the request was sent twice. After `unavailable` the store may know the
    * lease under either token. After every other refusal nothing of the new one is left.
    */
   transfer(request: TransferRequest): Promise<TransferOutcome>;
-  /** Runs commands in one step with the check that the lease holds its keys. */
+  /** Runs commands in one step with the check that the token holds all of the keys. */
   write(request: WriteRequest): Promise<WriteOutcome>;
   /**
    * Sets the limit of a key. It counts for all holders by a limit, whatever limit their tokens name. Callers in line

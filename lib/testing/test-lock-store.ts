@@ -5,7 +5,7 @@ import type {
   AcquireRequest,
   ExtendOutcome,
   LeaseReference,
-  LeaseRequest,
+  LeaseRenewal,
   ReleaseOutcome,
   TransferOutcome,
   TransferRequest,
@@ -98,23 +98,23 @@ export class TestLockStore extends MemoryLockStore {
     const once = super.once;
     return {
       begin: (request) =>
-        this.#unlessDown([request.key], async () => {
+        this.#unlessDown(request.key, async () => {
           const outcome = await once.begin(request);
           if (outcome.status !== 'begun') this.#idle.add(request.fencingToken);
           return outcome;
         }),
-      keep: (request) => this.#unlessDown([request.key], () => once.keep(request)),
-      finish: (request) => this.#unlessDown([request.key], () => once.finish(request)),
+      keep: (request) => this.#unlessDown(request.key, () => once.keep(request)),
+      finish: (request) => this.#unlessDown(request.key, () => once.finish(request)),
     };
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    return this.#unlessDown(request.keys, () => super.acquire(request));
+    return this.#unlessDown(request.key, () => super.acquire(request));
   }
 
-  override async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+  override async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
     const outcomes = await Promise.all(
-      leases.map((lease) => this.#unlessDown(lease.keys, () => super.extend([lease]))),
+      leases.map((lease) => this.#unlessDown(lease.key, () => super.extend([lease]))),
     );
     return outcomes.flat();
   }
@@ -122,15 +122,15 @@ export class TestLockStore extends MemoryLockStore {
   override release(
     ...[lease, ...more]: Parameters<MemoryLockStore['release']>
   ): Promise<ReleaseOutcome> {
-    return this.#unlessDown(lease.keys, () => super.release(lease, ...more));
+    return this.#unlessDown(lease.key, () => super.release(lease, ...more));
   }
 
   override transfer(request: TransferRequest): Promise<TransferOutcome> {
-    return this.#unlessDown(request.keys, () => super.transfer(request));
+    return this.#unlessDown(request.key, () => super.transfer(request));
   }
 
   protected override look(key: string): FoundKey {
-    if (!this.#fails([key])) return super.look(key);
+    if (!this.#fails(key)) return super.look(key);
     throw new LockStoreUnavailableError({ operation: 'inspect', keys: [key], nodes: [FAILURE] });
   }
 
@@ -140,14 +140,13 @@ export class TestLockStore extends MemoryLockStore {
       : super.health();
   }
 
-  async #unlessDown<T>(keys: readonly string[], ask: () => Promise<T>): Promise<T | Unavailable> {
-    return this.#fails(keys) ? UNAVAILABLE : ask();
+  async #unlessDown<T>(key: string, ask: () => Promise<T>): Promise<T | Unavailable> {
+    return this.#fails(key) ? UNAVAILABLE : ask();
   }
 
-  #fails(keys: readonly string[]): boolean {
+  #fails(key: string): boolean {
     const failing = this.#failing;
-    if (typeof failing === 'string') return failing === 'everything';
-    return keys.some((key) => failing.has(key));
+    return typeof failing === 'string' ? failing === 'everything' : failing.has(key);
   }
 }
 
@@ -157,4 +156,4 @@ const attemptOf = (key: string): OnceReference => ({
   fencingToken: 0,
 });
 
-const stranger = (key: string): LeaseReference => ({ keys: [key], token: `stranger:${key}` });
+const stranger = (key: string): LeaseReference => ({ key, token: `stranger:${key}` });

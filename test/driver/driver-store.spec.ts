@@ -229,6 +229,7 @@ describe('several keys of a driver', () => {
     await locks.run(['b', 'c', 'a'], () => undefined);
     expect(driver.asked).toEqual([
       ...['acquire lock:a', 'acquire lock:b', 'acquire lock:c'],
+      ...['extend lock:a', 'extend lock:b', 'extend lock:c'],
       ...['release lock:a', 'release lock:b', 'release lock:c'],
     ]);
   });
@@ -240,7 +241,7 @@ describe('several keys of a driver', () => {
     await settled();
     expect(driver.asked).toEqual([
       ...['acquire lock:a', 'acquire lock:b', 'acquire lock:c'],
-      ...['release lock:b', 'release lock:a'],
+      ...['release lock:a', 'release lock:b'],
     ]);
     const earlier = await others.tryAcquire(['a', 'b']);
     expect(earlier?.isHeld).toBe(true);
@@ -309,9 +310,9 @@ describe('a driver that fails', () => {
     expect((await failure) as Error).toMatchObject({
       nodes: [
         {
-          node: 'driver',
+          node: 'store',
           kind: 'timeout',
-          message: 'acquire() took 400 ms for 2 keys, and the TTL is 300 ms',
+          message: 'lost a key within 200 ms, while it was asked for the others',
         },
       ],
     });

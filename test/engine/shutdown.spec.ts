@@ -87,7 +87,7 @@ describe('a shutdown', () => {
     expect(lock?.signal.aborted).toBe(false);
     expect(await shutdown.after(3_000)).toBe(3_000);
     expect(lock?.signal.reason).toMatchObject({ reason: 'shutdown' });
-    expect(engine.store.released).toMatchObject([{ keys: ['key'] }]);
+    expect(engine.store.released).toMatchObject([{ key: 'key' }]);
     expect(engine.clock.timers).toBe(0);
   });
 
@@ -227,6 +227,6 @@ describe('a shutdown', () => {
     answer.resolve(undefined);
     expect(await shutdown.after(1_600)).toBeLessThanOrEqual(1_500);
     expect(await acquiring).toBeInstanceOf(Error);
-    expect(engine.store.released).toMatchObject([{ keys: ['key'] }]);
+    expect(engine.store.released).toMatchObject([{ key: 'key' }]);
   });
 });

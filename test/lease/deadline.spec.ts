@@ -189,7 +189,7 @@ describe('a renewal that has come up', () => {
     locks.on('lost', () => void lock.extend());
     await clock.advance(320);
     expect(store.extended).toHaveLength(1);
-    expect(store.extended[0]).toMatchObject([{ keys: ['key'] }]);
+    expect(store.extended[0]).toMatchObject([{ key: 'key' }]);
   });
 });
 

@@ -64,7 +64,8 @@ describe('detach', () => {
     await lock.detach({ ttl: '5m' });
     const [{ token } = { token: '' }] = store.acquired;
     expect(store.transferred).toMatchObject([
-      { keys: ['a', 'b'], token, ttlMs: 300_000, lastToken: 1 },
+      { key: 'a', token, ttlMs: 300_000, lastToken: 1 },
+      { key: 'b', token, ttlMs: 300_000, lastToken: 1 },
     ]);
     expect(store.transferred[0]?.to).not.toContain(token);
   });

@@ -258,10 +258,11 @@ describe('a lease that is lost', () => {
 
   it('frees the other keys of the lease', async () => {
     const { clock, store, locks } = scriptedService();
-    store.onExtend = () => ({ status: 'lost', reason: 'stolen' });
     await locks.acquire(['b', 'a']);
+    store.onExtend = ({ key }) =>
+      key === 'a' ? { status: 'lost', reason: 'stolen' } : { status: 'extended' };
     await clock.advance(400);
-    expect(store.released).toMatchObject([{ keys: ['a', 'b'] }]);
+    expect(store.released).toMatchObject([{ key: 'a' }, { key: 'b' }]);
   });
 
   it('is removed from the store: again and again, until it says so', async () => {
@@ -401,7 +402,7 @@ describe('release', () => {
     locks.on('lost', () => void lock.release());
     await clock.advance(10_000);
     expect(lost).toMatchObject([{ keys: ['short'], reason: 'max-hold' }]);
-    expect(store.released.map(({ keys }) => keys[0])).toEqual(['short', 'key']);
+    expect(store.released.map(({ key }) => key)).toEqual(['short', 'key']);
     expect(store.extended).toEqual([]);
     expect(clock.timers).toBe(0);
   });
@@ -493,7 +494,7 @@ describe('extend', () => {
     const lock = await locks.acquire('key');
     await lock.extend('10s');
     expect(lock.remainingMs).toBeCloseTo(9_998);
-    expect(store.extended).toMatchObject([[{ keys: ['key'], ttlMs: 10_000 }]]);
+    expect(store.extended).toMatchObject([[{ key: 'key', ttlMs: 10_000 }]]);
     await clock.advance(2_900);
     expect(store.extended).toHaveLength(1);
     await clock.advance(600);
@@ -629,7 +630,7 @@ describe('shutdown', () => {
     await clock.advance(10);
     await shutdown;
     expect(signals.map(reasonOf)).toEqual(['shutdown', 'shutdown']);
-    expect(store.released.map(({ keys }) => keys[0]).sort()).toEqual(['a', 'b']);
+    expect(store.released.map(({ key }) => key).sort()).toEqual(['a', 'b']);
     expect(clock.timers).toBe(0);
     await clock.advance(60_000);
     expect(held.map(({ isHeld }) => isHeld)).toEqual([false, false]);

@@ -94,7 +94,7 @@ class Job {
     request: Request,
   ): Promise<Answer | Unavailable> {
     const names = { ...keyNames('lock:')('job'), main: this.#id, once: `${this.#id} once` };
-    const { call, answer } = asked(verb, { ...request, names: [names] });
+    const { call, answer } = asked(verb, { ...request, names: [names] } as never);
     const run = (): Promise<unknown> => redis.eval(verb.lua, ...call);
     const chance = this.#random.fraction();
     if (chance < 0.15) return unavailable;

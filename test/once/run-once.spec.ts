@@ -146,7 +146,7 @@ describe('runOnce', () => {
     await expect(two).rejects.toThrow(
       'Work that is to be done once has one key, not 2: it is what the work is called by.',
     );
-    expect(otherStore.released).toHaveLength(1);
+    expect(otherStore.released).toMatchObject([{ key: 'a' }, { key: 'b' }]);
     // eslint-disable-next-line require-yield -- nothing reads it
     const stream = async function* (): AsyncGenerator<never> {
       await silence();

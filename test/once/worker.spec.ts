@@ -32,7 +32,7 @@ describe('a worker', () => {
       maxAttempts: 1,
       keepDone: '1m',
     });
-    expect(store.acquired).toMatchObject([{ keys: ['import'], ttlMs: 2_000 }]);
+    expect(store.acquired).toMatchObject([{ key: 'import', ttlMs: 2_000 }]);
     expect(once.begun).toMatchObject([{ attempts: 1, keepMs: 60_000 }]);
     expect(emitted).toEqual([['acquired', 1, true]]);
     expect(worker.signal?.aborted).toBe(false);

@@ -185,7 +185,7 @@ describe('a refusal', () => {
     const grant = store.onAcquire;
     for (let more = 0; more < 60; more += 1) await locks.acquire(`key:${more}`);
     store.onAcquire = (request) =>
-      request.keys[0] === 'key:59' ? heldFor(60_000, 'key:59') : grant(request);
+      request.key === 'key:59' ? heldFor(60_000, 'key:59') : grant(request);
     await expect(locks.acquire('key:59', { wait: 0 })).rejects.toThrow(
       detailed(/held for 0 ms in this same process, and/),
     );

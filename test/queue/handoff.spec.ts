@@ -432,7 +432,7 @@ describe('a lease is not passed on', () => {
     expect(service.lost).toHaveLength(1);
     expect(service.leases).toHaveLength(1);
     // Somebody else has it: the next is called when that one is done.
-    await service.store.release({ keys: ['key'], token: service.store.acquired[0]?.token ?? '' });
+    await service.store.release({ key: 'key', token: service.store.acquired[0]?.token ?? '' });
     service.store.reportReleased('key');
     await comesFromTheStore(service, waiting[0] as Promise<Lock>);
   });
@@ -790,14 +790,14 @@ describe('after the last turn', () => {
     const { store, clock, locks } = turnsService();
     let granted = 0;
     const holders = new Map<string, string>();
-    store.acquire = async ({ keys: [key = ''], token }) => {
+    store.acquire = async ({ key, token }) => {
       if ((holders.get(key) ?? token) !== token) return heldFor(60_000, key);
       holders.set(key, token);
       granted += 1;
       const fencingToken = granted * 10_000;
       return { status: 'granted', fencingToken, isFromClock: true, othersWait: false };
     };
-    store.release = async ({ keys: [key = ''], token }) => {
+    store.release = async ({ key, token }) => {
       return {
         status: holders.get(key) === token && holders.delete(key) ? 'released' : 'not-held',
       };

@@ -87,7 +87,7 @@ describe('locks that replicas have to confirm', () => {
     const known = redis.answer;
     redis.answer = (name, args) =>
       args[0] === acquireScript.sha && args[2] === 'lock:b'
-        ? [0, 1, 1, 30_000, 'holdfast:other', '']
+        ? [0, 1, 30_000, 'holdfast:other', '']
         : known(name, args);
     expect(await asked('a', 'b', 'c')).toEqual([
       granted,

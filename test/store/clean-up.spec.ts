@@ -16,12 +16,12 @@ function setUp() {
   const cleanUp = new CleanUp({
     store,
     scheduler: new Scheduler(clock),
-    onRemoved: (keys) => removed.push(...keys),
+    onRemoved: (key) => removed.push(key),
   });
   const add = (count: number, forMs = DAY_MS): void => {
     for (let i = 0; i < count; i += 1) {
       const id = String(cleanUp.size);
-      cleanUp.add({ keys: [`key:${id}`], token: `token:${id}`, ttlMs: forMs });
+      cleanUp.add({ key: `key:${id}`, token: `token:${id}`, ttlMs: forMs });
     }
   };
   return { clock, store, removed, cleanUp, add };
@@ -143,7 +143,7 @@ describe('the clean-up', () => {
   it('leaves the line of a token also when that is to be removed a second time', async () => {
     const { clock, store, cleanUp } = setUp();
     store.onRelease = () => OUTAGE;
-    const lease = { keys: ['key'], token: 'token', ttlMs: DAY_MS };
+    const lease = { key: 'key', token: 'token', ttlMs: DAY_MS };
     const leaves = { id: 'line', ttlMs: DAY_MS, ticket: undefined };
     cleanUp.add({ ...lease, leaves });
     cleanUp.add(lease);

@@ -240,7 +240,7 @@ describe('a Redis store over another client than ioredis, in virtual time', () =
     expect(calls).toEqual([['key', { to: 'me', inMs: 5 }]]);
     // A place in line names the channel.
     redis.answerTo(take.sha, () => 0);
-    redis.answerTo(acquireScript.sha, () => [0, 1, 1, 30_000, 'holdfast:other', '17']);
+    redis.answerTo(acquireScript.sha, () => [0, 1, 30_000, 'holdfast:other', '17']);
     const asking = store.acquire(request('key', { line: LINE }));
     expect(await during(asking, 10)).toMatchObject({ status: 'held', ticket: 17 });
     expect(redis.received.at(-1)?.join(' ')).toContain(channel());

@@ -90,19 +90,19 @@ class Participant {
   }
 
   /** Asks in line, as the same caller with the same place each time. */
-  async ask(keys: string | readonly string[], ttlMs = 30_000): Promise<AcquireOutcome> {
+  async ask(key: string, ttlMs = 30_000): Promise<AcquireOutcome> {
     const line = { id: 'line', ttlMs, ticket: this.ticket };
-    const outcome = await this.store.acquire({ ...this.lease(keys, ttlMs), line });
+    const outcome = await this.store.acquire({ ...this.lease(key, ttlMs), line });
     if (outcome.status === 'held') this.ticket = outcome.ticket;
     return outcome;
   }
 
-  lease(keys: string | readonly string[], ttlMs = 30_000): LeaseRequest {
-    return request(keys, { token: this.token, ttlMs });
+  lease(key: string, ttlMs = 30_000): LeaseRequest {
+    return request(key, { token: this.token, ttlMs });
   }
 
-  leave(keys: string | readonly string[]): Promise<void> {
-    return this.store.leave(this.lease(keys), { id: 'line', ttlMs: 30_000 });
+  leave(key: string): Promise<void> {
+    return this.store.leave(this.lease(key), { id: 'line', ttlMs: 30_000 });
   }
 
   hasBeenTold(key: string, inMs: number): Promise<unknown> {
@@ -522,94 +522,50 @@ async function hasHeardCalls(service: LockService, channel: string): Promise<voi
 }
 
 describe('who wants several keys', () => {
-  it('HF-54 leaves a line at a free key to those behind when another key is busy', async () => {
+  it('HF-54 leaves a line at a free key to those behind when it holds nothing there', async () => {
     const [, first, second] = (await holderAndLine('key', 2)) as [
       Participant,
       Participant,
       Participant,
     ];
-    await holderAndLine('busy', 0);
     await redis.del('lock:key');
-    expect(asHeld(await first.ask(['key', 'busy'])).key).toBe('busy');
+    await first.leave('key');
     await second.hasBeenTold('key', 0);
     expect(await holderOf('key')).toBe(second.token);
     expect(await lineAt('key')).toEqual([]);
-    expect(await lineAt('busy')).toEqual([first.token]);
   });
 
   const three = () => participants(3) as Promise<[Participant, Participant, Participant]>;
 
-  it('stands in the line of the busy one, and has none of them meanwhile', async () => {
-    const [both, one, other] = await three();
+  it('has all of them at once, or none where one is busy, is waited for, or was held by others', async () => {
+    const [all, one, other] = await three();
+    const together = (...keys: string[]) => all.store.acquireTogether({ ...all.lease('a'), keys });
     await one.ask('b');
-    expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'held', key: 'b' });
-    expect([await lineAt('a'), await lineAt('b')]).toEqual([[], [both.token]]);
-    expect(await other.ask('a')).toMatchObject({ status: 'granted' });
-    await other.store.release(other.lease('a'));
-    await one.store.release(one.lease('b'));
-    expect([await holderOf('a'), await holderOf('b')]).toEqual([null, both.token]);
-    await both.hasBeenTold('b', 0);
-    expect(await both.ask(['b', 'a'])).toMatchObject({ status: 'granted', othersWait: false });
-    expect(await redis.keys('*queue')).toEqual([]);
-    await both.store.release(both.lease(['a', 'b']));
-    expect(await redis.keys('lock:*')).toEqual([]);
+    expect(await together('a', 'b', 'c')).toMatchObject({ status: 'held', key: 'b' });
+    await other.ask('b');
+    expect(await together('a', 'b', 'c')).toBeUndefined();
+    await redis.set('{lock:c}:fence', '9000000000000000');
+    expect(await together('a', 'c')).toBeUndefined();
+    expect(await redis.exists('lock:a', 'lock:c')).toBe(0);
+    const outcome = await together('a', 'd', 'e');
+    expect(outcome).toMatchObject({ status: 'granted', isPlain: true });
+    const { fencingToken } = outcome as { readonly fencingToken: number };
+    for (const key of ['a', 'd', 'e']) {
+      expect(await holderOf(key)).toBe(all.token);
+      expect(await redis.get(`{lock:${key}}:fence`)).toBe(String(fencingToken));
+      expect(await all.store.release(all.lease(key))).toEqual({ status: 'released' });
+    }
   });
 
-  it('keeps what it holds when it is refused at the first of them', async () => {
-    const [both, one] = await three();
-    await one.ask('b');
-    await both.ask('a');
-    expect(await both.ask(['b', 'a'])).toMatchObject({ status: 'held', key: 'b' });
-    expect(await holderOf('a')).toBe(both.token);
-  });
-
-  it('keeps nothing when it is refused at a later one: the next in line gets that', async () => {
+  it('HF-3 stands in line again with its ticket where the line was lost', async () => {
     const [both, one, other] = await three();
     await one.ask('b');
-    await both.ask('a');
-    await other.ask('a');
-    expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'held', key: 'b' });
-    expect(await holderOf('a')).toBe(other.token);
-    await other.hasBeenTold('a', 0);
-  });
-
-  it('comes to the line of another key as the last', async () => {
-    const [both, one, other] = await three();
-    await one.ask('a');
-    await both.ask(['a', 'b']);
-    await other.store.acquire(request('b', { token: 'theirs' }));
-    expect(await other.ask('b')).toMatchObject({ status: 'held' });
-    await one.store.release(one.lease('a'));
-    expect(await both.ask(['a', 'b'])).toMatchObject({ status: 'held', key: 'b' });
-    expect(await lineAt('b')).toEqual([other.token, both.token]);
-  });
-
-  it('HF-3 stands in line again with its ticket where the lines were lost', async () => {
-    const [both, one, other] = await three();
-    await one.ask('b');
-    await both.ask(['a', 'b']);
+    await both.ask('b');
     await redis.flushall();
     await one.ask('b');
     await other.ask('b');
-    await both.ask(['b', 'a']);
+    await both.ask('b');
     expect(await lineAt('b')).toEqual([both.token, other.token]);
-  });
-
-  it('holds those before the busy one where it asks for that, unless the busy one has been held for longer', async () => {
-    const [both, one] = await three();
-    await one.ask('b');
-    const ask = (limitMs: number): Promise<AcquireOutcome> =>
-      both.store.acquire({
-        ...{ ...both.lease(['a', 'b', 'c']), line: LINE },
-        keeps: { limitMs, ttlMs: 1_100, before: 0 },
-      });
-    expect(await ask(0)).toMatchObject({ status: 'held', key: 'b', kept: false });
-    expect(await holderOf('a')).toBeNull();
-    expect(await ask(60_000)).toMatchObject({ status: 'held', key: 'b', kept: true });
-    expect([await holderOf('a'), await holderOf('c')]).toEqual([both.token, null]);
-    expect(await redis.pttl('lock:a')).toBeLessThanOrEqual(1_100);
-    await one.store.release(one.lease('b'));
-    expect(await both.ask(['b', 'a', 'c'])).toMatchObject({ status: 'granted' });
   });
 
   it('is told for how long the busy one has been held', async () => {
@@ -617,7 +573,7 @@ describe('who wants several keys', () => {
     await one.ask('b');
     const since = await serverUs();
     await redis.set('{lock:b}:fence', String(since - 5_000_000), 'KEEPTTL');
-    const { heldForMs } = asHeld(await both.ask(['a', 'b']));
+    const { heldForMs } = asHeld(await both.ask('b'));
     expect(heldForMs).toBeGreaterThanOrEqual(5_000);
     expect(heldForMs).toBeLessThan(5_000 + ((await serverUs()) - since) / 1_000 + 1);
   });
@@ -646,42 +602,6 @@ describe('who wants several keys', () => {
 });
 
 describe('a line on a Cluster', () => {
-  it.each([
-    ['a', 'b'],
-    ['b', 'a'],
-  ])(
-    'gives back what it has in other slots, and calls whoever waits for the busy one (%s)',
-    async (busy, free) => {
-      const cluster = await RedisCluster.start({ masters: 2 });
-      const clients: Cluster[] = [];
-      const client = (): Cluster => {
-        const one = new Cluster(cluster.startupNodes, { lazyConnect: true });
-        clients.push(one);
-        return one;
-      };
-      const [both, holder, other] = (await Promise.all(
-        [1, 2, 3].map(() => Participant.open(client())),
-      )) as [Participant, Participant, Participant];
-      await holder.ask(busy);
-      await both.ask(free);
-      await other.ask(free);
-      // Refused at the first, it keeps the other one. Refused at the second, it has neither.
-      expect(await both.ask([busy, free])).toMatchObject({ status: 'held', key: busy });
-      expect(await other.ask(free)).toMatchObject({ status: 'held' });
-      expect(await both.ask([free, busy])).toMatchObject({ status: 'held', key: busy });
-      await other.hasBeenTold(free, 0);
-      expect(await other.ask(free)).toMatchObject({ status: 'granted' });
-      await other.store.release(other.lease(free));
-      await holder.store.release(holder.lease(busy));
-      await both.hasBeenTold(busy, 0);
-      expect(await both.ask([busy, free])).toMatchObject({ status: 'granted', othersWait: false });
-      for (const close of closings.splice(0)) await close();
-      for (const one of clients) one.disconnect();
-      await cluster.stop();
-    },
-    60_000,
-  );
-
   it('does not know who listens to a plain channel at other nodes, and passes over nobody', async () => {
     const cluster = await RedisCluster.start({ masters: 2 });
     const client = new Cluster(cluster.startupNodes, { lazyConnect: true });
@@ -756,9 +676,9 @@ describe('a line that is not as it should be', () => {
 });
 
 describe('lines at several masters', () => {
-  const release = (...keys: string[]): Promise<unknown> => {
+  const release = (key: string): Promise<unknown> => {
     const call = encoded(releaseScript, {
-      names: keys.map(keyNames('lock:')),
+      names: [keyNames('lock:')(key)],
       token: 'mine',
       lineMode: 'quorum',
       fenceKeepMs: KEEP_MS,
@@ -820,23 +740,28 @@ describe('lines at several masters', () => {
     const heard = await frozen('alive');
     await standAt('a', [...lines('dead', 1_200), 'living 0 alive']);
     await standAt('b', lines('dead', 300));
-    expect(await release('a', 'b')).toBe(2);
+    expect([await release('a'), await release('b')]).toEqual([1, 1]);
     expect(await redis.zcard('{lock:a}:queue')).toBe(1);
     expect(await redis.zcard('{lock:b}:queue')).toBe(0);
     await eventually(() => heard.length === 1);
   });
 
-  it('hold nothing for a caller of several keys that was refused', async () => {
+  it('hold nothing for a call for several keys that waits', async () => {
     const masters = await Promise.all(Array.from({ length: 3 }, () => RedisServer.start()));
     const urls = masters.map(({ url }) => url);
-    const [holder, both] = await Promise.all([Participant.open(urls), Participant.open(urls)]);
+    const holder = await Participant.open(urls);
     await holder.ask('b');
-    const keeps = { limitMs: 60_000, ttlMs: 60_000, before: 0 };
-    const asked = { ...both.lease(['a', 'b']), line: LINE, keeps };
-    expect((await both.store.acquire(asked)).status).toBe('held');
+    const service = new LockService({ redis: urls });
+    const waiting = service.acquire(['a', 'b'], { wait: '1m' });
     const taken = (): Promise<unknown[]> =>
       Promise.all(masters.map((each) => each.command('EXISTS', 'lock:a')));
+    const standing = (): Promise<unknown[]> =>
+      Promise.all(masters.map((each) => each.command('EXISTS', '{lock:b}:queue')));
+    await eventually(async () => (await standing()).every((count) => count === 1));
     await eventually(async () => (await taken()).every((count) => count === 0));
+    await holder.store.release(holder.lease('b'));
+    await (await waiting).release();
+    await service.shutdown();
     for (const close of closings.splice(0)) await close();
     await Promise.all(masters.map((master) => master.stop()));
   }, 30_000);

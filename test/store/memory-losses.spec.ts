@@ -8,7 +8,7 @@ async function lossOf(mine: HoldMode, theirs: HoldMode | undefined): Promise<unk
   const runtime = new VirtualRuntime();
   const store = new MemoryLockStore(runtime);
   const lease = (mode: HoldMode) => ({
-    ...{ keys: ['key'], token: newOwnerToken(runtime, { mode }), ttlMs: 1_000 },
+    ...{ key: 'key', token: newOwnerToken(runtime, { mode }), ttlMs: 1_000 },
     ...{ fencingToken: 1, validForMs: 1_000 },
   });
   const [lost, other] = [lease(mine), lease(theirs ?? 'exclusive')];

@@ -66,7 +66,7 @@ async function play(seed: number): Promise<void> {
     const index = random.between(0, callers.length - 1);
     const caller = callers[index]!;
     const { id, token } = caller;
-    const lease = { keys: [KEY], token, ttlMs: TTL_MS };
+    const lease = { key: KEY, token, ttlMs: TTL_MS };
     const mode = model.modeOf(id);
     const what = `${String(id)} (${mode ?? 'nothing'})`;
     const action = random.pick(['act', 'act', 'act', 'act', 'time', 'die', 'renew'] as const);
@@ -76,7 +76,7 @@ async function play(seed: number): Promise<void> {
       model.nowMs += ms;
     } else if (action === 'die') callers[index] = newCaller();
     else if (action === 'renew') {
-      const [outcome] = await store.extend([lease]);
+      const [outcome] = await store.extend([{ ...lease, fencingToken: 0, validForMs: TTL_MS }]);
       compare(`${what} renews`, outcome?.status, mode === undefined ? 'lost' : 'extended');
       if (mode !== undefined) model.hold(id, mode);
     } else if (mode === undefined) {

@@ -39,10 +39,10 @@ export async function openStore({ redis, ...options }: OpenStoreOptions): Promis
 
 /** What the queue asks a store for; as a renewal, of a lease that was granted long before every other. */
 export const request = (
-  keys: string | readonly string[],
+  key: string,
   { ttlMs = 30_000, line, token = newOwnerToken(systemRuntime) }: Partial<AcquireRequest> = {},
 ): AcquireRequest & LeaseRenewal => ({
-  keys: typeof keys === 'string' ? [keys] : keys,
+  key,
   token,
   ttlMs,
   line,
@@ -64,7 +64,7 @@ export async function endHolders(
   const [found] = await store.admin.look([key]);
   const { holders = [], fencingToken } = found ?? {};
   for (const { token, remainingMs: ttlMs } of holders)
-    await store.release({ keys: [key], token, ttlMs }, fencingToken);
+    await store.release({ key, token, ttlMs }, fencingToken);
   return holders.length;
 }
 

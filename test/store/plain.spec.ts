@@ -60,10 +60,11 @@ async function everything(): Promise<readonly unknown[]> {
 /** One run of a script for the given keys: what it replies of each of them. */
 async function taken(
   keys: readonly string[],
-  { proposal = 0, token = TOKEN }: { readonly proposal?: number; readonly token?: string } = {},
+  { proposal = 0, tokens = [] }: { readonly proposal?: number; readonly tokens?: string[] } = {},
 ): Promise<unknown> {
-  const shares = keys.map((key) =>
-    shared(take, { names: namesOf(key), token, ttlMs: TTL_MS, proposal, fenceKeepMs: KEEP_MS }),
+  const terms = { ttlMs: TTL_MS, proposal, fenceKeepMs: KEEP_MS };
+  const shares = keys.map((key, index) =>
+    shared(take, { ...terms, names: namesOf(key), token: tokens[index] ?? TOKEN }),
   );
   const names = shares.flatMap((share) => share.keys);
   return redis.eval(take.lua, names.length, ...names, ...shares.flatMap(({ args }) => args));
@@ -136,20 +137,61 @@ describe('a key is taken plainly', () => {
     expect(await redis.get(fence)).toBe(String(clock));
   });
 
-  it('among several: the reply has the clock of those that are taken, and the holder or 0 of the others', async () => {
+  it('among several requests: the reply has the clock of those that are taken, and the holder or 0 of the others', async () => {
     await redis.set(namesOf('b').main, 'of another', 'PX', TTL_MS);
     await redis.zadd(namesOf('c').queue, 1, 'a waiter');
     const before = await serverUs();
-    const replies = (await taken(['a', 'b', 'c', 'd', 'a'])) as unknown[];
+    const tokens = ['of a', 'of b', 'of c', 'of d', 'again'];
+    const replies = (await taken(['a', 'b', 'c', 'd', 'a'], { tokens })) as unknown[];
     const [a, b, c, d, again] = replies;
-    expect([b, c, again]).toEqual([[expect.any(Number), 'of'], 0, 0]);
+    const held = [expect.any(Number), 'of'];
+    expect([b, c, again]).toEqual([held, 0, held]);
     expect(a).toBe(d);
     expect(Number(a)).toBeGreaterThanOrEqual(before);
     expect(await redis.mget(['a', 'b', 'c', 'd'].map((key) => namesOf(key).main))).toEqual([
-      ...[TOKEN, 'of another', null, TOKEN],
+      ...['of a', 'of another', null, 'of d'],
     ]);
     expect(await redis.mget(['a', 'b', 'c', 'd'].map((key) => namesOf(key).fence))).toEqual([
       ...[String(a), null, null, String(d)],
+    ]);
+  });
+});
+
+describe('several keys of one request', () => {
+  it('are taken plainly, all with the clock as their token', async () => {
+    const replies = (await taken(['a', 'b', 'c'])) as unknown[];
+    expect(new Set(replies).size).toBe(1);
+    for (const key of ['a', 'b', 'c']) {
+      const { main: ofKey, fence: fenceOfKey } = namesOf(key);
+      expect(await redis.mget(ofKey, fenceOfKey)).toEqual([TOKEN, String(replies[0])]);
+    }
+  });
+
+  it.each<[string, unknown, () => Promise<unknown>]>([
+    [
+      'is held',
+      [expect.any(Number), 'other'],
+      () => redis.set(namesOf('b').main, 'other', 'PX', TTL_MS),
+    ],
+    ['is waited for', 0, () => redis.zadd(namesOf('b').queue, 1, 'a waiter')],
+    [
+      'has a fence ahead of the clock',
+      0,
+      async () => redis.set(namesOf('b').fence, (await serverUs()) + 1e8),
+    ],
+  ])('are not taken, and nothing is written, if one of them %s', async (_, reply, prepare) => {
+    await prepare();
+    const before = await everything();
+    const others = { tokens: ['x', 'x', 'x', 'y', 'z', 'z'] };
+    const replies = (await taken(['a', 'b', 'c'])) as unknown[];
+    expect(replies).toEqual([0, reply, 0]);
+    expect(await everything()).toEqual(before);
+    // A request beside it has what it asks for.
+    const beside = (await taken(['a', 'b', 'c', 'd', 'e', 'f'], others)) as unknown[];
+    expect(beside.slice(0, 3)).toEqual([0, reply, 0]);
+    expect(new Set(beside.slice(3)).size).toBe(1);
+    expect(await redis.mget(['a', 'd', 'e', 'f'].map((key) => namesOf(key).main))).toEqual([
+      ...[null, 'y', 'z', 'z'],
     ]);
   });
 });
@@ -225,13 +267,13 @@ describe('a key is not taken plainly, and nothing is written', () => {
     expect(await isNotTaken(now - 1)).toBe('not plain');
   });
 
-  it('but with an error, if memory is full, whether it is free or held', async () => {
+  it('but with an error, if memory is full and it is free', async () => {
     await redis.config('SET', 'maxmemory', '1');
     expect(await isNotTaken()).toMatch(/\bOOM\b/);
     await redis.config('SET', 'maxmemory', '0');
-    await isTaken();
+    await redis.set(main, 'holdfast:other', 'PX', TTL_MS);
     await redis.config('SET', 'maxmemory', '1');
-    expect(await isNotTaken()).toMatch(/\bOOM\b/);
+    expect(await isNotTaken()).toEqual([expect.any(Number), 'holdfast:other']);
   });
 });
 
@@ -527,7 +569,7 @@ describe('turns of one process under a plain lease', () => {
       const { tokens, last } = await takeTurns(service, 12, () => pause(0));
       // As it expires without its process, which renewed nothing.
       await redis.del(main);
-      const outcome = await taken(['key'], { token: newOwnerToken(systemRuntime) });
+      const outcome = await taken(['key'], { tokens: [newOwnerToken(systemRuntime)] });
       expect(Number(outcome)).toBeGreaterThan(Math.max(...tokens));
       await redis.del(main);
       await last.release();

@@ -48,11 +48,11 @@ const names = (key: string): string[] => {
 const run = ({ lua }: Script, call: ScriptCall): Promise<unknown> => redis.eval(lua, ...call);
 
 /** By a caller who stands in line as `member`, if that is given; a lease has one fencing token. */
-const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown> =>
+const acquireAs = (token: string, key: string, member = ''): Promise<unknown> =>
   run(
     acquireScript,
     encoded(acquireScript, {
-      names: keys.map(namesOf),
+      names: [namesOf(key)],
       token,
       ttlMs: 30_000,
       fenceKeepMs: KEEP_MS,
@@ -63,13 +63,13 @@ const acquireAs = (token: string, keys: string[], member = ''): Promise<unknown>
     }),
   );
 
-const acquire = (token: string, ...keys: string[]): Promise<unknown> => acquireAs(token, keys);
+const acquire = (token: string, key: string): Promise<unknown> => acquireAs(token, key);
 
-const release = (token: string, ...keys: string[]): Promise<unknown> =>
+const release = (token: string, key: string): Promise<unknown> =>
   run(
     releaseScript,
     encoded(releaseScript, {
-      names: keys.map(namesOf),
+      names: [namesOf(key)],
       token,
       lineMode: 'standalone',
       fenceKeepMs: KEEP_MS,
@@ -115,11 +115,11 @@ async function putBack(
   return answer;
 }
 
-const raiseFence = (token: string, keys: string[], fencingToken: number): Promise<unknown> =>
+const raiseFence = (token: string, key: string, fencingToken: number): Promise<unknown> =>
   run(
     raiseFenceScript,
     encoded(raiseFenceScript, {
-      names: keys.map(namesOf),
+      names: [namesOf(key)],
       token,
       fencingToken,
       ttlMs: 30_000,
@@ -167,7 +167,7 @@ describe('a release that keeps the keys', () => {
   it('makes that their TTL, longer or shorter, as often as it is sent; their fences outlive them', async () => {
     for (const ttlMs of [1_000, 60_000]) {
       const lease = request(`kept-${String(ttlMs)}`, { ttlMs });
-      const [main = '', fence = ''] = names(lease.keys[0] ?? '');
+      const [main = '', fence = ''] = names(lease.key);
       const outcome = await store.acquire(lease);
       const last = outcome.status === 'granted' ? outcome.fencingToken : NaN;
       // As if it had been granted long ago.
@@ -198,23 +198,21 @@ describe('a release that keeps the keys', () => {
 });
 
 describe('a script that is sent twice', () => {
-  it('acquires once: the keys hold it as before, with a fencing token that is larger', async () => {
-    const [, , first] = (await acquire('mine', 'a', 'b')) as number[];
-    const [granted, clock, second, waiting] = (await acquire('mine', 'a', 'b')) as number[];
+  it('acquires once: the key holds it as before, with a fencing token that is larger', async () => {
+    const [, , first] = (await acquire('mine', 'a')) as number[];
+    const [granted, clock, second, waiting] = (await acquire('mine', 'a')) as number[];
     expect([granted, clock, waiting]).toEqual([1, expect.any(Number), 0]);
     expect(Number(second)).toBeGreaterThan(Number(first));
     expect(await contents()).toEqual({
       'lock:a': 'mine',
-      'lock:b': 'mine',
       '{lock:a}:fence': String(second),
-      '{lock:b}:fence': String(second),
     });
   });
 
-  it('grants anew, with a larger token, when only some of the keys were still held', async () => {
-    const [, , first] = (await acquire('mine', 'a', 'b')) as number[];
+  it('grants anew, with a larger token, when the key was not held any more', async () => {
+    const [, , first] = (await acquire('mine', 'a')) as number[];
     await redis.del('lock:a');
-    const [granted, , second] = (await acquire('mine', 'a', 'b')) as number[];
+    const [granted, , second] = (await acquire('mine', 'a')) as number[];
     expect(granted).toBe(1);
     expect(Number(second)).toBeGreaterThan(Number(first));
   });
@@ -224,7 +222,7 @@ describe('a script that is sent twice', () => {
     const { fence: fenceKey } = namesOf('a');
     for (let time = 0; time < 2; time += 1) {
       expect(await extend('mine', 'a', fence)).toEqual([expect.any(Number), [1]]);
-      expect(await raiseFence('mine', ['a'], fence)).toBe(1);
+      expect(await raiseFence('mine', 'a', fence)).toBe(1);
       expect(await redis.get(fenceKey)).toBe(String(fence));
     }
     expect(await release('mine', 'a')).toBe(1);
@@ -235,20 +233,18 @@ describe('a script that is sent twice', () => {
 
   it('stands in line once, at the place it had', async () => {
     await acquire('theirs', 'a');
-    const first = await acquireAs('mine', ['a'], FIRST);
+    const first = await acquireAs('mine', 'a', FIRST);
     expect(first).toEqual([
       0,
       expect.any(Number),
-      1,
       expect.any(Number),
       'theirs',
       expect.any(String),
       expect.any(Number),
-      0,
     ]);
-    await acquireAs('mine', ['a'], SECOND);
-    await acquireAs('mine', ['a'], FIRST);
-    const [, , , , , ticket] = first as string[];
+    await acquireAs('mine', 'a', SECOND);
+    await acquireAs('mine', 'a', FIRST);
+    const [, , , , ticket] = first as string[];
     const line = await redis.zrange('{lock:a}:queue', '0', '-1', 'WITHSCORES');
     expect(line).toEqual([FIRST, ticket, SECOND, expect.any(String)]);
   });
@@ -260,7 +256,7 @@ describe('a script that fails', () => {
     ['the fence', '{lock:b}:fence', 'does not hold a fencing token'],
   ])('because %s has the wrong type acquires nothing', async (_what, wrong, problem) => {
     await redis.hset(wrong, { field: 'value' });
-    const outcome = await store.acquire(request(['a', 'b', 'c']));
+    const outcome = await store.acquire(request('b', { line: LINE }));
     expect(outcome).toMatchObject({ status: 'unavailable', transient: false });
     expect(JSON.stringify(outcome)).toContain(problem);
     expect(await server.namesInUse()).toEqual([wrong]);
@@ -268,7 +264,7 @@ describe('a script that fails', () => {
 
   it('because the fence is no number acquires nothing', async () => {
     await redis.set('{lock:b}:fence', 'not a number');
-    expect(await store.acquire(request(['a', 'b']))).toMatchObject({ status: 'unavailable' });
+    expect(await store.acquire(request('b'))).toMatchObject({ status: 'unavailable' });
     expect(await server.namesInUse()).toEqual(['{lock:b}:fence']);
   });
 
@@ -276,12 +272,13 @@ describe('a script that fails', () => {
     ['the fence has the wrong type', '{lock:a}:fence'],
     ['the queue has the wrong type', '{lock:a}:queue'],
   ])('because %s still renews and releases', async (_what, wrong) => {
-    const lease = request(['a', 'b']);
-    await store.acquire(lease);
+    const leases = [request('a'), request('b')];
+    for (const lease of leases) await store.acquire(lease);
     await redis.del(wrong);
     await redis.hset(wrong, { field: 'value' });
-    expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
-    expect(await store.release(lease)).toEqual({ status: 'released' });
+    const extended = { status: 'extended' };
+    expect(await store.extend(leases)).toEqual([extended, extended]);
+    for (const lease of leases) expect(await store.release(lease)).toEqual({ status: 'released' });
     expect(await redis.exists('lock:a', 'lock:b')).toBe(0);
   });
 
@@ -297,7 +294,7 @@ describe('a script that fails', () => {
   });
 
   it('because one key became of another type still renews and releases the others', async () => {
-    const [spoilt, other] = [request(['a', 'b']), request('c')];
+    const [spoilt, other] = [request('a'), request('b')];
     await store.acquire(spoilt);
     await store.acquire(other);
     await redis.del('lock:a');
@@ -307,6 +304,7 @@ describe('a script that fails', () => {
       { status: 'extended' },
     ]);
     expect(await store.release(spoilt)).toEqual({ status: 'not-held' });
+    expect(await store.release(other)).toEqual({ status: 'released' });
     expect(await redis.exists('lock:b')).toBe(0);
     expect(await redis.type('lock:a')).toBe('hash');
   });
@@ -329,14 +327,15 @@ describe('a server whose memory is full', () => {
   });
 
   it('a server with full memory refuses acquires with an error, and still renews and releases held locks', async () => {
-    const lease = request(['a', 'b']);
+    const lease = request('a');
     await store.acquire(lease);
     await redis.pexpire('lock:a', 1_000);
     await redis.config('SET', 'maxmemory', '1');
 
-    const outcome = await store.acquire(request(['c', 'd']));
+    const outcome = await store.acquire(request('c'));
     expect(outcome).toMatchObject({ status: 'unavailable' });
     expect(JSON.stringify(outcome)).toContain('OOM');
+    expect(await store.acquireTogether({ ...request('c'), keys: ['c', 'd'] })).toBeUndefined();
     expect(await redis.exists(...names('c'), ...names('d'))).toBe(0);
 
     expect(await store.extend([lease])).toEqual([{ status: 'extended' }]);
@@ -405,7 +404,7 @@ describe('renewals', () => {
   });
 
   it('answer for each lease, in order, whatever became of the others', async () => {
-    const [held, gone, stolen] = [request(['a', 'b']), request(['c', 'd']), request('e')];
+    const [held, gone, stolen] = [request('a'), request('d'), request('e')];
     for (const lease of [held, gone, stolen]) await store.acquire(lease);
     await redis.del('lock:d');
     await redis.set('lock:e', 'somebody else');
@@ -456,10 +455,11 @@ describe('a lock of other software', () => {
 
   it('that looks like a side key disturbs nobody: keys may end like one', async () => {
     const keys = ['order:42', 'order:42:fence', 'order:42:queue'];
-    const lease = request(keys);
-    expect(await store.acquire(lease)).toMatchObject({ status: 'granted' });
+    const lease = request('order:42');
+    expect(await store.acquireTogether({ ...lease, keys })).toMatchObject({ status: 'granted' });
     for (const key of keys) expect(await redis.get(`lock:${key}`)).toBe(lease.token);
-    expect(await store.release(lease)).toEqual({ status: 'released' });
+    for (const key of keys)
+      expect(await store.release({ ...lease, key })).toEqual({ status: 'released' });
   });
 });
 
@@ -561,7 +561,8 @@ describe('fencing tokens', () => {
     await acquire('mine', 'a');
     await redis.set('lock:b', 'somebody else');
     const fence = (Date.now() + 1_000) * 1_000;
-    expect(await raiseFence('mine', ['a', 'b'], fence)).toBe(1);
+    expect(await raiseFence('mine', 'a', fence)).toBe(1);
+    expect(await raiseFence('mine', 'b', fence)).toBe(0);
     expect(await redis.get('{lock:a}:fence')).toBe(String(fence));
     expect(await redis.exists('{lock:b}:fence')).toBe(0);
   });

@@ -41,7 +41,7 @@ export class MemorySemaphore implements SemaphoreStore {
     const { id, ttlMs } = wish;
     const token = tokenOf(wish);
     const line = waits ? { id: token, ttlMs, ticket: this.#tickets.get(id) } : undefined;
-    const outcome = await this.#store.acquire({ keys: [KEY], token, ttlMs, line });
+    const outcome = await this.#store.acquire({ key: KEY, token, ttlMs, line });
     if (outcome.status === 'held' && outcome.ticket !== undefined)
       this.#tickets.set(id, outcome.ticket);
     return outcome.status === 'granted';
@@ -49,12 +49,14 @@ export class MemorySemaphore implements SemaphoreStore {
 
   async renew(wish: Wish): Promise<boolean> {
     const { ttlMs } = wish;
-    const [outcome] = await this.#store.extend([{ keys: [KEY], token: tokenOf(wish), ttlMs }]);
+    const [outcome] = await this.#store.extend([
+      { key: KEY, token: tokenOf(wish), ttlMs, fencingToken: 0, validForMs: ttlMs },
+    ]);
     return outcome?.status === 'extended';
   }
 
   async leave(wish: Wish): Promise<boolean> {
-    const lease = { keys: [KEY], token: tokenOf(wish) };
+    const lease = { key: KEY, token: tokenOf(wish) };
     const { holders } = await this.state();
     await this.#store.leave(lease);
     return holders.includes(lease.token);
@@ -93,8 +95,7 @@ export class ScriptedSemaphore implements SemaphoreStore {
       ...{ names: [NAMES], token: tokenOf(wish), ttlMs, fenceKeepMs: KEEP_MS, member },
       ...{ ticket: this.#tickets.get(id), proposal: 0 },
     });
-    if (reply?.status === 'held' && reply.ticket !== undefined)
-      this.#tickets.set(id, reply.ticket);
+    if (reply?.status === 'held' && reply.ticket !== undefined) this.#tickets.set(id, reply.ticket);
     return Promise.resolve(reply?.status === 'granted');
   }
 

@@ -183,10 +183,10 @@ describe('requests of one turn of the event loop', () => {
       Promise.all([
         ...keysFrom(1, 3).map((key) => store.acquire(request(key))),
         store.acquire(request('short', { ttlMs: 500 })),
-        store.acquire(request(['two', 'keys'])),
+        store.acquireTogether({ ...request('two'), keys: ['two', 'keys'] }),
       ]),
     );
-    expect(scripts.sort()).toEqual(['acquire 2', 'take 1', 'take 1', 'take 2']);
+    expect(scripts.sort()).toEqual(['take 1', 'take 1', 'take 2', 'take 2']);
   });
 
   it('keep their order: what is given back and asked for again at once is there', async () => {
@@ -196,9 +196,9 @@ describe('requests of one turn of the event loop', () => {
     const before = store.acquire(request('before'));
     const outcomes = await Promise.all(
       held.flatMap((lease) => [
-        store.acquire(request(`beside ${lease.keys[0] ?? ''}`)),
+        store.acquire(request(`beside ${lease.key}`)),
         giveBack(lease),
-        store.acquire(request(lease.keys)),
+        store.acquire(request(lease.key)),
       ]),
     );
     expect(outcomes.map(({ status }) => status)).toEqual(
@@ -220,7 +220,7 @@ describe('requests of one turn of the event loop', () => {
     await Promise.all(leases.map((lease) => store.acquire(lease)));
     for (const lease of leases) void giveBack(lease);
     await store.close();
-    const names = leases.map(({ keys }) => `lock:${keys[0] ?? ''}`);
+    const names = leases.map(({ key }) => `lock:${key}`);
     await eventually(async () => (await server.command('EXISTS', ...names)) === 0);
   });
 

@@ -6,7 +6,7 @@ import { request } from './open-store.js';
 import { NODE_TIMEOUT_MS, VirtualQuorum } from './virtual-quorum.js';
 
 /** As the acquire script refuses. */
-const HELD = [0, 1, 1, 30_000, 'holdfast:other', ''];
+const HELD = [0, 1, 30_000, 'holdfast:other', ''];
 
 /** As a plain request is granted, by clocks that agree. */
 const GRANTED = 77;

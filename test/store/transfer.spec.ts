@@ -52,9 +52,9 @@ async function granted(
   const lease = request('key', how);
   const outcome = await store.acquire(lease);
   if (outcome.status !== 'granted') throw new Error(outcome.status);
-  const { keys, token } = lease;
+  const { key, token } = lease;
   const lastToken = outcome.fencingToken;
-  return { keys, token, to: DETACHED, ttlMs: 5_000, lastToken };
+  return { key, token, to: DETACHED, ttlMs: 5_000, lastToken };
 }
 
 const attached = (detached: TransferRequest, to = OURS): TransferRequest => ({

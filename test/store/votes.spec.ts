@@ -9,7 +9,7 @@ import type {
 } from '../../lib/store/lock-store.js';
 import { quorumOf } from '../../lib/store/redis/quorum/poll.js';
 import type { Vote } from '../../lib/store/redis/scripts/acquire.js';
-import type { RenewalVote } from '../../lib/store/redis/node/extend.js';
+import type { KeyAnswer } from '../../lib/store/redis/scripts/extend.js';
 import {
   acquireOutcome,
   extendOutcome,
@@ -64,10 +64,10 @@ const voteArb: fc.Arbitrary<Vote> = fc.oneof(
   failureArb,
 );
 
-const renewalArb: fc.Arbitrary<RenewalVote> = fc.oneof(
-  fc.constant<RenewalVote>({ status: 'extended' }),
-  fc.constant<RenewalVote>({ status: 'gone', fences: [0] }),
-  fc.constant<RenewalVote>({ status: 'stolen' }),
+const renewalArb: fc.Arbitrary<KeyAnswer> = fc.oneof(
+  fc.constant<KeyAnswer>({ status: 'extended' }),
+  fc.constant<KeyAnswer>({ status: 'gone', fence: 0 }),
+  fc.constant<KeyAnswer>({ status: 'stolen' }),
   failureArb,
 );
 
@@ -410,8 +410,8 @@ describe('extendOutcome', () => {
   });
 
   it('does not wait for what cannot change it', () => {
-    const extended: RenewalVote = { status: 'extended' };
-    const gone: RenewalVote = { status: 'gone', fences: [0] };
+    const extended: KeyAnswer = { status: 'extended' };
+    const gone: KeyAnswer = { status: 'gone', fence: 0 };
     const names = nodes('a', 'b', 'c', 'd', 'e');
     expect(
       extendOutcome([failure(), failure(), failure(), extended, undefined], 1, names),

@@ -7,7 +7,7 @@ import { request } from './open-store.js';
 import { NODE_TIMEOUT_MS, VirtualQuorum } from './virtual-quorum.js';
 
 /** As the acquire script refuses. */
-const HELD = [0, 1, 1, 30_000, 'holdfast:other', ''];
+const HELD = [0, 1, 30_000, 'holdfast:other', ''];
 
 /** Of the arguments of the release script. */
 const [TOKEN, LAST_TOKEN, WAKES] = [0, 2, 5];

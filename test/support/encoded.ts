@@ -11,7 +11,11 @@ interface Facts extends Partial<Pick<ServerFacts, 'lineMode' | 'epoch'>> {
   readonly maxTtlMs?: number | undefined;
 }
 
-type Asked<Request> = Omit<Request, 'keys' | keyof Facts> & Facts;
+type Asked<Request> = Omit<Request, 'key' | 'keys' | 'renewals' | keyof Facts> &
+  Facts &
+  (Request extends { readonly renewals: readonly (infer Renewal)[] }
+    ? { readonly renewals: readonly Omit<Renewal, 'key'>[] }
+    : unknown);
 
 /** A server of which these are the facts; its keys are called by their positions. */
 const serverOf = ({ names = [], ...others }: Facts): ServerFacts => ({
@@ -30,7 +34,11 @@ export function asked<Request, Answer>(
   verb: Verb<Request, Answer>,
   { names = [], ...others }: Asked<Request>,
 ): { readonly call: ScriptCall; readonly answer: (reply: unknown) => Answer | undefined } {
-  const request = { ...others, keys: names.map((_, index) => String(index)) } as Request;
+  const { renewals = [] } = others as { readonly renewals?: readonly object[] };
+  const request = {
+    ...{ ...others, key: '0', keys: names.map((_, index) => String(index)) },
+    renewals: renewals.map((renewal, index) => ({ ...renewal, key: String(index) })),
+  } as Request;
   const server = serverOf({ names, ...others });
   return {
     call: verb.encode(request, server),

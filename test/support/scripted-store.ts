@@ -10,6 +10,7 @@ import type {
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
+  SeveralLeases,
   StoreHealth,
   TransferOutcome,
   TransferRequest,
@@ -59,6 +60,8 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
     status: 'granted',
     fencingToken: this.acquired.length,
   });
+  /** By default, keys are to be acquired one by one. */
+  onAcquireTogether: Answer<SeveralLeases, AcquireOutcome | undefined> = () => undefined;
   onExtend: Answer<LeaseRequest, ExtendOutcome> = () => ({ status: 'extended' });
   onRelease: Answer<LeaseReference, ReleaseOutcome> = () => ({ status: 'released' });
   onTransfer: Answer<TransferRequest, TransferOutcome> = () => ({ status: 'transferred' });
@@ -74,6 +77,10 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
     this.acquired.push(request);
     // A line that never sleeps is to fail its test, not to hang it.
     return this.acquired.length > 10_000 ? FORBIDDEN : this.onAcquire(request);
+  }
+
+  async acquireTogether(leases: SeveralLeases): Promise<AcquireOutcome | undefined> {
+    return this.onAcquireTogether(leases);
   }
 
   extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
@@ -97,8 +104,8 @@ export class ScriptedStore implements LeaseStore, Pick<LockStore, 'admin' | 'tra
     return this.onListen();
   }
 
-  async leave({ keys }: LeaseRequest): Promise<void> {
-    this.left.push(...keys);
+  async leave({ key }: LeaseRequest): Promise<void> {
+    this.left.push(key);
   }
 
   async open(): Promise<void> {

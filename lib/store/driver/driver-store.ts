@@ -39,8 +39,8 @@ class MalformedReply extends Error {}
 class TimeIsUp extends Error {}
 
 /**
- * Makes of a driver what the queue and the leases need. Several keys are taken one after the other, and released if
- * one of them is held. The engine refuses whatever needs more than a driver can do (`options/one-redis.ts`).
+ * Makes of a driver what the queue and the leases need. The engine refuses whatever needs more than a driver can do
+ * (`options/one-redis.ts`).
  */
 export class DriverStore implements LeaseStore {
   readonly #driver: LockDriver;
@@ -61,50 +61,37 @@ export class DriverStore implements LeaseStore {
   }
 
   acquire(lease: LeaseRequest): Promise<AcquireOutcome> {
-    const { keys, token, ttlMs } = lease;
-    const { runtime } = this.#scheduler;
-    const since = runtime.now().monotonicMs;
     return orUnavailable(async () => {
-      for (const [index, key] of keys.entries()) {
-        const reply = await this.#ask('acquire', key, lease, (name) =>
-          this.#driver.acquire(name, token, ttlMs),
-        );
-        if (reply.status === 'acquired') continue;
-        const taken = keys.slice(0, index).reverse();
-        const released = await this.release({ ...lease, keys: taken });
-        return released.status === 'unavailable' ? released : this.#held(key, reply.remainingMs);
-      }
-      const tookMs = runtime.now().monotonicMs - since;
-      if (tookMs >= ttlMs)
-        throw new TimeIsUp(
-          `acquire() took ${tookMs.toFixed(0)} ms for ${String(keys.length)} keys, and the TTL is ${String(ttlMs)} ms`,
-        );
-      return { status: 'granted', fencingToken: 0 };
+      const reply = await this.#ask('acquire', lease, (name) =>
+        this.#driver.acquire(name, lease.token, lease.ttlMs),
+      );
+      return reply.status === 'acquired'
+        ? { status: 'granted', fencingToken: 0 }
+        : this.#held(lease.key, reply.remainingMs);
     });
+  }
+
+  /** A driver knows one key at a time. */
+  acquireTogether(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
     return Promise.all(
       leases.map((lease) =>
         orUnavailable<ExtendOutcome>(async () => {
-          for (const key of lease.keys)
-            if (!(await this.#extend(key, lease, lease.ttlMs)))
-              return { status: 'lost', reason: 'released-elsewhere' };
-          return { status: 'extended' };
+          return (await this.#extend(lease, lease.ttlMs))
+            ? { status: 'extended' }
+            : { status: 'lost', reason: 'released-elsewhere' };
         }),
       ),
     );
   }
 
-  /** Asks for all keys at once: a failure at one of them keeps no other one. */
   release(lease: LeaseRequest, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     return orUnavailable<ReleaseOutcome>(async () => {
-      const asked = lease.keys.map((key) =>
-        keepMs > 0 ? this.#extend(key, lease, keepMs) : this.#release(key, lease),
-      );
-      await Promise.allSettled(asked);
-      const wasHeld = await Promise.all(asked);
-      return { status: wasHeld.every(Boolean) ? 'released' : 'not-held' };
+      const wasHeld = await (keepMs > 0 ? this.#extend(lease, keepMs) : this.#release(lease));
+      return { status: wasHeld ? 'released' : 'not-held' };
     });
   }
 
@@ -121,7 +108,7 @@ export class DriverStore implements LeaseStore {
   async health(): Promise<StoreHealth> {
     const { runtime } = this.#scheduler;
     const since = runtime.now().monotonicMs;
-    const lease = { keys: [HEALTH.key], token: newOwnerToken(runtime), ttlMs: HEALTH.ttlMs };
+    const lease = { key: HEALTH.key, token: newOwnerToken(runtime), ttlMs: HEALTH.ttlMs };
     const acquired = await this.acquire(lease);
     const outcome = acquired.status === 'granted' ? await this.release(lease) : acquired;
     const problem = outcome.status === 'unavailable' ? outcome.nodes[0]?.message : undefined;
@@ -148,15 +135,15 @@ export class DriverStore implements LeaseStore {
     return { status: 'held', key, remainingMs, checkAgainMs };
   }
 
-  async #extend(key: string, lease: LeaseRequest, forMs: number): Promise<boolean> {
-    const { status } = await this.#ask('extend', key, lease, (name) =>
+  async #extend(lease: LeaseRequest, forMs: number): Promise<boolean> {
+    const { status } = await this.#ask('extend', lease, (name) =>
       this.#driver.extend(name, lease.token, forMs),
     );
     return status === 'extended';
   }
 
-  async #release(key: string, lease: LeaseRequest): Promise<boolean> {
-    const { status } = await this.#ask('release', key, lease, (name) =>
+  async #release(lease: LeaseRequest): Promise<boolean> {
+    const { status } = await this.#ask('release', lease, (name) =>
       this.#driver.release(name, lease.token),
     );
     return status === 'released';
@@ -165,8 +152,7 @@ export class DriverStore implements LeaseStore {
   /** Rejects with what the driver throws, for a reply that is none, and when no reply comes in time. */
   async #ask<Reply>(
     operation: keyof LockDriver,
-    key: string,
-    { ttlMs }: LeaseRequest,
+    { key, ttlMs }: LeaseRequest,
     ask: (key: string) => Promise<Reply>,
   ): Promise<Reply> {
     const withinMs = Math.min(this.#timeoutMs, ttlMs);

@@ -1,7 +1,7 @@
 import { BriefMap } from '../../collections/brief-map.js';
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
 import type { FoundKey } from '../admin-store.js';
-import type { LeaseReference, LeaseRequest } from '../lock-store.js';
+import type { LeaseReference, LeaseRenewal, LeaseRequest } from '../lock-store.js';
 import { holdModeOf, isAlike, limitIn, placesOf, type HoldMode } from '../owner-token.js';
 import { SweepPace } from '../sweep-pace.js';
 
@@ -92,13 +92,11 @@ export class MemoryHolds {
     else this.#limits.set(key, limit);
   }
 
-  /** The limit of other holders of one of the keys, if it differs from that of this token and none was set. */
-  otherLimit({ keys, token }: LeaseReference): number | undefined {
+  /** The limit of other holders of the key, if it differs from that of this token and none was set. */
+  otherLimit({ key, token }: LeaseReference): number | undefined {
     const own = limitIn(holdModeOf(token));
-    if (own === undefined) return undefined;
-    return keys
-      .filter((key) => !this.#limits.has(key))
-      .flatMap((key) => [...(this.of(key)?.holds.keys() ?? [])])
+    if (own === undefined || this.#limits.has(key)) return undefined;
+    return [...(this.of(key)?.holds.keys() ?? [])]
       .flatMap((other) => limitIn(holdModeOf(other)) ?? [])
       .find((other) => other !== own);
   }
@@ -107,13 +105,18 @@ export class MemoryHolds {
     return this.#limits.get(key) ?? own;
   }
 
-  put({ keys, token, ttlMs }: LeaseRequest): void {
+  put({ key, token, ttlMs }: LeaseRequest): void {
     const hold = { ttlMs, since: this.#clock.now() };
-    for (const key of keys) {
-      const entry = this.of(key);
-      if (entry?.holds.set(token, hold) !== undefined) continue;
-      this.#entries.set(key, { mode: holdModeOf(token), holds: new Map([[token, hold]]) });
-    }
+    const entry = this.of(key);
+    if (entry?.holds.set(token, hold) !== undefined) return;
+    this.#entries.set(key, { mode: holdModeOf(token), holds: new Map([[token, hold]]) });
+  }
+
+  /** The last fencing token that was used under a lease. That of holders together stays. */
+  used({ key, token, fencingToken }: LeaseRenewal): void {
+    const entry = this.of(key);
+    if (entry === undefined || holdModeOf(token) !== 'exclusive') return;
+    entry.fencingToken = Math.max(entry.fencingToken ?? 0, fencingToken);
   }
 
   /** Ends one hold, if there is one. */
@@ -133,11 +136,10 @@ export class MemoryHolds {
     entry.holds.set(to, hold);
   }
 
-  /** How a lease lost one of its keys, if it did. */
-  lossOf({ keys, token }: LeaseReference): 'stolen' | 'released-elsewhere' | undefined {
-    const lost = keys.find((key) => this.of(key)?.holds.has(token) !== true);
-    if (lost === undefined) return undefined;
-    const entry = this.of(lost);
+  /** How a lease lost its key, if it did. */
+  lossOf({ key, token }: LeaseReference): 'stolen' | 'released-elsewhere' | undefined {
+    const entry = this.of(key);
+    if (entry?.holds.has(token) === true) return undefined;
     const isOpen = entry?.mode === holdModeOf(token) && entry.mode !== 'exclusive';
     return entry === undefined || isOpen ? 'released-elsewhere' : 'stolen';
   }
@@ -148,23 +150,14 @@ export class MemoryHolds {
   }
 
   /** A new one, or that of the holders which the caller joins. */
-  fencingToken({ keys, token }: LeaseRequest): number {
-    const joined = holdModeOf(token) === 'exclusive' ? undefined : this.#commonToken(keys);
+  fencingToken({ key, token }: LeaseRequest): number {
+    const entry = this.of(key);
+    const joined = holdModeOf(token) === 'exclusive' ? undefined : entry?.fencingToken;
     if (joined !== undefined) return joined;
     const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
     this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
-    for (const key of keys) {
-      const entry = this.of(key);
-      // A holder of several keys has a larger one than the holders of one of them.
-      if (entry !== undefined) entry.fencingToken ??= this.#lastFencingToken;
-    }
+    if (entry !== undefined) entry.fencingToken ??= this.#lastFencingToken;
     return this.#lastFencingToken;
-  }
-
-  /** The one that the holders of all these keys have, if they have one. */
-  #commonToken(keys: readonly string[]): number | undefined {
-    const tokens = keys.flatMap((key) => this.of(key) ?? []).map((entry) => entry.fencingToken);
-    return tokens.every((token) => token === tokens[0]) ? tokens[0] : undefined;
   }
 
   /** How long a key is held yet, as this token sees it: until all are done, or, where it may join them, until the first is. */

@@ -61,13 +61,11 @@ export class MemoryLines {
   }
 
   /** A caller no longer waits. */
-  forget(keys: readonly string[], token: string): void {
-    for (const key of keys) {
-      const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
-      if (line === undefined) continue;
-      if (line.length === 0) this.#lines.delete(key);
-      else this.#lines.set(key, line);
-    }
+  forget(key: string, token: string): void {
+    const line = this.#lines.get(key)?.filter((waiter) => waiter.token !== token);
+    if (line === undefined) return;
+    if (line.length === 0) this.#lines.delete(key);
+    else this.#lines.set(key, line);
   }
 
   #nowUs(): number {

@@ -5,9 +5,9 @@ import type {
   AcquireRequest,
   ExtendOutcome,
   LeaseReference,
+  LeaseRenewal,
   LeaseRequest,
   LineCall,
-  LinePlace,
   LockStore,
   ReleaseListener,
   ReleaseOutcome,
@@ -70,57 +70,55 @@ export class MemoryLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    const { keys, token, line } = request;
+    const { key, token, line } = request;
+    const before = line?.ticket ?? Infinity;
     const otherLimit = this.#holds.otherLimit(request);
-    // The ticket is of the line of the first key.
-    const beforeAt = (key: string): number =>
-      key === keys[0] ? (line?.ticket ?? Infinity) : Infinity;
-    for (const key of keys) this.#give(key, { token, before: beforeAt(key) });
-    const key = keys.find((each) => !this.#mayHave(each, request, beforeAt(each)));
-    if (key !== undefined) {
-      const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, beforeAt(key));
-      const ticket = line && this.#lines.stand(key, token, key === keys[0] ? line : anew(line));
+    this.#give(key, { token, before });
+    if (!this.#mayHave(request, before)) {
+      const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, before);
+      const ticket = line && this.#lines.stand(key, token, line);
       const remainingMs = keptForMs || this.#holds.remaining(key, token);
       const heldForMs = this.#holds.heldForMs(key);
-      const kept = this.#keepBefore(keys.indexOf(key), request, heldForMs);
       return Promise.resolve({
         ...{ status: 'held', key, remainingMs, checkAgainMs: remainingMs },
-        ...{ ticket, otherLimit, heldForMs, kept },
+        ...{ ticket, otherLimit, heldForMs },
       });
     }
-    this.#lines.forget(keys, token);
+    this.#lines.forget(key, token);
     this.#holds.put(request);
-    // The first in line until now may be followed by others that may hold the keys, too.
-    if (holdModeOf(token) !== 'exclusive') for (const each of keys) this.#give(each);
+    // The first in line until now may be followed by others that may hold the key, too.
+    if (holdModeOf(token) !== 'exclusive') this.#give(key);
     this.#holds.sweep();
     const fencingToken = this.#holds.fencingToken(request);
     return Promise.resolve({ status: 'granted', fencingToken, otherLimit });
   }
 
-  extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
+  /** One by one is no slower here. */
+  acquireTogether(): Promise<AcquireOutcome | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
     return Promise.resolve(leases.map((lease) => this.#extend(lease)));
   }
 
-  release({ keys, token }: LeaseReference, _last?: number, keepMs = 0): Promise<ReleaseOutcome> {
-    const given = keys.filter((key) =>
-      keepMs > 0 ? this.#keep(key, token, keepMs) : this.#holds.drop(key, token),
-    );
-    if (keepMs === 0) for (const key of keys) this.#handOn(key);
-    return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
+  release({ key, token }: LeaseReference, _last?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    const wasHeld = keepMs > 0 ? this.#keep(key, token, keepMs) : this.#holds.drop(key, token);
+    if (keepMs === 0) this.#handOn(key);
+    return Promise.resolve({ status: wasHeld ? 'released' : 'not-held' });
   }
 
-  transfer({ keys, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
-    for (const key of keys) {
-      const entry = this.#holds.of(key);
-      if (entry?.holds.has(token) === true || entry?.holds.has(to) === true) continue;
+  transfer({ key, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
+    const entry = this.#holds.of(key);
+    if (entry?.holds.has(token) !== true && entry?.holds.has(to) !== true) {
       const isFree = entry === undefined || !this.#holds.isInTheWay(key, token);
       if (isFree) this.#give(key);
       const taken = (entry?.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
       return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
     }
-    for (const key of keys) this.#holds.rename(key, token, to);
-    this.#holds.put({ keys, token: to, ttlMs });
-    for (const key of keys) this.#warn(key);
+    this.#holds.rename(key, token, to);
+    this.#holds.put({ key, token: to, ttlMs });
+    this.#warn(key);
     return Promise.resolve({ status: 'transferred' });
   }
 
@@ -142,7 +140,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async leave(lease: LeaseReference): Promise<void> {
-    this.#lines.forget(lease.keys, lease.token);
+    this.#lines.forget(lease.key, lease.token);
     await this.release(lease);
   }
 
@@ -156,21 +154,22 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve();
   }
 
-  #extend(lease: LeaseRequest): ExtendOutcome {
+  #extend(lease: LeaseRenewal): ExtendOutcome {
     const reason = this.#holds.lossOf(lease);
     if (reason !== undefined) return { status: 'lost', reason };
     this.#holds.put(lease);
-    if (holdModeOf(lease.token) !== 'exclusive') for (const key of lease.keys) this.#warn(key);
+    this.#holds.used(lease);
+    if (holdModeOf(lease.token) !== 'exclusive') this.#warn(lease.key);
     return { status: 'extended' };
   }
 
-  /** Takes the keys from any holder, ahead of all that wait. */
+  /** Takes the key from any holder, ahead of all that wait. */
   protected seize(lease: LeaseRequest): void {
-    for (const key of lease.keys) this.#holds.clear(key);
+    this.#holds.clear(lease.key);
     this.#holds.put(lease);
   }
 
-  #mayHave(key: string, { token, joins }: AcquireRequest, before: number): boolean {
+  #mayHave({ key, token, joins }: AcquireRequest, before: number): boolean {
     const entry = this.#holds.of(key);
     if (entry?.holds.has(token) === true) return true;
     if (this.#holds.isInTheWay(key, token)) return false;
@@ -178,21 +177,6 @@ export class MemoryLockStore implements LockStore {
       (joins !== undefined && (entry?.fencingToken ?? Infinity) <= joins) ||
       this.#keptForMs(key, token, before) === 0
     );
-  }
-
-  /** Refused at its first key, it keeps what it holds. At a later one, it keeps the keys before that one, if it asks for that, or none. */
-  #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean | undefined {
-    const { keys, token, keeps } = request;
-    const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
-    // The caller waits in the line of the busy key alone.
-    this.#lines.forget(keys.slice(0, busy), token);
-    for (const [index, key] of busy > 0 ? keys.entries() : []) {
-      if (index === busy) continue;
-      if (kept && index < busy && (index > 0 || keeps.before < busy))
-        this.#holds.put({ keys: [key], token, ttlMs: keeps.ttlMs });
-      else if (this.#holds.drop(key, token) || index < busy) this.#handOn(key);
-    }
-    return keeps && kept;
   }
 
   /** For how many ms an earlier caller keeps others from joining the holders. */
@@ -211,7 +195,7 @@ export class MemoryLockStore implements LockStore {
   /** The lease is over for its holder, and the key stays taken for so long. */
   #keep(key: string, token: string, keepMs: number): boolean {
     if (this.#holds.of(key)?.holds.has(token) !== true) return false;
-    this.#holds.put({ keys: [key], token, ttlMs: keepMs });
+    this.#holds.put({ key, token, ttlMs: keepMs });
     this.#warn(key);
     return true;
   }
@@ -233,8 +217,8 @@ export class MemoryLockStore implements LockStore {
       const { token, ticket, claimMs } = waiter;
       if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
       if (this.#holds.isInTheWay(key, token)) return;
-      this.#lines.forget([key], token);
-      this.#holds.put({ keys: [key], token, ttlMs: claimMs });
+      this.#lines.forget(key, token);
+      this.#holds.put({ key, token, ttlMs: claimMs });
       this.#tell(key, { to: token, inMs: 0 });
       const [next] = this.#lines.of(key);
       if (next !== undefined) this.#tell(key, { to: next.token, inMs: claimMs });
@@ -251,6 +235,3 @@ export class MemoryLockStore implements LockStore {
     }
   }
 }
-
-/** The place in another line. */
-const anew = ({ id, ttlMs }: LinePlace): LinePlace => ({ id, ttlMs });

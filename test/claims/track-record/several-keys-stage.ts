@@ -71,7 +71,7 @@ export class SeveralKeysStage {
   /** Takes a key, and never releases it. */
   async takeFor(store: StoreName, key: string, ttlMs: number): Promise<void> {
     const token = 'of other software';
-    if (store === 'the store in memory') await this.#memory.acquire({ keys: [key], token, ttlMs });
+    if (store === 'the store in memory') await this.#memory.acquire({ key, token, ttlMs });
     else {
       const redis = store === 'one Redis' ? this.witness : this.#client;
       await redis.set(`lock:${key}`, token, 'PX', ttlMs);

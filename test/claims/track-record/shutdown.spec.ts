@@ -77,7 +77,7 @@ describe('a shutdown of a service that holds very many locks', () => {
     store.onRelease = () => OUTAGE;
     for (let index = 0; index < 3_000; index += 1) {
       const id = String(index);
-      cleanUp.add({ keys: [`key:${id}`], token: `token:${id}`, ttlMs: DAY_MS });
+      cleanUp.add({ key: `key:${id}`, token: `token:${id}`, ttlMs: DAY_MS });
     }
     await settled();
     let [onTheirWay, most] = [0, 0];

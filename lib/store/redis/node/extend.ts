@@ -1,4 +1,4 @@
-import type { LeaseRenewal, Unavailable } from '../../lock-store.js';
+import type { LeaseRenewal } from '../../lock-store.js';
 import { isRefused } from '../client/failure.js';
 import { withForeignKeys } from '../client/foreign-data.js';
 import { replyError } from '../client/reply-errors.js';
@@ -9,89 +9,62 @@ import type { Server } from './server.js';
 /** One script blocks the server for as long as it runs. */
 const KEYS_PER_SCRIPT = 500;
 
-/** A renewal that may put keys back which are gone, where their fences are still these. */
+/** A renewal that may put a key back which is gone, where its fence is still this one. */
 export interface Restoration extends LeaseRenewal {
-  readonly expectedFences?: readonly (number | undefined)[];
+  readonly expectedFence?: number | undefined;
 }
 
-/** What one node says to a renewal. */
-export type RenewalVote =
-  | { readonly status: 'extended' }
-  /** The fence beside which each key that is not there could be put back. */
-  | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
-  | { readonly status: 'stolen' }
-  | Unavailable;
-
-/** One key of one lease, and where its answer belongs. */
-interface Entry {
-  readonly key: string;
-  readonly renewal: KeyRenewal;
-  readonly position: number;
-  readonly ofLease: KeyAnswer[];
-}
-
-/** Renews leases at one node, as many keys in one script as that should have. */
+/** Renews leases at one node, as many in one script as that should have. */
 export async function extendAt(
   server: Server,
   leases: readonly Restoration[],
-): Promise<readonly RenewalVote[]> {
+): Promise<readonly KeyAnswer[]> {
   const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
-  const slots = new Map<number, Entry[]>();
-  const answers = leases.map((lease) => {
-    const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = lease;
+  const bySlot = new Map<number, Entry[]>();
+  leases.forEach(({ validForMs, expectedFence, ...lease }, position) => {
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
-    const ofLease: KeyAnswer[] = [];
-    keys.forEach((key, position) => {
-      const expectedFence = expectedFences?.[position];
-      const renewal = { token, ttlMs, fencingToken, sureUntilUs, expectedFence };
-      const entry = { key, renewal, position, ofLease };
-      const slot = server.slot(key);
-      const entries = slots.get(slot);
-      if (entries === undefined) slots.set(slot, [entry]);
-      else entries.push(entry);
-    });
-    return ofLease;
+    const entry = { position, renewal: { ...lease, sureUntilUs, expectedFence } };
+    const slot = server.slot(lease.key);
+    const entries = bySlot.get(slot);
+    if (entries === undefined) bySlot.set(slot, [entry]);
+    else entries.push(entry);
   });
+  const answers: KeyAnswer[] = [];
   const extending: Promise<void>[] = [];
-  for (const entries of slots.values())
+  for (const entries of bySlot.values())
     for (let at = 0; at < entries.length; at += KEYS_PER_SCRIPT)
-      extending.push(extendBatch(server, entries.slice(at, at + KEYS_PER_SCRIPT)));
+      extending.push(extendBatch(server, entries.slice(at, at + KEYS_PER_SCRIPT), answers));
   await Promise.all(extending);
-  return answers.map(renewalVote);
+  return answers;
 }
 
-async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
-  const keys = entries.map(({ key }) => key);
+/** A renewal, and where its answer belongs. */
+interface Entry {
+  readonly renewal: KeyRenewal;
+  readonly position: number;
+}
+
+async function extendBatch(
+  server: Server,
+  entries: readonly Entry[],
+  answers: KeyAnswer[],
+): Promise<void> {
   const renewals = entries.map(({ renewal }) => renewal);
   const ttlMs = Math.max(...renewals.map((renewal) => renewal.ttlMs));
-  const reply = await server.ask(extendScript, { keys, renewals, ttlMs, whileDown: 'waits' });
+  const key = renewals[0]?.key ?? '';
+  const reply = await server.ask(extendScript, { key, renewals, ttlMs, whileDown: 'waits' });
   if ('status' in reply && isRefused(reply) && entries.length > 1) {
     // One renewal may be the reason: it names a key that the Redis user may not use any more, for instance.
-    await Promise.all(entries.map((each) => extendBatch(server, [each])));
+    await Promise.all(entries.map((each) => extendBatch(server, [each], answers)));
     return;
   }
-  entries.forEach(({ key, position, ofLease }, index) => {
+  entries.forEach(({ renewal, position }, index) => {
     const answer = 'status' in reply ? reply : reply.answers[index];
     if (answer === undefined) return;
-    const names = Object.values(server.names(key)) as string[];
-    ofLease[position] =
+    const names = Object.values(server.names(renewal.key)) as string[];
+    answers[position] =
       answer.status === 'failed'
         ? server.connection.failed(replyError(withForeignKeys(answer.message, names)))
         : answer;
   });
-}
-
-const EXTENDED: RenewalVote = { status: 'extended' };
-
-/** A lease is all or nothing over its keys: what became of the worst of them became of it. */
-function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
-  const worst =
-    answers.find(({ status }) => status === 'stolen') ??
-    answers.find(({ status }) => status === 'gone') ??
-    answers.find(({ status }) => status === 'unavailable');
-  if (worst?.status !== 'gone') return worst ?? EXTENDED;
-  return {
-    status: 'gone',
-    fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),
-  };
 }

@@ -12,11 +12,11 @@ export function onceAt(server: Pick<Server, 'ask'>): OnceStore {
     step: Pick<EndCall, 'what' | 'attempt' | 'text' | 'lifeMs'>,
   ) => {
     const durability = TO_STAY.has(step.what) ? undefined : 'at once';
-    return server.ask(endScript, { ...step, keys: [key], token, owner, durability });
+    return server.ask(endScript, { ...step, key, token, owner, durability });
   };
   return {
     begin: ({ key, token, owner, attempts, lifeMs, keepMs }) =>
-      server.ask(beginScript, { keys: [key], token, owner, attempts, lifeMs, keepMs }),
+      server.ask(beginScript, { key, token, owner, attempts, lifeMs, keepMs }),
     keep: ({ lifeMs, attempt, ...reference }) => end(reference, { what: 'keep', lifeMs, attempt }),
     finish: ({ end: what, lifeMs, attempt, text, ...reference }) =>
       end(reference, { what, lifeMs, attempt, text }),

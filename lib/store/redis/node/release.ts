@@ -3,7 +3,7 @@ import type { LeaseReference, LinePlace, ReleaseOutcome } from '../../lock-store
 import type { WhileDown } from '../client/readiness.js';
 import { give } from '../scripts/plain.js';
 import { releaseScript, type ReleaseCall } from '../scripts/release.js';
-import type { Group, Server } from './server.js';
+import type { Server } from './server.js';
 
 /** How a lease is released. */
 export interface ReleaseManner extends Pick<ReleaseCall, 'wakes' | 'lastToken' | 'keepMs'> {
@@ -16,8 +16,8 @@ export interface ReleaseManner extends Pick<ReleaseCall, 'wakes' | 'lastToken' |
 }
 
 /**
- * Releases a lock at one node, and leaves its lines. Also what a request on its way may yet take. It can be overtaken between two slots, or
- * when the server did not know the script, or refused the requests that were sent together.
+ * Releases a lock at one node, and leaves its line. Also what a request on its way may yet take. It can be overtaken when
+ * the server did not know the script, or refused the requests that were sent together.
  */
 export function releaseAt(
   server: Server,
@@ -40,55 +40,25 @@ function release(
   lease: LeaseReference,
   how: ReleaseManner,
 ): Promise<ReleaseOutcome> {
-  const groups = server.groups(lease.keys);
-  const [first, second] = groups;
-  return first !== undefined && second === undefined
-    ? releaseGroup(server, first, lease, how)
-    : releaseGroups(server, groups, lease, how);
-}
-
-export function releaseGroup(
-  server: Server,
-  group: Group,
-  lease: LeaseReference,
-  how: ReleaseManner = {},
-): Promise<ReleaseOutcome> {
-  const [key] = group.keys;
-  if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
-  const { token } = lease;
+  if (how.isPlain !== true) return releaseWhole(server, lease, how);
+  const { key, token } = lease;
   const since = server.now();
   return server
     .share(give, { key, token })
-    .then((released) => released ?? releaseWhole(server, group, lease, how, since));
+    .then((released) => released ?? releaseWhole(server, lease, how, since));
 }
 
-function releaseWhole(
+export function releaseWhole(
   server: Server,
-  { slot, keys }: Group,
-  { token }: LeaseReference,
+  { key, token }: LeaseReference,
   { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner,
   since?: number,
 ): Promise<ReleaseOutcome> {
   return server.ask(releaseScript, {
-    ...{ keys, token, wakes, keepMs, whileDown, since },
+    ...{ key, token, wakes, keepMs, whileDown, since },
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
-    member: server.member({ keys, token }, leaves, slot),
+    member: server.member({ key, token }, leaves),
     durability: 'at once',
   });
-}
-
-async function releaseGroups(
-  server: Server,
-  groups: readonly Group[],
-  lease: LeaseReference,
-  how: ReleaseManner,
-): Promise<ReleaseOutcome> {
-  const outcomes = await Promise.all(
-    groups.map((group) => releaseGroup(server, group, lease, how)),
-  );
-  return (
-    outcomes.find(({ status }) => status === 'unavailable') ??
-    outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
-  );
 }

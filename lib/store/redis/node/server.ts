@@ -45,8 +45,8 @@ export interface QuorumOfNode {
 
 /** How a request is sent. */
 interface Sending {
-  /** The keys of one slot. */
-  readonly keys: readonly string[];
+  /** The key, or one of several in one slot. */
+  readonly key: string;
   /** The TTL of the lease: the request is waited for no longer than that. */
   readonly ttlMs?: number;
   /** When the plain case was asked for, by the monotonic clock. Both requests together have one time limit. */
@@ -58,13 +58,6 @@ interface Sending {
    * is asked for later.
    */
   readonly durability?: 'at once' | undefined;
-}
-
-/** What one script can take at once: everything, or on a Cluster the keys of one slot. */
-export interface Group {
-  /** 0 where there are none. */
-  readonly slot: number;
-  readonly keys: readonly string[];
 }
 
 /** One Redis: how it is asked, and what is known of it. */
@@ -79,12 +72,12 @@ export abstract class Server implements ServerFacts {
   readonly names: (key: string) => KeyNames;
   readonly lineMode: LineMode;
   readonly epoch: string | undefined;
+  /** Whether one script can be given the keys of any locks. */
+  readonly isOneSlot: boolean;
   readonly connection: RedisConnection;
   readonly inbox: RedisInbox;
   readonly watch: NodeWatch;
   readonly clock: NodeClock;
-  /** The last request at these slots was an outage. They are asked first, so that no other key is held while they do not reply. */
-  readonly doubtfulSlots = new Set<number>();
   /** Requests for locks on their way, by token. */
   readonly acquiring = new BriefMap<string, Promise<unknown>>();
   /** The tokens of such requests that are released already. */
@@ -146,43 +139,32 @@ export abstract class Server implements ServerFacts {
     this.inbox = new RedisInbox({ source, connection, scheduler, timeLimitMs, warn, kind });
     this.clock = new NodeClock(this.runtime);
     // Keys of several slots cannot be given to one call.
-    const isOneCall = connection.client.kind === 'single' || isOneSlot(this.prefix);
+    this.isOneSlot = connection.client.kind === 'single' || isOneSlot(this.prefix);
+    const isOneCall = this.isOneSlot;
     this.#shared = new SharedCalls(connection, { runtime: this.runtime, timeLimitMs, isOneCall });
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
   }
 
+  /** The slot of a Cluster; 0 where there are none. */
   slot(key: string): number {
     return this.#isCluster ? calculateSlot(this.names(key).main) : 0;
   }
 
-  /** The groups of a request, in the order of the keys. */
-  groups(keys: readonly string[]): readonly Group[] {
-    if (!this.#isCluster) return [{ slot: 0, keys }];
-    const groups = new Map<number, string[]>();
-    for (const key of keys) {
-      const slot = this.slot(key);
-      const group = groups.get(slot);
-      if (group === undefined) groups.set(slot, [key]);
-      else group.push(key);
-    }
-    return [...groups].map(([slot, its]) => ({ slot, keys: its }));
-  }
-
-  /** Asks for one thing, of the keys of one slot. Never rejects. */
+  /** Asks for one thing. Never rejects. */
   ask<Request, Answer extends object>(
     verb: Verb<Request, Answer>,
     request: NoInfer<Request> & Sending,
   ): Promise<Answer | Unavailable> {
     const sentAt = this.#sentAt();
     const { nodeTimeoutMs } = this.options;
-    const { keys, ttlMs = nodeTimeoutMs, since, whileDown, durability } = request;
+    const { key, ttlMs = nodeTimeoutMs, since, whileDown, durability } = request;
     const call = verb.encode(request, this);
     const timeLimitMs = this.#leftOf(Math.min(nodeTimeoutMs, ttlMs), since);
     const write = { script: verb, call, timeLimitMs, whileDown };
     const sent =
       this.#acknowledged === undefined || durability === 'at once'
         ? this.#run(write)
-        : this.#acknowledged.run(this.slot(keys[0] ?? ''), write);
+        : this.#acknowledged.run(this.slot(key), write);
     return sent.then((reply) => this.#answer(verb, request, reply, sentAt));
   }
 
@@ -234,9 +216,9 @@ export abstract class Server implements ServerFacts {
   }
 
   /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
-  member({ token }: LeaseReference, line: LinePlace | undefined, slot: number): string {
+  member({ key, token }: LeaseReference, line: LinePlace | undefined): string {
     if (line === undefined) return '';
-    const channel = this.inbox.channelAt(slot);
+    const channel = this.inbox.channelAt(this.slot(key));
     if (channel === undefined) return '';
     if (this.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
     return `${token} ${String(Math.min(line.ttlMs, LONGEST_CLAIM_MS))} ${channel}`;

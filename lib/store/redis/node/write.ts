@@ -10,7 +10,7 @@ export async function writeAt(server: Server, request: WriteRequest): Promise<Wr
   const dataKeys = [...new Set(request.commands.flatMap(keysIn))];
   const problem = problemWith(server, request.keys, dataKeys);
   if (problem !== undefined) return { status: 'refused', problem };
-  return server.ask(guardedScript, { ...request, dataKeys });
+  return server.ask(guardedScript, { ...request, key: request.keys[0] ?? '', dataKeys });
 }
 
 function problemWith(
@@ -18,7 +18,7 @@ function problemWith(
   keys: readonly string[],
   dataKeys: readonly string[],
 ): string | undefined {
-  if (server.groups(keys).length > 1)
+  if (new Set(keys.map((key) => server.slot(key))).size > 1)
     return (
       'The keys of the lock lie in several slots of the Cluster, and no step can check all of them. Give "keyPrefix" a hash tag, such as ' +
       "'{app}:', or lock one key."

@@ -15,12 +15,8 @@ export class LeftOvers {
   readonly #scheduler: Scheduler;
   readonly #cleanUps: ReadonlyMap<RedisNode, CleanUp>;
 
-  /** @param onRemoved told the keys of what was removed */
-  constructor(
-    nodes: readonly RedisNode[],
-    scheduler: Scheduler,
-    onRemoved: (keys: readonly string[]) => void,
-  ) {
+  /** @param onRemoved told the key of what was removed */
+  constructor(nodes: readonly RedisNode[], scheduler: Scheduler, onRemoved: (key: string) => void) {
     this.#scheduler = scheduler;
     this.#cleanUps = new Map(
       nodes.map((node) => {
@@ -33,23 +29,23 @@ export class LeftOvers {
     );
   }
 
-  /** @param keepMs for so long from now the keys are not removed, but stay taken */
-  remove(node: RedisNode, { keys, token, ttlMs }: LeaseRequest, keepMs = 0): void {
-    this.#cleanUps.get(node)?.add({ keys, token, ttlMs }, keepMs);
+  /** @param keepMs for so long from now the key is not removed, but stays taken */
+  remove(node: RedisNode, { key, token, ttlMs }: LeaseRequest, keepMs = 0): void {
+    this.#cleanUps.get(node)?.add({ key, token, ttlMs }, keepMs);
   }
 
   /**
-   * Leaves a line at a node, and tries until that replies: a place that stays behind is given keys that no caller
+   * Leaves a line at a node, and tries until that replies: a place that stays behind is given a key that no caller
    * takes.
    */
   async leave(
     node: RedisNode,
-    { keys, token, ttlMs }: LeaseRequest,
+    { key, token, ttlMs }: LeaseRequest,
     line: LinePlace,
   ): Promise<void> {
-    const { status } = await releaseAt(node, { keys, token }, { leaves: line });
+    const { status } = await releaseAt(node, { key, token }, { leaves: line });
     if (status !== 'unavailable') return;
-    const left = { keys, token, ttlMs: Math.max(ttlMs, LEAVES_FOR_MS), leaves: line };
+    const left = { key, token, ttlMs: Math.max(ttlMs, LEAVES_FOR_MS), leaves: line };
     this.#cleanUps.get(node)?.add(left);
   }
 

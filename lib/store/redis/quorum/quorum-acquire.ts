@@ -1,9 +1,10 @@
 import type { Runtime } from '../../../time/runtime.js';
 import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
-import { acquireAt, raiseFences } from '../node/acquire.js';
+import { acquireAt } from '../node/acquire.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { Vote } from '../scripts/acquire.js';
+import { raiseFenceScript } from '../scripts/raise-fence.js';
 import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
 import type { Standing, StandingLeases } from './standing-leases.js';
@@ -67,7 +68,7 @@ export class QuorumAcquire {
       leases.add(standing);
       void complete.then((votes) => leases.complete(request, standing, votes));
       const agreed = await this.#agree(request, outcome, answers);
-      if (agreed.status !== 'granted') leases.end(request.token);
+      if (agreed.status !== 'granted') leases.end(request);
       return agreed;
     }
     // After an outage the caller removes what may be left on any of the nodes.
@@ -112,11 +113,15 @@ export class QuorumAcquire {
     const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
     if (missing <= 0) return granted;
     const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
+    const { key, token, ttlMs } = request;
     const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (node) =>
-        (await raiseFences(node, node.groups(request.keys), request, fencingToken)) ?? 'raised',
+      async (node) => {
+        const raised = await node.ask(raiseFenceScript, { key, token, ttlMs, fencingToken });
+        if (raised.status !== 'lost') return raised.status === 'raised' ? 'raised' : raised;
+        return node.connection.failure('error', 'lost while the others were asked');
+      },
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;

@@ -12,6 +12,7 @@ import type {
   ReleaseListener,
   ReleaseOutcome,
   SetLimitOutcome,
+  SeveralLeases,
   StoreHealth,
   TransferOutcome,
   TransferRequest,
@@ -21,14 +22,15 @@ import type {
 import type { OnceStore } from '../../once-store.js';
 import type { CredentialsProvider } from '../client/login.js';
 import { redisSource, type RedisLocation } from '../client/redis-source.js';
+import { acquireTogetherAt } from '../node/acquire.js';
 import { extendAt } from '../node/extend.js';
 import { onceAt } from '../node/once.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNodeOptions } from '../node/server.js';
-import { transferAt } from '../node/transfer.js';
 import { writeAt } from '../node/write.js';
 import { RedisNode } from '../node/redis-node.js';
 import { setLimitScript } from '../scripts/set-limit.js';
+import { transferScript } from '../scripts/transfer.js';
 import { QuorumSubscriber } from './quorum-subscriber.js';
 import { LeftOvers } from './left-overs.js';
 import { evenNumberProblem, Members, situationOf } from './members.js';
@@ -100,13 +102,12 @@ export class RedisLockStore implements LockStore {
     this.admin = new RedisAdminStore(nodes, runtime);
     const [only] = nodes as readonly [RedisNode, ...RedisNode[]];
     this.once = onceAt(only);
-    this.transfer = (request) => transferAt(only, request);
+    this.transfer = (request) => only.ask(transferScript, { ...request, whileDown: 'waits' });
     this.write = (request) => writeAt(only, request);
-    this.setLimit = (key, limit) =>
-      only.ask(setLimitScript, { keys: [key], limit, whileDown: 'waits' });
+    this.setLimit = (key, limit) => only.ask(setLimitScript, { key, limit, whileDown: 'waits' });
     this.#subscriber = new QuorumSubscriber(nodes, runtime);
-    const leftOvers = new LeftOvers(nodes, scheduler, (keys) => {
-      for (const key of keys) this.#subscriber.tell(key);
+    const leftOvers = new LeftOvers(nodes, scheduler, (key) => {
+      this.#subscriber.tell(key);
     });
     const standing = new StandingLeases({ nodes, scheduler, leftOvers, nodeTimeoutMs });
     this.#leftOvers = leftOvers;
@@ -138,6 +139,13 @@ export class RedisLockStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
     return this.#acquire.acquire(request);
+  }
+
+  acquireTogether(leases: SeveralLeases): Promise<AcquireOutcome | undefined> {
+    const [node, second] = this.#nodes;
+    return node === undefined || second !== undefined
+      ? Promise.resolve(undefined)
+      : acquireTogetherAt(node, leases);
   }
 
   async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
@@ -181,7 +189,7 @@ export class RedisLockStore implements LockStore {
     keepMs: number,
   ): Promise<ReleaseOutcome> {
     const sentAt = this.#now();
-    const standing = this.#standing.end(lease.token);
+    const standing = this.#standing.end(lease);
     const isPlain = lease.isPlain === true && standing?.isBrought === false;
     const { outcome, complete } = await poll(
       this.#nodes,

@@ -1,13 +1,16 @@
 import { BriefMap } from '../../../collections/brief-map.js';
 import type { Scheduler } from '../../../time/scheduler.js';
-import type {
-  AcquireRequest,
-  ExtendOutcome,
-  LeaseRenewal,
-  LeaseRequest,
+import {
+  leaseName,
+  type AcquireRequest,
+  type ExtendOutcome,
+  type LeaseReference,
+  type LeaseRenewal,
+  type LeaseRequest,
 } from '../../lock-store.js';
 import { SweepPace } from '../../sweep-pace.js';
-import { extendAt, type RenewalVote } from '../node/extend.js';
+import { extendAt } from '../node/extend.js';
+import type { KeyAnswer } from '../scripts/extend.js';
 import { releaseAt } from '../node/release.js';
 import type { RedisNode } from '../node/redis-node.js';
 import type { Vote } from '../scripts/acquire.js';
@@ -43,7 +46,7 @@ interface Dependencies {
 /** Over several nodes: leases that a majority has are brought to the others, too, for as long as they stand. */
 export class StandingLeases {
   readonly #deps: Dependencies;
-  /** Leases that were granted and not released, by token. */
+  /** Leases that were granted and not released, by name. */
   readonly #held = new BriefMap<string, Standing>();
   readonly #pace = new SweepPace(FIRST_CROWD);
   /** What is being brought to each node. */
@@ -61,19 +64,21 @@ export class StandingLeases {
 
   /** Not all leases are released: during a long outage callers give up. */
   add(standing: Standing): void {
-    this.#held.set(standing.lease.token, standing);
+    this.#held.set(leaseName(standing.lease), standing);
     if (!this.#pace.isDue(this.#held.size)) return;
     // A renewal may prolong a lease here for so long after it would have ended: when all nodes have answered.
     const endedBefore = this.#now() - 2 * this.#deps.nodeTimeoutMs;
-    for (const [token, { untilMs }] of this.#held) if (untilMs < endedBefore) this.end(token);
+    for (const { lease, untilMs } of this.#held.values())
+      if (untilMs < endedBefore) this.end(lease);
     this.#pace.swept(this.#held.size);
   }
 
   /** Returns what ends, if that is known. */
-  end(token: string): Standing | undefined {
-    const standing = this.#held.get(token);
+  end(lease: LeaseReference): Standing | undefined {
+    const name = leaseName(lease);
+    const standing = this.#held.get(name);
     if (standing !== undefined) standing.state = 'over';
-    this.#held.delete(token);
+    this.#held.delete(name);
     return standing;
   }
 
@@ -132,9 +137,9 @@ export class StandingLeases {
     const { nodes, leftOvers } = this.#deps;
     for (const [index, lease] of leases.entries()) {
       const { status } = outcomes[index] ?? {};
-      if (status === 'lost') this.end(lease.token);
+      if (status === 'lost') this.end(lease);
       // Released meanwhile: nothing may come after that.
-      const standing = this.#held.get(lease.token);
+      const standing = this.#held.get(leaseName(lease));
       if (status === 'extended' && standing !== undefined) {
         standing.lease = lease;
         standing.untilMs = sentAt + lease.ttlMs;
@@ -163,7 +168,7 @@ export class StandingLeases {
     if (vote?.status !== 'gone') return vote?.status === 'extended' ? 'settled' : 'unavailable';
     const still = this.#renewalOf(standing);
     if (still === undefined) return 'settled';
-    const [restored] = await extendAt(node, [{ ...still, expectedFences: vote.fences }]);
+    const [restored] = await extendAt(node, [{ ...still, expectedFence: vote.fence }]);
     return restored?.status === 'extended' ? 'settled' : 'taken';
   }
 
@@ -171,9 +176,9 @@ export class StandingLeases {
   #renewalOf({ lease, lastToken, untilMs, state }: Standing): LeaseRenewal | undefined {
     const leftMs = Math.floor(untilMs - this.#now());
     if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;
-    const { keys, token } = lease;
+    const { key, token } = lease;
     const ttlMs = state === 'kept' ? leftMs : lease.ttlMs;
-    return { keys, token, ttlMs, fencingToken: lastToken, validForMs: leftMs };
+    return { key, token, ttlMs, fencingToken: lastToken, validForMs: leftMs };
   }
 
   #now(): number {
@@ -184,7 +189,7 @@ export class StandingLeases {
 /** What has become of a renewal, in the order of the leases, and of each node. */
 interface Renewal {
   readonly outcomes: readonly ExtendOutcome[];
-  readonly votes: readonly (readonly RenewalVote[])[];
+  readonly votes: readonly (readonly KeyAnswer[])[];
   /** By the monotonic clock. */
   readonly sentAt: number;
 }

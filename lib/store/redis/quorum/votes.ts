@@ -8,7 +8,7 @@ import type {
   Unavailable,
 } from '../../lock-store.js';
 import { quorumOf } from './poll.js';
-import type { RenewalVote } from '../node/extend.js';
+import type { KeyAnswer } from '../scripts/extend.js';
 import type { Vote } from '../scripts/acquire.js';
 
 interface Named {
@@ -17,7 +17,7 @@ interface Named {
   readonly isSilent: boolean;
 }
 
-type Answer = Vote | RenewalVote | ReleaseOutcome;
+type Answer = Vote | KeyAnswer | ReleaseOutcome;
 
 /** Answers of nodes, in their order; `undefined` of those that have not answered. */
 type Answers<Answer> = readonly (Answer | undefined)[];
@@ -118,13 +118,13 @@ function held(votes: Answers<Vote>, key: string, quorum: number): Held {
 
 /** What has become of a renewal; `undefined` while the answers that are awaited can still change it. */
 export function extendOutcome(
-  votes: Answers<RenewalVote>,
+  votes: Answers<KeyAnswer>,
   awaited: number,
   nodes: readonly Named[],
 ): ExtendOutcome | undefined {
   const quorum = quorumOf(votes.length);
   const mostMissing = votes.length - quorum;
-  const count = (...statuses: readonly RenewalVote['status'][]): number =>
+  const count = (...statuses: readonly KeyAnswer['status'][]): number =>
     votes.filter((vote) => vote !== undefined && statuses.includes(vote.status)).length;
   const [extended, lost] = [count('extended'), count('gone', 'stolen')];
   if (extended >= quorum) return { status: 'extended' };

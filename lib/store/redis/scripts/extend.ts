@@ -8,7 +8,7 @@ import { QUARANTINE } from './quarantine.js';
 import { callOn, CLOCK, orEmpty, putsBack, script, type Verb } from './script.js';
 
 /** One key of one lease. */
-export interface KeyRenewal extends Omit<LeaseRenewal, 'keys' | 'validForMs'> {
+export interface KeyRenewal extends Omit<LeaseRenewal, 'validForMs'> {
   /** The server's time until which the holder is sure of it. */
   readonly sureUntilUs: number;
   /** The fence that was found where the key was gone: it may be put back while that is unchanged. */
@@ -16,8 +16,7 @@ export interface KeyRenewal extends Omit<LeaseRenewal, 'keys' | 'validForMs'> {
 }
 
 interface ExtendCall {
-  readonly keys: readonly string[];
-  /** The renewals of the keys, in their order. */
+  /** The renewals of keys of one slot. */
   readonly renewals: readonly KeyRenewal[];
 }
 
@@ -31,7 +30,7 @@ export type KeyAnswer =
 
 interface ExtendReply {
   readonly clockUs: number;
-  /** In the order of the keys. */
+  /** In the order of the renewals. */
   readonly answers: readonly KeyReply[];
 }
 
@@ -66,8 +65,9 @@ function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefine
  * full, SET does not.
  */
 export const extendScript: Verb<ExtendCall, ExtendReply> = {
-  encode({ keys, renewals }, server) {
+  encode({ renewals }, server) {
     const { fenceKeepMs, restartGuard } = server.options;
+    const keys = renewals.map(({ key }) => key);
     const encoded = callOn(keys, server, server.epoch);
     const maxTtlMs = orEmpty(restartGuard?.maxTtlMs);
     encoded.push(fenceKeepMs, maxTtlMs, lineArgument(server.lineMode));
@@ -77,12 +77,12 @@ export const extendScript: Verb<ExtendCall, ExtendReply> = {
     }
     return encoded;
   },
-  decode(reply, { keys }, _server, shortfall) {
+  decode(reply, { renewals }, _server, shortfall) {
     if (!Array.isArray(reply)) return undefined;
     const [clockUs, ...replies] = reply as unknown[];
     if (!isCount(clockUs)) return undefined;
     const answers = replies.flatMap((each) => decodeKey(each, shortfall) ?? []);
-    return answers.length === keys.length ? { clockUs, answers } : undefined;
+    return answers.length === renewals.length ? { clockUs, answers } : undefined;
   },
   ...script(
     `--[[
@@ -134,11 +134,12 @@ local function renew(i)
   if answer[1] == 1 then
     local life = ttl + keep + math.max(0, math.ceil((math.max(fence, mine) - now) / 1000))
     -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
-    redis.pcall('PEXPIRE', fence_key, text(fence_life(fence_key, token, life)))
+    life = text(fence_life(fence_key, token, life))
+    redis.pcall('PEXPIRE', fence_key, life)
+    -- Turns were taken under the lease, another key of the lock has a larger token, or the fence was lost.
+    if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine), 'PX', life) end
     if holder == token then
       redis.call('PEXPIRE', main, ttl)
-      -- Turns were taken under the lease, or the fence was lost.
-      if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine), 'PX', text(life)) end
     else
       local lasted = redis.pcall('PTTL', main)
       -- Holders of one phase have one fencing token; a holder of several keys may have a larger one.

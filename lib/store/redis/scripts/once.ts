@@ -9,13 +9,9 @@ import { LARGEST_FENCE } from './fence.js';
 import { isCount } from './numbers.js';
 import { script, type ServerFacts, type Verb } from './script.js';
 
-/** Both with their only key. */
-export type BeginCall = Omit<BeginRequest, 'key' | 'fencingToken'> & {
-  readonly keys: readonly string[];
-};
+export type BeginCall = Omit<BeginRequest, 'fencingToken'>;
 
-export interface EndCall extends Omit<OnceReference, 'key' | 'fencingToken'> {
-  readonly keys: readonly string[];
+export interface EndCall extends Omit<OnceReference, 'fencingToken'> {
   readonly what: 'keep' | AttemptEnd;
   readonly attempt: number;
   /** The value or the error. */
@@ -102,15 +98,15 @@ return { 1 }
   'once',
 );
 
-function namesOf([key = '']: readonly string[], { names }: ServerFacts): readonly [string, string] {
+function namesOf(key: string, { names }: ServerFacts): readonly [string, string] {
   const { main, once } = names(key);
   return [main, once];
 }
 
 export const beginScript: Verb<BeginCall, BeginOutcome> = {
-  encode: ({ keys, token, owner, lifeMs, attempts, keepMs }, server) => [
+  encode: ({ key, token, owner, lifeMs, attempts, keepMs }, server) => [
     2,
-    ...namesOf(keys, server),
+    ...namesOf(key, server),
     ...['begin', token, owner, lifeMs, attempts, keepMs],
   ],
   decode(reply, _request, _server, shortfall) {
@@ -127,9 +123,9 @@ export const beginScript: Verb<BeginCall, BeginOutcome> = {
 };
 
 export const endScript: Verb<EndCall, FinishOutcome> = {
-  encode: ({ keys, token, owner, lifeMs, what, attempt, text = '' }, server) => [
+  encode: ({ key, token, owner, lifeMs, what, attempt, text = '' }, server) => [
     2,
-    ...namesOf(keys, server),
+    ...namesOf(key, server),
     ...[what, token, owner, lifeMs, attempt, text],
   ],
   decode(reply, _request, _server, shortfall) {

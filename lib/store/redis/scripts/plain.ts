@@ -1,9 +1,16 @@
-import type { Unavailable } from '../../lock-store.js';
+import type { SeveralLeases, Unavailable } from '../../lock-store.js';
 import { MARK } from '../../owner-token.js';
 import { refusal, type Vote } from './acquire.js';
 import { isFromClock, tokenOf } from './fence.js';
 import { isCount, isPttl } from './numbers.js';
-import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts } from './script.js';
+import {
+  callOn,
+  PROPOSAL_BOUND_US,
+  script,
+  type Script,
+  type ServerFacts,
+  type Verb,
+} from './script.js';
 
 /** What one request gives to a call that it may share with others. */
 export interface Share {
@@ -35,6 +42,60 @@ export interface TakeCall {
 /** What `take` says to a request for a key. */
 type TakeAnswer = Exclude<Vote, Unavailable> & { readonly clockUs?: number };
 
+const argumentsOf = (
+  { token, ttlMs, proposal }: Omit<TakeCall, 'key'>,
+  { options }: ServerFacts,
+): Share['args'] => {
+  const aheadMs = proposal === 0 ? 0 : PROPOSAL_BOUND_US / 1_000;
+  return [token, ttlMs, ttlMs + options.fenceKeepMs + aheadMs, proposal === 0 ? '' : proposal];
+};
+
+const TAKE = script(
+  `--[[
+  KEYS    main, fence, queue, holders of each key
+  ARGV    of each key: token, ttl in ms, ms for which its fence is kept, proposed fencing token or ''
+  Reply   of each key the clock in us; or, if another token holds it and no caller waits, {PTTL, that token}; or 0 if it, or another
+          key of its request, is not plain; of several keys a list
+]]
+local time = redis.call('TIME')
+local clock = time[1] .. string.sub('00000' .. time[2], -6)
+local replies, fences, first, is_plain = {}, {}, 1, true
+for i = 1, #KEYS, 4 do
+  local reply, fence = 0, clock
+  local found = redis.call('EXISTS', KEYS[i], KEYS[i + 2], KEYS[i + 3])
+  if found == 0 then
+    local last, proposal = redis.pcall('GET', KEYS[i + 1]), ARGV[i + 3]
+    if proposal ~= '' and proposal - clock > 0 and proposal - clock <= ${String(PROPOSAL_BOUND_US)} then fence = proposal end
+    if not last or #last == 16 and not string.find(last, '%D') and last - fence < 0 then
+      reply = clock
+      fences[i] = fence
+    end
+  elseif found == 1 then
+    local holder = redis.pcall('GET', KEYS[i])
+    if type(holder) == 'string' and holder ~= ARGV[i] and string.sub(holder, 1, ${String(MARK.length + 1)}) ~= '${MARK}:' then
+      reply = { redis.call('PTTL', KEYS[i]), string.match(holder, '^%S*') }
+    end
+  end
+  replies[(i + 3) / 4] = reply
+  is_plain = is_plain and fences[i] ~= nil
+  -- The keys of one request have one token.
+  if ARGV[i + 4] ~= ARGV[i] then
+    for j = first, i, 4 do
+      if is_plain then
+        redis.call('SET', KEYS[j], ARGV[j], 'PX', ARGV[j + 1])
+        redis.call('SET', KEYS[j + 1], fences[j], 'PX', ARGV[j + 2])
+      elseif fences[j] then
+        replies[(j + 3) / 4] = 0
+      end
+    end
+    first, is_plain = i + 4, true
+  end
+end
+return replies[2] and replies or replies[1]
+`,
+  'acquire',
+);
+
 /**
  * Takes a key if that is plain: no other caller waits or shares, the key is free, and its fence is behind the token to be granted. Everything is
  * read before anything is written. Where it is not plain, and after any error, the whole script is asked (`acquire.ts`).
@@ -45,13 +106,9 @@ type TakeAnswer = Exclude<Vote, Unavailable> & { readonly clockUs?: number };
  * The fencing token is the clock, or the proposal if that is ahead of the clock. It must not be ahead by more than a second.
  */
 export const take: SharedVerb<TakeCall, TakeAnswer> = {
-  encode: ({ key, token, ttlMs, proposal }, { names, options }) => {
-    const { main, fence, queue, holders } = names(key);
-    const aheadMs = proposal === 0 ? 0 : PROPOSAL_BOUND_US / 1_000;
-    return {
-      keys: [main, fence, queue, holders],
-      args: [token, ttlMs, ttlMs + options.fenceKeepMs + aheadMs, proposal === 0 ? '' : proposal],
-    };
+  encode: (request, server) => {
+    const { main, fence, queue, holders } = server.names(request.key);
+    return { keys: [main, fence, queue, holders], args: argumentsOf(request, server) };
   },
   decode(reply, { key, proposal }) {
     if (Array.isArray(reply)) {
@@ -71,37 +128,28 @@ export const take: SharedVerb<TakeCall, TakeAnswer> = {
       othersWait: false,
     };
   },
-  ...script(
-    `--[[
-  KEYS    main, fence, queue, holders of each key
-  ARGV    of each key: token, ttl in ms, ms for which its fence is kept, proposed fencing token or ''
-  Reply   of each key the clock in us; or, if another token holds it and no caller waits, {PTTL, that token}; or 0 if it is not plain;
-          of several keys a list
-]]
-local time = redis.call('TIME')
-local clock = time[1] .. string.sub('00000' .. time[2], -6)
-local replies = {}
-for i = 1, #KEYS, 4 do
-  local reply, fence = 0, clock
-  if redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0 then
-    local last, proposal = redis.pcall('GET', KEYS[i + 1]), ARGV[i + 3]
-    if proposal ~= '' and proposal - clock > 0 and proposal - clock <= ${String(PROPOSAL_BOUND_US)} then fence = proposal end
-    if (not last or #last == 16 and not string.find(last, '%D') and last - fence < 0) and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
-      redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
-      reply = clock
-    else
-      local holder = redis.pcall('GET', KEYS[i])
-      if type(holder) == 'string' and holder ~= ARGV[i] and string.sub(holder, 1, ${String(MARK.length + 1)}) ~= '${MARK}:' then
-        reply = { redis.call('PTTL', KEYS[i]), string.match(holder, '^%S*') }
-      end
-    end
-  end
-  replies[(i + 3) / 4] = reply
-end
-return replies[2] and replies or replies[1]
-`,
-    'acquire',
-  ),
+  ...TAKE,
+};
+
+/** Takes several keys in the same way, all or none: nothing is written unless all of them are plain. */
+export const takeTogether: Verb<SeveralLeases, TakeAnswer | { readonly status: 'not-plain' }> = {
+  encode({ keys, token, ttlMs }, server) {
+    const encoded = callOn(keys, server);
+    const args = argumentsOf({ token, ttlMs, proposal: 0 }, server);
+    for (const _ of keys) encoded.push(...args);
+    return encoded;
+  },
+  decode(reply, { keys, token, ttlMs }) {
+    if (!Array.isArray(reply) || reply.length !== keys.length) return undefined;
+    const answers = keys.map((key, index) =>
+      take.decode(reply[index], { key, token, ttlMs, proposal: 0 }),
+    );
+    const [first] = answers;
+    if (first?.status === 'granted' && answers.every((each) => each?.status === 'granted'))
+      return first;
+    return answers.find((each) => each?.status === 'held') ?? { status: 'not-plain' };
+  },
+  ...TAKE,
 };
 
 /**

@@ -5,16 +5,15 @@ import { LINE, lineArgument } from './line.js';
 import { callOn, CLOCK, orEmpty, script, type Verb } from './script.js';
 
 interface SetLimitCall {
-  /** The only key. */
-  readonly keys: readonly string[];
+  readonly key: string;
   /** `undefined`: none is set any more. */
   readonly limit: number | undefined;
 }
 
 /** Sets the limit that counts for all holders of a key by a limit, and admits the callers in line that now fit. */
 export const setLimitScript: Verb<SetLimitCall, SetLimitOutcome> = {
-  encode({ keys, limit }, server) {
-    const encoded = callOn(keys, server);
+  encode({ key, limit }, server) {
+    const encoded = callOn([key], server);
     encoded.push(orEmpty(limit), lineArgument(server.lineMode));
     return encoded;
   },

@@ -27,8 +27,8 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-token-not-checked',
     file: 'lib/store/redis/scripts/transfer.ts',
-    find: '  if not holds(main, holders, token) and not holds(main, holders, to) then',
-    replace: '  if mode and not holds(main, holders, token) and not holds(main, holders, to) then',
+    find: 'if not holds(main, holders, token) and not holds(main, holders, to) then',
+    replace: 'if mode and not holds(main, holders, token) and not holds(main, holders, to) then',
     profile: 'modes',
     explanation: 'A lock is attached, or detached, even if another caller has its keys by now.',
     breaks: ONCE,

@@ -6,8 +6,8 @@ export const FENCING: readonly PlantedBug[] = [
   {
     name: 'fence-not-looked-at',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'local first = math.max(now, highest + 1)',
-    replace: 'local first = now',
+    find: 'first = math.max(now, stored + 1)',
+    replace: 'first = now',
     profile: 'line',
     explanation:
       "The fencing token is the time of the server's clock, even if the last token was larger.",
@@ -15,11 +15,11 @@ export const FENCING: readonly PlantedBug[] = [
   },
   {
     name: 'fence-of-one-key',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'for i = 1, last, 4 do\n  raise_fence(KEYS[i + 1],',
-    replace: 'for i = 1, 4, 4 do\n  raise_fence(KEYS[i + 1],',
+    file: 'lib/queue/several-keys.ts',
+    find: 'const fencingToken = Math.max(...tokens);',
+    replace: 'const [fencingToken = 0] = tokens;',
     profile: 'line',
-    explanation: 'For several keys, the acquire script raises only the fence of the first key.',
+    explanation: 'A lock of several keys has the fencing token of the first of them.',
     breaks:
       'A call with several keys has one token, which is larger than the last token of each of these keys.',
   },

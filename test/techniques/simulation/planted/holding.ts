@@ -8,8 +8,8 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'holder-overwritten',
     file: 'lib/store/redis/scripts/plain.ts',
-    find: "ARGV[i], 'NX', 'PX'",
-    replace: "ARGV[i], 'PX'",
+    find: "redis.call('EXISTS', KEYS[i], KEYS[i + 2], KEYS[i + 3])",
+    replace: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3])",
     profile: 'line',
     explanation: 'The script `take` does not check whether the key is taken, like SET without NX.',
     breaks: EXCLUSION,

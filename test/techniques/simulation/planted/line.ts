@@ -10,8 +10,8 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-not-woken',
     file: 'lib/store/redis/scripts/release.ts',
-    find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
-    replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
+    find: "if line ~= 'quorum' then pcall(grant_next,",
+    replace: "if line == 'cluster' then pcall(grant_next,",
     profile: 'line',
     explanation: 'A release does not give the key to the first process in line.',
     breaks: FIFO,
@@ -28,7 +28,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'place-lost-on-asking-again',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: "redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    find: "redis.pcall('ZADD', queue, 'NX', text(ticket), member)",
     replace: "redis.pcall('ZADD', queue, text(now), member)",
     profile: 'line',
     explanation: 'A caller that asks again goes to the end of the line.',
@@ -37,9 +37,9 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'place-not-taken-again',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
+    find: "local added = redis.pcall('ZADD', queue, 'NX', text(ticket), member)",
     replace:
-      "local added = (ARGV[7] or '') ~= '' and busy == 1 and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
+      "local added = (ARGV[6] or '') ~= '' and 1 or redis.pcall('ZADD', queue, 'NX', text(ticket), member)",
     profile: 'line',
     explanation: 'A caller with a ticket counts as waiting in line, even if the line was lost.',
     breaks: NO_NEED,
@@ -47,7 +47,7 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-overtaken',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'if has_line[i] and in_order then grant_next_at(i, token, before(i)) end',
+    find: 'if has_line and in_order then grant_next(main, queue, holders, token, counts, before) end',
     replace: '',
     profile: 'line',
     explanation: 'A caller that finds a key free does not give it to the first process in line.',
@@ -56,9 +56,9 @@ export const LINE: readonly PlantedBug[] = [
   {
     name: 'claim-not-confirmed',
     file: 'lib/store/redis/scripts/acquire.ts',
-    find: '  add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
+    find: 'add_holder(main, holders, token, ttl, first)',
     replace:
-      '  if not holds(main, holders, token) then add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first) end',
+      'if not holds(main, holders, token) then add_holder(main, holders, token, ttl, first) end',
     profile: 'line',
     explanation:
       'A caller that gets the key from the line keeps the short TTL of its claim (the temporary grant).',
@@ -78,16 +78,16 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'later-key-kept',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'for j = 1, i > 1 and last or 0, 4 do',
-    replace: 'for j = 1, 0, 4 do',
+    file: 'lib/queue/several-keys.ts',
+    find: 'had.filter((other) => other > key) : had',
+    replace: '[] : had.filter((other) => other < key)',
     profile: 'line',
     explanation: 'A caller that has waited for one key keeps it while it waits for another one.',
     breaks: EARLIER,
   },
   {
     name: 'earlier-keys-held-throughout',
-    file: 'lib/queue/earlier-keys.ts',
+    file: 'lib/queue/several-keys.ts',
     find: 'const FIRST_LIMIT_MS = 100;',
     replace: 'const FIRST_LIMIT_MS = 30_000;',
     profile: 'line',

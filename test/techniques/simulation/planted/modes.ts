@@ -76,9 +76,9 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'token-of-other-keys-passed-on',
-    file: 'lib/store/redis/scripts/acquire.ts',
-    find: 'add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
-    replace: 'add_holder(main, holders, token, ttl, first)',
+    file: 'lib/store/redis/scripts/extend.ts',
+    find: 'if mine > 0 then phase = math.min(phase or mine, mine) end',
+    replace: 'if mine > 0 then phase = mine end',
     profile: 'modes',
     explanation:
       'A reader that joins a reader of several keys gets the larger fencing token of that reader.',

@@ -10,8 +10,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'line-overlooked-by-take',
     file: PLAIN,
-    find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
-    replace: "redis.call('EXISTS', KEYS[i + 3]) == 0",
+    find: "redis.call('EXISTS', KEYS[i], KEYS[i + 2], KEYS[i + 3])",
+    replace: "redis.call('EXISTS', KEYS[i], KEYS[i + 3])",
     profile: 'line',
     explanation: 'The script `take` takes a free key although a process is first in line.',
     breaks: FIFO,
@@ -19,8 +19,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'fence-overlooked-by-take',
     file: PLAIN,
-    find: 'and last - fence < 0)',
-    replace: 'and last - fence < 1e15)',
+    find: 'and last - fence < 0 then',
+    replace: 'and last - fence < 1e15 then',
     profile: 'line',
     explanation: 'The script `take` grants the clock as a token, even if the fence is ahead of it.',
     breaks: GROWS,
@@ -46,8 +46,8 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'holders-overlooked-by-take',
     file: PLAIN,
-    find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
-    replace: "redis.call('EXISTS', KEYS[i + 2]) == 0",
+    find: "redis.call('EXISTS', KEYS[i], KEYS[i + 2], KEYS[i + 3])",
+    replace: "redis.call('EXISTS', KEYS[i], KEYS[i + 2])",
     profile: 'modes',
     explanation: 'The script `take` takes a key whose marker is gone although others share it.',
     breaks: 'Holdfast still refuses writers, and the next renewal of a holder puts the marker back',
@@ -107,5 +107,15 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
     profile: 'line',
     explanation: 'The release after turns does not raise the fence to the token of the last one.',
     breaks: GROWS,
+  },
+  {
+    name: 'some-of-several-taken',
+    file: PLAIN,
+    find: '      if is_plain then\n',
+    replace: '      if fences[j] then\n',
+    profile: 'line',
+    explanation:
+      'Of several keys, the plain script takes those that are free, although another one is busy.',
+    breaks: 'A call for several keys gets all of them or none.',
   },
 ];

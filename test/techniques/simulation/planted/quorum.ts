@@ -17,7 +17,7 @@ export const QUORUM: readonly PlantedBug[] = [
     file: 'lib/store/redis/quorum/votes.ts',
     find: 'if (yes.length >= quorum) {',
     replace:
-      "if (yes.length > 0 && votes.filter((vote) => vote?.status !== 'refused' && vote !== undefined).length >= quorum) {",
+      "if (yes.length > 0 && votes.filter((vote) => vote?.status !== 'held' && vote !== undefined).length >= quorum) {",
     profile: 'quorum',
     explanation: 'A node that did not reply in time counts as one that has granted the lock.',
     breaks: MAJORITY,

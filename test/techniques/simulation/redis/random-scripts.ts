@@ -72,26 +72,31 @@ export class RandomScripts {
     this.attempts.granted = attempt;
   }
 
-  /** One request, or a few in one call, for the first key of each. */
+  /** One request, or a few in one call: some for the first key of an attempt, some for all of its keys. */
   #take(nowUs: number, ask: Ask): void {
     const random = this.#random;
     const requests = Array.from({ length: this.#together() }, () => ({
       attempt: random.chance(0.3) ? this.attempts.any() : this.attempts.add(),
       ttlMs: random.pick(TTLS_MS),
       proposal: random.chance(0.5) ? 0 : nowUs + random.between(-1_000, 1_001_000),
+      isForAll: random.chance(0.4),
     }));
     const terms = { fenceKeepMs: random.pick(KEEPS_MS) };
     const clocks = this.#share(
       ask,
       SCRIPTS.take,
-      requests.map(({ attempt: { names, token }, ttlMs, proposal }) =>
-        shared(SCRIPTS.take, { ...terms, names: names[0], token, ttlMs, proposal }),
+      requests.flatMap(({ attempt, ttlMs, proposal, isForAll }) =>
+        (isForAll ? attempt.names : attempt.names.slice(0, 1)).map((names) =>
+          shared(SCRIPTS.take, { ...terms, names, token: attempt.token, ttlMs, proposal }),
+        ),
       ),
     );
-    requests.forEach(({ attempt, proposal }, index) => {
-      const clockUs = Number(clocks[index]);
+    let next = 0;
+    for (const { attempt, proposal, isForAll } of requests) {
+      const clockUs = Number(clocks[next]);
       if (clockUs > 0) this.#granted(attempt, tokenOf(clockUs, proposal));
-    });
+      next += isForAll ? attempt.names.length : 1;
+    }
   }
 
   #give(ask: Ask): void {
@@ -119,7 +124,7 @@ export class RandomScripts {
     const attempt = random.chance(0.5) ? this.attempts.any() : this.attempts.add();
     const others = this.attempts.fencingTokens;
     const request = asked(SCRIPTS.acquire, {
-      names: attempt.names,
+      names: [random.pick(attempt.names)],
       epoch: this.#epoch,
       token: attempt.token,
       ttlMs: random.pick(TTLS_MS),
@@ -130,9 +135,6 @@ export class RandomScripts {
       proposal: random.chance(0.7) ? 0 : nowUs + random.between(-1_000, 1_001_000),
       maxTtlMs: this.#epoch === undefined ? undefined : MAX_TTL_MS,
       joins: random.chance(0.85) ? undefined : random.pick([...others, 5]),
-      keeps: random.chance(0.5)
-        ? undefined
-        : { ttlMs: 1_100, limitMs: random.pick([0, 100, 5_000]), before: random.between(0, 2) },
     });
     return { attempt, ...request };
   }
@@ -144,7 +146,7 @@ export class RandomScripts {
     const lineMode = this.attempts.lineMode();
     const isUsual = random.chance(0.5);
     const chosen = {
-      names: isUsual ? names : this.attempts.someNames(),
+      names: [random.pick(isUsual ? names : this.attempts.someNames())],
       token: random.chance(0.9) ? attempt.token : '',
       lineMode,
       lastToken: random.chance(0.8) ? fencingToken + random.pick([0, 0, 3, 300]) : undefined,
@@ -187,7 +189,7 @@ export class RandomScripts {
     const random = this.#random;
     const { names, token, fencingToken = nowUs } = this.attempts.holder();
     const call = encoded(SCRIPTS.raiseFence, {
-      names,
+      names: [random.pick(names)],
       token,
       fencingToken: fencingToken + random.pick([0, 1, -1, 5_000, 2_000_000]),
       ttlMs: random.pick(TTLS_MS),
