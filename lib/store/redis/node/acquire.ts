@@ -46,12 +46,16 @@ function acquire(server: Server, request: AcquireRequest, proposal: number): Pro
   });
 }
 
-/** Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. */
+/**
+ * Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. Over several masters, a
+ * caller that is to stand in line does: the decision may fall, and its next request be granted, before a slow master is asked twice. That
+ * master would write the place down too late.
+ */
 const mayBePlain = (
-  { options: { restartGuard, replicas } }: Server,
+  { lineMode, options: { restartGuard, replicas } }: Server,
   { token, line }: AcquireRequest,
 ): boolean =>
-  line?.ticket === undefined &&
+  (lineMode === 'quorum' ? line === undefined : line?.ticket === undefined) &&
   restartGuard === undefined &&
   replicas === undefined &&
   holdModeOf(token) === 'exclusive';
