@@ -216,9 +216,9 @@ export class Presence {
     for (const { protocol, application, host, pid } of instances)
       if (protocol !== undefined && protocol !== PROTOCOL)
         log.warn(
-          `${application} (process ${String(pid)} on ${host}) uses the same keys with another version of Holdfast: its protocol has the number ` +
-            `${String(protocol)}, and that of this version ${String(PROTOCOL)}. Two instances can then hold one lock. Stop all instances of one ` +
-            'version before you start the other one.',
+          `${application} (process ${String(pid)} on ${host}) uses the same keys with another version of Holdfast: ` +
+            `its protocol has the number ${String(protocol)}, and that of this version ${String(PROTOCOL)}. ` +
+            'Two instances can then hold one lock. Stop all instances of one version before you start the other one.',
         );
   }
 

@@ -36,7 +36,7 @@ function acquire(server: Server, request: AcquireRequest, proposal: number): Pro
     return acquireInLine(server, request, { proposal });
   const since = server.now();
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
-    // Who is refused is to stand in line.
+    // A caller that is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
     if (!isWhole) return judged(server, server.slot(key), answer);
     // The release was sent already: a lock that is asked for now would stay behind.
@@ -47,9 +47,9 @@ function acquire(server: Server, request: AcquireRequest, proposal: number): Pro
 }
 
 /**
- * Who was refused asks the whole script. So does every caller where a server may have forgotten what it granted. Over several masters, a
- * caller that is to stand in line does: the decision may fall, and its next request be granted, before a slow master is asked twice. That
- * master would write the place down too late.
+ * A caller that was refused before asks the whole script. So does every caller where a server may have forgotten what it granted. Over
+ * several masters, a caller that is to stand in line does: its next request may be granted before a slow master is asked for the second
+ * time. That master would then write the place down too late.
  */
 const mayBePlain = (
   { lineMode, options: { restartGuard, replicas } }: Server,

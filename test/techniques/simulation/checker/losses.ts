@@ -87,7 +87,7 @@ export function lossesOf(
   });
 }
 
-/** "If the marker is deleted, Holdfast still refuses writers": whoever asks after that. */
+/** "If the marker is deleted, Holdfast still refuses writers": a writer that asks after that. */
 const keepsOut =
   (atMs: number) =>
   (holder: Grant, other: Grant): boolean =>

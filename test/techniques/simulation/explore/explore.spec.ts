@@ -5,7 +5,7 @@ import { Exploration } from './explore.js';
 import { Interleavings, SeenBefore } from './interleavings.js';
 import { SCOPES } from './scopes.js';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 const TURN_MS = 1_000;
 
 /** Who gets what in which order, for one message in each pipe, whatever depends on each other. */

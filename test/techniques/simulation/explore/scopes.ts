@@ -73,7 +73,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     servers: 1,
     processes: [[{}], [{ how: 'tryAcquire', waitMs: 0 }], [{ patienceMs: 2 }]],
   },
-  'two processes, one key, three masters': { servers: 3, depth: 8, processes: [[{}], [{}]] },
+  'two processes, one key, three masters': { servers: 3, depth: 9, processes: [[{}], [{}]] },
   'three processes, one key, three masters': {
     servers: 3,
     depth: 4,
