@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import ts from 'typescript';
+import { luaFiles } from './lua-files.mjs';
 import { writePage } from './page.mjs';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
@@ -25,26 +26,15 @@ const outside = (built) => ({
   },
 });
 
-/** Four spaces become one, in the Lua of the scripts too. */
+/** Four spaces become one. */
 const slightlyIndented = (code) =>
   code.replace(/^(?: {4})+/gm, ({ length }) => ' '.repeat(length / 4));
 
-/** Modules whose texts are Lua. */
-const OF_SCRIPTS = /\/build\/store\/redis\/scripts\//;
-
-/** Each line keeps its number: Redis names it in an error. */
-const withoutLuaComments = (code, id) =>
-  OF_SCRIPTS.test(id)
-    ? code
-        .replace(/--\[\[[^]*?\]\]/g, (comment) => comment.replace(/[^\n]/g, ''))
-        .replace(/^ *-- .*$/gm, '')
-    : code;
-
 const withoutComments = {
   name: 'without-comments',
-  transform: (code, id) =>
+  transform: (code) =>
     slightlyIndented(
-      ts.transpileModule(withoutLuaComments(code, id), {
+      ts.transpileModule(code, {
         compilerOptions: {
           target: ts.ScriptTarget.ES2022,
           module: ts.ModuleKind.ESNext,
@@ -93,7 +83,7 @@ async function bundlePackage(place) {
   // Nobody imports a program, so it needs no types.
   const programs = Object.values(bin).map(entryOf);
   await rm(target, { recursive: true, force: true });
-  await bundle({ built, target }, [...entries, ...programs], '.js', withoutComments);
+  await bundle({ built, target }, [...entries, ...programs], '.js', luaFiles, withoutComments);
   if (entries.length > 0) await bundle({ built, target }, entries, '.d.ts', dts());
   const files = await readdir(built, { recursive: true });
   for (const file of files.filter((name) => name.endsWith('.cjs')))

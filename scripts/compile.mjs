@@ -88,7 +88,7 @@ function writePackage(folder, place, exports) {
 function sourcesOf(room) {
   return readdirSync(join(projectRoot, room), { recursive: true })
     .map((file) => join(room, file))
-    .filter((file) => /\.(c?ts|mjs|proto)$/.test(file) && !LEFT_OUT.test(file))
+    .filter((file) => /\.(c?ts|mjs|proto|lua)$/.test(file) && !LEFT_OUT.test(file))
     .sort();
 }
 
@@ -105,7 +105,7 @@ function fingerprint(sources) {
 function compile(source, folder) {
   const [from, to] = [join(projectRoot, source), join(folder, source)];
   mkdirSync(dirname(to), { recursive: true });
-  if (/\.(mjs|proto)$/.test(source)) {
+  if (/\.(mjs|proto|lua)$/.test(source)) {
     copyFileSync(from, to);
     return;
   }
@@ -114,6 +114,7 @@ function compile(source, folder) {
 
 /** What a source file of the project, by its path from the root, would be compiled to if this were its text. */
 export function compiledText(source, text) {
+  if (!/\.c?ts$/.test(source)) return text;
   const [, [, options]] = Object.entries(jestConfig.transform).find(([pattern]) =>
     new RegExp(pattern).test(source),
   );

@@ -71,7 +71,8 @@ export const PACKAGES = {
 
 /** The rooms of the Redis store, likewise. */
 export const REDIS_ROOMS = {
-  scripts: [],
+  lua: [],
+  scripts: ['lua'],
   client: ['scripts'],
   wakeups: ['client'],
   node: ['client', 'scripts', 'wakeups'],

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import { luaFiles } from '../../scripts/lua-files.mjs';
 import { shims } from '../explorer/shims/plugin.mjs';
 import { slugOf } from '../src/slugs.mjs';
 import { sidebar } from '../src/sidebar.mjs';
@@ -13,7 +14,7 @@ export default defineConfig({
   // The links of the pages are checked: VitePress checks pages, src/anchors.mjs headings.
   ignoreDeadLinks: [/^https?:\/\/localhost/],
   // The explorer runs lib/ and test/techniques/simulation/, which are beside this folder.
-  vite: { plugins: [shims()], server: { fs: { allow: ['..'] } } },
+  vite: { plugins: [shims(), luaFiles], server: { fs: { allow: ['..'] } } },
   markdown: {
     // As on GitHub, so that one link fits both.
     anchor: { slugify: slugOf },

@@ -12,7 +12,7 @@ import {
 } from 'nestjs-holdfast';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
-import type { LineMode } from '../../lib/store/redis/scripts/line.js';
+import type { LineMode } from '../../lib/store/redis/scripts/script.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { encoded } from '../support/encoded.js';
 import { eventually } from '../support/eventually.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { readFileSync } from 'node:fs';
+import { parseLua } from './lua/compile.js';
 import { plant, PLANTED } from './planted/index.js';
 
 const projectFile = (path: string): string =>
@@ -16,9 +17,11 @@ describe('a planted bug', () => {
     const source = projectFile(bug.file);
     const planted = plant(source, bug);
     expect(planted).not.toBe(source);
-    expect(() =>
-      transformSync(planted, { jsc: { parser: { syntax: 'typescript' } } }),
-    ).not.toThrow();
+    const parse = (): unknown =>
+      bug.file.endsWith('.lua')
+        ? parseLua(planted)
+        : transformSync(planted, { jsc: { parser: { syntax: 'typescript' } } });
+    expect(parse).not.toThrow();
   });
 
   it.each(PLANTED)('breaks what the documentation says: $name', ({ breaks, page }) => {

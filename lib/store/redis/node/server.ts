@@ -10,7 +10,7 @@ import type { RedisSource } from '../client/redis-client.js';
 import { RedisConnection } from '../client/redis-connection.js';
 import { isNotBegun } from '../client/reply-errors.js';
 import { epochName, isOneSlot, keyNames, type KeyNames } from '../scripts/key-names.js';
-import type { LineMode } from '../scripts/line.js';
+import type { LineMode } from '../scripts/script.js';
 import type { SharedVerb } from '../scripts/plain.js';
 import { putsBack, type ServerFacts, type Verb } from '../scripts/script.js';
 import { RedisInbox } from '../wakeups/redis-inbox.js';

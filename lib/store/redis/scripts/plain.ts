@@ -1,9 +1,8 @@
 import type { Unavailable } from '../../lock-store.js';
-import { MARK } from '../../owner-token.js';
 import { refusal, type Vote } from './acquire.js';
 import { isFromClock, tokenOf } from './fence.js';
 import { isCount, isPttl } from './numbers.js';
-import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts } from './script.js';
+import { PROPOSAL_BOUND_US, script, type Script, type ServerFacts, luaText } from './script.js';
 
 /** What one request gives to a call that it may share with others. */
 export interface Share {
@@ -71,37 +70,7 @@ export const take: SharedVerb<TakeCall, TakeAnswer> = {
       othersWait: false,
     };
   },
-  ...script(
-    `--[[
-  KEYS    main, fence, queue, holders of each key
-  ARGV    of each key: token, ttl in ms, ms for which its fence is kept, proposed fencing token or ''
-  Reply   of each key the clock in us; or, if another token holds it and no caller waits, {PTTL, that token}; or 0 if it is not plain;
-          of several keys a list
-]]
-local time = redis.call('TIME')
-local clock = time[1] .. string.sub('00000' .. time[2], -6)
-local replies = {}
-for i = 1, #KEYS, 4 do
-  local reply, fence = 0, clock
-  if redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0 then
-    local last, proposal = redis.pcall('GET', KEYS[i + 1]), ARGV[i + 3]
-    if proposal ~= '' and proposal - clock > 0 and proposal - clock <= ${String(PROPOSAL_BOUND_US)} then fence = proposal end
-    if (not last or #last == 16 and not string.find(last, '%D') and last - fence < 0) and redis.call('SET', KEYS[i], ARGV[i], 'NX', 'PX', ARGV[i + 1]) then
-      redis.call('SET', KEYS[i + 1], fence, 'PX', ARGV[i + 2])
-      reply = clock
-    else
-      local holder = redis.pcall('GET', KEYS[i])
-      if type(holder) == 'string' and holder ~= ARGV[i] and string.sub(holder, 1, ${String(MARK.length + 1)}) ~= '${MARK}:' then
-        reply = { redis.call('PTTL', KEYS[i]), string.match(holder, '^%S*') }
-      end
-    end
-  end
-  replies[(i + 3) / 4] = reply
-end
-return replies[2] and replies or replies[1]
-`,
-    'acquire',
-  ),
+  ...script(luaText('take'), 'acquire'),
 };
 
 /**
@@ -118,20 +87,5 @@ export const give: SharedVerb<
     return { keys: [main, queue], args: [token] };
   },
   decode: (reply) => (reply === 1 ? { status: 'released' } : undefined),
-  ...script(
-    `--[[
-  KEYS    main, queue of each key
-  ARGV    token of each key
-  Reply   of each key 1, or 0 if it is not plain; of several keys a list
-]]
-local replies = {}
-for i = 1, #KEYS, 2 do
-  local n = (i + 1) / 2
-  local is_plain = redis.call('EXISTS', KEYS[i + 1]) == 0 and redis.pcall('GET', KEYS[i]) == ARGV[n]
-  replies[n] = is_plain and redis.call('DEL', KEYS[i]) or 0
-end
-return replies[2] and replies or replies[1]
-`,
-    'release',
-  ),
+  ...script(luaText('give'), 'release'),
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Unavailable } from '../../lock-store.js';
 import type { KeyNames } from './key-names.js';
-import type { LineMode } from './line.js';
+import { luaFile } from '../lua/lua-file.js';
 
 /** A Lua script and the name Redis keeps it under. */
 export interface Script {
@@ -13,6 +13,14 @@ export interface Script {
 
 /** What one run of a script is given, as EVAL takes it: the number of keys, the keys, the arguments. */
 export type ScriptCall = readonly [keyCount: number, ...keysAndArguments: (string | number)[]];
+
+/**
+ * What decides on the line: one Redis, which knows who listens; a Cluster, where that depends on the channel; or none of several masters.
+ */
+export type LineMode = 'standalone' | 'cluster' | 'quorum';
+
+/** The argument of scripts: nothing in the most frequent case. */
+export const lineArgument = (mode: LineMode): string => (mode === 'standalone' ? '' : mode);
 
 /** What requests are given of the server that they are sent to. */
 export interface ServerFacts {
@@ -104,15 +112,23 @@ export function trimmed(call: [number, ...(string | number)[]]): ScriptCall {
 /** An argument that may be missing. */
 export const orEmpty = (value: number | undefined): number | '' => value ?? '';
 
-/** Gives a script `now`, the server's clock in µs, and `text(number)`: Lua's default format loses digits of numbers this large. */
-export const CLOCK = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local function text(number) return string.format('%.0f', number) end
-`;
-
 /**
  * Further ahead of the server's clock no proposal is taken: a client that is mistaken must not carry the fences of all servers away.
  * In µs. Clocks that differ by more cost a second round trip for each grant, nothing else.
  */
 export const PROPOSAL_BOUND_US = 1_000_000;
+
+/** Stands for a file of `includes/`. The file is included once. */
+const INCLUDE = /^-- @include (\S+)\n/gm;
+
+/** The text of a file in `lua/`, with all that it includes. */
+export function luaText(file: string): string {
+  const included = new Set<string>();
+  const read = (path: string): string =>
+    luaFile(path).replace(INCLUDE, (_line, name: string) => {
+      if (included.has(name)) return '';
+      included.add(name);
+      return read(`includes/${name}`);
+    });
+  return read(file);
+}

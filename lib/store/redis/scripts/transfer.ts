@@ -1,9 +1,6 @@
 import type { TransferOutcome, TransferRequest } from '../../lock-store.js';
-import { FENCE } from './fence.js';
-import { HOLDERS } from './holders.js';
-import { LINE, lineArgument } from './line.js';
 import { isCount } from './numbers.js';
-import { callOn, CLOCK, script, trimmed, type Verb } from './script.js';
+import { callOn, luaText, script, trimmed, type Verb, lineArgument } from './script.js';
 
 /**
  * Gives a lease another owner token, with a TTL of its own. All keys are read before one is changed. Later requests of
@@ -33,49 +30,5 @@ export const transferScript: Verb<TransferRequest, TransferOutcome> = {
     const reason = fence > lastToken ? 'stolen' : 'attached';
     return result === -1 ? { status: 'lost', reason } : undefined;
   },
-  ...script(
-    `--[[
-  KEYS    main, fence, queue, holders of each key
-  ARGV    1 token
-          2 token that replaces it
-          3 ttl in ms
-          4 ms for which a fence outlives its lease
-          5 last fencing token that was used under the lease
-          6 how the line is decided: 'cluster', else standalone
-  Reply   {1} all keys have the new token
-          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
-]]
-${CLOCK}${FENCE}${HOLDERS}${LINE}
-local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
-local mode, fences = mode_of(to), {}
-
-for i = 1, #KEYS, 4 do
-  local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
-  local stored, damaged = fence_at(KEYS[i + 1])
-  if damaged then return damaged end
-  fences[i] = stored
-  if not holds(main, holders, token) and not holds(main, holders, to) then
-    local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
-    if is_free then pcall(grant_next, main, queue, holders, '', line == '') end
-    return { is_free and 0 or -1, text(stored) }
-  end
-end
-
-for i = 1, #KEYS, 4 do
-  local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local lasted = redis.pcall('PTTL', main)
-  local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))
-  -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
-  redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
-  local phase = mode and phase_of(main, holders, mode)
-  if mode then take_out(holders, token) end
-  add_holder(main, holders, to, ttl, phase)
-  if not mode and used > fences[i] then redis.pcall('SET', fence, text(used), 'PX', text(life)) end
-  -- The callers in line wait for an end that has changed.
-  if redis.pcall('PTTL', main) < lasted then notify_next(main, queue, holders, nil, 0, line == '', {}) end
-end
-return { 1 }
-`,
-    'transfer',
-  ),
+  ...script(luaText('transfer'), 'transfer'),
 };

@@ -37,14 +37,18 @@ export function compileLua(text: string): CompiledScript {
   return script;
 }
 
-function compile(text: string): CompiledScript {
-  const { body } = luaparse.parse(text, {
+/** @throws SyntaxError for a text that is no Lua */
+export const parseLua = (text: string) =>
+  luaparse.parse(text, {
     luaVersion: '5.1',
     comments: false,
     locations: true,
     ranges: true,
     encodingMode: 'pseudo-latin1',
   });
+
+function compile(text: string): CompiledScript {
+  const { body } = parseLua(text);
   const unit = new Unit(text);
   const code = functionBody(body, new Scope(unit));
   const runtime = { ...operators, ...library };

@@ -26,7 +26,7 @@ export const DETACHING: readonly PlantedBug[] = [
   },
   {
     name: 'detached-token-not-checked',
-    file: 'lib/store/redis/scripts/transfer.ts',
+    file: 'lib/store/redis/lua/transfer.lua',
     find: '  if not holds(main, holders, token) and not holds(main, holders, to) then',
     replace: '  if mode and not holds(main, holders, token) and not holds(main, holders, to) then',
     profile: 'modes',

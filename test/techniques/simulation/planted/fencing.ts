@@ -5,7 +5,7 @@ const GROWS = '**One key.** A later grant has a larger token';
 export const FENCING: readonly PlantedBug[] = [
   {
     name: 'fence-not-looked-at',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'local first = math.max(now, highest + 1)',
     replace: 'local first = now',
     profile: 'line',
@@ -15,7 +15,7 @@ export const FENCING: readonly PlantedBug[] = [
   },
   {
     name: 'fence-of-one-key',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'for i = 1, last, 4 do\n  raise_fence(KEYS[i + 1],',
     replace: 'for i = 1, 4, 4 do\n  raise_fence(KEYS[i + 1],',
     profile: 'line',

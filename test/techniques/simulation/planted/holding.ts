@@ -7,7 +7,7 @@ const VALIDITY =
 export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'holder-overwritten',
-    file: 'lib/store/redis/scripts/plain.ts',
+    file: 'lib/store/redis/lua/take.lua',
     find: "ARGV[i], 'NX', 'PX'",
     replace: "ARGV[i], 'PX'",
     profile: 'line',
@@ -65,7 +65,7 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'renewal-of-a-foreign-token',
-    file: 'lib/store/redis/scripts/extend.ts',
+    file: 'lib/store/redis/lua/extend.lua',
     find: 'elseif holder == token or may_join',
     replace: 'elseif holder and not mode or may_join',
     profile: 'line',
@@ -74,7 +74,7 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'release-of-a-foreign-token',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: '  if not holds(main, holders, token) then\n    if mode and not is_open(main)',
     replace: '  if mode and not holds(main, holders, token) then\n    if not is_open(main)',
     profile: 'line',
@@ -83,7 +83,7 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'restart-guard-ignored',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'if quarantined > 0 then',
     replace: 'if quarantined > math.huge then',
     profile: 'line',

@@ -9,7 +9,7 @@ const NO_NEED =
 export const LINE: readonly PlantedBug[] = [
   {
     name: 'line-not-woken',
-    file: 'lib/store/redis/scripts/release.ts',
+    file: 'lib/store/redis/lua/release.lua',
     find: "if line ~= 'quorum' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
     replace: "if line == 'cluster' then\n  for i = 1, #KEYS, 4 do pcall(grant_next,",
     profile: 'line',
@@ -18,7 +18,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'dead-waiter-not-skipped',
-    file: 'lib/store/redis/scripts/places.ts',
+    file: 'lib/store/redis/lua/includes/places.lua',
     find: 'asked[channel] = reply.err ~= nil or tonumber(reply[2 * i]) > 0',
     replace: 'asked[channel] = true',
     profile: 'line',
@@ -27,7 +27,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'place-lost-on-asking-again',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: "redis.pcall('ZADD', queue, 'NX', ticket, member)",
     replace: "redis.pcall('ZADD', queue, text(now), member)",
     profile: 'line',
@@ -36,7 +36,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'place-not-taken-again',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: "local added = redis.pcall('ZADD', queue, 'NX', ticket, member)",
     replace:
       "local added = (ARGV[7] or '') ~= '' and busy == 1 and 1 or redis.pcall('ZADD', queue, 'NX', ticket, member)",
@@ -46,7 +46,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'line-overtaken',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'if has_line[i] and in_order then grant_next_at(i, token, before(i)) end',
     replace: '',
     profile: 'line',
@@ -55,7 +55,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'claim-not-confirmed',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: '  add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
     replace:
       '  if not holds(main, holders, token) then add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first) end',
@@ -66,7 +66,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'held-key-claimed',
-    file: 'lib/store/redis/scripts/line.ts',
+    file: 'lib/store/redis/lua/includes/line.lua',
     find: 'local blocked = token and not is_far and in_the_way(main, holders, token)',
     replace:
       'local blocked = token and not is_far and admitted == 0 and in_the_way(main, holders, token)',
@@ -78,7 +78,7 @@ export const LINE: readonly PlantedBug[] = [
   },
   {
     name: 'later-key-kept',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'for j = 1, i > 1 and last or 0, 4 do',
     replace: 'for j = 1, 0, 4 do',
     profile: 'line',

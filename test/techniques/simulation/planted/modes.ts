@@ -8,7 +8,7 @@ const TOGETHER =
 export const MODES: readonly PlantedBug[] = [
   {
     name: 'wrong-unit',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: 'local ends = now + ttl * 1000',
     replace: 'local ends = now + ttl',
     profile: 'modes',
@@ -17,7 +17,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'limit-off-by-one',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: 'if count + places_of(token) > limit and',
     replace: 'if count + places_of(token) > limit + 1 and',
     profile: 'modes',
@@ -26,7 +26,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'places-counted-as-one',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: 'if has_shadows then count = in_use(holders, count) end',
     replace: '',
     profile: 'modes',
@@ -35,7 +35,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'set-limit-ignored',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: 'local limit = set or own',
     replace: 'local limit = own',
     profile: 'modes',
@@ -45,7 +45,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'places-renewed-without-their-shadow',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: "if places_of(token) > 1 then redis.call('ZADD', holders, -ends, shadow(token)) end",
     replace:
       "if places_of(token) > 1 then redis.call('ZADD', holders, 'NX', -ends, shadow(token)) end",
@@ -55,7 +55,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'marker-not-refreshed',
-    file: 'lib/store/redis/scripts/holders.ts',
+    file: 'lib/store/redis/lua/includes/holders.lua',
     find: '    put_marker(main, holders, mode, phase)\n  else',
     replace:
       "    if redis.call('EXISTS', main) == 0 then put_marker(main, holders, mode, phase) end\n  else",
@@ -66,7 +66,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'readers-starve-writers',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'if not has_line or joins and (phase_of(main, holders, mode) or math.huge) <= joins then',
     replace: 'if not has_line or mode and phase_of(main, holders, mode) then',
     profile: 'modes',
@@ -76,7 +76,7 @@ export const MODES: readonly PlantedBug[] = [
   },
   {
     name: 'token-of-other-keys-passed-on',
-    file: 'lib/store/redis/scripts/acquire.ts',
+    file: 'lib/store/redis/lua/acquire.lua',
     find: 'add_holder(main, holders, token, ttl, mode and phase_of(main, holders, mode) or first)',
     replace: 'add_holder(main, holders, token, ttl, first)',
     profile: 'modes',

@@ -6,7 +6,7 @@ const SUPERSEDED =
 export const ONCE: readonly PlantedBug[] = [
   {
     name: 'marked-by-any-attempt',
-    file: 'lib/store/redis/scripts/once.ts',
+    file: 'lib/store/redis/lua/once.lua',
     find: "local is_ours = state == 'running' and whose == owner or",
     replace: "local is_ours = state == 'running' or",
     profile: 'once',
@@ -15,7 +15,7 @@ export const ONCE: readonly PlantedBug[] = [
   },
   {
     name: 'superseded-attempt-accepted',
-    file: 'lib/store/redis/scripts/once.ts',
+    file: 'lib/store/redis/lua/once.lua',
     find: 'return { whose == owner and ended == what and 1 or 0 }',
     replace: 'return { 1 }',
     profile: 'once',
@@ -25,7 +25,7 @@ export const ONCE: readonly PlantedBug[] = [
   },
   {
     name: 'done-work-repeated',
-    file: 'lib/store/redis/scripts/once.ts',
+    file: 'lib/store/redis/lua/once.lua',
     find: "if state == 'done' or state == 'exhausted' then",
     replace: "if state == 'exhausted' then",
     profile: 'once',

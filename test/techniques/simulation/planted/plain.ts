@@ -1,6 +1,5 @@
 import type { PlantedBug } from './planted-bug.js';
 
-const PLAIN = 'lib/store/redis/scripts/plain.ts';
 const GROWS = '**One key.** A later grant has a larger token';
 const LEASE = 'lib/lease/lease.ts';
 const FIFO = 'first come, first served, over all processes';
@@ -9,7 +8,7 @@ const FIFO = 'first come, first served, over all processes';
 export const PLAIN_CASE: readonly PlantedBug[] = [
   {
     name: 'line-overlooked-by-take',
-    file: PLAIN,
+    file: 'lib/store/redis/lua/take.lua',
     find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
     replace: "redis.call('EXISTS', KEYS[i + 3]) == 0",
     profile: 'line',
@@ -18,7 +17,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'fence-overlooked-by-take',
-    file: PLAIN,
+    file: 'lib/store/redis/lua/take.lua',
     find: 'and last - fence < 0)',
     replace: 'and last - fence < 1e15)',
     profile: 'line',
@@ -27,7 +26,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'given-without-its-token',
-    file: PLAIN,
+    file: 'lib/store/redis/lua/give.lua',
     find: " and redis.pcall('GET', KEYS[i]) == ARGV[n]",
     replace: '',
     profile: 'line',
@@ -36,7 +35,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'line-overlooked-by-give',
-    file: PLAIN,
+    file: 'lib/store/redis/lua/give.lua',
     find: "redis.call('EXISTS', KEYS[i + 1]) == 0 and ",
     replace: '',
     profile: 'line',
@@ -45,7 +44,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'holders-overlooked-by-take',
-    file: PLAIN,
+    file: 'lib/store/redis/lua/take.lua',
     find: "redis.call('EXISTS', KEYS[i + 2], KEYS[i + 3]) == 0",
     replace: "redis.call('EXISTS', KEYS[i + 2]) == 0",
     profile: 'modes',
@@ -54,9 +53,9 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'proposal-without-bound',
-    file: 'lib/store/redis/scripts/script.ts',
-    find: 'PROPOSAL_BOUND_US = 1_000_000;',
-    replace: 'PROPOSAL_BOUND_US = 1_000_000_000;',
+    file: 'lib/store/redis/lua/includes/proposal-bound.lua',
+    find: 'PROPOSAL_BOUND_US = 1000000',
+    replace: 'PROPOSAL_BOUND_US = 1000000000',
     profile: 'quorum',
     explanation: 'With several masters, a node accepts any fencing token that the client proposes.',
     breaks:
@@ -92,7 +91,7 @@ export const PLAIN_CASE: readonly PlantedBug[] = [
   },
   {
     name: 'turns-not-reported',
-    file: 'lib/store/redis/scripts/extend.ts',
+    file: 'lib/store/redis/lua/extend.lua',
     find: "if mine > fence and not damaged then redis.pcall('SET', fence_key, text(mine),",
     replace: "if fence == 0 and not damaged then redis.pcall('SET', fence_key, text(mine),",
     profile: 'line',

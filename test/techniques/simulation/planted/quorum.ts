@@ -72,7 +72,7 @@ export const QUORUM: readonly PlantedBug[] = [
   },
   {
     name: 'quorum-line-not-woken',
-    file: 'lib/store/redis/scripts/release.ts',
+    file: 'lib/store/redis/lua/release.lua',
     find: "if (is_sooner or not holder) and line == 'quorum' and wakes ~= 'nobody' then",
     replace: "if (is_sooner or not holder) and line == 'never' then",
     profile: 'quorum',

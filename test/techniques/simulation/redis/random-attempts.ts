@@ -1,6 +1,6 @@
 import { MARK } from '../../../../lib/store/owner-token.js';
 import { keyNames, type KeyNames } from '../../../../lib/store/redis/scripts/key-names.js';
-import type { LineMode } from '../../../../lib/store/redis/scripts/line.js';
+import type { LineMode } from '../../../../lib/store/redis/scripts/script.js';
 import type { Random } from '../../faults/random.js';
 
 export type Names = readonly [KeyNames, ...KeyNames[]];

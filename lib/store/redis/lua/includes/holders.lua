@@ -1,52 +1,50 @@
-import { MARK } from '../../owner-token.js';
-import { LARGEST_FENCE } from './fence.js';
+--[[
+  The holders of a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder
+  set beside it: tokens, by the server's time in us at which they end. While the set has tokens, a marker stands at the
+  main key, with the longest TTL of them. So every caller that wants the exclusive lock is refused, other software too.
+  The mode of a token is part of the token.
 
-/** For so long a limit that was set is kept after the last grant or renewal of a limited lock of its key: 30 days. In ms. */
-export const LIMIT_LIFE_MS = 30 * 86_400_000;
+  Behind the marker stands the fencing token of the phase: all that hold a key together have the same one. A holder of
+  several keys may have a larger one, which changes nothing for later callers.
 
-/**
- * The holders of a key. An exclusive lock is its owner token at the main key. Shared and limited locks have a holder
- * set beside it: tokens, by the server's time in µs at which they end. While the set has tokens, a marker stands at the
- * main key, with the longest TTL of them. So every caller that wants the exclusive lock is refused, other software too.
- * The mode of a token is part of the token.
- *
- * Behind the marker stands the fencing token of the phase: all that hold a key together have the same one. A holder of
- * several keys may have a larger one, which changes nothing for later callers.
- *
- * A holder of several places of a limit has a shadow in the set: `+` and the token, with the negative end as its score.
- * So the number of tokens is the number of places if no holder has more than one. The first member of the set shows
- * whether one has. The number of places of a token is part of the token.
- *
- * Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It replaces the limit of
- * the token. Without it, each token is admitted by its own limit: the places in use and those that it wants must not
- * exceed it.
- *
- * Gives a script
- * - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
- * - `alike(mode, other)`: whether those modes hold a key together;
- * - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
- * - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
- * - `left(main, holders, token)`: ms until that may be over, at the earliest that is known;
- * - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and
- *   `remove_holder(main, holders, token)`, which returns whether it did;
- * - `take_out(holders, token)`: takes it out of the set, and nothing else;
- * - `phase_of(main, holders, mode)`: the fencing token of those that hold it together in that mode, if it is known;
- * - `fence_life(fence, token, life)`: for how many ms a fence is kept; holders together do not shorten it.
- *
- * If the marker was deleted, the holder set decides. A value that other software has since put there is left alone, and
- * the tokens in the holder set hold nothing any more. Needs `CLOCK`.
- */
-export const HOLDERS = `
-local function mode_of(token) return string.match(token, '^${MARK}[^:]+:(.+)$') end
-local function places_of(token) return tonumber(string.match(token, '^${MARK}[^:*]+%*(%d+):')) or 1 end
+  A holder of several places of a limit has a shadow in the set: `+` and the token, with the negative end as its score.
+  So the number of tokens is the number of places if no holder has more than one. The first member of the set shows
+  whether one has. The number of places of a token is part of the token.
+
+  Beside the set of a limited key may stand the limit that was set for it, `<holders>:limit`. It replaces the limit of
+  the token. Without it, each token is admitted by its own limit: the places in use and those that it wants must not
+  exceed it.
+
+  Gives a script
+  - `mode_of(token)`: 'shared', 'limit:<n>', or nil for one that wants the key alone;
+  - `alike(mode, other)`: whether those modes hold a key together;
+  - `other_limits[token]`: the limit of other holders, if `in_the_way` has found that it differs and none is set;
+  - `in_the_way(main, holders, token)`: the holder of the key because of which this token may not hold it, or nil;
+  - `left(main, holders, token)`: ms until that may be over, at the earliest that is known;
+  - `holds(main, holders, token)`, `add_holder(main, holders, token, ttl, phase)` and
+    `remove_holder(main, holders, token)`, which returns whether it did;
+  - `take_out(holders, token)`: takes it out of the set, and nothing else;
+  - `phase_of(main, holders, mode)`: the fencing token of those that hold it together in that mode, if it is known;
+  - `fence_life(fence, token, life)`: for how many ms a fence is kept; holders together do not shorten it.
+
+  If the marker was deleted, the holder set decides. A value that other software has since put there is left alone, and
+  the tokens in the holder set hold nothing any more.
+]]
+-- @include clock
+-- @include fence
+-- For so long a limit that was set is kept after the last grant or renewal of a limited lock of its key: 30 days. In ms.
+local LIMIT_LIFE_MS = 2592000000
+
+local function mode_of(token) return string.match(token, '^holdfast:[^:]+:(.+)$') end
+local function places_of(token) return tonumber(string.match(token, '^holdfast:[^:*]+%*(%d+):')) or 1 end
 local function shadow(token) return '+' .. token end
 
 -- All limits are one mode: holders with different numbers may hold a key together.
 local function alike(mode, other)
   return mode == other or mode ~= nil and other ~= nil and string.sub(mode, 1, 6) == 'limit:' and string.sub(other, 1, 6) == 'limit:'
 end
-local function marker(mode) return '${MARK}:' .. mode end
-local function is_marker(holder) return string.sub(holder, 1, ${String(MARK.length + 1)}) == '${MARK}:' end
+local function marker(mode) return 'holdfast::' .. mode end
+local function is_marker(holder) return string.sub(holder, 1, 10) == 'holdfast::' end
 
 -- The number of holders whose time is not over. It only reads: after a first write, a script may write although memory is full.
 local function live(holders) return redis.call('ZCOUNT', holders, '(' .. text(now), '+inf') end
@@ -124,10 +122,10 @@ end
 local function phase_of(main, holders, mode)
   -- The marker may outlast its holders, because its TTL was rounded up.
   local first = one_of(holders)[1]
-  local marked, phase = string.match(redis.call('GET', main) or '', '^${MARK}:(%S+) (%d+)$')
+  local marked, phase = string.match(redis.call('GET', main) or '', '^holdfast::(%S+) (%d+)$')
   if not phase or not first or not alike(marked, mode) or not alike(mode_of(first), mode) then return nil end
   phase = tonumber(phase)
-  return phase <= ${String(LARGEST_FENCE)} and phase or nil
+  return phase <= LARGEST_FENCE and phase or nil
 end
 
 local function fence_life(fence, token, life)
@@ -149,7 +147,7 @@ local function add_holder(main, holders, token, ttl, phase)
     redis.call('ZREMRANGEBYSCORE', holders, -now, now)
     -- A limit that was set is kept while there are holders by a limit, and some time after that.
     if set_limits[holders] ~= false and string.sub(mode, 1, 6) == 'limit:' then
-      redis.pcall('PEXPIRE', limit_name(holders), ${String(LIMIT_LIFE_MS)})
+      redis.pcall('PEXPIRE', limit_name(holders), LIMIT_LIFE_MS)
     end
     put_marker(main, holders, mode, phase)
   else
@@ -177,4 +175,3 @@ local function remove_holder(main, holders, token)
   if live(holders) > 0 then put_marker(main, holders, mode, phase) else redis.call('DEL', main, holders) end
   return true
 end
-`;

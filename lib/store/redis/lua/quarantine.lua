@@ -1,0 +1,13 @@
+--[[
+  KEYS    epoch
+  ARGV    1 longest TTL in ms
+          2 '1' takes a server without an epoch key for one that never granted anything
+  Returns ms of quarantine that are left
+]]
+-- @include clock
+-- @include quarantine
+
+if ARGV[2] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then
+  return math.ceil(quarantine(KEYS[1], 0) / 1000)
+end
+return math.ceil(quarantine(KEYS[1], tonumber(ARGV[1])) / 1000)

@@ -1,0 +1,45 @@
+--[[
+  KEYS    main, fence, queue, holders of each key
+  ARGV    1 token
+          2 token that replaces it
+          3 ttl in ms
+          4 ms for which a fence outlives its lease
+          5 last fencing token that was used under the lease
+          6 how the line is decided: 'cluster', else standalone
+  Returns {1} all keys have the new token
+          {0, fence} a key has no holder, {-1, fence} a key has another holder: nothing was changed
+]]
+-- @include clock
+-- @include fence
+-- @include holders
+-- @include line
+
+local token, to, ttl, keep, used, line = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] or ''
+local mode, fences = mode_of(to), {}
+
+for i = 1, #KEYS, 4 do
+  local main, queue, holders = KEYS[i], KEYS[i + 2], KEYS[i + 3]
+  local stored, damaged = fence_at(KEYS[i + 1])
+  if damaged then return damaged end
+  fences[i] = stored
+  if not holds(main, holders, token) and not holds(main, holders, to) then
+    local is_free = not redis.pcall('GET', main) or mode ~= nil and is_open(main)
+    if is_free then pcall(grant_next, main, queue, holders, '', line == '') end
+    return { is_free and 0 or -1, text(stored) }
+  end
+end
+
+for i = 1, #KEYS, 4 do
+  local main, fence, queue, holders = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+  local lasted = redis.pcall('PTTL', main)
+  local life = ttl + keep + math.max(0, math.ceil((math.max(fences[i], used) - now) / 1000))
+  -- The write that Redis does not refuse when memory is full comes first: after it, Redis refuses none.
+  redis.pcall('PEXPIRE', fence, text(fence_life(fence, to, life)))
+  local phase = mode and phase_of(main, holders, mode)
+  if mode then take_out(holders, token) end
+  add_holder(main, holders, to, ttl, phase)
+  if not mode and used > fences[i] then redis.pcall('SET', fence, text(used), 'PX', text(life)) end
+  -- The callers in line wait for an end that has changed.
+  if redis.pcall('PTTL', main) < lasted then notify_next(main, queue, holders, nil, 0, line == '', {}) end
+end
+return { 1 }
