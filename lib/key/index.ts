@@ -1,5 +1,5 @@
 export { canonicalKeys, checkKey } from './check-key.js';
 export { parseKeyTemplate, type KeyTemplate } from './key-template.js';
 export { lockKey, nameOfKeys } from './lock-key.js';
-export type { RequestValues } from './read-path.js';
-export { parseNamedTemplate } from './named-template.js';
+export type { RequestValues } from './placeholders.js';
+export { parseNamedTemplate } from './template-parts.js';

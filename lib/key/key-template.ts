@@ -1,8 +1,14 @@
 import { systemClock, type Clock } from '../time/clock.js';
-import { parseKeyPath, type Problem, placeholder, type KeyPath } from './key-path.js';
-import { locate } from './locate.js';
 import { parameterSources, type SourceFunction } from './parameter-names.js';
-import { pathReader, type RequestValues } from './read-path.js';
+import {
+  locate,
+  placeholder,
+  readerOf,
+  type KeyPath,
+  type Location,
+  type Method,
+  type RequestValues,
+} from './placeholders.js';
 import { templateParts } from './template-parts.js';
 
 /** The method that a template belongs to. */
@@ -99,7 +105,6 @@ export interface KeyTemplate {
 export function parseKeyTemplate(template: string, context: KeyTemplateContext): KeyTemplate {
   const { where, method, owner, name, isHandler = false, fireTime } = context;
   const { texts, insides, whats, wrong, keyOf } = templateParts(template, where);
-
   const words = wordsIn(texts);
   const needsSources = insides.length > 0 || words.length > 0;
   const sources = needsSources ? parameterSources(method, owner, name) : [];
@@ -109,67 +114,57 @@ export function parseKeyTemplate(template: string, context: KeyTemplateContext):
     throw wrong(
       `has ":${mistaken.word}", which is plain text, so all calls share one lock. Write <${mistaken.word}>.`,
     );
+
+  const called = `${String(name)}()`;
+  const asHandler = { called, sources, isHandler: true };
   /** @throws LockConfigurationError for a problem */
-  const right = <T extends object>(found: T | Problem): T => {
+  const located = (inside: string, how: Method): Location => {
+    const found = locate(inside, how);
     if (typeof found === 'string') throw wrong(found);
     return found;
   };
-  const called = `${String(name)}()`;
-  const values = insides.map((inside, index) => {
-    const path = right(parseKeyPath(inside));
-    const location = right(locate(path, sources, { called, isHandler }));
-    if (location.from === 'fire-time' && fireTime === undefined) throw wrong(location.otherwise);
-    return { path, location, read: pathReader(path, location, whats[index] ?? '') };
-  });
+  const locations = insides.map((inside) => located(inside, { called, sources, isHandler }));
+  const scheduled = locations.find(({ from }) => from === 'fire-time')?.otherwise;
+  if (scheduled !== undefined && fireTime === undefined) throw wrong(scheduled);
+  const readers = locations.map((location, index) => readerOf(location, whats[index] ?? ''));
 
   const readNames = new Set(
-    values.flatMap(({ location }) =>
-      'index' in location ? sources.map((source) => source[location.index]?.name) : [],
-    ),
+    locations.flatMap(({ index = -1 }) => sources.map((source) => source[index]?.name)),
   );
   const literals = words.map((literal) => ({
     ...literal,
     isParameter: parameters.has(literal.word) && !readNames.has(literal.word),
   }));
-
-  const scheduled = values
-    .map(({ location }) => location)
-    .find((location) => location.from === 'fire-time');
-  const readsClass = values.some(({ location }) => location.from === 'class');
+  const readsClass = locations.some(({ from }) => from === 'class');
   const check = (className = ''): void => {
     if (readsClass && className.length < SHORTEST_CLASS_NAME)
       throw wrong(
         `asks for <class>, and the class is called "${className}", as a minifier calls it: others may have that name, too. Have the ` +
           'minifier keep the names of classes, or write a name in its place.',
       );
-    if (scheduled === undefined) return;
-    const problem = fireTime?.problem;
-    if (problem !== undefined) throw wrong(`${scheduled.otherwise} ${problem}`);
-  };
-  const checkHandler = (): void => {
-    for (const { path } of values) right(locate(path, sources, { called, isHandler: true }));
-  };
-  const forParameter = (index: number, segments: readonly string[]): string => {
-    const [declared] = sources;
-    const path = { head: declared?.[index]?.name ?? String(index), segments };
-    const found = locate(path, sources, { called, isHandler: true });
-    const isFound = typeof found === 'object' && found.from === 'argument' && found.index === index;
-    return placeholder(isFound ? path : { head: String(index), segments });
+    const problem = scheduled === undefined ? undefined : fireTime?.problem;
+    if (problem !== undefined) throw wrong(`${scheduled ?? ''} ${problem}`);
   };
   return {
     source: template,
-    usesArguments: values.some(({ location: { from } }) => from === 'argument' || from === 'rest'),
-    requestPaths: values.flatMap(({ location }) =>
-      location.from === 'request' ? [location.path] : [],
-    ),
-    forParameter,
+    usesArguments: locations.some(({ from }) => from === 'argument' || from === 'rest'),
+    requestPaths: locations.flatMap(({ from, path }) => (from === 'request' ? [path] : [])),
     literals,
+    forParameter(index, segments) {
+      const named = sources[0]?.[index]?.name ?? String(index);
+      const found = locate([named, ...segments].join('.'), asHandler);
+      const isFound =
+        typeof found === 'object' && found.from === 'argument' && found.index === index;
+      return placeholder({ head: isFound ? named : String(index), segments });
+    },
     check,
-    checkHandler,
+    checkHandler() {
+      for (const inside of insides) located(inside, asHandler);
+    },
     resolve(args, request, clock = systemClock, className) {
       check(className);
       const call = { args, request, className, fireTime: () => fireTime?.text(clock.now().wallMs) };
-      return keyOf((index) => values[index]?.read(call), request !== undefined);
+      return keyOf((index) => readers[index]?.(call), request !== undefined);
     },
   };
 }

@@ -1,7 +1,6 @@
 import { LockKeyError } from '../errors.js';
 import { checkKey } from './check-key.js';
-import { encodeKeyValue } from './encode.js';
-import { separate } from './separators.js';
+import { encodeKeyValue, separate } from './encode.js';
 
 /**
  * Makes a key by hand from values that you do not control. The text stays as it is. The values are encoded so that none

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../errors.js';
-import { placeholder } from '../../key/key-path.js';
-import { alike } from '../../key/locate.js';
+import { alike, placeholder } from '../../key/placeholders.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { parametersFor } from './handler-parameters.js';
