@@ -1,4 +1,4 @@
-import type { Expression, Options, Pattern } from 'acorn';
+import type { Expression, MethodDefinition, Options, Pattern } from 'acorn';
 import acorn from './acorn.cjs';
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- only its source is read, it is never called
@@ -53,18 +53,24 @@ const toParameters = (patterns: readonly Pattern[], source: string): readonly Pa
     : parameters;
 };
 
+const sourceOf = (code: SourceFunction): string => Function.prototype.toString.call(code);
+
+/** The methods, getters and setters in the source of a class; none when it is no class, or cannot be read. */
+const membersOf = (source: string): readonly MethodDefinition[] => {
+  const expression = parseExpression(source);
+  const members = expression?.type === 'ClassExpression' ? expression.body.body : [];
+  return members.filter((member) => member.type === 'MethodDefinition');
+};
+
 /** The parameters that the method's own source declares, or `undefined` when it has none to read (a Proxy, a bound function). */
 export function parametersOf(method: SourceFunction): readonly Parameter[] | undefined {
-  const source = Function.prototype.toString.call(method);
+  const source = sourceOf(method);
   const expression = parseExpression(source);
   if (expression?.type === 'FunctionExpression' || expression?.type === 'ArrowFunctionExpression')
     return toParameters(expression.params, source);
   // A method is no expression: `pay(id) {}` reads as a call followed by a block. It needs a class around it.
-  const wrapped = parseExpression(`class extends Object { ${source} }`);
-  const member = wrapped?.type === 'ClassExpression' ? wrapped.body.body[0] : undefined;
-  return member?.type === 'MethodDefinition'
-    ? toParameters(member.value.params, source)
-    : undefined;
+  const [member] = membersOf(`class extends Object { ${source} }`);
+  return member && toParameters(member.value.params, source);
 }
 
 /**
@@ -76,23 +82,19 @@ export function declaredParameters(
   name: PropertyKey,
 ): readonly Parameter[] | undefined {
   if (owner === undefined || typeof name === 'symbol') return undefined;
-  const source = Function.prototype.toString.call(owner);
-  const expression = parseExpression(source);
-  if (expression?.type !== 'ClassExpression') return undefined;
-  for (const member of expression.body.body.toReversed()) {
-    if (member.type !== 'MethodDefinition' || member.static || member.kind !== 'method') continue;
-    const { key, computed, value } = member;
-    const spelled =
-      key.type === 'Literal'
-        ? String(key.value)
-        : !computed && key.type === 'Identifier'
-          ? key.name
-          : undefined;
-    if (spelled === String(name))
-      return toParameters(value.params, source.slice(value.start, value.end));
-  }
-  return undefined;
+  const source = sourceOf(owner);
+  const member = membersOf(source).findLast(
+    (each) => !each.static && each.kind === 'method' && spelled(each) === String(name),
+  );
+  return (
+    member && toParameters(member.value.params, source.slice(member.value.start, member.value.end))
+  );
 }
+
+const spelled = ({ key, computed }: MethodDefinition): string | undefined => {
+  if (key.type === 'Literal') return String(key.value);
+  return !computed && key.type === 'Identifier' ? key.name : undefined;
+};
 
 /**
  * All that can be read about a method's parameters: its own source first, then, when that is the source of a wrapper, the
@@ -105,9 +107,7 @@ export function parameterSources(
 ): readonly (readonly Parameter[])[] {
   const own = parametersOf(method);
   const isDeclaration =
-    own !== undefined &&
-    owner !== undefined &&
-    Function.prototype.toString.call(owner).includes(Function.prototype.toString.call(method));
+    own !== undefined && owner !== undefined && sourceOf(owner).includes(sourceOf(method));
   const declared = isDeclaration ? undefined : declaredParameters(owner, name);
   return [own, declared].filter((parameters) => parameters !== undefined);
 }

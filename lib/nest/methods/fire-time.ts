@@ -5,7 +5,7 @@ import thisFile from './this-file.cjs';
 
 /** What @nestjs/schedule notes on a method; it is no dependency of ours. */
 const CRON = 'SCHEDULE_CRON_OPTIONS';
-const TIMER_OPTIONS = ['SCHEDULE_INTERVAL_OPTIONS', 'SCHEDULE_TIMEOUT_OPTIONS'];
+const TIMERS = ['SCHEDULE_INTERVAL_OPTIONS', 'SCHEDULE_TIMEOUT_OPTIONS'];
 
 interface CronOptions {
   readonly cronTime: string | Date | Moment;
@@ -25,16 +25,14 @@ interface CronTime {
 
 type CronTimeClass = new (source: string, timeZone?: string, utcOffset?: number) => CronTime;
 
-const SECOND_MS = 1_000;
-
 /** An expression that has not fired for so long never does: a 29 February comes every 8 years at the least. */
-const LONGEST_PAUSE_MS = 9 * 366 * 24 * 60 * 60 * SECOND_MS;
+const LONGEST_PAUSE_S = 9 * 366 * 24 * 60 * 60;
 
 /** `<fireTime>`: for when the present run of a method with `@Cron` was scheduled, the same in every process. */
 export class FireTime {
   /** Read late: `@Cron` may stand above `@WithLock`, and note its options after it. */
   readonly #methods: () => readonly unknown[];
-  #next: ((afterMs: number) => number) | undefined;
+  #next: ((afterS: number) => number) | undefined;
 
   /** @param methods the functions that decorators may have noted their options on */
   constructor(methods: () => readonly unknown[]) {
@@ -47,12 +45,12 @@ export class FireTime {
    * @throws LockConfigurationError when the schedule cannot be read: in a bundle of the application, where no package can be found
    */
   get problem(): string | undefined {
-    const options = this.#noted([CRON]) as CronOptions | undefined;
+    const options = this.#noted(CRON) as CronOptions | undefined;
     if (options !== undefined) {
-      if (typeof options.cronTime === 'string') this.#nextOf(options, options.cronTime);
+      if (typeof options.cronTime === 'string') this.#next ??= nextOf(options, options.cronTime);
       return undefined;
     }
-    return this.#noted(TIMER_OPTIONS) === undefined
+    return TIMERS.every((key) => this.#noted(key) === undefined)
       ? 'Or put @Cron on the method: then <fireTime> is the time that its run was scheduled for.'
       : '@Interval and @Timeout count from the start of each process, so their runs have no fire time in common: use @Cron.';
   }
@@ -63,56 +61,47 @@ export class FireTime {
   }
 
   #latest(now: number): number {
-    const options = this.#noted([CRON]) as CronOptions;
+    const options = this.#noted(CRON) as CronOptions;
     const { cronTime } = options;
     if (typeof cronTime !== 'string')
       return cronTime instanceof Date ? cronTime.getTime() : cronTime.toMillis();
-    const next = this.#nextOf(options, cronTime);
+    const next = (this.#next ??= nextOf(options, cronTime));
     // The last second after which the next time is not in the future: back in growing steps, then halving the last of them.
-    let after = Math.floor(now / SECOND_MS) - 1;
-    let tooLate = after + 1;
-    for (let step = 1; next(after * SECOND_MS) > now; step *= 2) {
-      if (step * SECOND_MS > LONGEST_PAUSE_MS) throw new LockConfigurationError(NEVER(cronTime));
+    let tooLate = Math.floor(now / 1_000);
+    let after = tooLate - 1;
+    for (let step = 1; next(after) > now; step *= 2) {
+      if (step > LONGEST_PAUSE_S)
+        throw new LockConfigurationError(
+          `<fireTime> is asked for, but the cron expression "${cronTime}" has not fired for 9 years.`,
+        );
       tooLate = after;
       after -= step;
     }
     while (tooLate - after > 1) {
       const middle = Math.floor((after + tooLate) / 2);
-      if (next(middle * SECOND_MS) > now) tooLate = middle;
+      if (next(middle) > now) tooLate = middle;
       else after = middle;
     }
-    return next(after * SECOND_MS);
+    return next(after);
   }
 
-  #nextOf(options: CronOptions, expression: string): (afterMs: number) => number {
-    this.#next ??= nextOf(options, expression);
-    return this.#next;
-  }
-
-  #noted(keys: readonly string[]): unknown {
-    for (const method of this.#methods()) {
-      if (typeof method !== 'function') continue;
-      for (const key of keys) {
-        const value: unknown = Reflect.getMetadata(key, method);
-        if (value !== undefined) return value;
-      }
-    }
-    return undefined;
+  #noted(key: string): unknown {
+    return this.#methods()
+      .filter((method) => typeof method === 'function')
+      .map((method): unknown => Reflect.getMetadata(key, method))
+      .find((value) => value !== undefined);
   }
 }
 
-const NEVER = (expression: string): string =>
-  `<fireTime> is asked for, but the cron expression "${expression}" has not fired for 9 years.`;
-
-/** The first time of a schedule after another time. */
+/** The first time, in ms, of a schedule after a second. */
 function nextOf(
   { timeZone, utcOffset }: CronOptions,
   expression: string,
-): (afterMs: number) => number {
+): (afterS: number) => number {
   const CronTime = cronTimeClass();
   const cron = new CronTime(expression, timeZone, utcOffset);
   const zone = utcOffset === undefined ? timeZone : zoneOf(utcOffset);
-  return (afterMs) => cron.getNextDateFrom(new Date(afterMs), zone).toMillis();
+  return (afterS) => cron.getNextDateFrom(new Date(afterS * 1_000), zone).toMillis();
 }
 
 /** @param minutes east of UTC */
