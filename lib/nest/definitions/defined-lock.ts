@@ -1,4 +1,5 @@
 import { LockConfigurationError, LockNotAcquiredError } from '../../errors.js';
+import type { ScopeOrigin } from '../../engine/granting.js';
 import type { LockEngine, LockInspection, TryRunResult } from '../../engine/lock-engine.js';
 import type { LockOrigin } from '../../lease/grant.js';
 import type { DetachableLock } from '../../lease/lock.js';
@@ -50,8 +51,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
     ...args: [...key: KeyArguments<Template>, options: RunOptions, work: LockWork<T, Token>]
   ): Promise<T>;
   async run<T>(...args: unknown[]): Promise<T> {
-    const from = { origin: this.#origin, site: this.#locks.sites.here(1) };
-    const { key, rest } = this.#split(args);
+    const { key, rest, from } = this.#split(args);
     const [given, work] = optionsAndWork('run', rest as [RunOptions, LockWork<T, Token>]);
     const scope = await this.#locks.openScope(key, this.#with(given), from);
     return scope.run(work, this.#locks.refuseStream);
@@ -65,8 +65,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
     ...args: [...key: KeyArguments<Template>, options: TryRunOptions, work: LockWork<T, Token>]
   ): Promise<TryRunResult<T>>;
   async tryRun<T>(...args: unknown[]): Promise<TryRunResult<T>> {
-    const from = { origin: this.#origin, site: this.#locks.sites.here(1) };
-    const { key, rest } = this.#split(args);
+    const { key, rest, from } = this.#split(args);
     const [given, work] = optionsAndWork('tryRun', rest as [TryRunOptions, LockWork<T, Token>]);
     const options = this.#with(given, this.#notWaiting);
     let scope: Scope;
@@ -83,8 +82,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
   async acquire(
     ...args: [...key: KeyArguments<Template>, options?: AcquireOptions]
   ): Promise<DetachableLock<Token>> {
-    const from = { origin: this.#origin, site: this.#locks.sites.here(1) };
-    const { key, rest } = this.#split(args);
+    const { key, rest, from } = this.#split(args);
     const given = optionsOf('acquire', rest[0] as AcquireOptions | undefined);
     return this.#locks.acquireFrom(key, this.#with(given), from);
   }
@@ -93,8 +91,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
   async tryAcquire(
     ...args: [...key: KeyArguments<Template>, options?: TryAcquireOptions]
   ): Promise<DetachableLock<Token> | null> {
-    const from = { origin: this.#origin, site: this.#locks.sites.here(1) };
-    const { key, rest } = this.#split(args);
+    const { key, rest, from } = this.#split(args);
     const given = optionsOf('tryAcquire', rest[0] as TryAcquireOptions | undefined);
     try {
       return await this.#locks.acquireFrom(key, this.#with(given, this.#notWaiting), from);
@@ -106,7 +103,7 @@ export class DefinedLock<Template extends string, Token extends number | undefin
 
   /** As `LockService.inspect`. */
   async inspect(...key: KeyArguments<Template>): Promise<LockInspection> {
-    return this.#locks.inspect(this.#split(key).key);
+    return this.#locks.inspect(this.#locks.checked(() => this.#definition.key(...key)));
   }
 
   /** Options of a call, and those of the definition where the call says nothing. */
@@ -114,12 +111,17 @@ export class DefinedLock<Template extends string, Token extends number | undefin
     return given === NO_OPTIONS ? own : { ...own, ...given };
   }
 
-  /** @throws LockKeyError */
-  #split(args: readonly unknown[]): { readonly key: string; readonly rest: readonly unknown[] } {
+  /**
+   * Takes the arguments of a call apart. Its methods call it first: the site of the call is two calls away.
+   *
+   * @throws LockKeyError
+   */
+  #split(args: readonly unknown[]) {
+    const from: ScopeOrigin = { origin: this.#origin, site: this.#locks.sites.here(2) };
     // Only placeholders have brackets.
     const count = this.name.includes('<') ? 1 : 0;
     const values = args.slice(0, count) as KeyArguments<Template>;
     const key = this.#locks.checked(() => this.#definition.key(...values));
-    return { key, rest: args.slice(count) };
+    return { key, rest: args.slice(count), from };
   }
 }
