@@ -7,7 +7,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { Observable, Subscription } from 'rxjs';
+import { Observable, type Subscription } from 'rxjs';
 import type { LockService } from '../lock.service.js';
 import { HandlerFrame, type HandlerCall } from '../methods/handler-frame.js';
 import { LOCK_FEATURE, type LockFeature } from '../methods/lock-feature.js';
@@ -50,28 +50,17 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
   transportOf(context).keepMessages(context);
   const handled = new Observable((subscriber) => {
     const frame = new HandlerFrame(call);
-    const inner = new Subscription();
     /** The response: kept until the lock is released, unless it is one of a stream of responses. */
     let answer: { readonly value: unknown } | undefined;
 
     const passOn = (): void => {
       if (answer !== undefined) subscriber.next(answer.value);
     };
-
     const fail = async (error: unknown): Promise<void> => {
-      let own = error;
-      // Work that continues after its stream has ended (a timeout, for instance) keeps the lock, and this response
-      // does not wait for it.
-      if (frame.isRunning) frame.leave();
-      else own = await frame.fail(error);
-      subscriber.error(own);
+      subscriber.error(await frame.fail(error));
     };
     const complete = async (): Promise<void> => {
-      const { args } = frame;
-      const { propertyKey } = locked;
-      const end = frame.transport.responseEnd(context, { value: answer?.value, args, propertyKey });
-      if (end !== undefined || frame.isRunning) frame.leave(end);
-      else await frame.finish();
+      await frame.complete(answer?.value);
       passOn();
       subscriber.complete();
     };
@@ -98,12 +87,11 @@ function runHandler(call: HandlerCall, next: CallHandler): Observable<unknown> {
             complete().catch(fail);
           },
         });
-      inner.add(frame.inside(subscribe));
+      subscriber.add(frame.inside(subscribe));
     };
 
     start().catch(fail);
     return () => {
-      inner.unsubscribe();
       frame.leave();
     };
   });

@@ -32,14 +32,17 @@ export class HandlerFrame {
   readonly common: Pick<Invocation, 'className' | 'feature' | 'request'>;
   readonly transport: Transport;
   /** The arguments of the call; empty until it came. */
-  args: readonly unknown[] = [];
+  #args: readonly unknown[] = [];
   /** The lock of the frame, asked for or held. */
   #scope: Promise<Scope> | undefined;
   #section: Section | undefined;
-  /** The calls that have not ended: more than one when an interceptor calls again (`retry()`) while the call before still works. */
-  readonly #calls = new Set<Promise<Scope>>();
-  /** The steps of iterations that are at work: two where the consumer leaves in the middle of one. */
-  readonly #steps = new Set<Promise<unknown>>();
+  /**
+   * How many calls work, or wait for the lock: more than one when an interceptor calls again (`retry()`) while the call
+   * before still works.
+   */
+  #running = 0;
+  /** What ends the iterations that have begun. */
+  readonly #iterations: (() => Promise<unknown>)[] = [];
   readonly #abandoned = new AbortController();
   #over = false;
   #left = false;
@@ -74,11 +77,6 @@ export class HandlerFrame {
     return !this.#over;
   }
 
-  /** Whether a call works, or waits for its lock. */
-  get isRunning(): boolean {
-    return this.#calls.size > 0;
-  }
-
   /** Acquires the lock, unless it is held already. */
   acquire(invocation: Invocation = { self: undefined, args: [], ...this.common }): Promise<Scope> {
     this.#scope ??= this.#acquire(invocation);
@@ -90,36 +88,46 @@ export class HandlerFrame {
    * all have ended.
    */
   async enter(invocation: Invocation): Promise<Scope> {
-    this.args = invocation.args;
-    const opening = this.#open(invocation);
-    this.#calls.add(opening);
-    const over = (): void => void this.#calls.delete(opening);
-    opening.catch(over);
-    const scope = await opening;
+    this.#args = invocation.args;
+    this.#running += 1;
+    let scope: Scope;
+    try {
+      scope = await this.#open(invocation);
+    } catch (error) {
+      this.#running -= 1;
+      throw error;
+    }
     return new Scope(scope.section, () => {
-      over();
+      this.#running -= 1;
       return scope.finish();
     });
   }
 
-  /** Receives each step of an iteration: the frame does not end while one is at work. */
-  track(step: Promise<unknown>): void {
-    const settled = Promise.allSettled([step]).then(() => {
-      this.#steps.delete(settled);
-    });
-    this.#steps.add(settled);
+  /** The end of the response ends an iteration that feeds it, even if no consumer asks the iterator to return. */
+  endsWith(end: () => Promise<unknown>): void {
+    if (this.isOpen) this.#iterations.push(end);
   }
 
-  /** Gives the lock back when the calls have ended. Rejects with a `LockLostError` when it was lost. */
-  async finish(): Promise<void> {
-    const scope = await this.#end();
-    await scope?.finish();
+  /**
+   * Gives the lock back after the handler's answer: before the response, unless that is a stream, or a call still works.
+   * Rejects with a `LockLostError` when it was lost.
+   */
+  async complete(value: unknown): Promise<void> {
+    const { context, locked } = this.call;
+    const answer = { value, args: this.#args, propertyKey: locked.propertyKey };
+    const end = this.transport.responseEnd(context, answer);
+    if (end !== undefined || this.#running > 0) this.leave(end);
+    else await (await this.#end())?.finish();
   }
 
-  /** Gives the lock back after an error, and that error with it. */
+  /**
+   * Gives the lock back after an error, and that error with it. Work that continues after its stream has ended (a
+   * timeout, for instance) keeps the lock, and this response does not wait for it.
+   */
   async fail(error: unknown): Promise<unknown> {
-    const scope = await this.#end();
-    return scope === undefined ? error : scope.fail(error);
+    if (this.#running === 0) return (await this.#end())?.fail(error) ?? error;
+    this.leave();
+    return error;
   }
 
   /**
@@ -130,9 +138,9 @@ export class HandlerFrame {
     if (this.#left) return;
     this.#left = true;
     end
-      .then(() => {
+      .then(async () => {
         this.#abandoned.abort();
-        return this.finish();
+        await (await this.#end())?.finish();
       })
       .catch(() => undefined);
   }
@@ -170,22 +178,8 @@ export class HandlerFrame {
 
   async #end(): Promise<Scope | undefined> {
     this.#over = true;
-    if (this.call.locked.kind === 'iterable') await this.#endIterations();
+    await Promise.allSettled(this.#iterations.map((end) => end()));
     // A refusal is the answer of the call that asked.
     return this.#scope?.catch(() => undefined);
-  }
-
-  /**
-   * The end of a response ends the iteration that fed it, even if no consumer asks the iterator to return. A step that
-   * is at work is not ended.
-   */
-  async #endIterations(): Promise<void> {
-    do {
-      // Code that does ask has done it by then.
-      await new Promise<void>((resolve) => this.call.service.runtime.afterInput(resolve));
-      await Promise.all(this.#steps);
-    } while (this.#steps.size > 0);
-    for (const opening of this.#calls)
-      await opening.then((scope) => scope.finish()).catch(() => undefined);
   }
 }

@@ -12,7 +12,11 @@ import { streamOf } from './return-kind.js';
  */
 export function lockedIterable(call: LockedCall): AsyncGenerator {
   const [gone, left] = [new AbortController(), new AbortController()];
-  const steps = locked(call, { gone: gone.signal, left: left.signal });
+  const steps = locked(call, {
+    gone: gone.signal,
+    left: left.signal,
+    leave: () => steps.return(undefined),
+  });
   const endSteps = steps.return.bind(steps);
   steps.return = (value) => {
     left.abort();
@@ -33,9 +37,12 @@ interface Consumer {
   readonly gone: AbortSignal;
   /** The call leaves the line, if it still stands there. */
   readonly left: AbortSignal;
+  /** Leaves in place of the consumer. */
+  readonly leave: () => Promise<unknown>;
 }
 
-async function* locked(call: LockedCall, { gone, left }: Consumer): AsyncGenerator {
+async function* locked(call: LockedCall, { gone, left, leave }: Consumer): AsyncGenerator {
+  call.frame?.endsWith(leave);
   let scope: Scope;
   try {
     const entry = await call.enter(left);
@@ -77,7 +84,6 @@ async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): Asy
   ): Promise<IteratorResult<unknown>> => {
     try {
       const taking = call.inside(scope, take);
-      call.frame?.track(taking);
       const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
         giveUp = reject;
         taking.then(resolve, reject);
