@@ -72,12 +72,8 @@ export class LockedCall {
   }
 
   /** The same. If another caller holds the lock, `onLocked` decides the result. */
-  async enter(signal?: AbortSignal): Promise<Scope | Refusal> {
-    try {
-      return await this.open(signal);
-    } catch (error) {
-      return this.locked.refused(this.#call.args, error);
-    }
+  enter(signal?: AbortSignal): Promise<Scope | Refusal> {
+    return this.open(signal).catch((error: unknown) => this.locked.refused(this.#call.args, error));
   }
 }
 

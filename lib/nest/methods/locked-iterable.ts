@@ -70,11 +70,7 @@ async function* locked(call: LockedCall, { gone, left, leave }: Consumer): Async
 
 async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): AsyncGenerator {
   const { lock } = scope.section;
-  const iterable = await streamOf(
-    call,
-    call.inside(scope, () => call.apply()),
-    'iterable',
-  );
+  const iterable = await streamOf(call, scope, 'iterable');
   const iterator = call.inside(scope, () => iterable[Symbol.asyncIterator]());
   const state = { hasEnded: false };
   /** Ends the wait for the step that is under way. */

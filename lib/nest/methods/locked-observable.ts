@@ -16,38 +16,34 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
     const gone = new AbortController();
     const inner = new Subscription();
     let scope: Scope | undefined;
-    let hasEnded = false;
-    let ignoreLoss: (() => void) | undefined;
+    let ignoreLoss = (): void => undefined;
     const isGone = (): boolean => subscriber.closed;
     // In a handler, work continues after that, and keeps the lock, unless it is a feed.
     const { frame } = call;
     const endsUnsubscribed = frame?.transport.endsUnsubscribed(frame.call.context) ?? true;
 
-    const end = (): void => {
-      hasEnded = true;
-      ignoreLoss?.();
-    };
     const fail = async (error: unknown): Promise<void> => {
-      end();
+      ignoreLoss();
       subscriber.error(scope === undefined ? error : await scope.fail(error));
     };
     const complete = async (): Promise<void> => {
-      end();
+      ignoreLoss();
       await scope?.finish();
       subscriber.complete();
     };
     /** After a loss there is no subscriber to catch what the source throws. */
-    const leave = (): void => {
+    const lose = (loss: unknown): void => {
       try {
         inner.unsubscribe();
       } catch (fault) {
         logger.error(`The Observable of ${call.locked.name} threw when its lock was lost`, fault);
       }
+      void fail(loss);
     };
     const start = async (): Promise<void> => {
       const entry = await call.enter(gone.signal);
       if (!(entry instanceof Scope)) {
-        const nothing = call.frame === undefined ? EMPTY : of(undefined);
+        const nothing = frame === undefined ? EMPTY : of(undefined);
         inner.add((entry.skip ? nothing : asObservable(entry.answer)).subscribe(subscriber));
         return;
       }
@@ -56,31 +52,25 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
         await entry.finish();
         return;
       }
-      const source = await streamOf(
-        call,
-        call.inside(entry, () => call.apply()),
-        'observable',
-      );
+      const source = await streamOf(call, entry, 'observable');
       // Work that outlives its subscriber may have begun with the call, and is over when its source ends.
       if (isGone() && endsUnsubscribed) return;
-      const subscribe = (): Subscription =>
-        source.subscribe({
-          next: (value) => {
-            subscriber.next(value);
-          },
-          error: (error: unknown) => void fail(error),
-          complete: () => {
-            complete().catch(fail);
-          },
-        });
       const { lock } = entry;
       lock.assertHeld();
       // Events may never end by themselves, and those of the next holder have begun. Before the source begins: it may end at once.
       ignoreLoss = onAbort(lock.signal, () => {
-        leave();
-        void fail(lock.signal.reason);
+        lose(lock.signal.reason);
       });
-      inner.add(call.inside(entry, subscribe));
+      const observer = {
+        next: (value: unknown) => {
+          subscriber.next(value);
+        },
+        error: (error: unknown) => void fail(error),
+        complete: () => {
+          complete().catch(fail);
+        },
+      };
+      inner.add(call.inside(entry, () => source.subscribe(observer)));
     };
 
     start().catch(fail);
@@ -88,8 +78,8 @@ export function lockedObservable(call: LockedCall): Observable<unknown> {
       gone.abort();
       // Without its lock (after `maxHold`, for instance) work that continues must not: the listener that was set when its
       // source began ensures that.
-      if (!hasEnded && scope !== undefined && !endsUnsubscribed) return;
-      ignoreLoss?.();
+      if (scope !== undefined && !endsUnsubscribed) return;
+      ignoreLoss();
       try {
         inner.unsubscribe();
       } finally {

@@ -1,6 +1,7 @@
 import { from, isObservable, of, type Observable } from 'rxjs';
 import { LockReturnKindError } from '../../errors.js';
 import { isAsyncIterable, streamKindOf } from '../../sections/stream-kind.js';
+import type { Scope } from '../../sections/scope.js';
 import type { LockedCall } from './locked-call.js';
 
 interface Streams {
@@ -28,12 +29,13 @@ export function refuseStream(call: LockedCall, value: unknown): void {
 export const asObservable = (answer: unknown): Observable<unknown> =>
   isObservable(answer) ? from(answer) : of(answer);
 
-/** What the method returned, if that is a stream of this kind. */
+/** Calls the method's own code inside the section, and returns its stream. */
 export async function streamOf<Kind extends keyof Streams>(
   call: LockedCall,
-  value: unknown,
+  scope: Scope,
   kind: Kind,
 ): Promise<Streams[Kind]> {
+  const value = call.inside(scope, () => call.apply());
   if (TESTS[kind](value)) return value as Streams[Kind];
   // Work that a promise stands for has begun: it keeps the lock to its end.
   await Promise.allSettled([value]);
