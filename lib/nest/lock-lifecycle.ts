@@ -11,8 +11,7 @@ import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../errors.js';
 import type { CancelTimer } from '../time/clock.js';
 import { answerOurselves } from './handlers/own-answers.js';
-import { refuseUnfit } from './handlers/refuse-unfit.js';
-import { checkRoute } from './handlers/template-checks.js';
+import { checkKeys, refuseUnfit } from './handlers/start-up-checks.js';
 import { checkLeaders, startLeaders } from './leaders/led-methods.js';
 import { LockService } from './lock.service.js';
 import { bindFeatures, bindLockedMethods, type Provided } from './methods/bind.js';
@@ -67,8 +66,7 @@ export class LockLifecycle
       for (const locked of lockedMethodsOf(instance)) {
         if (locked.slot.serviceName !== service.name) continue;
         refuseUnfit(instance, locked);
-        locked.doubts.forEach(warn);
-        if (routes.has(instance)) checkRoute(instance, locked, prefixes).forEach(warn);
+        checkKeys(instance, locked, routes.has(instance) ? prefixes : undefined).forEach(warn);
       }
     }
     bindFeatures(objects);

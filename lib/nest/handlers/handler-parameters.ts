@@ -41,11 +41,12 @@ interface HandlerParameter {
   readonly index: number;
   /** The path inside the parameter. */
   readonly segments: readonly string[];
-  /** Names the pipes that its decorator, its method or its class has. */
-  readonly pipes: readonly string[];
-  /** The class that the compiler has noted as its type. */
-  readonly type: unknown;
+  /** What may convert it, by a pipe of its decorator, its method or its class, or by its type: a sentence without its end. */
+  readonly conversion: string | undefined;
 }
+
+/** Pipes convert no texts on their own, and cannot convert what the compiler knows nothing of. */
+const UNCONVERTED: readonly unknown[] = [undefined, String, Object];
 
 /**
  * The parameters that a handler is given of one value of the request, or of what contains that value.
@@ -66,7 +67,7 @@ export function parametersFor(
     UNDECORATED.find(([key]) => has(key))?.[1] ??
     {};
   const types = (Reflect.getMetadata('design:paramtypes', controller, propertyKey) ??
-    []) as readonly unknown[];
+    []) as readonly { readonly name: string }[];
   const ofAll = [handler, owner].flatMap(
     (target) => (Reflect.getMetadata(PIPES, target) ?? []) as readonly unknown[],
   );
@@ -80,12 +81,15 @@ export function parametersFor(
     if (key.split(':')[0] !== number) continue;
     const isWhole = data === undefined || data === null || data === '';
     if (!isWhole && !(typeof data === 'string' && same(data))) continue;
-    const own = [...pipes, ...ofAll].map(nameOf);
+    const pipe = schema === undefined ? [...pipes, ...ofAll].map(nameOf)[0] : 'Its schema';
+    const type = UNCONVERTED.includes(types[index]) ? undefined : types[index]?.name;
     found.push({
       index,
       segments: isWhole ? path : rest,
-      pipes: schema === undefined ? own : ['Its schema', ...own],
-      type: types[index],
+      conversion:
+        pipe !== undefined
+          ? `${pipe} may change it`
+          : type && `Its parameter has the type ${type}, to which a pipe may convert it`,
     });
   }
   return found;

@@ -1,7 +1,7 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { LockConfigurationError } from '../../errors.js';
 import { inPlace } from '../../options/in-place.js';
-import { refuseRawPaths } from '../handlers/template-checks.js';
+import { refuseRawPaths } from '../handlers/start-up-checks.js';
 import { CALLED, features, LOCK_FEATURE, LockFeature } from './lock-feature.js';
 import { lockedMethodsOf } from './locked-methods-of.js';
 import type { NamedLocks } from './service-slot.js';

@@ -138,31 +138,9 @@ export class LockedMethod {
     for (const template of this.templates) template.check(classNameOf(instance));
   }
 
-  /**
-   * For a method that is called with a request, though its parameters have no decorators.
-   *
-   * @throws LockConfigurationError
-   */
-  checkHandler(): void {
-    for (const template of this.templates) template.checkHandler();
-  }
-
   /** The templates of its keys; none when a function makes them. */
   get templates(): readonly KeyTemplate[] {
     return typeof this.#keys === 'function' ? [] : this.#keys;
-  }
-
-  /** What may be wrong with its templates, and is no error. */
-  get doubts(): readonly string[] {
-    return this.templates.flatMap(({ source, literals }) =>
-      literals
-        .filter(({ isParameter }) => isParameter)
-        .map(
-          ({ word, text }) =>
-            `${this.where}: the key ${JSON.stringify(source)} has "${text}", which is plain text, so all calls share one lock. ` +
-            `For the parameter write <${word}>.`,
-        ),
-    );
   }
 
   /** @param feature what the module of the class imports */
