@@ -21,6 +21,7 @@ import { LockErrorFilter } from './handlers/lock-error.filter.js';
 import { LockErrorInterceptor } from './handlers/lock-error.interceptor.js';
 import { LockLifecycle } from './lock-lifecycle.js';
 import { LockService } from './lock.service.js';
+import { reached } from './methods/bind.js';
 import { LOCK_FEATURE, LockFeature } from './methods/lock-feature.js';
 import type { LockFeatureOptions } from './methods/method-options.js';
 import {
@@ -179,8 +180,6 @@ function complete(definition: DynamicModule, extras: RegistrationOptions): Dynam
   };
 }
 
-type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
-
 /**
  * Refuses a service that `LazyModuleLoader` makes: Nest calls no lifecycle hooks of such modules, so its connections
  * would never be closed.
@@ -194,18 +193,15 @@ async function refuseLazy(service: LockService, modules: ModulesContainer): Prom
   );
   // The first module is Nest's own, with the providers of the core (a minifier changes its name); the next one is the root.
   const root = all.find(({ providers }) => !providers.has(ModulesContainer));
-  if (host === undefined || root === undefined || importedBy(root).has(host)) return;
+  if (
+    host === undefined ||
+    root === undefined ||
+    [...reached([root], ({ imports }) => imports)].includes(host)
+  )
+    return;
   await service.shutdown(0);
   throw new LockConfigurationError(
     'LockModule.forRoot was loaded lazily, by LazyModuleLoader: Nest calls no lifecycle hooks of such modules, so its ' +
       'connections would never be closed. Import it in the root module. Modules that are loaded lazily use its LockService, and may import LockModule.forFeature.',
   );
-}
-
-/** A module and whatever it imports, itself or by others. */
-function importedBy(module: NestModule, found = new Set<NestModule>()): ReadonlySet<NestModule> {
-  if (found.has(module)) return found;
-  found.add(module);
-  for (const imported of module.imports) importedBy(imported, found);
-  return found;
 }

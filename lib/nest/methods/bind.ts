@@ -32,40 +32,39 @@ export type Provided = Omit<ReturnType<DiscoveryService['getProviders']>[number]
 
 type NestModule = NonNullable<Provided['host']>;
 
-/**
- * What a module imports for its classes, itself or by a module that exports what it imports.
- *
- * @throws LockConfigurationError when it does so twice: Nest would take one of them
- */
-function featureIn(module: NestModule): LockFeature | undefined {
-  const [feature, another] = exportedBy(module.imports);
-  if (another !== undefined)
-    throw new LockConfigurationError(
-      `${module.name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
-    );
-  return feature;
-}
-
-/** What Nest finds when it looks for a feature in imported modules: theirs, and that of modules which they export. */
-function exportedBy(
+/** Modules, and those that they lead to, each once. */
+export function* reached(
   modules: Iterable<NestModule>,
-  found = new Set<LockFeature>(),
+  next: (module: NestModule) => Iterable<NestModule>,
   seen = new Set<NestModule>(),
-): Iterable<LockFeature> {
+): Generator<NestModule> {
   for (const module of modules) {
     if (seen.has(module)) continue;
     seen.add(module);
-    const { exports, imports, providers } = module;
-    const own: unknown = providers.get(LOCK_FEATURE)?.instance;
-    if (exports.has(LOCK_FEATURE) && own instanceof LockFeature) found.add(own);
-    else
-      exportedBy(
-        [...imports].filter(({ metatype }) => exports.has(metatype)),
-        found,
-        seen,
-      );
+    yield module;
+    yield* reached(next(module), next, seen);
   }
-  return found;
+}
+
+/** The feature that a module provides: one that `LockModule.forFeature` returned. */
+const featureOf = ({ providers }: NestModule): unknown => providers.get(LOCK_FEATURE)?.instance;
+
+/**
+ * What a module imports for its classes, itself or by a module that exports what it imports. Nest looks for it in the same
+ * way.
+ *
+ * @throws LockConfigurationError when it does so twice: Nest would take one of them
+ */
+function featureIn({ imports, name }: NestModule): LockFeature | undefined {
+  const exported = (module: NestModule): readonly NestModule[] =>
+    [...module.imports].filter(({ metatype }) => module.exports.has(metatype));
+  const found = new Set(Array.from(reached(imports, exported), featureOf));
+  const [feature, another] = [...found].filter((each) => each instanceof LockFeature);
+  if (another !== undefined)
+    throw new LockConfigurationError(
+      `${name} imports ${CALLED} twice. Import it once, with all options: LockModule.forFeature({ keyPrefix: 'orders:', ttl: '1m' }).`,
+    );
+  return feature;
 }
 
 /**
