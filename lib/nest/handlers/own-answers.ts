@@ -63,7 +63,7 @@ function enhance(target: object, kind: string, enhancer: object): void {
   if (!present.includes(enhancer)) Reflect.defineMetadata(kind, [enhancer, ...present], target);
 }
 
-const isRoute = (method: object): boolean => Reflect.hasMetadata(METHOD, method);
+export const isRoute = (method: object): boolean => Reflect.hasMetadata(METHOD, method);
 
 const methodsOf = (prototype: object): readonly object[] =>
   new MetadataScanner()

@@ -4,7 +4,7 @@ import { alike, placeholder } from '../../key/placeholders.js';
 import type { LockedMethod } from '../methods/locked-method.js';
 import { lockedMethodOf } from '../methods/locked-methods-of.js';
 import { MESSAGE, parametersFor } from './handler-parameters.js';
-import { isGateway, PATTERN } from './own-answers.js';
+import { isGateway, isRoute, PATTERN } from './own-answers.js';
 
 const OF_GATEWAYS: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
@@ -102,9 +102,8 @@ const mayBeHandler = (method: object): boolean =>
     (key) => typeof key === 'string' && !WITHOUT_REQUEST.test(key),
   );
 
-/** Where Nest notes the path of a controller or a handler, and that a method is a route. */
+/** Where Nest notes the path of a controller or a handler. */
 const PATH = 'path';
-const METHOD = 'method';
 
 /** The names in `/:shop/orders/{:id}/*rest`; where in doubt too many, so that nothing is refused which may be right. */
 const NAMES = /[:*]"?([\p{ID_Start}$_][\p{ID_Continue}$]*)/gu;
@@ -172,7 +171,7 @@ function parametersOf(
   prefixes: readonly string[],
 ): readonly string[] | undefined {
   const handler = handlerOf(controller, locked);
-  if (handler === undefined || !Reflect.hasMetadata(METHOD, handler)) return undefined;
+  if (handler === undefined || !isRoute(handler)) return undefined;
   const noted = [controller.constructor, handler].map(
     (on) => Reflect.getMetadata(PATH, on) as unknown,
   );

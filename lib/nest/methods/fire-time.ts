@@ -8,14 +8,14 @@ const CRON = 'SCHEDULE_CRON_OPTIONS';
 const TIMERS = ['SCHEDULE_INTERVAL_OPTIONS', 'SCHEDULE_TIMEOUT_OPTIONS'];
 
 interface CronOptions {
-  readonly cronTime: string | Date | Moment;
+  readonly cronTime: string | Moment;
   readonly timeZone?: string;
   readonly utcOffset?: number;
 }
 
-/** As much of a Luxon DateTime as is needed. */
+/** As much of a Date, or of a DateTime of Luxon, as is needed: its milliseconds. */
 interface Moment {
-  toMillis(): number;
+  valueOf(): number;
 }
 
 interface CronTime {
@@ -63,8 +63,7 @@ export class FireTime {
   #latest(now: number): number {
     const options = this.#noted(CRON) as CronOptions;
     const { cronTime } = options;
-    if (typeof cronTime !== 'string')
-      return cronTime instanceof Date ? cronTime.getTime() : cronTime.toMillis();
+    if (typeof cronTime !== 'string') return cronTime.valueOf();
     const next = (this.#next ??= nextOf(options, cronTime));
     // The last second after which the next time is not in the future: back in growing steps, then halving the last of them.
     let tooLate = Math.floor(now / 1_000);
@@ -101,7 +100,7 @@ function nextOf(
   const CronTime = cronTimeClass();
   const cron = new CronTime(expression, timeZone, utcOffset);
   const zone = utcOffset === undefined ? timeZone : zoneOf(utcOffset);
-  return (afterS) => cron.getNextDateFrom(new Date(afterS * 1_000), zone).toMillis();
+  return (afterS) => cron.getNextDateFrom(new Date(afterS * 1_000), zone).valueOf();
 }
 
 /** @param minutes east of UTC */

@@ -78,18 +78,15 @@ async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): Asy
   const step = async (
     take: () => Promise<IteratorResult<unknown>>,
   ): Promise<IteratorResult<unknown>> => {
-    try {
-      const taking = call.inside(scope, take);
-      const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
-        giveUp = reject;
-        taking.then(resolve, reject);
-      });
-      state.hasEnded = taken.done === true;
-      return taken;
-    } catch (error) {
-      state.hasEnded = true;
-      throw error;
-    }
+    // It has if the step fails.
+    state.hasEnded = true;
+    const taking = call.inside(scope, take);
+    const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
+      giveUp = reject;
+      taking.then(resolve, reject);
+    });
+    state.hasEnded = taken.done === true;
+    return taken;
   };
   let ending: Promise<IteratorResult<unknown>> | undefined;
   const end = (): Promise<IteratorResult<unknown>> => {
@@ -105,25 +102,21 @@ async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): Asy
       void end();
     }),
   ];
-  try {
-    lock.assertHeld();
-    if (gone.aborted) return undefined;
-    let taken = await step(() => iterator.next());
-    while (taken.done !== true) {
-      let sent: unknown;
-      try {
-        sent = yield taken.value;
-      } catch (error) {
-        if (iterator.throw === undefined) throw error;
-        const thrower = iterator.throw.bind(iterator);
-        taken = await step(() => thrower(error));
-        continue;
-      }
+  const steps: AsyncIterator<unknown, unknown, unknown> = {
+    next: (sent) => {
       // Between two steps the lock may have been lost: then no further one is made.
       lock.assertHeld();
-      taken = await step(() => iterator.next(sent));
-    }
-    return taken.value as unknown;
+      return step(() => iterator.next(sent));
+    },
+    throw: async (error) => {
+      const thrower = iterator.throw?.bind(iterator);
+      if (thrower === undefined) throw error;
+      return step(() => thrower(error));
+    },
+  };
+  try {
+    if (gone.aborted) return undefined;
+    return yield* { [Symbol.asyncIterator]: () => steps };
   } finally {
     for (const each of ignore) each();
     // A lost lock leaves nothing for which the end of the source would have to be waited for.

@@ -13,12 +13,17 @@ import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';
 import { PARAMETERS } from '../handlers/handler-parameters.js';
-import { optionsRemedy, refuseNoKey } from './decorator-arguments.js';
 import { FireTime } from './fire-time.js';
 import type { LockFeature } from './lock-feature.js';
-import { checkedOptions, returnedPlaces, type MethodOptions } from './method-options.js';
+import {
+  checkedOptions,
+  optionsRemedy,
+  refuseNoKey,
+  returnedPlaces,
+  type MethodOptions,
+} from './method-options.js';
 import { slotFor, type NamedLocks, type ServiceSlot } from './service-slot.js';
-import type { LockKeys, WithLockKey } from './with-lock.types.js';
+import type { KeyFunction, LockKeys, WithLockKey } from './with-lock.types.js';
 
 const logger = new Logger('Holdfast');
 
@@ -84,12 +89,14 @@ export class LockedMethod {
   readonly needsArguments: boolean;
   /** For events and traces. */
   readonly origin: LockOrigin;
+  /** The templates of its keys; none when a function makes them. */
+  readonly templates: readonly KeyTemplate[];
   readonly #options: MethodOptions;
   /** What it says of its lock. */
   readonly #said: RunOptions;
   /** How it locks in each module that its class is in: worked out once. */
   readonly #lockings = new WeakMap<object, Locking>();
-  readonly #keys: readonly KeyTemplate[] | ((this: never, ...args: never[]) => LockKeys);
+  readonly #keyFunction: KeyFunction | undefined;
   /** For each service, the values of its key that a warning was logged for. */
   readonly #warned = new WeakMap<NamedLocks, Set<string>>();
 
@@ -112,21 +119,19 @@ export class LockedMethod {
     this.kind = isAsyncGenerator(method) ? 'iterable' : returns;
     this.slot = slotFor(instance);
     this.#said = saidOf(given, decorator);
-    if (typeof key === 'function') {
-      this.origin = Object.freeze({ method: this.name });
-      this.#keys = key as (this: never, ...args: never[]) => LockKeys;
-      this.needsArguments = true;
-      return;
-    }
-    const templates: readonly string[] = typeof key === 'string' ? [key] : key;
-    this.origin = Object.freeze({ method: this.name, template: templates.join(', ') });
+    this.#keyFunction = typeof key === 'function' ? key : undefined;
+    const sources: readonly string[] = typeof key === 'function' ? [] : [key].flat();
+    const template = sources.length === 0 ? {} : { template: sources.join(', ') };
+    this.origin = Object.freeze({ method: this.name, ...template });
     const fireTime = new FireTime(() => [Reflect.get(target, propertyKey), method]);
     // The decorators of parameters have run by now: they come before those of methods.
     const isHandler = Reflect.getMetadata(PARAMETERS, owner, propertyKey) !== undefined;
     const context = { where, method, owner, name: propertyKey, isHandler, fireTime };
-    this.#keys = templates.map((template) => parseKeyTemplate(template, context));
+    this.templates = sources.map((source) => parseKeyTemplate(source, context));
     this.needsArguments =
-      typeof places === 'function' || this.#keys.some(({ usesArguments }) => usesArguments);
+      this.#keyFunction !== undefined ||
+      typeof places === 'function' ||
+      this.templates.some(({ usesArguments }) => usesArguments);
   }
 
   /**
@@ -136,11 +141,6 @@ export class LockedMethod {
    */
   check(instance: object): void {
     for (const template of this.templates) template.check(classNameOf(instance));
-  }
-
-  /** The templates of its keys; none when a function makes them. */
-  get templates(): readonly KeyTemplate[] {
-    return typeof this.#keys === 'function' ? [] : this.#keys;
   }
 
   /** @param feature what the module of the class imports */
@@ -209,11 +209,12 @@ export class LockedMethod {
 
   #resolve({ runtime }: NamedLocks, call: Invocation): readonly string[] {
     const { self, args, className = classNameOf(self), feature, request } = call;
-    const made = this.#keys;
     const keys = this.templates.map((each) => each.resolve(args, request, runtime, className));
     try {
       const own = canonicalKeys(
-        typeof made === 'function' ? made.call(self as never, ...(args as never[])) : keys,
+        this.#keyFunction === undefined
+          ? keys
+          : (Reflect.apply(this.#keyFunction, self, args) as LockKeys),
       );
       return feature === undefined || this.decorator.isWholeKey === true
         ? own
