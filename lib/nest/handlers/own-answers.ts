@@ -11,7 +11,8 @@ export const PATTERN = 'microservices:pattern';
 const GATEWAY = 'websockets:is_gateway';
 
 /** The metadata in which Nest notes that a method is a route, and the filters and interceptors of a class. */
-const [METHOD, FILTERS, INTERCEPTORS] = ['method', '__exceptionFilters__', '__interceptors__'];
+const [METHOD, FILTERS] = ['method', '__exceptionFilters__'];
+export const INTERCEPTORS = '__interceptors__';
 
 /** The first guard of an application: a hybrid one without `inheritAppConfig` applies none of them. */
 const configurationNote = (config: ApplicationConfig): CanActivate => ({
@@ -58,9 +59,10 @@ export function answerOurselves(discovery: DiscoveryService, config: Application
  * Puts one before those that `@UseFilters` or `@UseInterceptors` named, once: the first interceptor sees errors last, and the first filter
  * is asked last.
  */
-function enhance(target: object, kind: string, enhancer: object): void {
+export function enhance(target: object, kind: string, enhancer: object): void {
   const present = (Reflect.getMetadata(kind, target) ?? []) as readonly object[];
-  if (!present.includes(enhancer)) Reflect.defineMetadata(kind, [enhancer, ...present], target);
+  const others = present.filter((each) => each !== enhancer);
+  Reflect.defineMetadata(kind, [enhancer, ...others], target);
 }
 
 export const isRoute = (method: object): boolean => Reflect.hasMetadata(METHOD, method);

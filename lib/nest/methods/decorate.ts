@@ -1,7 +1,8 @@
 import 'reflect-metadata';
-import { Inject, Optional, UseInterceptors } from '@nestjs/common';
+import { Inject, Optional } from '@nestjs/common';
 import { LockConfigurationError } from '../../errors.js';
 import { LockInterceptor } from '../handlers/lock.interceptor.js';
+import { enhance, INTERCEPTORS } from '../handlers/own-answers.js';
 import { getLockServiceToken } from '../tokens.js';
 import { features, LOCK_FEATURE } from './lock-feature.js';
 import { LockedCall } from './locked-call.js';
@@ -53,9 +54,10 @@ export function lockingDecorator(
     descriptor.value = wrapped;
     locked.slot.install(target, Inject(getLockServiceToken(locked.slot.serviceName)));
     features.install(target, Optional(), Inject(LOCK_FEATURE));
+    for (const noted of Reflect.getOwnMetadataKeys(method))
+      Reflect.defineMetadata(noted, Reflect.getOwnMetadata(noted, method), wrapped);
     // First, so that the interceptors of this method run inside the lock whether they are written above or below.
-    UseInterceptors(LockInterceptor)(target, propertyKey, descriptor);
-    carryMetadata(method, wrapped);
+    enhance(wrapped, INTERCEPTORS, LockInterceptor);
     markLocked(wrapped, locked);
   };
 }
@@ -124,20 +126,4 @@ function refuseSecond(called: string, first: LockedMethod | undefined): void {
       ? `${first.name} has @WithLock twice. Give one of them all keys: @WithLock(['a', 'b']).`
       : `${first.name} has ${other} and ${called}. Let one method call the other, or keep one of them: @RunOnce locks, too.`,
   );
-}
-
-/**
- * Copies the metadata that Nest and others have put on a function. Existing entries of lists, such as interceptors,
- * come first.
- */
-function carryMetadata(source: object, destination: object): void {
-  for (const key of Reflect.getOwnMetadataKeys(source)) {
-    const value: unknown = Reflect.getOwnMetadata(key, source);
-    const present: unknown = Reflect.getOwnMetadata(key, destination);
-    const merged: unknown =
-      Array.isArray(present) && Array.isArray(value)
-        ? [...(present as unknown[]), ...(value as unknown[])]
-        : value;
-    Reflect.defineMetadata(key, merged, destination);
-  }
 }

@@ -2,7 +2,8 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { throwError, isObservable, Observable, ReplaySubject, Subject } from 'rxjs';
 import type { LockError } from '../../errors.js';
 import { clientGone, rpcException } from './faults.js';
-import { otherTransport, type Transport } from './transport.js';
+import { rpcTransport } from './rpc.js';
+import type { Transport } from './transport.js';
 import { systemRuntime } from '../../time/runtime.js';
 
 interface Metadata {
@@ -50,9 +51,7 @@ function statusOf(error: LockError, host: ArgumentsHost): object {
 
 /** Microservices over gRPC: a status, and metadata for programs. */
 export const grpcTransport: Transport = {
-  ...otherTransport,
-
-  requestValues: (context) => ({ body: context.switchToRpc().getData<unknown>() }),
+  ...rpcTransport,
 
   failureOf: (error, host) => rpcException(error, statusOf(error, host)),
 

@@ -48,7 +48,7 @@ function acknowledge(answer: object, host: ArgumentsHost): void {
 }
 
 /** Tells the client. Nest does not wait for it. */
-export const answerSocket = (error: LockError, host: ArgumentsHost): Promise<void> =>
+const answerSocket = (error: LockError, host: ArgumentsHost): Promise<void> =>
   Promise.all([websockets(), unreached(host)])
     .then(([{ BaseWsExceptionFilter, WsException }, client]) => {
       const answer = answerTo(error, host);
