@@ -36,6 +36,18 @@ class Source {
   }
 }
 
+/** Answers with the first row, and asks neither for another one nor for the end. Nest does not see the iterable. */
+function First(_target: object, _name: string, descriptor: PropertyDescriptor): void {
+  const rows = descriptor.value as () => AsyncIterableIterator<Buffer>;
+  const first = async function (this: unknown): Promise<string> {
+    const { value } = await rows.call(this).next();
+    return String(value);
+  };
+  for (const key of Reflect.getMetadataKeys(rows))
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, rows), first);
+  descriptor.value = first;
+}
+
 @Controller()
 class Tables {
   constructor(private readonly source: Source) {}
@@ -43,6 +55,13 @@ class Tables {
   @Get('handler')
   @WithLock('rows', { returns: 'iterable' })
   handler(): AsyncIterableIterator<Buffer> {
+    return new Rows();
+  }
+
+  @Get('first')
+  @First
+  @WithLock('rows', { returns: 'iterable' })
+  first(): AsyncIterableIterator<Buffer> {
     return new Rows();
   }
 
@@ -83,4 +102,16 @@ describe.each(ADAPTERS)('an iterable that feeds an answer on %s', (adapter) => {
       expect((await locks.inspect('rows')).held).toBe(false);
     },
   );
+
+  it('is asked to return when its response has ended and no consumer did so', async () => {
+    const { url, locks } = await startHttpApp(
+      { controllers: [Tables], providers: [Source] },
+      { adapter },
+    );
+    const released = new Promise((resolve) => locks.on('released', resolve));
+    const response = await fetch(`${url}/first`);
+    expect(await response.text()).toBe('row');
+    await left.promise;
+    await released;
+  });
 });

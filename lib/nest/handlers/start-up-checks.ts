@@ -112,8 +112,8 @@ const NAMES = /[:*]"?([\p{ID_Start}$_][\p{ID_Continue}$]*)/gu;
 const UNCLEAR = /\(|\*(?![\p{ID_Start}$_"])/u;
 
 /**
- * Looks for what may be wrong with the key templates of a method: plain text that may be meant as a placeholder, and
- * what the routes of a handler of HTTP have no parameters for.
+ * Checks the texts of a method's key templates: plain text may be meant as a placeholder. In a handler of HTTP, also
+ * compares the templates with the parameters of its routes.
  *
  * @param prefixes paths that may stand before that of a controller; none for what is no controller
  * @returns what may be wrong

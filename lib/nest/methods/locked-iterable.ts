@@ -78,7 +78,7 @@ async function* stepwise(call: LockedCall, scope: Scope, gone: AbortSignal): Asy
   const step = async (
     take: () => Promise<IteratorResult<unknown>>,
   ): Promise<IteratorResult<unknown>> => {
-    // It has if the step fails.
+    // A step that fails is the last one.
     state.hasEnded = true;
     const taking = call.inside(scope, take);
     const taken = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
