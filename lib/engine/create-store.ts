@@ -3,7 +3,7 @@ import type { ResolvedOptions } from '../options/resolve-options.js';
 import { DriverStore } from '../store/driver/driver-store.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
-import { RedisLockStore } from '../store/redis/quorum/redis-lock-store.js';
+import { redisLockStore } from '../store/redis/redis-lock-store.js';
 
 /** The store that the options ask for. */
 export function createStore(
@@ -19,5 +19,5 @@ export function createStore(
     // What only the other stores can do is not asked of it: `needsOneRedis` and `needsRedis` refuse those calls.
     return store as LockStore;
   }
-  return new RedisLockStore({ ...options, redis: location.redis, warn, runtime });
+  return redisLockStore({ ...options, redis: location.redis, warn, runtime });
 }

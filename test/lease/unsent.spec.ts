@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import type { Unavailable } from '../../lib/store/lock-store.js';
+import type { Unavailable, LockStore } from '../../lib/store/lock-store.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
-import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { freePort } from '../support/free-port.js';
 import { OUTAGE } from '../support/scripted-store.js';
 
@@ -13,8 +13,8 @@ const request = (keys: readonly string[]) => ({
   ttlMs: 1_000,
 });
 
-function storeAt(redis: string | Cluster): RedisLockStore {
-  return new RedisLockStore({
+function storeAt(redis: string | Cluster): LockStore {
+  return redisLockStore({
     redis: [redis],
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,

@@ -8,7 +8,7 @@ import type {
   OnceReference,
   OnceStore,
 } from '../../lib/store/once-store.js';
-import { onceAt } from '../../lib/store/redis/node/once.js';
+import { onceAt } from '../../lib/store/redis/node/redis-store.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import type { Verb } from '../../lib/store/redis/scripts/script.js';
 import { Random } from '../techniques/faults/random.js';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
+import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { FakeRedis } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
@@ -7,13 +8,13 @@ import { request } from './open-store.js';
 
 let runtime: VirtualRuntime;
 let redis: FakeRedis;
-let store: RedisLockStore;
+let store: LockStore;
 
 beforeEach(async () => {
   runtime = new VirtualRuntime();
   redis = new FakeRedis(runtime);
   redis.answerTo('wait', () => 1);
-  store = new RedisLockStore({
+  store = redisLockStore({
     ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
     ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
     ...{ warn: () => undefined, runtime, sourceOf: () => redis },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LineCall } from '../../lib/store/lock-store.js';
+import type { LineCall, LockStore } from '../../lib/store/lock-store.js';
 import type { ReplicaOptions } from '../../lib/store/redis/node/acknowledged-writes.js';
-import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { extendScript } from '../../lib/store/redis/scripts/extend.js';
@@ -14,11 +14,11 @@ const NODE_TIMEOUT_MS = 1_000;
 
 let runtime: VirtualRuntime;
 let redis: FakeRedis;
-let store: RedisLockStore;
+let store: LockStore;
 let warnings: string[];
 
-const openStore = async (replicas?: ReplicaOptions): Promise<RedisLockStore> => {
-  const opened = new RedisLockStore({
+const openStore = async (replicas?: ReplicaOptions): Promise<LockStore> => {
+  const opened = redisLockStore({
     redis: ['redis://fake'],
     keyPrefix: 'lock:',
     nodeTimeoutMs: NODE_TIMEOUT_MS,

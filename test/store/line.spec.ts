@@ -5,7 +5,7 @@ import { LockService, type AcquireOptions, type LockModuleOptions } from 'nestjs
 import type { AcquireOutcome, Held, LeaseRequest } from '../../lib/store/lock-store.js';
 import { newOwnerToken, tailOf, type HoldMode } from '../../lib/store/owner-token.js';
 import { systemRuntime } from '../../lib/time/runtime.js';
-import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
 import { encoded } from '../support/encoded.js';
@@ -71,7 +71,7 @@ class Participant {
   ticket: number | undefined;
 
   private constructor(
-    readonly store: RedisLockStore,
+    readonly store: LockStore,
     readonly token: string,
   ) {}
 
@@ -879,7 +879,7 @@ describe('fencing tokens for turns', () => {
   };
   const fence = async (): Promise<number> => Number(await redis.get('{lock:key}:fence'));
 
-  async function newStore(): Promise<RedisLockStore> {
+  async function newStore(): Promise<LockStore> {
     const { store } = await openStore({ redis: server.url });
     closings.push(() => store.close());
     return store;

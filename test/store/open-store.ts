@@ -1,7 +1,7 @@
 import {
-  RedisLockStore,
+  redisLockStore,
   type RedisLockStoreOptions,
-} from '../../lib/store/redis/quorum/redis-lock-store.js';
+} from '../../lib/store/redis/redis-lock-store.js';
 import type {
   AcquireRequest,
   LeaseRenewal,
@@ -14,7 +14,7 @@ import { systemRuntime } from '../../lib/time/runtime.js';
 
 /** A Redis store with what it warned of. */
 export interface OpenStore {
-  readonly store: RedisLockStore;
+  readonly store: LockStore;
   readonly warnings: readonly string[];
 }
 
@@ -25,7 +25,7 @@ type OpenStoreOptions = Partial<Omit<RedisLockStoreOptions, 'redis'>> & {
 /** Opens a store with the library's defaults. */
 export async function openStore({ redis, ...options }: OpenStoreOptions): Promise<OpenStore> {
   const warnings: string[] = [];
-  const store = new RedisLockStore({
+  const store = redisLockStore({
     keyPrefix: 'lock:',
     nodeTimeoutMs: 1_000,
     fenceKeepMs: 600_000,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
+import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import { FakeRedis, RETRY_MS } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { replyError } from '../../lib/store/redis/client/reply-errors.js';
@@ -9,7 +10,7 @@ const SOON_MS = 3_000;
 
 let runtime: VirtualRuntime;
 let redis: FakeRedis;
-let store: RedisLockStore;
+let store: LockStore;
 let warnings: string[];
 let calls: (string | undefined)[];
 let deaf: number;
@@ -18,7 +19,7 @@ beforeEach(async () => {
   runtime = new VirtualRuntime();
   redis = new FakeRedis(runtime);
   [warnings, calls, deaf] = [[], [], 0];
-  store = new RedisLockStore({
+  store = redisLockStore({
     ...{ redis: ['redis://fake'], keyPrefix: 'lock:', clockDrift: 0.01 },
     ...{ nodeTimeoutMs: 1_000, fenceKeepMs: 600_000 },
     ...{ warn: (message) => warnings.push(message), runtime, sourceOf: () => redis },

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { LockService, type Lock } from 'nestjs-holdfast';
 import type { AcquireOutcome, ReleaseOutcome } from '../../lib/store/lock-store.js';
 import { newOwnerToken } from '../../lib/store/owner-token.js';
-import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { tokenOf } from '../../lib/store/redis/scripts/fence.js';
 import { keyNames } from '../../lib/store/redis/scripts/key-names.js';
 import { give, take } from '../../lib/store/redis/scripts/plain.js';
@@ -347,7 +347,7 @@ describe('requests that share a call, of which some fail, each in its own way', 
 
   /** One database is asked for all at once, the other one for one after the other. */
   const WORLDS = ['together', 'alone'] as const;
-  let stores: Readonly<Record<(typeof WORLDS)[number], RedisLockStore>>;
+  let stores: Readonly<Record<(typeof WORLDS)[number], LockStore>>;
   let clients: Readonly<Record<(typeof WORLDS)[number], Redis>>;
 
   beforeAll(async () => {
@@ -396,7 +396,7 @@ describe('requests that share a call, of which some fail, each in its own way', 
 
   /** The first of them goes out alone: it is of a key that nobody wants. */
   async function outcomesOf<Outcome extends AcquireOutcome | ReleaseOutcome>(
-    ask: (store: RedisLockStore, index: number) => Promise<Outcome>,
+    ask: (store: LockStore, index: number) => Promise<Outcome>,
     count: number,
   ): Promise<readonly Outcome[]> {
     const indexes = Array.from({ length: count }, (_, index) => index);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { AcquireOutcome, AcquireRequest, ReleaseOutcome } from '../../lib/store/lock-store.js';
-import type { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { acquireScript } from '../../lib/store/redis/scripts/acquire.js';
 import { give, take } from '../../lib/store/redis/scripts/plain.js';
 import { releaseScript } from '../../lib/store/redis/scripts/release.js';
@@ -14,7 +14,7 @@ import { LINE, openStore, request } from './open-store.js';
 
 const handles = watchHandles();
 let server: RedisServer;
-let store: RedisLockStore;
+let store: LockStore;
 
 beforeAll(async () => {
   server = await RedisServer.start();

@@ -1,4 +1,5 @@
-import { RedisLockStore } from '../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
+import { redisLockStore } from '../../lib/store/redis/redis-lock-store.js';
 import type { Script } from '../../lib/store/redis/scripts/script.js';
 import { FakeRedis } from '../support/fake-redis.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
@@ -9,11 +10,11 @@ export const NODE_TIMEOUT_MS = 1_000;
 export class VirtualQuorum {
   readonly runtime = new VirtualRuntime();
   readonly nodes = ['a:6379', 'b:6379', 'c:6379'].map((name) => new FakeRedis(this.runtime, name));
-  readonly store: RedisLockStore;
+  readonly store: LockStore;
 
   constructor() {
     const unused = [...this.nodes];
-    this.store = new RedisLockStore({
+    this.store = redisLockStore({
       redis: this.nodes.map(({ name }) => `redis://${name}`),
       keyPrefix: 'lock:',
       nodeTimeoutMs: NODE_TIMEOUT_MS,

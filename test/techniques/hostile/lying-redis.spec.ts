@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { LockConfigurationError, LockError } from '../../../lib/errors.js';
-import { RedisLockStore } from '../../../lib/store/redis/quorum/redis-lock-store.js';
+import { redisLockStore } from '../../../lib/store/redis/redis-lock-store.js';
 import { cases } from '../../support/cases.js';
 import { FakeRedis, LOST } from '../../support/fake-redis.js';
 import { VirtualRuntime } from '../../support/virtual-runtime.js';
@@ -129,7 +129,7 @@ async function live(story: Story): Promise<readonly unknown[]> {
   const runtime = new VirtualRuntime(story.lies.length);
   const { redises, stop } = liars(story, runtime);
   const log = { warn: () => undefined, error: onUnhandled };
-  const store = new RedisLockStore({
+  const store = redisLockStore({
     redis: redises.map(({ name }) => name),
     keyPrefix: 'lock:',
     nodeTimeoutMs: 200,

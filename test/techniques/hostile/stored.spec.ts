@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { newOwnerToken, type HoldMode } from '../../../lib/store/owner-token.js';
-import type { RedisLockStore } from '../../../lib/store/redis/quorum/redis-lock-store.js';
+import type { LockStore } from '../../../lib/store/lock-store.js';
 import { keyNames } from '../../../lib/store/redis/scripts/key-names.js';
 import { systemRuntime } from '../../../lib/time/runtime.js';
 import { openStore, request, endHolders, heldMs } from '../../store/open-store.js';
@@ -12,7 +12,7 @@ import { hostileNumber, hostileText } from './hostile-values.js';
 
 let server: RedisServer;
 let redis: Redis;
-let store: RedisLockStore;
+let store: LockStore;
 
 beforeAll(async () => {
   server = await RedisServer.start();

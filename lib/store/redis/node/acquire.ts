@@ -10,39 +10,39 @@ import type { Group, Server } from './server.js';
 
 type Granted = Vote & { readonly status: 'granted' };
 
+export interface AskedLock extends AcquireRequest {
+  /** Over several masters: the fencing token that all of them are to grant. */
+  readonly proposal?: number | undefined;
+}
+
 /** Takes locks at one node; on a Cluster, slot by slot. */
-export function acquireAt(
-  server: Server,
-  request: AcquireRequest,
-  proposal: number,
-): Promise<Vote> {
+export function acquireAt(server: Server, request: AskedLock): Promise<Vote> {
   const { token } = request;
   const { opening } = server.looks;
-  const ask = (): Promise<Vote> => acquire(server, request, proposal);
-  const acquiring = (opening === undefined ? ask() : opening.then(ask, ask)).then((vote) => {
+  const ask = (): Promise<Vote> => acquire(server, request);
+  const done = (opening === undefined ? ask() : opening.then(ask, ask)).then((vote) => {
     server.acquiring.delete(token);
-    server.givenUp.delete(token);
     return vote;
   });
-  server.acquiring.set(token, acquiring);
-  return acquiring;
+  server.acquiring.set(token, { done, isGivenUp: false });
+  return done;
 }
 
 /** Takes a key by the plain script if that can be. Otherwise, or if that script does not, by the whole one. */
-function acquire(server: Server, request: AcquireRequest, proposal: number): Promise<Vote> {
-  const { keys, token, ttlMs, line } = request;
+function acquire(server: Server, request: AskedLock): Promise<Vote> {
+  const { keys, token, ttlMs, line, proposal = 0 } = request;
   const [key, another] = keys;
   if (key === undefined || another !== undefined || !mayBePlain(server, request))
-    return acquireInLine(server, request, { proposal });
+    return acquireInLine(server, request);
   const since = server.now();
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
     // A caller that is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
     if (!isWhole) return judged(server, server.slot(key), answer);
     // The release was sent already: a lock that is asked for now would stay behind.
-    if (server.givenUp.has(token))
+    if (server.acquiring.get(token)?.isGivenUp === true)
       return server.connection.failure('refused', 'was released before it was granted');
-    return acquireInLine(server, request, { proposal, since });
+    return acquireInLine(server, request, { since });
   });
 }
 
@@ -62,7 +62,6 @@ const mayBePlain = (
 
 /** How the whole script is asked. */
 interface GroupTerms {
-  readonly proposal: number;
   /** Default: that of the options. */
   readonly fenceKeepMs?: number;
   /** When the plain case was asked for. */
@@ -72,8 +71,8 @@ interface GroupTerms {
 /** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
 async function acquireInLine(
   server: Server,
-  request: AcquireRequest,
-  terms: GroupTerms,
+  request: AskedLock,
+  terms?: GroupTerms,
 ): Promise<Vote> {
   const { inbox } = server;
   const groups = server.groups(request.keys);
@@ -82,23 +81,21 @@ async function acquireInLine(
   const [first, second] = groups;
   const vote = await (first !== undefined && second === undefined
     ? acquireGroup(server, first, request, terms)
-    : acquireGroups(server, groups, request, terms.proposal));
+    : acquireGroups(server, groups, request));
   if (vote.status !== 'held') return vote;
   const at = unheard.find(({ slot }) => slot === server.slot(vote.key));
   if (at === undefined) return vote;
   await inbox.listenAt(at.slot, hashTagOf(server.names(vote.key)));
   // The caller asks for the busy one of several slots first.
-  return second === undefined
-    ? acquireInLine(server, request, { proposal: terms.proposal })
-    : { ...vote, checkAgainMs: 0 };
+  return second === undefined ? acquireInLine(server, request) : { ...vote, checkAgainMs: 0 };
 }
 
 /** Takes keys of one slot by the whole script. */
 export function acquireGroup(
   server: Server,
   group: Group,
-  { token, ttlMs, line, joins, keeps }: AcquireRequest,
-  { proposal, fenceKeepMs, since }: GroupTerms,
+  { token, ttlMs, line, joins, keeps, proposal = 0 }: AskedLock,
+  { fenceKeepMs, since }: GroupTerms = {},
 ): Promise<Vote> {
   const { slot, keys } = group;
   const member = server.member({ keys, token }, line, slot);
@@ -138,8 +135,7 @@ function inQuarantine({ watch, connection }: Server, leftMs: number): Unavailabl
 async function acquireGroups(
   server: Server,
   groups: readonly Group[],
-  request: AcquireRequest,
-  proposal: number,
+  request: AskedLock,
 ): Promise<Vote> {
   const granted: { readonly group: Group; readonly vote: Granted }[] = [];
   // The ticket is of the line of the first key.
@@ -153,7 +149,7 @@ async function acquireGroups(
     const isBrief = group !== inOrder.at(-1);
     const ttlMs = isBrief ? brieflyMs : request.ttlMs;
     const asked = { ...(group === groups[0] ? first : later), ttlMs };
-    const vote = await acquireGroup(server, group, asked, { proposal });
+    const vote = await acquireGroup(server, group, asked);
     if (vote.status !== 'granted') {
       const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
       if (granted.length === 0 && isUnchanged) return vote;

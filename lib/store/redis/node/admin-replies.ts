@@ -1,4 +1,11 @@
-import type { FoundInstance, FoundOnce, InstanceRecord, RecordedHold } from '../../admin-store.js';
+import type {
+  FoundHolder,
+  FoundInstance,
+  FoundKey,
+  FoundOnce,
+  InstanceRecord,
+  RecordedHold,
+} from '../../admin-store.js';
 
 /** Every client that may write to the store can write any value: a value of another kind is left out. */
 
@@ -78,4 +85,38 @@ export function onceIn(
   const attempts = countIn(attempt);
   if (!isText(state) || !STATES.includes(state) || attempts === undefined) return undefined;
   return { state, attempts, text: isText(text) ? text : undefined, remainingMs };
+}
+
+export const numberIn = (value: unknown): number => Number(value ?? -2);
+
+export const endless = (pttl: number): number => (pttl < 0 ? Infinity : pttl);
+
+export const textsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? (value as string[]) : [];
+
+export function pairsIn(value: unknown): readonly (readonly [string, number])[] {
+  const flat = textsIn(value);
+  return flat.flatMap((member, i) => (i % 2 === 0 ? [[member, Number(flat[i + 1])] as const] : []));
+}
+
+/** The places of a holder that takes several, as `holders.ts` writes it. */
+const SHADOW = '+';
+
+/** The longest of them ends when the set does; the others by so much earlier. */
+export function holdersIn(
+  tokens: readonly (readonly [string, number])[],
+  longestMs: number,
+): readonly FoundHolder[] {
+  const last = tokens.at(-1)?.[1] ?? 0;
+  return tokens
+    .filter(([token]) => !token.startsWith(SHADOW))
+    .map(([token, end]) => ({ token, remainingMs: Math.round(longestMs - (last - end) / 1_000) }))
+    .filter(({ remainingMs }) => remainingMs > 0);
+}
+
+/** As `places.ts` writes it. */
+export function placeIn(member: string, ticket: number): FoundKey['line'] {
+  const [, token, channel] = /^(\S+) \d+ ([^\n]+)/.exec(member) ?? [];
+  if (token === undefined || channel === undefined) return [];
+  return [{ token, channel, sinceMs: momentIn(ticket) }];
 }

@@ -1,4 +1,4 @@
-import type { LeaseRenewal, Unavailable } from '../../lock-store.js';
+import type { ExtendOutcome, LeaseRenewal } from '../../lock-store.js';
 import { isRefused } from '../client/failure.js';
 import { withForeignKeys } from '../client/foreign-data.js';
 import { replyError } from '../client/reply-errors.js';
@@ -15,12 +15,10 @@ export interface Restoration extends LeaseRenewal {
 }
 
 /** What one node says to a renewal. */
-export type RenewalVote =
-  | { readonly status: 'extended' }
-  /** The fence beside which each key that is not there could be put back. */
-  | { readonly status: 'gone'; readonly fences: readonly (number | undefined)[] }
-  | { readonly status: 'stolen' }
-  | Unavailable;
+export type RenewalVote = ExtendOutcome & {
+  /** The fence beside which each key that is gone could be put back. */
+  readonly fences?: readonly (number | undefined)[];
+};
 
 /** One key of one lease, and where its answer belongs. */
 interface Entry {
@@ -85,13 +83,11 @@ const EXTENDED: RenewalVote = { status: 'extended' };
 
 /** A lease is all or nothing over its keys: what became of the worst of them became of it. */
 function renewalVote(answers: readonly KeyAnswer[]): RenewalVote {
-  const worst =
-    answers.find(({ status }) => status === 'stolen') ??
-    answers.find(({ status }) => status === 'gone') ??
-    answers.find(({ status }) => status === 'unavailable');
-  if (worst?.status !== 'gone') return worst ?? EXTENDED;
-  return {
-    status: 'gone',
-    fences: answers.map((answer) => (answer.status === 'gone' ? answer.fence : undefined)),
-  };
+  const lost = answers.filter((answer) => answer.status === 'lost');
+  const stolen = lost.find(({ reason }) => reason === 'stolen');
+  if (stolen !== undefined) return stolen;
+  const [gone] = lost;
+  if (gone === undefined) return answers.find(({ status }) => status === 'unavailable') ?? EXTENDED;
+  const fences = answers.map((answer) => (answer.status === 'lost' ? answer.fence : undefined));
+  return { status: 'lost', reason: 'released-elsewhere', fences };
 }

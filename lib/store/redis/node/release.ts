@@ -27,10 +27,10 @@ export function releaseAt(
   const acquiring = server.acquiring.get(lease.token);
   const releasing = release(server, lease, how);
   if (acquiring === undefined) return releasing;
-  server.givenUp.add(lease.token);
+  acquiring.isGivenUp = true;
   return releasing.then(async (outcome) => {
     if (outcome.status !== 'not-held') return outcome;
-    await acquiring;
+    await acquiring.done;
     return release(server, lease, how);
   });
 }

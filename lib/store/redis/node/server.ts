@@ -33,17 +33,6 @@ export type RedisNodeOptions = ServerFacts['options'] & {
   readonly warn: (message: string) => void;
 };
 
-/** What a node has to know of the others. */
-export interface QuorumOfNode {
-  readonly scheduler: Scheduler;
-  /** Whether it decides alone who is next. */
-  readonly isOnly: boolean;
-  /** What the reachable nodes mean for locks, and what ends it when locks are refused. */
-  readonly situation: (until: Until) => string;
-  /** Called when the node has identified its server, before any other request to that server. */
-  readonly onLook: () => void;
-}
-
 /** How a request is sent. */
 interface Sending {
   /** The keys of one slot. */
@@ -68,6 +57,13 @@ export interface Group {
   readonly keys: readonly string[];
 }
 
+/** A request for a lock that is on its way. */
+interface Acquiring {
+  readonly done: Promise<unknown>;
+  /** Its token is released already. */
+  isGivenUp: boolean;
+}
+
 /** One Redis: how it is asked, and what is known of it. */
 export abstract class Server implements ServerFacts {
   /** `host:port`. */
@@ -87,9 +83,7 @@ export abstract class Server implements ServerFacts {
   /** The last request at these slots was an outage. They are asked first, so that no other key is held while they do not reply. */
   readonly doubtfulSlots = new Set<number>();
   /** Requests for locks on their way, by token. */
-  readonly acquiring = new BriefMap<string, Promise<unknown>>();
-  /** The tokens of such requests that are released already. */
-  readonly givenUp = new Set<string>();
+  readonly acquiring = new BriefMap<string, Acquiring>();
   /** Plain releases on their way: one that is not plain is followed by the whole one, which has to be sent before the connection ends. */
   readonly releasing = new PendingTasks();
   /** Finds out whether it grants locks, and why not: after a request that failed, whether all requests fail. */
@@ -98,6 +92,8 @@ export abstract class Server implements ServerFacts {
     look(when: 'start' | 'later'): Promise<Finding>;
     doubtAfter(failed: Unavailable): void;
   };
+  /** Called with messages from other processes that call no waiter in line. */
+  onMessage: ((text: string) => void) | undefined;
   /** The node that it is the same server as. */
   twin: string | undefined;
   /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
@@ -106,9 +102,14 @@ export abstract class Server implements ServerFacts {
   readonly #acknowledged: AcknowledgedWrites | undefined;
   readonly #shared: SharedCalls;
 
-  constructor(source: RedisSource, options: RedisNodeOptions, quorum: QuorumOfNode) {
+  constructor(
+    source: RedisSource,
+    options: RedisNodeOptions,
+    scheduler: Scheduler,
+    place: 'alone' | 'in a quorum',
+  ) {
     const { nodeTimeoutMs: timeLimitMs, warn, restartGuard, replicas } = options;
-    const { scheduler, isOnly, situation, onLook } = quorum;
+    const isOnly = place === 'alone';
     const { name, isCluster } = source;
     this.name = name;
     this.options = options;
@@ -128,7 +129,7 @@ export abstract class Server implements ServerFacts {
       },
       onThere: (run) => {
         this.run = run;
-        onLook();
+        this.identified();
         this.inbox.check();
         this.watch.connected();
       },
@@ -141,7 +142,8 @@ export abstract class Server implements ServerFacts {
     });
     this.connection = connection;
     this.watch = new NodeWatch({
-      ...{ scheduler, name, situation, warn },
+      ...{ scheduler, name, warn },
+      situation: (until) => this.situation(until),
       look: () => this.looks.look('later'),
     });
     const isSharded = this.lineMode === 'cluster' && connection.client.hasShardedChannels;
@@ -152,6 +154,14 @@ export abstract class Server implements ServerFacts {
     const isOneCall = connection.client.kind === 'single' || isOneSlot(this.prefix);
     this.#shared = new SharedCalls(connection, { runtime: this.runtime, timeLimitMs, isOneCall });
     this.#acknowledged = replicas && new AcknowledgedWrites(connection, replicas);
+  }
+
+  /** What the reachable nodes mean for locks, and what ends it when locks are refused. */
+  abstract situation(until: Until): string;
+
+  /** Called when it has identified its server, before any other request to that server. */
+  protected identified(): void {
+    return;
   }
 
   slot(key: string): number {
@@ -245,7 +255,7 @@ export abstract class Server implements ServerFacts {
     return `${token} ${String(Math.min(line.ttlMs, LONGEST_CLAIM_MS))} ${channel}`;
   }
 
-  close(): void {
+  disconnect(): void {
     this.watch.close();
     this.inbox.close();
     // What waits for the end of this turn of the event loop is sent yet.

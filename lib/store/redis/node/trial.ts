@@ -93,7 +93,7 @@ export class NodeTrial {
     const group = { slot: server.slot(key), keys: [key] };
     const { nodeTimeoutMs: ttlMs } = server.options;
     const lease = { keys: [key], token: newOwnerToken(server.runtime), ttlMs };
-    const vote = await acquireGroup(server, group, lease, { proposal: 0, fenceKeepMs: 0 });
+    const vote = await acquireGroup(server, group, lease, { fenceKeepMs: 0 });
     if (vote.status === 'unavailable') return vote;
     const lastToken = vote.status === 'granted' ? vote.fencingToken : undefined;
     const { fence } = server.names(key);

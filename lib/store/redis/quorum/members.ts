@@ -1,15 +1,14 @@
 import { LockConfigurationError } from '../../../errors.js';
-import type { Until } from '../node/node-watch.js';
-import type { RedisNode } from '../node/redis-node.js';
+import type { Voter } from './voter.js';
 import { quorumOf } from './poll.js';
 
 /** Sees to it that no server has two votes. */
 export class Members {
-  readonly #nodes: readonly RedisNode[];
+  readonly #nodes: readonly Voter[];
   /** Which node votes for a server, by the run of the server. */
-  readonly #voters = new Map<string, RedisNode>();
+  readonly #voters = new Map<string, Voter>();
 
-  constructor(nodes: readonly RedisNode[]) {
+  constructor(nodes: readonly Voter[]) {
     this.#nodes = nodes;
   }
 
@@ -36,7 +35,7 @@ export class Members {
     }
   }
 
-  #expectDifferent(markOf: (node: RedisNode) => string | undefined): void {
+  #expectDifferent(markOf: (node: Voter) => string | undefined): void {
     for (const node of this.#nodes) {
       const mark = markOf(node);
       const first = this.#nodes.find((other) => markOf(other) === mark);
@@ -49,13 +48,8 @@ export class Members {
   }
 }
 
-/** What the reachable nodes mean for locks, and until when locks are refused. */
-export function situationOf(nodes: readonly RedisNode[], until: Until): string {
-  const [first, second] = nodes;
-  if (second === undefined)
-    return first?.isWell === true
-      ? 'Locks are granted again.'
-      : `Locks are refused (503) until ${until}.`;
+/** What the reachable nodes mean for locks. */
+export function situationOf(nodes: readonly Voter[]): string {
   const quorum = quorumOf(nodes.length);
   const there = nodes.filter(({ isWell }) => isWell).length;
   const quarantined = nodes.filter((node) => node.isQuarantined).length;

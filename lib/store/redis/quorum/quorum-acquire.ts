@@ -1,12 +1,10 @@
-import type { Runtime } from '../../../time/runtime.js';
 import type { AcquireOutcome, AcquireRequest, Granted, Unavailable } from '../../lock-store.js';
-import { acquireAt, raiseFences } from '../node/acquire.js';
+import { raiseFences, type AskedLock } from '../node/acquire.js';
 import { releaseAt } from '../node/release.js';
-import type { RedisNode } from '../node/redis-node.js';
 import type { Vote } from '../scripts/acquire.js';
-import type { LeftOvers } from './left-overs.js';
 import { poll, quorumOf } from './poll.js';
 import type { Standing, StandingLeases } from './standing-leases.js';
+import type { Voter } from './voter.js';
 import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
 
 /**
@@ -16,63 +14,44 @@ import { acquireOutcome, heldAtFirst, unavailable } from './votes.js';
  */
 const PROPOSAL_SLACK_US = 5_000;
 
-interface Dependencies {
-  readonly nodes: readonly RedisNode[];
-  readonly runtime: Runtime;
-  readonly standing: StandingLeases;
-  readonly leftOvers: LeftOvers;
-}
-
-/** Takes locks on a majority of the nodes, with one fencing token; with one node, there. */
+/** Takes locks on a majority of the voters, with one fencing token. */
 export class QuorumAcquire {
-  readonly #deps: Dependencies;
-  readonly #nodes: readonly RedisNode[];
+  readonly #voters: readonly Voter[];
   readonly #quorum: number;
+  readonly #standing: StandingLeases;
 
-  constructor(dependencies: Dependencies) {
-    this.#deps = dependencies;
-    this.#nodes = dependencies.nodes;
-    this.#quorum = quorumOf(dependencies.nodes.length);
+  constructor(voters: readonly Voter[], standing: StandingLeases) {
+    this.#voters = voters;
+    this.#quorum = quorumOf(voters.length);
+    this.#standing = standing;
   }
 
-  acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    const [node, second] = this.#nodes;
-    // By far the most frequent case: its vote decides, and there is nothing to agree on, to complete or to take back.
-    return node !== undefined && second === undefined
-      ? acquireAt(node, request, 0)
-      : this.#acquireAtMany(request);
-  }
-
-  async #acquireAtMany(request: AcquireRequest): Promise<AcquireOutcome> {
-    const { standing: leases, runtime } = this.#deps;
-    const proposal = this.#proposal();
-    const sentAt = runtime.now().monotonicMs;
-    const first = await this.#askFirst(request, proposal);
+  /** @param sentAt by the monotonic clock */
+  async acquire(request: AcquireRequest, sentAt: number): Promise<AcquireOutcome> {
+    const asked: AskedLock = { ...request, proposal: this.#proposal() };
+    const first = await this.#askFirst(asked);
     if (first?.vote.status === 'held') return heldAtFirst(first.vote);
     const { outcome, answers, complete } = await poll(
-      this.#nodes,
+      this.#voters,
       this.#quorum,
-      (node) =>
-        node === first?.node ? Promise.resolve(first.vote) : acquireAt(node, request, proposal),
-      (votes, awaited) => acquireOutcome(votes, awaited, this.#nodes),
+      (voter) => (voter === first?.voter ? Promise.resolve(first.vote) : voter.acquire(asked)),
+      (votes, awaited) => acquireOutcome(votes, awaited, this.#voters),
     );
-    if (outcome.status === 'granted') {
-      const standing: Standing = {
-        lease: request,
-        lastToken: outcome.fencingToken,
-        untilMs: sentAt + request.ttlMs,
-        state: 'held',
-        isBrought: false,
-      };
-      leases.add(standing);
-      void complete.then((votes) => leases.complete(request, standing, votes));
-      const agreed = await this.#agree(request, outcome, answers);
-      if (agreed.status !== 'granted') leases.end(request.token);
-      return agreed;
-    }
     // After an outage the caller removes what may be left on any of the nodes.
     if (outcome.status === 'held') await this.#withdraw(request, answers);
-    return outcome;
+    if (outcome.status !== 'granted') return outcome;
+    const standing: Standing = {
+      lease: request,
+      lastToken: outcome.fencingToken,
+      untilMs: sentAt + request.ttlMs,
+      state: 'held',
+      isBrought: false,
+    };
+    this.#standing.add(standing);
+    void complete.then((votes) => this.#complete(request, standing, votes));
+    const agreed = await this.#agree(request, outcome, answers);
+    if (agreed.status !== 'granted') this.#standing.end(request.token);
+    return agreed;
   }
 
   /**
@@ -80,17 +59,16 @@ export class QuorumAcquire {
    * caller that has its vote asks for more.
    */
   async #askFirst(
-    request: AcquireRequest,
-    proposal: number,
-  ): Promise<{ readonly node: RedisNode; readonly vote: Vote } | undefined> {
-    if ((request.splits ?? 0) === 0) return undefined;
-    const node = this.#nodes.find(({ isThere, isSilent }) => isThere && !isSilent);
-    return node && { node, vote: await acquireAt(node, request, proposal) };
+    asked: AskedLock,
+  ): Promise<{ readonly voter: Voter; readonly vote: Vote } | undefined> {
+    if ((asked.splits ?? 0) === 0) return undefined;
+    const voter = this.#voters.find(({ isThere, isSilent }) => isThere && !isSilent);
+    return voter && { voter, vote: await voter.acquire(asked) };
   }
 
   /** A fencing token that all nodes can take: ahead of every clock, so that none of them has to go beyond it. */
   #proposal(): number {
-    const clocks = this.#nodes.map((node) => node.clock.onArrivalUs() ?? 0);
+    const clocks = this.#voters.map(({ clock }) => clock.onArrivalUs() ?? 0);
     const highest = Math.max(...clocks);
     return highest > 0 ? Math.ceil(highest + PROPOSAL_SLACK_US) : 0;
   }
@@ -111,41 +89,62 @@ export class QuorumAcquire {
     );
     const missing = this.#quorum - tokens.filter((token) => token === fencingToken).length;
     if (missing <= 0) return granted;
-    const lower = this.#nodes.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
-    const { outcome } = await poll<RedisNode, Unavailable | 'raised', AcquireOutcome>(
+    const lower = this.#voters.filter((_, index) => (tokens[index] ?? Infinity) < fencingToken);
+    const { outcome } = await poll<Voter, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (node) =>
-        (await raiseFences(node, node.groups(request.keys), request, fencingToken)) ?? 'raised',
+      async (voter) =>
+        (await raiseFences(voter, voter.groups(request.keys), request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;
         if (raised + awaited >= missing) return undefined;
-        const failures = this.#nodes.map((node) => {
-          const answer = answers[lower.indexOf(node)];
+        const failures = this.#voters.map((voter) => {
+          const answer = answers[lower.indexOf(voter)];
           return answer === 'raised' ? undefined : answer;
         });
         // The lease was granted before: there is something to remove.
-        const { sent: _, ...outage } = unavailable(failures, this.#nodes);
+        const { sent: _, ...outage } = unavailable(failures, this.#voters);
         return outage;
       },
     );
     return outcome;
   }
 
+  /**
+   * After a majority has granted a lease, it leaves the lines at the nodes that refused it. It should also not stay on
+   * a bare majority: the loss of one more node would end it. These nodes may have refused it for a vote that was
+   * returned since, or may have been unreachable for a moment.
+   */
+  async #complete(
+    request: AcquireRequest,
+    standing: Standing,
+    votes: readonly Vote[],
+  ): Promise<void> {
+    const { line: leaves } = request;
+    if (leaves !== undefined) {
+      // Only once: a later try could remove what is brought there meanwhile.
+      const refused = this.#voters.filter((_, index) => votes[index]?.status === 'held');
+      await Promise.all(refused.map((voter) => releaseAt(voter, request, { leaves })));
+    }
+    this.#voters.forEach((voter, index) => {
+      if (votes[index]?.status !== 'granted') voter.bring(standing);
+    });
+  }
+
   /** Takes votes back that were not enough. What did not answer may have voted, or may yet. */
   async #withdraw(request: AcquireRequest, votes: readonly (Vote | undefined)[]): Promise<void> {
     await Promise.all(
-      this.#nodes.map(async (node, index) => {
+      this.#voters.map(async (voter, index) => {
         const vote = votes[index];
         if (vote?.status === 'held') return;
         // No caller has to be notified: a caller that this vote refused knows that it was no majority, and asks again.
         const isGone =
           vote?.status === 'granted' &&
-          (await releaseAt(node, request, { wakes: 'nobody', lastToken: vote.fencingToken }))
+          (await releaseAt(voter, request, { wakes: 'nobody', lastToken: vote.fencingToken }))
             .status !== 'unavailable';
         const wasNeverSent = vote?.status === 'unavailable' && vote.sent === false;
-        if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);
+        if (!isGone && !wasNeverSent) voter.remove(request);
       }),
     );
   }

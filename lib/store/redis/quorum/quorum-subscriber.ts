@@ -2,7 +2,7 @@ import type { CancelTimer } from '../../../time/clock.js';
 import type { Runtime } from '../../../time/runtime.js';
 import type { LineCall, ReleaseListener } from '../../lock-store.js';
 import { poll, quorumOf } from './poll.js';
-import type { RedisNode } from '../node/redis-node.js';
+import type { Voter } from './voter.js';
 
 /**
  * At most how far apart processes ask that are notified of one release, in ms: all at once they would split the votes.
@@ -14,16 +14,16 @@ const SPREAD_MS = 5;
  * both can hear.
  */
 export class QuorumSubscriber {
-  readonly #nodes: readonly RedisNode[];
+  readonly #nodes: readonly Voter[];
   readonly #quorum: number;
   readonly #runtime: Runtime;
-  readonly #hearing = new Set<RedisNode>();
+  readonly #hearing = new Set<Voter>();
   /** What was reported by one node and may not have reached the others yet. */
   readonly #spreading = new Map<string, CancelTimer>();
   #listener: ReleaseListener = () => undefined;
   #onDeaf: () => void = () => undefined;
 
-  constructor(nodes: readonly RedisNode[], runtime: Runtime) {
+  constructor(nodes: readonly Voter[], runtime: Runtime) {
     this.#runtime = runtime;
     this.#nodes = nodes;
     this.#quorum = quorumOf(nodes.length);
@@ -49,10 +49,6 @@ export class QuorumSubscriber {
 
   /** A key was released. */
   tell(key: string, call?: LineCall): void {
-    if (this.#nodes.length === 1) {
-      this.#listener(key, call);
-      return;
-    }
     const id = `${call?.to ?? ''} ${key}`;
     if (this.#spreading.has(id)) return;
     // Not by the scheduler: its slots would bring those together again whom this spreads.
@@ -75,8 +71,8 @@ export class QuorumSubscriber {
     return this.#hearing.size >= this.#quorum;
   }
 
-  async #openAt(node: RedisNode): Promise<void> {
-    const open = await node.listen(
+  async #openAt(node: Voter): Promise<void> {
+    const result = await node.listen(
       (key, call) => {
         if (key !== undefined) this.tell(key, call);
         else this.#opened(node);
@@ -87,11 +83,11 @@ export class QuorumSubscriber {
         if (wasHearing && !this.#isHearing()) this.#onDeaf();
       },
     );
-    if (open) this.#hearing.add(node);
+    if (result === 'listening') this.#hearing.add(node);
   }
 
   /** Again: what was released meanwhile was not heard. */
-  #opened(node: RedisNode): void {
+  #opened(node: Voter): void {
     this.#hearing.add(node);
     if (this.#isHearing()) this.#listener();
   }

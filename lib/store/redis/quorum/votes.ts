@@ -116,38 +116,47 @@ function held(votes: Answers<Vote>, key: string, quorum: number): Held {
   };
 }
 
-/** What has become of a renewal; `undefined` while the answers that are awaited can still change it. */
+/**
+ * Whether a majority says yes, or so many say no that none can. One stray vote decides nothing, and a node that does not reply proves
+ * nothing. `undefined` while the answers that are awaited can still change it.
+ */
+function tally<Status extends string>(
+  answers: Answers<Answer>,
+  awaited: number,
+  nodes: readonly Named[],
+  [yes, no]: readonly [Status, Status],
+): Status | Unavailable | undefined {
+  const quorum = quorumOf(answers.length);
+  const mostMissing = answers.length - quorum;
+  const count = (status: Status): number =>
+    answers.filter((answer) => answer?.status === status).length;
+  const [saidYes, saidNo] = [count(yes), count(no)];
+  if (saidYes >= quorum) return yes;
+  if (saidNo > mostMissing) return no;
+  const isOpen = saidYes + awaited >= quorum || saidNo + awaited > mostMissing;
+  return isOpen && awaited > 0 ? undefined : unavailable(answers, nodes);
+}
+
+/** What has become of a renewal. */
 export function extendOutcome(
   votes: Answers<RenewalVote>,
   awaited: number,
   nodes: readonly Named[],
 ): ExtendOutcome | undefined {
-  const quorum = quorumOf(votes.length);
-  const mostMissing = votes.length - quorum;
-  const count = (...statuses: readonly RenewalVote['status'][]): number =>
-    votes.filter((vote) => vote !== undefined && statuses.includes(vote.status)).length;
-  const [extended, lost] = [count('extended'), count('gone', 'stolen')];
-  if (extended >= quorum) return { status: 'extended' };
-  // One stray vote ends no lease, and a node that does not reply proves nothing.
-  if (lost > mostMissing) {
-    return { status: 'lost', reason: count('stolen') > 0 ? 'stolen' : 'released-elsewhere' };
-  }
-  const open = extended + awaited >= quorum || lost + awaited > mostMissing;
-  return open && awaited > 0 ? undefined : unavailable(votes, nodes);
+  const status = tally(votes, awaited, nodes, ['extended', 'lost']);
+  if (status !== 'lost') return status === 'extended' ? { status } : status;
+  const isStolen = votes.some((vote) => vote?.status === 'lost' && vote.reason === 'stolen');
+  return { status, reason: isStolen ? 'stolen' : 'released-elsewhere' };
 }
 
-/** What has become of a release; `undefined` while the answers that are awaited can still change it. */
+/** What has become of a release. */
 export function releaseOutcome(
   answers: Answers<ReleaseOutcome>,
   awaited: number,
   nodes: readonly Named[],
 ): ReleaseOutcome | undefined {
-  const quorum = quorumOf(answers.length);
-  const count = (status: ReleaseOutcome['status']): number =>
-    answers.filter((answer) => answer?.status === status).length;
-  if (count('released') >= quorum) return { status: 'released' };
-  if (count('not-held') > answers.length - quorum) return { status: 'not-held' };
-  return awaited > 0 ? undefined : unavailable(answers, nodes);
+  const status = tally(answers, awaited, nodes, ['released', 'not-held']);
+  return typeof status === 'string' ? { status } : status;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { LeaseRenewal, Unavailable } from '../../lock-store.js';
+import type { ExtendOutcome, LeaseRenewal, Unavailable } from '../../lock-store.js';
 import { isCount } from './numbers.js';
 import { callOn, luaText, orEmpty, putsBack, script, type Verb, lineArgument } from './script.js';
 
@@ -17,12 +17,10 @@ interface ExtendCall {
 }
 
 /** What became of one key of a renewal. */
-export type KeyAnswer =
-  | { readonly status: 'extended' }
-  /** With the fence that it could be put back beside. */
-  | { readonly status: 'gone'; readonly fence: number }
-  | { readonly status: 'stolen' }
-  | Unavailable;
+export type KeyAnswer = ExtendOutcome & {
+  /** The fence that a key that is gone could be put back beside. */
+  readonly fence?: number;
+};
 
 interface ExtendReply {
   readonly clockUs: number;
@@ -33,7 +31,7 @@ interface ExtendReply {
 type KeyReply = KeyAnswer | { readonly status: 'failed'; readonly message: string };
 
 const EXTENDED: KeyAnswer = { status: 'extended' };
-const STOLEN: KeyAnswer = { status: 'stolen' };
+const STOLEN: KeyAnswer = { status: 'lost', reason: 'stolen' };
 
 function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefined {
   if (!Array.isArray(reply)) return undefined;
@@ -41,7 +39,8 @@ function decodeKey(reply: unknown, shortfall?: Unavailable): KeyReply | undefine
   if (result === 1) return shortfall ?? EXTENDED;
   if (result === -1) return STOLEN;
   const fence = Number(detail);
-  if (result === 0 && isCount(fence)) return { status: 'gone', fence };
+  if (result === 0 && isCount(fence))
+    return { status: 'lost', reason: 'released-elsewhere', fence };
   return result === -2 && typeof detail === 'string'
     ? { status: 'failed', message: detail }
     : undefined;

@@ -36,7 +36,7 @@ export const QUORUM: readonly PlantedBug[] = [
     file: 'lib/store/redis/quorum/quorum-acquire.ts',
     find: "if (outcome.status === 'held') await this.#withdraw(request, answers);",
     replace:
-      "if (outcome.status === 'held') this.#deps.runtime.setTimer(() => void this.#withdraw(request, answers), 1_000);",
+      "if (outcome.status === 'held') this.#voters[0]?.runtime.setTimer(() => void this.#withdraw(request, answers), 1_000);",
     profile: 'quorum',
     explanation: 'The next try is sent before the votes of the previous try are withdrawn.',
     breaks: 'all callers withdraw their votes and ask again after a random pause',
@@ -44,7 +44,7 @@ export const QUORUM: readonly PlantedBug[] = [
   {
     name: 'late-vote-not-removed',
     file: 'lib/store/redis/quorum/quorum-acquire.ts',
-    find: 'if (!isGone && !wasNeverSent) this.#deps.leftOvers.remove(node, request);',
+    find: 'if (!isGone && !wasNeverSent) voter.remove(request);',
     replace: '',
     profile: 'quorum',
     explanation: 'A vote that arrives after the decision is not removed.',
@@ -52,8 +52,8 @@ export const QUORUM: readonly PlantedBug[] = [
   },
   {
     name: 'released-lease-healed',
-    file: 'lib/store/redis/quorum/standing-leases.ts',
-    find: "if (state === 'over' || leftMs <= 0 || this.#closed) return undefined;",
+    file: 'lib/store/redis/quorum/voter.ts',
+    find: "if (state === 'over' || leftMs <= 0 || this.#isClosing) return undefined;",
     replace: 'if (leftMs <= 0) return undefined;',
     profile: 'quorum',
     explanation: 'A released lease is still added to the nodes that did not have it.',
@@ -61,9 +61,9 @@ export const QUORUM: readonly PlantedBug[] = [
   },
   {
     name: 'bare-majority-kept-bare',
-    file: 'lib/store/redis/quorum/standing-leases.ts',
-    find: "if (votes[index]?.status !== 'granted') this.bringTo(node, standing);",
-    replace: 'void [node, index];',
+    file: 'lib/store/redis/quorum/quorum-acquire.ts',
+    find: "if (votes[index]?.status !== 'granted') voter.bring(standing);",
+    replace: 'void [voter, index];',
     profile: 'quorum',
     explanation:
       'A lease that only a bare majority has (no spare node) is not added to the other nodes.',

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../../../lib/engine/compose.js';
 import { LockEngine } from '../../../../lib/engine/lock-engine.js';
-import { RedisLockStore } from '../../../../lib/store/redis/quorum/redis-lock-store.js';
+import { redisLockStore } from '../../../../lib/store/redis/redis-lock-store.js';
 import type { ServicePlan } from '../scenario.js';
 import type { Network } from '../world/network.js';
 import { SimSource } from '../world/sim-client.js';
@@ -26,7 +26,7 @@ export function engineOf(
   surroundings: EngineContext,
 ): LockEngine {
   const { nodeTimeoutMs, clockDrift, shutdownTimeoutMs, restartGuard, replicas } = service;
-  const store = new RedisLockStore({
+  const store = redisLockStore({
     redis: addresses.map((host) => ({ host })),
     keyPrefix: 'lock:',
     nodeTimeoutMs,

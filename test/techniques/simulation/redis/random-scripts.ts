@@ -179,7 +179,8 @@ export class RandomScripts {
     });
     answer(ask(SCRIPTS.extend, call))?.answers.forEach((key, index) => {
       const attempt = renewed[index]?.attempt;
-      if (key.status === 'gone' && attempt !== undefined) attempt.goneFence = key.fence;
+      if (key.status === 'lost' && key.fence !== undefined && attempt !== undefined)
+        attempt.goneFence = key.fence;
     });
   }
 

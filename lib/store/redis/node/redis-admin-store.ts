@@ -1,0 +1,335 @@
+import { LockStoreUnavailableError, type NodeFailure } from '../../../errors.js';
+import type { CancelTimer } from '../../../time/clock.js';
+import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
+import type { Unavailable } from '../../lock-store.js';
+import { MARK } from '../../owner-token.js';
+import type { WhileDown } from '../client/readiness.js';
+import type { Command, CommandResult } from '../client/redis-client.js';
+import { adminNames, keyIn } from '../scripts/key-names.js';
+import {
+  countIn,
+  endless,
+  holdersIn,
+  instanceIn,
+  momentIn,
+  numberIn,
+  onceIn,
+  pairsIn,
+  placeIn,
+  textsIn,
+} from './admin-replies.js';
+import type { Server } from './server.js';
+
+/** What was found, or why nothing was. */
+type Looked<T> = { readonly status: 'answered'; readonly value: T } | Unavailable;
+
+/** How commands are sent. */
+interface Manner {
+  /** Errors that count as no value. */
+  readonly passes: RegExp;
+  readonly whileDown: WhileDown;
+}
+
+/** A key of another type is no lock. After any other error nothing is known: a right may be missing. */
+const READS: Manner = { passes: /^WRONGTYPE\b/, whileDown: 'waits' };
+
+/** Nothing was written when one of the commands was refused. */
+const WRITES: Manner = { passes: /^$/, whileDown: 'fails' };
+
+const PLACES = 100;
+const MOST_INSTANCES = 1_000;
+const MOST_NOTES = 1_000;
+
+/** For so long those are waited for that answer after a majority. */
+const LATECOMERS_MS = 250;
+
+/** For operators. With plain commands: nothing of it is worth a script, and nothing of it decides on a lock. */
+export class RedisAdminStore implements AdminStore {
+  readonly #nodes: readonly Server[];
+  readonly #quorum: number;
+  readonly #merged: (key: string, found: readonly FoundKey[]) => FoundKey | undefined;
+
+  /**
+   * @param quorum how many nodes have to answer
+   * @param merged what several of them know of a key
+   */
+  constructor(
+    nodes: readonly Server[],
+    quorum = 1,
+    merged: (key: string, found: readonly FoundKey[]) => FoundKey | undefined = (_, [found]) =>
+      found,
+  ) {
+    this.#nodes = nodes;
+    this.#quorum = quorum;
+    this.#merged = merged;
+  }
+
+  listen(onMessage: (text: string) => void): () => void {
+    for (const node of this.#nodes) node.onMessage = onMessage;
+    return () => {
+      for (const node of this.#nodes) node.onMessage = undefined;
+    };
+  }
+
+  /** One address a node, in their order; of those, too, over which nothing is heard yet: a place in line is known by its channel. */
+  address(): string | undefined {
+    const isHearing = this.#nodes.some(({ inbox }) => inbox.isSubscribed);
+    return isHearing ? JSON.stringify(this.#nodes.map(({ inbox }) => inbox.address)) : undefined;
+  }
+
+  async report(record: InstanceRecord, lifeMs: number): Promise<void> {
+    await this.#write('describe this instance to', ({ prefix, runtime }) => {
+      const { index, record: nameOf } = adminNames(prefix);
+      const nowMs = Math.round(runtime.now().wallMs);
+      return [
+        ['set', nameOf(record.id), JSON.stringify({ ...record, lifeMs }), 'px', lifeMs],
+        ['zadd', index, nowMs, record.id],
+        ['zremrangebyscore', index, '-inf', nowMs - 2 * lifeMs],
+        ['pexpire', index, 2 * lifeMs],
+      ];
+    });
+  }
+
+  async retract(id: string): Promise<void> {
+    await this.#write('take this instance from', ({ prefix }) => {
+      const { index, record } = adminNames(prefix);
+      return [
+        ['del', record(id)],
+        ['zrem', index, id],
+      ];
+    });
+  }
+
+  async instances(): Promise<readonly FoundInstance[]> {
+    const answers = await this.#ask('list instances of', [], instancesAt);
+    const latest = new Map<string, FoundInstance>();
+    for (const instance of answers.flat()) {
+      const known = latest.get(instance.id);
+      if (known === undefined || instance.seenMsAgo < known.seenMsAgo)
+        latest.set(instance.id, instance);
+    }
+    return [...latest.values()].sort((a, b) => b.startedAtMs - a.startedAtMs);
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    const failures: NodeFailure[] = [];
+    let answered = 0;
+    for (const node of this.#nodes) {
+      let isWhole = true;
+      for await (const some of keysAt(node, prefix)) {
+        if (some.status === 'answered') yield some.value;
+        else {
+          isWhole = false;
+          failures.push(...some.nodes);
+        }
+      }
+      if (isWhole) answered += 1;
+    }
+    if (answered < this.#quorum)
+      throw new LockStoreUnavailableError({ operation: 'list', keys: [], nodes: failures });
+  }
+
+  async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
+    const answers = await this.#ask('inspect', keys, async (node) => {
+      const looked = await Promise.all(keys.map((key) => lookAt(node, key)));
+      const value = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
+      return looked.find((each) => each.status === 'unavailable') ?? { status: 'answered', value };
+    });
+    return keys.flatMap((key, index) => {
+      const found = answers.flatMap((each) => each[index] ?? []);
+      return this.#merged(key, found) ?? [];
+    });
+  }
+
+  async tell(address: string, text: string): Promise<void> {
+    const addresses = JSON.parse(address) as readonly string[];
+    await this.#enough(
+      async ({ connection, options }, index) => {
+        const [kind, channel = ''] = addresses[index]?.split(' ') ?? [];
+        if (kind === undefined) return;
+        await connection.look(options.nodeTimeoutMs, ({ client }) =>
+          client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, text),
+        );
+      },
+      () => true,
+    );
+  }
+
+  async forgetOnce(key: string): Promise<boolean> {
+    const answers = await this.#ask('forget', [key], (node) =>
+      ask(node, [['del', node.names(key).once]], ([count]) => numberIn(count) > 0),
+    );
+    return answers.includes(true);
+  }
+
+  async note(entry: string): Promise<void> {
+    await this.#write('write to the audit log of', ({ prefix }) => [
+      ['xadd', adminNames(prefix).audit, 'maxlen', '~', MOST_NOTES, '*', 'entry', entry],
+    ]);
+  }
+
+  async notes(count: number): Promise<readonly string[]> {
+    const answers = await this.#ask('read the audit log of', [], (node) => {
+      const newest: Command = [
+        'xrevrange',
+        adminNames(node.prefix).audit,
+        '+',
+        '-',
+        'count',
+        count,
+      ];
+      return ask(node, [newest], ([found]) => {
+        const entries = (found ?? []) as readonly (readonly [string, string[]])[];
+        return entries.map(([, fields]) => fields[1] ?? '');
+      });
+    });
+    return [...new Set(answers.flat())];
+  }
+
+  async #write(operation: string, commands: (node: Server) => readonly Command[]): Promise<void> {
+    await this.#ask(operation, [], (node) => ask(node, commands(node), (values) => values, WRITES));
+  }
+
+  /** The answers of those that gave one. */
+  async #ask<T>(
+    operation: string,
+    keys: readonly string[],
+    look: (node: Server) => Promise<Looked<T>>,
+  ): Promise<readonly T[]> {
+    const looked = await this.#enough(look, ({ status }) => status === 'answered');
+    const answers = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
+    if (answers.length >= this.#quorum) return answers;
+    const nodes = looked.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
+    throw new LockStoreUnavailableError({ operation, keys, nodes });
+  }
+
+  /** What all of them say; or, soon after a majority has answered, what there is by then: one silent node delays no operator. */
+  #enough<T>(
+    look: (node: Server, index: number) => Promise<T>,
+    isAnswer: (said: T) => boolean,
+  ): Promise<readonly T[]> {
+    const said: T[] = [];
+    return new Promise((resolve, reject) => {
+      let cancel: CancelTimer | undefined;
+      const end = (): void => {
+        cancel?.();
+        resolve([...said]);
+      };
+      this.#nodes.forEach((node, index) => {
+        look(node, index).then((answer) => {
+          said.push(answer);
+          if (said.length === this.#nodes.length) end();
+          else if (said.filter(isAnswer).length >= this.#quorum)
+            cancel ??= node.runtime.setTimer(end, LATECOMERS_MS);
+        }, reject);
+      });
+    });
+  }
+}
+
+async function instancesAt(node: Server): Promise<Looked<readonly FoundInstance[]>> {
+  const { index, record } = adminNames(node.prefix);
+  const newest: Command = ['zrevrange', index, 0, MOST_INSTANCES - 1];
+  const ids = await ask(node, [newest], ([list]) => textsIn(list));
+  if (ids.status === 'unavailable') return ids;
+  const commands = ids.value.flatMap((id): Command[] => [
+    ['get', record(id)],
+    ['pttl', record(id)],
+  ]);
+  return ask(node, commands, (values) =>
+    ids.value.flatMap((id, i) => instanceIn(id, values[2 * i], numberIn(values[2 * i + 1])) ?? []),
+  );
+}
+
+/** Names of keys that begin with a prefix, some at a time. SCAN: the server serves others meanwhile. */
+async function* keysAt(
+  { connection, prefix, options }: Server,
+  wanted: string,
+): AsyncGenerator<Looked<readonly string[]>> {
+  const keyOf = keyIn(prefix);
+  const pattern = `*${(prefix + wanted).replace(/[*?[\]\\^]/g, '\\$&')}*`;
+  // A Cluster's masters are known when it is reachable.
+  const there = await connection.look(options.nodeTimeoutMs, () => Promise.resolve());
+  if (there.status === 'unavailable') {
+    yield there;
+    return;
+  }
+  const masters = connection.client.masters();
+  for (const server of masters.length > 0 ? masters : [connection.client]) {
+    let cursor = '0';
+    do {
+      const at = cursor;
+      const reply = await connection.look(options.nodeTimeoutMs, () =>
+        server.command('scan', at, 'match', pattern, 'count', 1_000),
+      );
+      if (reply.status === 'unavailable') {
+        yield reply;
+        return;
+      }
+      const [next, names] = reply.value as [string, readonly string[]];
+      cursor = next;
+      const keys = names.flatMap((name) => keyOf(name) ?? []);
+      yield { status: 'answered', value: keys.filter((key) => key.startsWith(wanted)) };
+    } while (cursor !== '0');
+  }
+}
+
+function lookAt(node: Server, key: string): Promise<Looked<FoundKey>> {
+  const { main, fence, queue, holders, once } = node.names(key);
+  return ask(
+    node,
+    [
+      ['get', main],
+      ['pttl', main],
+      ['get', fence],
+      ['zrange', queue, 0, PLACES - 1, 'withscores'],
+      ['zrange', holders, 0, -1, 'withscores'],
+      ['pttl', holders],
+      ['hmget', once, 'state', 'attempt', 'text'],
+      ['pttl', once],
+      ['get', `${holders}:limit`], // as `holders.ts` names it
+    ],
+    ([holder, leftMs, token, places, tokens, togetherMs, marks, markedMs, limit]) => {
+      if (typeof leftMs !== 'number') return undefined;
+      const fencingToken = countIn(token);
+      const sinceMs = momentIn(fencingToken);
+      const together = typeof holder !== 'string' || holder.startsWith(`${MARK}:`);
+      return {
+        key,
+        holders: together
+          ? holdersIn(pairsIn(tokens), numberIn(togetherMs))
+          : [{ token: holder, remainingMs: endless(leftMs), sinceMs }],
+        fencingToken,
+        line: pairsIn(places).flatMap(([member, ticket]) => placeIn(member, ticket)),
+        once: onceIn(textsIn(marks), numberIn(markedMs)),
+        limit: countIn(limit),
+      };
+    },
+  );
+}
+
+/**
+ * Asks for several things at once.
+ *
+ * @param read returns `undefined` for values that the commands never return
+ */
+async function ask<T>(
+  { connection, options }: Server,
+  commands: readonly Command[],
+  read: (values: readonly unknown[]) => T | undefined,
+  { passes, whileDown }: Manner = READS,
+): Promise<Looked<T>> {
+  const reply = await connection.ask(
+    options.nodeTimeoutMs,
+    ({ client }) => (commands.length === 0 ? Promise.resolve([]) : client.pipeline(commands)),
+    whileDown,
+  );
+  if (reply.status === 'unavailable') return reply;
+  const results = reply.value as readonly CommandResult[];
+  const problems = results.flatMap(([problem]) => problem ?? []);
+  const serious = problems.find(({ message }) => !passes.test(message));
+  if (serious !== undefined) return connection.failed(serious);
+  const values = results.map(([, value]) => value ?? undefined);
+  const value = read(values);
+  return value === undefined ? connection.malformed(values) : { status: 'answered', value };
+}

@@ -1,0 +1,201 @@
+import type { Runtime } from '../../../time/runtime.js';
+import type {
+  AcquireOutcome,
+  AcquireRequest,
+  EndingLease,
+  ExtendOutcome,
+  LeaseRenewal,
+  LeaseRequest,
+  LeaseStore,
+  LinePlace,
+  LockStore,
+  ReleaseListener,
+  ReleaseOutcome,
+  StoreHealth,
+} from '../../lock-store.js';
+import type { RedisSource } from '../client/redis-client.js';
+import type { RenewalVote } from '../node/extend.js';
+import { RedisAdminStore } from '../node/redis-admin-store.js';
+import { openAll } from '../node/redis-store.js';
+import type { RedisNodeOptions } from '../node/server.js';
+import { evenNumberProblem, Members, situationOf } from './members.js';
+import { poll, quorumOf } from './poll.js';
+import { QuorumAcquire } from './quorum-acquire.js';
+import { QuorumSubscriber } from './quorum-subscriber.js';
+import { StandingLeases, type Standing } from './standing-leases.js';
+import { Voter } from './voter.js';
+import { extendOutcome, mergedKey, releaseOutcome } from './votes.js';
+
+/**
+ * Exclusive locks on a majority of independent Redis masters: Redlock (redis.io, "Distributed locks with Redis"), with fencing tokens that
+ * hold across the majority.
+ */
+export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
+  readonly admin: RedisAdminStore;
+  readonly #options: RedisNodeOptions;
+  readonly #voters: readonly Voter[];
+  readonly #members: Members;
+  readonly #quorum: number;
+  readonly #runtime: Runtime;
+  readonly #subscriber: QuorumSubscriber;
+  readonly #standing: StandingLeases;
+  readonly #acquire: QuorumAcquire;
+
+  /** @throws LockConfigurationError when one server is listed twice */
+  constructor(sources: readonly RedisSource[], options: RedisNodeOptions, runtime: Runtime) {
+    const voters: readonly Voter[] = sources.map(
+      (source) =>
+        new Voter(source, options, runtime, {
+          situation: () => situationOf(voters),
+          onIdentified: () => {
+            this.#members.setTwinsAside();
+          },
+        }),
+    );
+    this.#options = options;
+    this.#runtime = runtime;
+    this.#voters = voters;
+    this.#quorum = quorumOf(voters.length);
+    this.#members = new Members(voters);
+    this.#members.expectDifferentNames();
+    this.admin = new RedisAdminStore(voters, this.#quorum, (key, found) =>
+      mergedKey(key, found, voters.length),
+    );
+    this.#subscriber = new QuorumSubscriber(voters, runtime);
+    this.#standing = new StandingLeases(runtime, options.nodeTimeoutMs);
+    this.#acquire = new QuorumAcquire(voters, this.#standing);
+  }
+
+  /** @throws LockConfigurationError when one server is listed under two names, or cannot have the restart guard */
+  async open(): Promise<void> {
+    const problem = evenNumberProblem(this.#voters.length);
+    if (problem !== undefined) this.#options.warn(problem);
+    try {
+      await openAll(this.#voters, this.#options);
+      // One server can have many names.
+      this.#members.expectDifferentServers();
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireOutcome> {
+    return this.#acquire.acquire(request, this.#now());
+  }
+
+  async extend(leases: readonly LeaseRenewal[]): Promise<readonly ExtendOutcome[]> {
+    const sentAt = this.#now();
+    const { outcome: outcomes, complete } = await poll(
+      this.#voters,
+      this.#quorum,
+      (voter) => voter.extend(leases),
+      (answers, awaited) => {
+        const decided = leases.map((_, index) =>
+          extendOutcome(
+            answers.map((votes) => votes?.[index]),
+            awaited,
+            this.#voters,
+          ),
+        );
+        return decided.every((outcome) => outcome !== undefined) ? decided : undefined;
+      },
+    );
+    void complete.then((votes) => {
+      leases.forEach((lease, index) => {
+        const votesOnIt = votes.map((each) => each[index]);
+        this.#renewed(lease, sentAt + lease.ttlMs, outcomes[index]?.status, votesOnIt);
+      });
+    });
+    return outcomes;
+  }
+
+  /**
+   * Removes a lost lease from the nodes that may still have it. Brings a lease that a majority has just confirmed to the
+   * nodes that have lost it. Otherwise each restart of a node would take a vote away from a lease that is held for long.
+   */
+  #renewed(
+    lease: LeaseRenewal,
+    untilMs: number,
+    outcome: ExtendOutcome['status'] | undefined,
+    votes: readonly (RenewalVote | undefined)[],
+  ): void {
+    if (outcome === 'lost') this.#standing.end(lease.token);
+    // Released meanwhile: nothing may come after that.
+    const standing = this.#standing.get(lease.token);
+    if (outcome === 'extended' && standing !== undefined) {
+      standing.lease = lease;
+      standing.untilMs = untilMs;
+      standing.lastToken = lease.fencingToken;
+    }
+    this.#voters.forEach((voter, index) => {
+      const vote = votes[index];
+      if (vote?.status !== 'lost') {
+        if (outcome === 'lost') voter.remove(lease);
+        return;
+      }
+      // A stolen one is mostly a vote of a caller that died while asking, or returns it.
+      const isMissing = vote.reason === 'stolen' || outcome === 'extended';
+      if (isMissing && standing !== undefined) voter.bring(standing);
+    });
+  }
+
+  async release(lease: EndingLease, lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
+    const sentAt = this.#now();
+    const standing = this.#standing.end(lease.token);
+    const isPlain = lease.isPlain === true && standing?.isBrought === false;
+    const ending = { ...lease, isPlain };
+    const { outcome, complete } = await poll(
+      this.#voters,
+      this.#quorum,
+      (voter) => voter.release(ending, lastToken, keepMs),
+      (answers, awaited) => releaseOutcome(answers, awaited, this.#voters),
+    );
+    if (outcome.status === 'unavailable') return outcome;
+    const untilMs = sentAt + keepMs;
+    const kept = outcome.status === 'released' && keepMs > 0;
+    void complete.then((answers) => {
+      const keptLease = { lease, lastToken: lastToken ?? 0, untilMs, isBrought: false };
+      const standing: Standing = { ...keptLease, state: 'kept' };
+      this.#voters.forEach((voter, index) => {
+        const status = answers[index]?.status;
+        if (status === 'unavailable') voter.remove(lease, Math.max(0, untilMs - this.#now()));
+        // One that does not have it would give the key away with the loss of one node more.
+        if (status === 'not-held' && kept) voter.bring(standing);
+      });
+    });
+    return outcome;
+  }
+
+  listen(listener: ReleaseListener, onDeaf?: () => void): Promise<'listening' | 'polling'> {
+    return this.#subscriber.open(listener, onDeaf);
+  }
+
+  async leave(lease: LeaseRequest, line: LinePlace): Promise<void> {
+    await poll(
+      this.#voters,
+      this.#quorum,
+      (voter) => voter.leave(lease, line),
+      (_, awaited) => awaited === 0 || undefined,
+    );
+  }
+
+  async health(withinMs?: number): Promise<StoreHealth> {
+    const byNode = await Promise.all(this.#voters.map((voter) => voter.health(withinMs)));
+    const well = byNode.filter(({ hasQuorum }) => hasQuorum);
+    return {
+      nodes: byNode.flatMap(({ nodes }) => nodes),
+      quorum: this.#quorum,
+      hasQuorum: well.length >= this.#quorum,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#voters.map((voter) => voter.close()));
+    this.#subscriber.close();
+  }
+
+  #now(): number {
+    return this.#runtime.now().monotonicMs;
+  }
+}
