@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { NotTheMaster } from '../../lib/store/redis/wakeups/channels.js';
+import { Channels, NotTheMaster } from '../../lib/store/redis/wakeups/channels.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
 import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
 import type {
@@ -9,7 +9,6 @@ import type {
   SubscriberEvents,
 } from '../../lib/store/redis/client/redis-client.js';
 import { redisSource } from '../../lib/store/redis/client/redis-source.js';
-import { ShardedChannels } from '../../lib/store/redis/wakeups/sharded-channels.js';
 import { deferred } from '../support/eventually.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { Scheduler } from '../../lib/time/scheduler.js';
@@ -31,7 +30,7 @@ afterAll(async () => {
 });
 
 interface Parts {
-  readonly channels: ShardedChannels;
+  readonly channels: Channels;
   readonly connection: RedisConnection;
   /** What is asked now and then is asked when the test says so; Redis takes its time. */
   readonly runtime: VirtualRuntime;
@@ -58,7 +57,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
     jest.spyOn(connection.client, 'openSubscriber').mockImplementation(elsewhere);
   }
   const gone = deferred();
-  const channels = new ShardedChannels({
+  const channels = new Channels('sharded', {
     source,
     connection,
     scheduler,

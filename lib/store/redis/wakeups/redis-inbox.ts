@@ -1,11 +1,8 @@
 import { backOffMs, type BackOff } from '../../../time/back-off.js';
 import type { Task } from '../../../time/scheduler.js';
-import type { Channels, ChannelsOptions } from './channels.js';
-import { TRIAL } from './channels.js';
-import { PlainChannel } from './plain-channel.js';
-import type { RedisSource } from '../client/redis-client.js';
+import { Channels, TRIAL, type ChannelsOptions } from './channels.js';
+import type { ChannelKind, RedisSource } from '../client/redis-client.js';
 import { isRefusal } from '../client/reply-errors.js';
-import { ShardedChannels } from './sharded-channels.js';
 
 const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 
@@ -19,7 +16,7 @@ interface InboxOptions extends Omit<ChannelsOptions, 'onMessage' | 'onGone'> {
   /** Told what the operator should know. */
   readonly warn: (message: string) => void;
   /** Sharded channels belong to slots of a Cluster: they are taken where it allows that. */
-  readonly kind: 'plain' | 'sharded';
+  readonly kind: ChannelKind;
 }
 
 /**
@@ -62,8 +59,7 @@ export class RedisInbox {
       },
     };
     this.#isTryingSharded = kind === 'sharded';
-    this.#channels =
-      kind === 'sharded' ? new ShardedChannels(this.#options) : new PlainChannel(this.#options);
+    this.#channels = new Channels(kind, this.#options);
   }
 
   /**
@@ -151,7 +147,7 @@ export class RedisInbox {
   async #makeDoWithPlain(why: unknown): Promise<boolean> {
     this.#isTryingSharded = false;
     this.#channels.close();
-    this.#channels = new PlainChannel(this.#options);
+    this.#channels = new Channels('plain', this.#options);
     const open = await this.#trySubscribing();
     const message = this.#textOf(why);
     if (open && message.includes('NOPERM')) {
