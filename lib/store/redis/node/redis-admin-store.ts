@@ -3,7 +3,6 @@ import type { CancelTimer } from '../../../time/clock.js';
 import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../../admin-store.js';
 import type { Unavailable } from '../../lock-store.js';
 import { MARK } from '../../owner-token.js';
-import type { WhileDown } from '../client/readiness.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
 import { adminNames, keyIn } from '../scripts/key-names.js';
 import {
@@ -20,21 +19,26 @@ import {
 } from './admin-replies.js';
 import type { Server } from './server.js';
 
-/** What was found, or why nothing was. */
-type Looked<T> = { readonly status: 'answered'; readonly value: T } | Unavailable;
+/** A node did not answer, or not with what can be used. */
+class Outage extends Error {
+  readonly nodes: readonly NodeFailure[];
 
-/** How commands are sent. */
-interface Manner {
-  /** Errors that count as no value. */
-  readonly passes: RegExp;
-  readonly whileDown: WhileDown;
+  constructor({ nodes }: Unavailable) {
+    super('no answer');
+    this.nodes = nodes;
+  }
+}
+
+function failuresIn(error: unknown): readonly NodeFailure[] {
+  if (error instanceof Outage) return error.nodes;
+  throw error;
 }
 
 /** A key of another type is no lock. After any other error nothing is known: a right may be missing. */
-const READS: Manner = { passes: /^WRONGTYPE\b/, whileDown: 'waits' };
+const READS = { passes: /^WRONGTYPE\b/, whileDown: 'waits' } as const;
 
 /** Nothing was written when one of the commands was refused. */
-const WRITES: Manner = { passes: /^$/, whileDown: 'fails' };
+const WRITES = { passes: /^$/, whileDown: 'fails' } as const;
 
 const PLACES = 100;
 const MOST_INSTANCES = 1_000;
@@ -115,26 +119,21 @@ export class RedisAdminStore implements AdminStore {
     const failures: NodeFailure[] = [];
     let answered = 0;
     for (const node of this.#nodes) {
-      let isWhole = true;
-      for await (const some of keysAt(node, prefix)) {
-        if (some.status === 'answered') yield some.value;
-        else {
-          isWhole = false;
-          failures.push(...some.nodes);
-        }
+      try {
+        yield* keysAt(node, prefix);
+        answered += 1;
+      } catch (error) {
+        failures.push(...failuresIn(error));
       }
-      if (isWhole) answered += 1;
     }
     if (answered < this.#quorum)
       throw new LockStoreUnavailableError({ operation: 'list', keys: [], nodes: failures });
   }
 
   async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
-    const answers = await this.#ask('inspect', keys, async (node) => {
-      const looked = await Promise.all(keys.map((key) => lookAt(node, key)));
-      const value = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
-      return looked.find((each) => each.status === 'unavailable') ?? { status: 'answered', value };
-    });
+    const answers = await this.#ask('inspect', keys, (node) =>
+      Promise.all(keys.map((key) => lookAt(node, key))),
+    );
     return keys.flatMap((key, index) => {
       const found = answers.flatMap((each) => each[index] ?? []);
       return this.#merged(key, found) ?? [];
@@ -143,16 +142,13 @@ export class RedisAdminStore implements AdminStore {
 
   async tell(address: string, text: string): Promise<void> {
     const addresses = JSON.parse(address) as readonly string[];
-    await this.#enough(
-      async ({ connection, options }, index) => {
-        const [kind, channel = ''] = addresses[index]?.split(' ') ?? [];
-        if (kind === undefined) return;
-        await connection.look(options.nodeTimeoutMs, ({ client }) =>
-          client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, text),
-        );
-      },
-      () => true,
-    );
+    await this.#ask('send a message by', [], async ({ connection, options }, index) => {
+      const [kind, channel = ''] = addresses[index]?.split(' ') ?? [];
+      if (kind === undefined) return;
+      await connection.look(options.nodeTimeoutMs, ({ client }) =>
+        client.command(kind === 'sharded' ? 'spublish' : 'publish', channel, text),
+      );
+    });
   }
 
   async forgetOnce(key: string): Promise<boolean> {
@@ -190,54 +186,54 @@ export class RedisAdminStore implements AdminStore {
     await this.#ask(operation, [], (node) => ask(node, commands(node), (values) => values, WRITES));
   }
 
-  /** The answers of those that gave one. */
+  /**
+   * What all of them say; or, soon after enough have answered, what there is by then: one silent node delays no operator.
+   *
+   * @throws LockStoreUnavailableError when too few answer
+   */
   async #ask<T>(
     operation: string,
     keys: readonly string[],
-    look: (node: Server) => Promise<Looked<T>>,
-  ): Promise<readonly T[]> {
-    const looked = await this.#enough(look, ({ status }) => status === 'answered');
-    const answers = looked.flatMap((each) => (each.status === 'answered' ? [each.value] : []));
-    if (answers.length >= this.#quorum) return answers;
-    const nodes = looked.flatMap((each) => (each.status === 'unavailable' ? each.nodes : []));
-    throw new LockStoreUnavailableError({ operation, keys, nodes });
-  }
-
-  /** What all of them say; or, soon after a majority has answered, what there is by then: one silent node delays no operator. */
-  #enough<T>(
     look: (node: Server, index: number) => Promise<T>,
-    isAnswer: (said: T) => boolean,
   ): Promise<readonly T[]> {
-    const said: T[] = [];
-    return new Promise((resolve, reject) => {
+    const answers: T[] = [];
+    const failures: NodeFailure[] = [];
+    await new Promise<void>((resolve, reject) => {
+      let missing = this.#nodes.length;
       let cancel: CancelTimer | undefined;
-      const end = (): void => {
+      const settled = ({ runtime }: Server): void => {
+        missing -= 1;
+        if (missing > 0 && answers.length >= this.#quorum)
+          cancel ??= runtime.setTimer(resolve, LATECOMERS_MS);
+        if (missing > 0) return;
         cancel?.();
-        resolve([...said]);
+        resolve();
       };
       this.#nodes.forEach((node, index) => {
-        look(node, index).then((answer) => {
-          said.push(answer);
-          if (said.length === this.#nodes.length) end();
-          else if (said.filter(isAnswer).length >= this.#quorum)
-            cancel ??= node.runtime.setTimer(end, LATECOMERS_MS);
+        const looking = look(node, index).then(
+          (answer) => answers.push(answer),
+          (error: unknown) => failures.push(...failuresIn(error)),
+        );
+        looking.then(() => {
+          settled(node);
         }, reject);
       });
     });
+    if (answers.length >= this.#quorum) return [...answers];
+    throw new LockStoreUnavailableError({ operation, keys, nodes: failures });
   }
 }
 
-async function instancesAt(node: Server): Promise<Looked<readonly FoundInstance[]>> {
+async function instancesAt(node: Server): Promise<readonly FoundInstance[]> {
   const { index, record } = adminNames(node.prefix);
   const newest: Command = ['zrevrange', index, 0, MOST_INSTANCES - 1];
   const ids = await ask(node, [newest], ([list]) => textsIn(list));
-  if (ids.status === 'unavailable') return ids;
-  const commands = ids.value.flatMap((id): Command[] => [
+  const commands = ids.flatMap((id): Command[] => [
     ['get', record(id)],
     ['pttl', record(id)],
   ]);
   return ask(node, commands, (values) =>
-    ids.value.flatMap((id, i) => instanceIn(id, values[2 * i], numberIn(values[2 * i + 1])) ?? []),
+    ids.flatMap((id, i) => instanceIn(id, values[2 * i], numberIn(values[2 * i + 1])) ?? []),
   );
 }
 
@@ -245,15 +241,12 @@ async function instancesAt(node: Server): Promise<Looked<readonly FoundInstance[
 async function* keysAt(
   { connection, prefix, options }: Server,
   wanted: string,
-): AsyncGenerator<Looked<readonly string[]>> {
+): AsyncGenerator<readonly string[]> {
   const keyOf = keyIn(prefix);
   const pattern = `*${(prefix + wanted).replace(/[*?[\]\\^]/g, '\\$&')}*`;
   // A Cluster's masters are known when it is reachable.
   const there = await connection.look(options.nodeTimeoutMs, () => Promise.resolve());
-  if (there.status === 'unavailable') {
-    yield there;
-    return;
-  }
+  if (there.status === 'unavailable') throw new Outage(there);
   const masters = connection.client.masters();
   for (const server of masters.length > 0 ? masters : [connection.client]) {
     let cursor = '0';
@@ -262,19 +255,16 @@ async function* keysAt(
       const reply = await connection.look(options.nodeTimeoutMs, () =>
         server.command('scan', at, 'match', pattern, 'count', 1_000),
       );
-      if (reply.status === 'unavailable') {
-        yield reply;
-        return;
-      }
+      if (reply.status === 'unavailable') throw new Outage(reply);
       const [next, names] = reply.value as [string, readonly string[]];
       cursor = next;
       const keys = names.flatMap((name) => keyOf(name) ?? []);
-      yield { status: 'answered', value: keys.filter((key) => key.startsWith(wanted)) };
+      yield keys.filter((key) => key.startsWith(wanted));
     } while (cursor !== '0');
   }
 }
 
-function lookAt(node: Server, key: string): Promise<Looked<FoundKey>> {
+function lookAt(node: Server, key: string): Promise<FoundKey> {
   const { main, fence, queue, holders, once } = node.names(key);
   return ask(
     node,
@@ -317,19 +307,20 @@ async function ask<T>(
   { connection, options }: Server,
   commands: readonly Command[],
   read: (values: readonly unknown[]) => T | undefined,
-  { passes, whileDown }: Manner = READS,
-): Promise<Looked<T>> {
+  { passes, whileDown }: typeof READS | typeof WRITES = READS,
+): Promise<T> {
   const reply = await connection.ask(
     options.nodeTimeoutMs,
     ({ client }) => (commands.length === 0 ? Promise.resolve([]) : client.pipeline(commands)),
     whileDown,
   );
-  if (reply.status === 'unavailable') return reply;
+  if (reply.status === 'unavailable') throw new Outage(reply);
   const results = reply.value as readonly CommandResult[];
   const problems = results.flatMap(([problem]) => problem ?? []);
   const serious = problems.find(({ message }) => !passes.test(message));
-  if (serious !== undefined) return connection.failed(serious);
+  if (serious !== undefined) throw new Outage(connection.failed(serious));
   const values = results.map(([, value]) => value ?? undefined);
   const value = read(values);
-  return value === undefined ? connection.malformed(values) : { status: 'answered', value };
+  if (value === undefined) throw new Outage(connection.malformed(values));
+  return value;
 }
