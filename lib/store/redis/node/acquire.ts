@@ -5,8 +5,8 @@ import { acquireScript, type Vote } from '../scripts/acquire.js';
 import { hashTagOf } from '../scripts/key-names.js';
 import { take } from '../scripts/plain.js';
 import { raiseFenceScript } from '../scripts/raise-fence.js';
-import { releaseGroup } from './release.js';
-import type { Group, Server } from './server.js';
+import { releaseInSlot } from './release.js';
+import type { KeysOfSlot, Server } from './server.js';
 
 type Granted = Vote & { readonly status: 'granted' };
 
@@ -38,11 +38,11 @@ function acquire(server: Server, request: AskedLock): Promise<Vote> {
   return server.share(take, { key, token, ttlMs, proposal }, ttlMs).then((answer) => {
     // A caller that is refused is to stand in line.
     const isWhole = answer === undefined || (answer.status === 'held' && line !== undefined);
-    if (!isWhole) return judged(server, server.slot(key), answer);
+    if (!isWhole) return judged(server, keys, answer);
     // The release was sent already: a lock that is asked for now would stay behind.
     if (server.acquiring.get(token)?.isGivenUp === true)
       return server.connection.failure('refused', 'was released before it was granted');
-    return acquireInLine(server, request, { since });
+    return acquireInLine(server, request, since);
   });
 }
 
@@ -60,63 +60,44 @@ const mayBePlain = (
   replicas === undefined &&
   holdModeOf(token) === 'exclusive';
 
-/** How the whole script is asked. */
-interface GroupTerms {
-  /** Default: that of the options. */
-  readonly fenceKeepMs?: number;
-  /** When the plain case was asked for. */
-  readonly since?: number;
-}
-
-/** Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again. */
-async function acquireInLine(
-  server: Server,
-  request: AskedLock,
-  terms?: GroupTerms,
-): Promise<Vote> {
+/**
+ * Stands in line only where it is sure to be called: refused in another slot, it listens there, and asks again.
+ *
+ * @param since when the plain case was asked for
+ */
+async function acquireInLine(server: Server, request: AskedLock, since?: number): Promise<Vote> {
   const { inbox } = server;
-  const groups = server.groups(request.keys);
-  const isUnheard = ({ slot }: Group): boolean => inbox.channelAt(slot) === undefined;
-  const unheard = request.line === undefined ? [] : groups.filter(isUnheard);
-  const [first, second] = groups;
-  const vote = await (first !== undefined && second === undefined
-    ? acquireGroup(server, first, request, terms)
-    : acquireGroups(server, groups, request));
-  if (vote.status !== 'held') return vote;
-  const at = unheard.find(({ slot }) => slot === server.slot(vote.key));
-  if (at === undefined) return vote;
-  await inbox.listenAt(at.slot, hashTagOf(server.names(vote.key)));
+  const slots = server.bySlot(request.keys);
+  const isUnheard = ([key]: KeysOfSlot): boolean => inbox.channelAt(server.slot(key)) === undefined;
+  const unheard = request.line === undefined ? [] : slots.filter(isUnheard);
+  const isOneSlot = slots.length === 1;
+  const vote = await (isOneSlot
+    ? acquireInSlot(server, request, since)
+    : acquireInSlots(server, slots, request));
+  if (vote.status !== 'held' || !unheard.some((keys) => keys.includes(vote.key))) return vote;
+  await inbox.listenAt(server.slot(vote.key), hashTagOf(server.names(vote.key)));
   // The caller asks for the busy one of several slots first.
-  return second === undefined ? acquireInLine(server, request) : { ...vote, checkAgainMs: 0 };
+  return isOneSlot ? acquireInLine(server, request) : { ...vote, checkAgainMs: 0 };
 }
 
 /** Takes keys of one slot by the whole script. */
-export function acquireGroup(
-  server: Server,
-  group: Group,
-  { token, ttlMs, line, joins, keeps, proposal = 0 }: AskedLock,
-  { fenceKeepMs, since }: GroupTerms = {},
-): Promise<Vote> {
-  const { slot, keys } = group;
-  const member = server.member({ keys, token }, line, slot);
-  const ticket = line?.ticket;
-  return server
-    .ask(acquireScript, {
-      ...{ keys, token, ttlMs, fenceKeepMs, member, ticket, proposal, joins, keeps, since },
-    })
-    .then((answer) =>
-      judged(
-        server,
-        slot,
-        answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer,
-      ),
+export function acquireInSlot(server: Server, request: AskedLock, since?: number): Promise<Vote> {
+  const { keys, token, ttlMs, line, joins, keeps, proposal = 0 } = request;
+  const member = server.member(request, line);
+  const call = { keys, token, ttlMs, member, ticket: line?.ticket, proposal, joins, keeps, since };
+  return server.ask(acquireScript, call).then((answer) => {
+    if (answer.status === 'granted') server.watch.granted();
+    return judged(
+      server,
+      keys,
+      answer.status === 'quarantined' ? inQuarantine(server, answer.leftMs) : answer,
     );
+  });
 }
 
-function judged(server: Server, slot: number, vote: Vote): Vote {
-  if (vote.status === 'unavailable') server.doubtfulSlots.add(slot);
-  else server.doubtfulSlots.delete(slot);
-  if (vote.status === 'granted') server.watch.granted();
+function judged(server: Server, [key = '']: readonly string[], vote: Vote): Vote {
+  if (vote.status === 'unavailable') server.doubtfulSlots.add(server.slot(key));
+  else if (server.doubtfulSlots.size > 0) server.doubtfulSlots.delete(server.slot(key));
   return vote;
 }
 
@@ -128,46 +109,52 @@ function inQuarantine({ watch, connection }: Server, leftMs: number): Unavailabl
   );
 }
 
+/** What was granted in one slot. */
+interface InSlot {
+  readonly keys: KeysOfSlot;
+  readonly vote: Granted;
+}
+
 /**
  * Keys of several slots: one slot after the other. Refused at the first key, nothing has changed. Refused at a later
  * one, the caller keeps at most the keys before that one.
  */
-async function acquireGroups(
+async function acquireInSlots(
   server: Server,
-  groups: readonly Group[],
+  slots: readonly KeysOfSlot[],
   request: AskedLock,
 ): Promise<Vote> {
-  const granted: { readonly group: Group; readonly vote: Granted }[] = [];
+  const granted: InSlot[] = [];
   // The ticket is of the line of the first key.
   const { line } = request;
   const first = { ...request, keeps: undefined };
   const later = { ...first, line: line && { ...line, ticket: undefined } };
-  const brieflyMs = Math.min(request.ttlMs, briefMs(groups.length));
-  const isDoubtful = ({ slot }: Group): number => Number(server.doubtfulSlots.has(slot));
-  const inOrder = groups.toSorted((one, other) => isDoubtful(other) - isDoubtful(one));
-  for (const group of inOrder) {
-    const isBrief = group !== inOrder.at(-1);
-    const ttlMs = isBrief ? brieflyMs : request.ttlMs;
-    const asked = { ...(group === groups[0] ? first : later), ttlMs };
-    const vote = await acquireGroup(server, group, asked);
+  const brieflyMs = Math.min(request.ttlMs, briefMs(slots.length));
+  const isDoubtful = ([key]: KeysOfSlot): number =>
+    Number(server.doubtfulSlots.has(server.slot(key)));
+  const inOrder = slots.toSorted((one, other) => isDoubtful(other) - isDoubtful(one));
+  for (const keys of inOrder) {
+    const ttlMs = keys === inOrder.at(-1) ? request.ttlMs : brieflyMs;
+    const asked = keys === slots[0] ? first : later;
+    const vote = await acquireInSlot(server, { ...asked, keys, ttlMs });
     if (vote.status !== 'granted') {
       const isUnchanged = vote.status === 'unavailable' || vote.key === request.keys[0];
       if (granted.length === 0 && isUnchanged) return vote;
-      const [had, kept] = toGiveBack(server, vote, request, granted);
+      const [had, kept] = toGiveBack(vote, request, granted);
       const failure = await giveBack(server, had, request, granted);
       if (failure !== undefined || vote.status !== 'held') return afterGrant(failure ?? vote);
       return { ...vote, kept };
     }
-    granted.push({ group, vote });
+    granted.push({ keys, vote });
   }
   const fencingToken = Math.max(...granted.map(({ vote }) => vote.fencingToken));
   // All but the last are held briefly until now.
   const unfinished = granted.filter(
-    ({ group, vote }) => group !== inOrder.at(-1) || vote.fencingToken < fencingToken,
+    ({ keys, vote }) => keys !== inOrder.at(-1) || vote.fencingToken < fencingToken,
   );
   const failure = await raiseFences(
     server,
-    unfinished.map(({ group }) => group),
+    unfinished.flatMap(({ keys }) => keys),
     request,
     fencingToken,
   );
@@ -175,7 +162,7 @@ async function acquireGroups(
     const othersWait = granted.some(({ vote }) => vote.othersWait);
     return { status: 'granted', fencingToken, othersWait };
   }
-  await giveBack(server, groups, request, granted);
+  await giveBack(server, request.keys, request, granted);
   return afterGrant(failure);
 }
 
@@ -185,31 +172,29 @@ async function acquireGroups(
  * before. After an outage the caller removes whatever it may have.
  */
 function toGiveBack(
-  server: Server,
   vote: Exclude<Vote, { readonly status: 'granted' }>,
   { keys, keeps, line }: AcquireRequest,
-  granted: readonly { readonly group: Group }[],
-): readonly [readonly Group[], boolean] {
-  if (vote.status !== 'held') return [granted.map(({ group }) => group), false];
+  granted: readonly InSlot[],
+): readonly [keys: readonly string[], kept: boolean] {
+  const had = granted.flatMap((each) => each.keys);
+  if (vote.status !== 'held') return [had, false];
   const { key: busy, ticket, heldForMs = 0 } = vote;
   const kept = keeps !== undefined && ticket !== undefined && heldForMs < keeps.limitMs;
-  const had = new Set(granted.map(({ group }) => group.slot));
-  const mayHave = (key: string): boolean => line !== undefined || had.has(server.slot(key));
-  const given = keys.filter((key) => key !== busy && !(kept && key < busy) && mayHave(key));
-  return [server.groups(given), kept];
+  const mayHave = (key: string): boolean => line !== undefined || had.includes(key);
+  return [keys.filter((key) => key !== busy && !(kept && key < busy) && mayHave(key)), kept];
 }
 
 /** Also what it held before. Keys that could not be released are an outage: callers clean up after an outage, and not after a refusal. */
 async function giveBack(
   server: Server,
-  groups: readonly Group[],
-  request: AcquireRequest,
-  granted: readonly { readonly group: Group; readonly vote: Granted }[],
+  keys: readonly string[],
+  { token }: AcquireRequest,
+  granted: readonly InSlot[],
 ): Promise<Unavailable | undefined> {
   const released = await Promise.all(
-    groups.map((group) => {
-      const vote = granted.find((other) => other.group.slot === group.slot)?.vote;
-      return releaseGroup(server, group, request, { lastToken: vote?.fencingToken });
+    server.bySlot(keys).map((some) => {
+      const vote = granted.find((each) => each.keys.includes(some[0]))?.vote;
+      return releaseInSlot(server, { keys: some, token }, { lastToken: vote?.fencingToken });
     }),
   );
   return released.find((outcome) => outcome.status === 'unavailable');
@@ -218,12 +203,14 @@ async function giveBack(
 /** Raises the fences of a lease that this node granted with another token. Answers why not, where it could not. */
 export async function raiseFences(
   server: Server,
-  groups: readonly Group[],
+  keys: readonly string[],
   { token, ttlMs }: LeaseRequest,
   fencingToken: number,
 ): Promise<Unavailable | undefined> {
   const raised = await Promise.all(
-    groups.map(({ keys }) => server.ask(raiseFenceScript, { keys, token, ttlMs, fencingToken })),
+    server
+      .bySlot(keys)
+      .map((some) => server.ask(raiseFenceScript, { keys: some, token, ttlMs, fencingToken })),
   );
   const failure = raised.find((outcome) => outcome.status !== 'raised');
   if (failure?.status !== 'lost') return failure;

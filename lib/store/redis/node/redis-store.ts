@@ -30,8 +30,8 @@ import { extendAt, type RenewalVote, type Restoration } from './extend.js';
 import { NodeLooks } from './node-looks.js';
 import type { Until } from './node-watch.js';
 import { RedisAdminStore } from './redis-admin-store.js';
-import { releaseAt, releaseGroup } from './release.js';
-import { Server, type Group, type RedisNodeOptions } from './server.js';
+import { releaseAt, releaseInSlot } from './release.js';
+import { Server, type KeysOfSlot, type RedisNodeOptions } from './server.js';
 
 /** How long closing waits for a node that does not answer. */
 const GIVE_BACK_MS = 1_000;
@@ -221,19 +221,19 @@ export function onceAt(server: Pick<Server, 'ask'>): OnceStore {
  * two callers that attach one lease, the one that has the first slot gets it.
  */
 async function transferAt(server: Server, request: TransferRequest): Promise<TransferOutcome> {
-  const done: Group[] = [];
-  for (const group of server.groups(request.keys)) {
-    const { keys } = group;
+  const done: KeysOfSlot[] = [];
+  for (const keys of server.bySlot(request.keys)) {
     const outcome = await server.ask(transferScript, { ...request, keys, whileDown: 'waits' });
     if (outcome.status === 'lost' && done.length > 0) {
       // A lease that has lost a key is lost: no caller has the keys of it that were taken.
-      const taken = { keys: request.keys, token: request.to };
-      const undone = await Promise.all(done.map((each) => releaseGroup(server, each, taken)));
+      const undone = await Promise.all(
+        done.map((taken) => releaseInSlot(server, { keys: taken, token: request.to })),
+      );
       return undone.find((undoing) => undoing.status === 'unavailable') ?? outcome;
     }
     if (outcome.status === 'unavailable') return done.length > 0 ? afterGrant(outcome) : outcome;
     if (outcome.status === 'lost') return outcome;
-    done.push(group);
+    done.push(keys);
   }
   return { status: 'transferred' };
 }
@@ -243,7 +243,7 @@ function problemWith(
   keys: readonly string[],
   dataKeys: readonly string[],
 ): string | undefined {
-  if (server.groups(keys).length > 1)
+  if (server.bySlot(keys).length > 1)
     return (
       'The keys of the lock lie in several slots of the Cluster, and no step can check all of them. Give "keyPrefix" a hash tag, such as ' +
       "'{app}:', or lock one key."

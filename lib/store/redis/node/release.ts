@@ -3,7 +3,7 @@ import type { LeaseReference, LinePlace, ReleaseOutcome } from '../../lock-store
 import type { WhileDown } from '../client/readiness.js';
 import { give } from '../scripts/plain.js';
 import { releaseScript, type ReleaseCall } from '../scripts/release.js';
-import type { Group, Server } from './server.js';
+import type { Server } from './server.js';
 
 /** How a lease is released. */
 export interface ReleaseManner extends Pick<ReleaseCall, 'wakes' | 'lastToken' | 'keepMs'> {
@@ -25,7 +25,9 @@ export function releaseAt(
   how: ReleaseManner = {},
 ): Promise<ReleaseOutcome> {
   const acquiring = server.acquiring.get(lease.token);
-  const releasing = release(server, lease, how);
+  const releasing = server.isOneSlot(lease.keys)
+    ? releaseInSlot(server, lease, how)
+    : release(server, lease, how);
   if (acquiring === undefined) return releasing;
   acquiring.isGivenUp = true;
   return releasing.then(async (outcome) => {
@@ -35,32 +37,34 @@ export function releaseAt(
   });
 }
 
-function release(
+async function release(
   server: Server,
-  lease: LeaseReference,
+  { keys, token }: LeaseReference,
   how: ReleaseManner,
 ): Promise<ReleaseOutcome> {
-  const groups = server.groups(lease.keys);
-  const [first, second] = groups;
-  return first !== undefined && second === undefined
-    ? releaseGroup(server, first, lease, how)
-    : releaseGroups(server, groups, lease, how);
+  const outcomes = await Promise.all(
+    server.bySlot(keys).map((some) => releaseInSlot(server, { keys: some, token }, how)),
+  );
+  return (
+    outcomes.find(({ status }) => status === 'unavailable') ??
+    outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
+  );
 }
 
-export function releaseGroup(
+/** Releases keys of one slot. */
+export function releaseInSlot(
   server: Server,
-  group: Group,
   lease: LeaseReference,
   how: ReleaseManner = {},
 ): Promise<ReleaseOutcome> {
-  const [key] = group.keys;
-  if (key === undefined || how.isPlain !== true) return releaseWhole(server, group, lease, how);
-  const { token } = lease;
+  const { keys, token } = lease;
+  const [key] = keys;
+  if (key === undefined || how.isPlain !== true) return releaseWhole(server, lease, how);
   const since = server.now();
   server.releasing.begin();
   return server.share(give, { key, token }).then((released) => {
     if (released === undefined)
-      return releaseWhole(server, group, lease, how, since).finally(server.releasing.end);
+      return releaseWhole(server, lease, how, since).finally(server.releasing.end);
     server.releasing.end();
     return released;
   });
@@ -68,31 +72,16 @@ export function releaseGroup(
 
 function releaseWhole(
   server: Server,
-  { slot, keys }: Group,
-  { token }: LeaseReference,
+  lease: LeaseReference,
   { wakes, lastToken, leaves, keepMs, whileDown }: ReleaseManner,
   since?: number,
 ): Promise<ReleaseOutcome> {
+  const { keys, token } = lease;
   return server.ask(releaseScript, {
     ...{ keys, token, wakes, keepMs, whileDown, since },
     // Another holder may have used a larger token.
     lastToken: holdModeOf(token) === 'exclusive' ? lastToken : undefined,
-    member: server.member({ keys, token }, leaves, slot),
+    member: server.member(lease, leaves),
     durability: 'at once',
   });
-}
-
-async function releaseGroups(
-  server: Server,
-  groups: readonly Group[],
-  lease: LeaseReference,
-  how: ReleaseManner,
-): Promise<ReleaseOutcome> {
-  const outcomes = await Promise.all(
-    groups.map((group) => releaseGroup(server, group, lease, how)),
-  );
-  return (
-    outcomes.find(({ status }) => status === 'unavailable') ??
-    outcomes.find(({ status }) => status === 'not-held') ?? { status: 'released' }
-  );
 }

@@ -51,11 +51,7 @@ interface Sending {
 }
 
 /** What one script can take at once: everything, or on a Cluster the keys of one slot. */
-export interface Group {
-  /** 0 where there are none. */
-  readonly slot: number;
-  readonly keys: readonly string[];
-}
+export type KeysOfSlot = readonly [string, ...string[]];
 
 /** A request for a lock that is on its way. */
 interface Acquiring {
@@ -99,6 +95,8 @@ export abstract class Server implements ServerFacts {
   /** The id of the run that its server was in when it was connected to last, where it tells and there are several nodes. */
   run: string | undefined;
   readonly #isCluster: boolean;
+  /** The server's clock counts: for proposals to several nodes, and where keys may be put back. */
+  readonly #readsClock: boolean;
   readonly #acknowledged: AcknowledgedWrites | undefined;
   readonly #shared: SharedCalls;
 
@@ -120,6 +118,7 @@ export abstract class Server implements ServerFacts {
     this.lineMode = !isOnly ? 'quorum' : isCluster ? 'cluster' : 'standalone';
     this.epoch = restartGuard && epochName(this.prefix);
     this.#isCluster = isCluster;
+    this.#readsClock = putsBack(this);
     const connection = new RedisConnection(source, {
       scheduler,
       // No server may have two votes, not even for the moment until it is found out.
@@ -168,17 +167,22 @@ export abstract class Server implements ServerFacts {
     return this.#isCluster ? calculateSlot(this.names(key).main) : 0;
   }
 
-  /** The groups of a request, in the order of the keys. */
-  groups(keys: readonly string[]): readonly Group[] {
-    if (!this.#isCluster) return [{ slot: 0, keys }];
-    const groups = new Map<number, string[]>();
+  /** Whether one script can take all of them. */
+  isOneSlot(keys: readonly string[]): boolean {
+    return !this.#isCluster || keys.length === 1;
+  }
+
+  /** The keys of each slot, in their order. */
+  bySlot(keys: readonly string[]): readonly KeysOfSlot[] {
+    if (this.isOneSlot(keys)) return [keys as KeysOfSlot];
+    const slots = new Map<number, [string, ...string[]]>();
     for (const key of keys) {
       const slot = this.slot(key);
-      const group = groups.get(slot);
-      if (group === undefined) groups.set(slot, [key]);
-      else group.push(key);
+      const known = slots.get(slot);
+      if (known === undefined) slots.set(slot, [key]);
+      else known.push(key);
     }
-    return [...groups].map(([slot, its]) => ({ slot, keys: its }));
+    return [...slots.values()];
   }
 
   /** Asks for one thing, of the keys of one slot. Never rejects. */
@@ -186,7 +190,7 @@ export abstract class Server implements ServerFacts {
     verb: Verb<Request, Answer>,
     request: NoInfer<Request> & Sending,
   ): Promise<Answer | Unavailable> {
-    const sentAt = this.#sentAt();
+    const sentAt = this.#readsClock ? this.now() : undefined;
     const { nodeTimeoutMs } = this.options;
     const { keys, ttlMs = nodeTimeoutMs, since, whileDown, durability } = request;
     const call = verb.encode(request, this);
@@ -209,11 +213,11 @@ export abstract class Server implements ServerFacts {
     request: NoInfer<Request>,
     ttlMs = Infinity,
   ): Promise<Answer | Unavailable | undefined> {
-    const sentAt = this.#sentAt();
+    const sentAt = this.#readsClock ? this.now() : undefined;
     return this.#shared.run(verb, verb.encode(request, this), ttlMs).then((reply) => {
       if (reply.status === 'answered') {
         const answer = verb.decode(reply.value, request);
-        this.#learn(answer, sentAt);
+        if (sentAt !== undefined) this.#learn(answer, sentAt);
         return answer;
       }
       // An error of one request is that of all in its call.
@@ -242,14 +246,14 @@ export abstract class Server implements ServerFacts {
     if (reply.status === 'unavailable') return reply;
     const answer = verb.decode(reply.value, request, this, reply.shortfall);
     if (answer === undefined) return this.connection.malformed(reply.value);
-    this.#learn(answer, sentAt);
+    if (sentAt !== undefined) this.#learn(answer, sentAt);
     return answer;
   }
 
   /** A place in line, as scripts know it: the same for every request of one token, or over several nodes of one line. */
-  member({ token }: LeaseReference, line: LinePlace | undefined, slot: number): string {
+  member({ keys: [key = ''], token }: LeaseReference, line: LinePlace | undefined): string {
     if (line === undefined) return '';
-    const channel = this.inbox.channelAt(slot);
+    const channel = this.inbox.channelAt(this.slot(key));
     if (channel === undefined) return '';
     if (this.lineMode === 'quorum') return `${line.id} 0 ${channel}`;
     return `${token} ${String(Math.min(line.ttlMs, LONGEST_CLAIM_MS))} ${channel}`;
@@ -274,13 +278,7 @@ export abstract class Server implements ServerFacts {
     return Math.ceil(Math.max(limitMs - (this.now() - since), limitMs / 4));
   }
 
-  /** Now, where the server's clock counts: for proposals to several nodes, and where keys may be put back. */
-  #sentAt(): number | undefined {
-    return putsBack(this) ? this.now() : undefined;
-  }
-
-  #learn(answer: { readonly clockUs?: number } | undefined, sentAt: number | undefined): void {
-    if (answer?.clockUs !== undefined && sentAt !== undefined)
-      this.clock.learn(answer.clockUs, sentAt, this.now());
+  #learn(answer: { readonly clockUs?: number } | undefined, sentAt: number): void {
+    if (answer?.clockUs !== undefined) this.clock.learn(answer.clockUs, sentAt, this.now());
   }
 }

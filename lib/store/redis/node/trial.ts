@@ -2,8 +2,8 @@ import type { Unavailable } from '../../lock-store.js';
 import { newOwnerToken } from '../../owner-token.js';
 import type { RedisClient } from '../client/redis-client.js';
 import { isOneSlot, trialKey } from '../scripts/key-names.js';
-import { acquireGroup } from './acquire.js';
-import { releaseGroup } from './release.js';
+import { acquireInSlot } from './acquire.js';
+import { releaseInSlot } from './release.js';
 import type { Server } from './server.js';
 
 const SLOTS_OF_A_CLUSTER = 16_384;
@@ -90,15 +90,14 @@ export class NodeTrial {
     let key = nextKey();
     if (isOneSlot(server.prefix) && !serves(server.slot(key))) return undefined; // no lock is in these slots
     while (!serves(server.slot(key))) key = nextKey();
-    const group = { slot: server.slot(key), keys: [key] };
     const { nodeTimeoutMs: ttlMs } = server.options;
     const lease = { keys: [key], token: newOwnerToken(server.runtime), ttlMs };
-    const vote = await acquireGroup(server, group, lease, { fenceKeepMs: 0 });
+    const vote = await acquireInSlot(server, lease);
     if (vote.status === 'unavailable') return vote;
     const lastToken = vote.status === 'granted' ? vote.fencingToken : undefined;
     const { fence } = server.names(key);
     const undone = await Promise.all([
-      releaseGroup(server, group, lease, { lastToken }),
+      releaseInSlot(server, lease, { lastToken }),
       // Nothing of it is to be found later.
       server.connection.look(ttlMs, ({ client }) => client.command('del', fence)),
     ]);

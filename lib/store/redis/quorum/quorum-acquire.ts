@@ -93,8 +93,7 @@ export class QuorumAcquire {
     const { outcome } = await poll<Voter, Unavailable | 'raised', AcquireOutcome>(
       lower,
       missing,
-      async (voter) =>
-        (await raiseFences(voter, voter.groups(request.keys), request, fencingToken)) ?? 'raised',
+      async (voter) => (await raiseFences(voter, request.keys, request, fencingToken)) ?? 'raised',
       (answers, awaited) => {
         const raised = answers.filter((answer) => answer === 'raised').length;
         if (raised >= missing) return granted;

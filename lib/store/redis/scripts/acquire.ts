@@ -16,8 +16,6 @@ import {
 
 /** What one script is asked for. */
 export interface AcquireCall extends Omit<AcquireRequest, 'line' | 'splits'> {
-  /** Default: that of the server. */
-  readonly fenceKeepMs?: number | undefined;
   /** The place to stand in line at, at the busy key; '' for none. */
   readonly member: string;
   /** The ticket that it had before, at the first key. */
@@ -117,7 +115,7 @@ export const acquireScript: Verb<AcquireCall, AcquireReply> = {
     encoded.push(
       request.token,
       request.ttlMs,
-      request.fenceKeepMs ?? server.options.fenceKeepMs,
+      server.options.fenceKeepMs,
       lineArgument(server.lineMode),
       request.member,
       orEmpty(request.ticket),
