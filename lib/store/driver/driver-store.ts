@@ -61,15 +61,13 @@ export class DriverStore implements LeaseStore {
   }
 
   acquire(lease: LeaseRequest): Promise<AcquireOutcome> {
-    const { keys, token, ttlMs } = lease;
+    const { keys, ttlMs } = lease;
     const { runtime } = this.#scheduler;
     const since = runtime.now().monotonicMs;
     return orUnavailable(async () => {
       for (const [index, key] of keys.entries()) {
-        const reply = await this.#ask('acquire', key, lease, (name) =>
-          this.#driver.acquire(name, token, ttlMs),
-        );
-        if (reply.status === 'acquired') continue;
+        const reply = await this.#ask('acquire', key, lease);
+        if (reply.status !== 'held') continue;
         const taken = keys.slice(0, index).reverse();
         const released = await this.release({ ...lease, keys: taken });
         return released.status === 'unavailable' ? released : this.#held(key, reply.remainingMs);
@@ -88,7 +86,7 @@ export class DriverStore implements LeaseStore {
       leases.map((lease) =>
         orUnavailable<ExtendOutcome>(async () => {
           for (const key of lease.keys)
-            if (!(await this.#extend(key, lease, lease.ttlMs)))
+            if ((await this.#ask('extend', key, lease)).status === 'lost')
               return { status: 'lost', reason: 'released-elsewhere' };
           return { status: 'extended' };
         }),
@@ -99,12 +97,12 @@ export class DriverStore implements LeaseStore {
   /** Asks for all keys at once: a failure at one of them keeps no other one. */
   release(lease: LeaseRequest, _lastToken?: number, keepMs = 0): Promise<ReleaseOutcome> {
     return orUnavailable<ReleaseOutcome>(async () => {
-      const asked = lease.keys.map((key) =>
-        keepMs > 0 ? this.#extend(key, lease, keepMs) : this.#release(key, lease),
-      );
+      const operation = keepMs > 0 ? 'extend' : 'release';
+      const asked = lease.keys.map((key) => this.#ask(operation, key, lease, keepMs));
       await Promise.allSettled(asked);
-      const wasHeld = await Promise.all(asked);
-      return { status: wasHeld.every(Boolean) ? 'released' : 'not-held' };
+      const replies = await Promise.all(asked);
+      const isLost = replies.some(({ status }) => status === 'lost' || status === 'not-held');
+      return { status: isLost ? 'not-held' : 'released' };
     });
   }
 
@@ -148,26 +146,12 @@ export class DriverStore implements LeaseStore {
     return { status: 'held', key, remainingMs, checkAgainMs };
   }
 
-  async #extend(key: string, lease: LeaseRequest, forMs: number): Promise<boolean> {
-    const { status } = await this.#ask('extend', key, lease, (name) =>
-      this.#driver.extend(name, lease.token, forMs),
-    );
-    return status === 'extended';
-  }
-
-  async #release(key: string, lease: LeaseRequest): Promise<boolean> {
-    const { status } = await this.#ask('release', key, lease, (name) =>
-      this.#driver.release(name, lease.token),
-    );
-    return status === 'released';
-  }
-
   /** Rejects with what the driver throws, for a reply that is none, and when no reply comes in time. */
-  async #ask<Reply>(
+  async #ask(
     operation: keyof LockDriver,
     key: string,
-    { ttlMs }: LeaseRequest,
-    ask: (key: string) => Promise<Reply>,
+    { token, ttlMs }: LeaseRequest,
+    forMs = ttlMs,
   ): Promise<Reply> {
     const withinMs = Math.min(this.#timeoutMs, ttlMs);
     const limit = new TimeLimit(this.#scheduler, withinMs);
@@ -177,7 +161,12 @@ export class DriverStore implements LeaseStore {
       };
     });
     try {
-      const reply = await Promise.race([ask(this.#keyPrefix + key), timeIsUp]);
+      const name = this.#keyPrefix + key;
+      const asked =
+        operation === 'release'
+          ? this.#driver.release(name, token)
+          : this.#driver[operation](name, token, forMs);
+      const reply = await Promise.race([asked, timeIsUp]);
       refuseMalformed(operation, reply);
       return reply;
     } finally {
@@ -185,6 +174,8 @@ export class DriverStore implements LeaseStore {
     }
   }
 }
+
+type Reply = Awaited<ReturnType<LockDriver[keyof LockDriver]>>;
 
 const STATUSES: Readonly<Record<keyof LockDriver, readonly unknown[]>> = {
   acquire: ['acquired', 'held'],

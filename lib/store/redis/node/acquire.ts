@@ -19,8 +19,11 @@ export interface AskedLock extends AcquireRequest {
 export function acquireAt(server: Server, request: AskedLock): Promise<Vote> {
   const { token } = request;
   const { opening } = server.looks;
-  const ask = (): Promise<Vote> => acquire(server, request);
-  const done = (opening === undefined ? ask() : opening.then(ask, ask)).then((vote) => {
+  const asking =
+    opening === undefined
+      ? acquire(server, request)
+      : opening.catch(() => undefined).then(() => acquire(server, request));
+  const done = asking.then((vote) => {
     server.acquiring.delete(token);
     return vote;
   });

@@ -13,7 +13,7 @@ export interface HealthLook {
 
 /** How a node is; of a Cluster, each of its masters. */
 export const nodeHealth = (server: Server, trial: NodeTrial): readonly HealthLook[] =>
-  trial.places().map((place) => ({ node: place.name, health: healthOf(server, place) }));
+  trial.places().map((place) => ({ node: place.name, health: healthOf(server, trial, place) }));
 
 /** The health of a server after this many ms: its reply, or that it has not replied. */
 export function healthWithin(
@@ -33,13 +33,11 @@ export function healthWithin(
   });
 }
 
-async function healthOf(
-  server: Server,
-  { name: node, reachable: master, tryGranting }: Place,
-): Promise<NodeHealth> {
+async function healthOf(server: Server, trial: NodeTrial, place: Place): Promise<NodeHealth> {
+  const { name: node, reachable: master } = place;
   if (master === undefined) {
     // The attempt connects to it.
-    const failed = await tryGranting();
+    const failed = await trial.tryGranting(place);
     const problem = failed?.nodes[0]?.message;
     return { node, reachable: failed === undefined, quarantinedForMs: 0, problem };
   }
@@ -75,7 +73,7 @@ async function healthOf(
     latencyMs: tenths(latencyMs),
     clockOffsetMs: tenths(clockOffsetMs),
     quarantinedForMs: forMs,
-    problem: known ?? (forMs > 0 ? undefined : (await tryGranting())?.nodes[0]?.message),
+    problem: known ?? (forMs > 0 ? undefined : (await trial.tryGranting(place))?.nodes[0]?.message),
   };
 }
 

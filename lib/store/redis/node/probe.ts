@@ -59,7 +59,7 @@ export async function probe(
   const leftMs = restartGuard === undefined ? 0 : await quarantinedForMs(server, when);
   if (typeof leftMs !== 'number') return guardFinding(leftMs, name);
   if (leftMs > 0) return { kind: 'quarantined', leftMs };
-  const failure = await trial.tryGranting();
+  const failure = await trial.tryAll();
   if (failure !== undefined) return findingOf(failure, server);
   onEviction(
     evicts ? `${evicts} Set "noeviction", or give locks a Redis of their own.` : undefined,

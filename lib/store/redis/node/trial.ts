@@ -13,8 +13,8 @@ export interface Place {
   readonly name: string;
   /** `undefined` while there is no connection to it. */
   readonly reachable: Pick<RedisClient, 'command'> | undefined;
-  /** Does what a grant does there. Returns why that failed. */
-  readonly tryGranting: () => Promise<Unavailable | undefined>;
+  /** Whether it has a slot; `undefined` of a master that has none, and so nothing to grant. */
+  readonly serves: ((slot: number) => boolean) | undefined;
 }
 
 /** Grants without a caller, to see whether the node grants. */
@@ -42,8 +42,7 @@ export class NodeTrial {
     const { client } = connection;
     const connected = new Map(client.masters().map((master) => [master.address, master]));
     // A Cluster has none before it is connected to.
-    if (connected.size === 0)
-      return [{ name, reachable: client, tryGranting: () => this.#tryGranting() }];
+    if (connected.size === 0) return [{ name, reachable: client, serves: () => true }];
     const owners = new Set<string>();
     for (let slot = 0; slot < SLOTS_OF_A_CLUSTER; slot += 1) {
       const owner = client.ownerOf(slot);
@@ -52,21 +51,17 @@ export class NodeTrial {
     return [...new Set([...connected.keys(), ...owners])].map((address) => ({
       name: address,
       reachable: connected.get(address),
-      // With no slots it has nothing to grant.
-      tryGranting: () =>
-        owners.has(address)
-          ? this.#tryGranting((slot) => client.ownerOf(slot) === address)
-          : Promise.resolve(undefined),
+      serves: owners.has(address) ? (slot) => client.ownerOf(slot) === address : undefined,
     }));
   }
 
   /** At all places: a master of a Cluster that grants locks does not speak for the others. */
-  async tryGranting(): Promise<Unavailable | undefined> {
+  async tryAll(): Promise<Unavailable | undefined> {
     const isCluster = this.#server.connection.client.masters().length > 0;
     const failures = await Promise.all(
-      this.places().map(async ({ name, tryGranting }) => {
-        const failed = await tryGranting();
-        return failed && isCluster ? inPlace(failed, name) : failed;
+      this.places().map(async (place) => {
+        const failed = await this.tryGranting(place);
+        return failed && isCluster ? inPlace(failed, place.name) : failed;
       }),
     );
     return failures.find((failed) => failed !== undefined);
@@ -75,14 +70,10 @@ export class NodeTrial {
   /**
    * Does what a grant and a release do, with a lease that ends within `nodeTimeout` whatever happens, under a key
    * that no caller can lock and no other trial uses. Returns why that failed. Never rejects.
-   *
-   * @param serves whether the key is to be in that slot of a Cluster
    */
-  async #tryGranting(
-    serves: (slot: number) => boolean = () => true,
-  ): Promise<Unavailable | undefined> {
+  async tryGranting({ serves }: Pick<Place, 'serves'>): Promise<Unavailable | undefined> {
     const server = this.#server;
-    if (server.twin !== undefined) return undefined; // it has no vote
+    if (server.twin !== undefined || serves === undefined) return undefined; // it has no vote, or nothing to grant
     const nextKey = (): string => {
       this.#trials += 1;
       return trialKey(this.#name, this.#trials);
