@@ -20,12 +20,11 @@ export type RenewalVote = ExtendOutcome & {
   readonly fences?: readonly (number | undefined)[];
 };
 
-/** One key of one lease, and where its answer belongs. */
+/** One key of one lease. */
 interface Entry {
   readonly key: string;
   readonly renewal: KeyRenewal;
-  readonly position: number;
-  readonly ofLease: KeyAnswer[];
+  answer: KeyAnswer;
 }
 
 /** Renews leases at one node, as many keys in one script as that should have. */
@@ -34,28 +33,21 @@ export async function extendAt(
   leases: readonly Restoration[],
 ): Promise<readonly RenewalVote[]> {
   const serverUs = putsBack(server) ? server.clock.atLeastUs() : undefined;
-  const slots = new Map<number, Entry[]>();
-  const answers = leases.map((lease) => {
+  const ofLeases = leases.map((lease) => {
     const { keys, token, ttlMs, fencingToken, validForMs, expectedFences } = lease;
     const sureUntilUs = serverUs === undefined ? 0 : Math.floor(serverUs + validForMs * 1_000);
-    const ofLease: KeyAnswer[] = [];
-    keys.forEach((key, position) => {
+    return keys.map((key, position): Entry => {
       const expectedFence = expectedFences?.[position];
       const renewal = { token, ttlMs, fencingToken, sureUntilUs, expectedFence };
-      const entry = { key, renewal, position, ofLease };
-      const slot = server.slot(key);
-      const entries = slots.get(slot);
-      if (entries === undefined) slots.set(slot, [entry]);
-      else entries.push(entry);
+      return { key, renewal, answer: EXTENDED };
     });
-    return ofLease;
   });
   const extending: Promise<void>[] = [];
-  for (const entries of slots.values())
+  for (const entries of server.bySlot(ofLeases.flat(), ({ key }) => key))
     for (let at = 0; at < entries.length; at += KEYS_PER_SCRIPT)
       extending.push(extendBatch(server, entries.slice(at, at + KEYS_PER_SCRIPT)));
   await Promise.all(extending);
-  return answers.map(renewalVote);
+  return ofLeases.map((entries) => renewalVote(entries.map(({ answer }) => answer)));
 }
 
 async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
@@ -68,11 +60,11 @@ async function extendBatch(server: Server, entries: readonly Entry[]): Promise<v
     await Promise.all(entries.map((each) => extendBatch(server, [each])));
     return;
   }
-  entries.forEach(({ key, position, ofLease }, index) => {
+  entries.forEach((entry, index) => {
     const answer = 'status' in reply ? reply : reply.answers[index];
     if (answer === undefined) return;
-    const names = Object.values(server.names(key)) as string[];
-    ofLease[position] =
+    const names = Object.values(server.names(entry.key)) as string[];
+    entry.answer =
       answer.status === 'failed'
         ? server.connection.failed(replyError(withForeignKeys(answer.message, names)))
         : answer;

@@ -4,20 +4,17 @@ import { clusterProblem, quarantinedForMs, replicationProblem } from './probe.js
 import type { Server } from './server.js';
 import type { NodeTrial, Place } from './trial.js';
 
-/** A look at one server. It continues when no caller waits for it any more. */
-export interface HealthLook {
-  readonly node: string;
-  /** Never rejects. */
-  readonly health: Promise<NodeHealth>;
-}
-
-/** How a node is; of a Cluster, each of its masters. */
-export const nodeHealth = (server: Server, trial: NodeTrial): readonly HealthLook[] =>
-  trial.places().map((place) => ({ node: place.name, health: healthOf(server, trial, place) }));
+/** How a node is, by name; of a Cluster, each of its masters. A look continues when no caller waits for it any more, and never rejects. */
+export const nodeHealth = (
+  server: Server,
+  trial: NodeTrial,
+): ReadonlyMap<string, Promise<NodeHealth>> =>
+  new Map(trial.places().map((place) => [place.name, healthOf(server, trial, place)]));
 
 /** The health of a server after this many ms: its reply, or that it has not replied. */
 export function healthWithin(
-  { node, health }: HealthLook,
+  node: string,
+  health: Promise<NodeHealth>,
   withinMs: number,
   scheduler: Scheduler,
 ): Promise<NodeHealth> {

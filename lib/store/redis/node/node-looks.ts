@@ -1,5 +1,5 @@
 import type { NodeHealth, Unavailable } from '../../lock-store.js';
-import { healthWithin, nodeHealth, type HealthLook } from './node-health.js';
+import { healthWithin, nodeHealth } from './node-health.js';
 import type { Finding } from './node-watch.js';
 import { probe } from './probe.js';
 import type { Server } from './server.js';
@@ -12,7 +12,7 @@ export class NodeLooks {
   /** The first look. Until it is over, no other look may find a new server and treat it as one that forgot. */
   opening: Promise<unknown> | undefined;
   /** Under way. */
-  #healthLooks: readonly HealthLook[] | undefined;
+  #healthLooks: ReturnType<typeof nodeHealth> | undefined;
   /** What was last said of its eviction policy. */
   #evictionWarning: string | undefined;
 
@@ -50,9 +50,11 @@ export class NodeLooks {
    */
   health(withinMs = Infinity): Promise<readonly NodeHealth[]> {
     const looks = (this.#healthLooks ??= this.#lookAtHealth());
-    if (withinMs === Infinity) return Promise.all(looks.map(({ health }) => health));
+    if (withinMs === Infinity) return Promise.all(looks.values());
     const { scheduler } = this.#server;
-    return Promise.all(looks.map((look) => healthWithin(look, withinMs, scheduler)));
+    return Promise.all(
+      [...looks].map(([node, health]) => healthWithin(node, health, withinMs, scheduler)),
+    );
   }
 
   /** The node does not vote as long as it is the same server as another node. */
@@ -85,9 +87,9 @@ export class NodeLooks {
       this.#evictionWarning = warning;
   }
 
-  #lookAtHealth(): readonly HealthLook[] {
+  #lookAtHealth(): ReturnType<typeof nodeHealth> {
     const looks = nodeHealth(this.#server, this.#trial);
-    void Promise.all(looks.map(({ health }) => health)).then(() => {
+    void Promise.all(looks.values()).then(() => {
       this.#healthLooks = undefined;
     });
     return looks;

@@ -50,8 +50,10 @@ interface Sending {
   readonly durability?: 'at once' | undefined;
 }
 
-/** What one script can take at once: everything, or on a Cluster the keys of one slot. */
-export type KeysOfSlot = readonly [string, ...string[]];
+/** What one script can take at once: everything, or on a Cluster what is in one slot. */
+type OfSlot<Item> = readonly [Item, ...Item[]];
+
+export type KeysOfSlot = OfSlot<string>;
 
 /** A request for a lock that is on its way. */
 interface Acquiring {
@@ -168,19 +170,22 @@ export abstract class Server implements ServerFacts {
   }
 
   /** Whether one script can take all of them. */
-  isOneSlot(keys: readonly string[]): boolean {
-    return !this.#isCluster || keys.length === 1;
+  isOneSlot({ length }: readonly unknown[]): boolean {
+    return !this.#isCluster || length === 1;
   }
 
-  /** The keys of each slot, in their order. */
-  bySlot(keys: readonly string[]): readonly KeysOfSlot[] {
-    if (this.isOneSlot(keys)) return [keys as KeysOfSlot];
-    const slots = new Map<number, [string, ...string[]]>();
-    for (const key of keys) {
-      const slot = this.slot(key);
+  /** The keys of each slot, or what belongs to them, in their order. */
+  bySlot<Item = string>(
+    items: readonly Item[],
+    keyOf: (item: Item) => string = String,
+  ): readonly OfSlot<Item>[] {
+    if (this.isOneSlot(items)) return [items as OfSlot<Item>];
+    const slots = new Map<number, [Item, ...Item[]]>();
+    for (const item of items) {
+      const slot = this.slot(keyOf(item));
       const known = slots.get(slot);
-      if (known === undefined) slots.set(slot, [key]);
-      else known.push(key);
+      if (known === undefined) slots.set(slot, [item]);
+      else known.push(item);
     }
     return [...slots.values()];
   }

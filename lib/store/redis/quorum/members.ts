@@ -12,14 +12,19 @@ export class Members {
     this.#nodes = nodes;
   }
 
-  /** @throws LockConfigurationError when one server is listed twice, under one name */
-  expectDifferentNames(): void {
-    this.#expectDifferent(({ name }) => name);
-  }
-
-  /** @throws LockConfigurationError when one server is listed under two names, as far as servers tell who they are */
-  expectDifferentServers(): void {
-    this.#expectDifferent(({ run }) => run);
+  /**
+   * @param mark the name of each node, or the run of its server, as far as servers tell it: one server can have many names
+   * @throws LockConfigurationError when one server is listed twice
+   */
+  expectDifferent(mark: 'name' | 'run'): void {
+    for (const node of this.#nodes) {
+      const first = this.#nodes.find((other) => other[mark] === node[mark]);
+      if (node[mark] !== undefined && first !== undefined && first !== node)
+        throw new LockConfigurationError(
+          `Option "redis" lists one server twice: ${first.name} and ${node.name}. ` +
+            'The nodes of a quorum have to fail independently of each other.',
+        );
+    }
   }
 
   /**
@@ -32,18 +37,6 @@ export class Members {
       const voter = (node.run === undefined ? undefined : this.#voters.get(node.run)) ?? node;
       if (node.run !== undefined) this.#voters.set(node.run, voter);
       node.looks.setAside(voter === node ? undefined : voter.name);
-    }
-  }
-
-  #expectDifferent(markOf: (node: Voter) => string | undefined): void {
-    for (const node of this.#nodes) {
-      const mark = markOf(node);
-      const first = this.#nodes.find((other) => markOf(other) === mark);
-      if (mark !== undefined && first !== undefined && first !== node)
-        throw new LockConfigurationError(
-          `Option "redis" lists one server twice: ${first.name} and ${node.name}. ` +
-            'The nodes of a quorum have to fail independently of each other.',
-        );
     }
   }
 }

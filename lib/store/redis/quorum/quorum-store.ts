@@ -57,7 +57,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
     this.#voters = voters;
     this.#quorum = quorumOf(voters.length);
     this.#members = new Members(voters);
-    this.#members.expectDifferentNames();
+    this.#members.expectDifferent('name');
     this.admin = new RedisAdminStore(voters, this.#quorum, (key, found) =>
       mergedKey(key, found, voters.length),
     );
@@ -72,8 +72,7 @@ export class QuorumStore implements LeaseStore, Pick<LockStore, 'admin'> {
     if (problem !== undefined) this.#options.warn(problem);
     try {
       await openAll(this.#voters, this.#options);
-      // One server can have many names.
-      this.#members.expectDifferentServers();
+      this.#members.expectDifferent('run');
     } catch (error) {
       await this.close();
       throw error;
