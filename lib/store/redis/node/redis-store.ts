@@ -69,12 +69,12 @@ export class RedisStore extends Server implements LockStore {
     return this.connection.isThere;
   }
 
-  /** It is reachable, and nothing is known that keeps it from granting locks. */
+  /** The server is reachable, and nothing is known that keeps it from granting locks. */
   get isWell(): boolean {
     return this.isThere && this.watch.isWell;
   }
 
-  /** It owes an answer whose time is up. */
+  /** The server owes an answer whose time is up. */
   get isSilent(): boolean {
     return this.connection.isSilent;
   }

@@ -58,7 +58,7 @@ export type KeysOfSlot = OfSlot<string>;
 /** A request for a lock that is on its way. */
 interface Acquiring {
   readonly done: Promise<unknown>;
-  /** Its token is released already. */
+  /** Whether the token of the request is released already. */
   isGivenUp: boolean;
 }
 

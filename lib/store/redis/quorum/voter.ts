@@ -40,7 +40,7 @@ export class Voter extends RedisStore {
     return this.#quorum.situation();
   }
 
-  /** Brings a lease, again and again, until the server has it or the lease is over. One that is away gets it by a renewal when it is back. */
+  /** Brings a lease until the server has it or the lease is over. A server that is away gets it by a renewal when it is back. */
   bring(standing: Standing): void {
     if (this.#bringing.has(standing) || this.#isClosing) return;
     this.#bringing.add(standing);

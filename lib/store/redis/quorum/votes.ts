@@ -117,7 +117,7 @@ function held(votes: Answers<Vote>, key: string, quorum: number): Held {
 }
 
 /**
- * Whether a majority says yes, or so many say no that none can. One stray vote decides nothing, and a node that does not reply proves
+ * Whether a majority says yes, or enough nodes say no that none can. One stray vote decides nothing, and a node that does not reply proves
  * nothing. `undefined` while the answers that are awaited can still change it.
  */
 function tally<Status extends string>(
