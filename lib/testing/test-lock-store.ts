@@ -90,10 +90,6 @@ export class TestLockStore extends MemoryLockStore {
     this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
   }
 
-  override forgetWork(): void {
-    super.forgetWork();
-  }
-
   override get once(): OnceStore {
     const once = super.once;
     return {

@@ -1,5 +1,6 @@
 import type { AdminStore, FoundInstance, FoundKey, InstanceRecord } from '../admin-store.js';
 import { elapsedMs, type Clock, type Instant } from '../../time/clock.js';
+import type { MemoryKeys } from './memory-keys.js';
 
 const MOST_NOTES = 1_000;
 
@@ -9,24 +10,20 @@ interface Report {
   readonly lifeMs: number;
 }
 
-/** What a store in memory knows of its keys. */
-export interface MemoryKeys {
-  all(): Iterable<string>;
-  look(key: string): FoundKey;
-  forgetOnce(key: string): boolean;
-}
-
 /** For operators: the services of this process that share the store. */
 export class MemoryAdminStore implements AdminStore {
   readonly #clock: Clock;
   readonly #keys: MemoryKeys;
+  readonly #look: (key: string) => FoundKey;
   readonly #reports = new Map<string, Report>();
   readonly #notes: string[] = [];
   readonly #listeners = new Set<(text: string) => void>();
 
-  constructor(clock: Clock, keys: MemoryKeys) {
+  /** @param look finds what is known of a key, or throws for an outage */
+  constructor(clock: Clock, keys: MemoryKeys, look: (key: string) => FoundKey) {
     this.#clock = clock;
     this.#keys = keys;
+    this.#look = look;
   }
 
   listen(onMessage: (text: string) => void): () => void {
@@ -63,11 +60,11 @@ export class MemoryAdminStore implements AdminStore {
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
-    yield [...this.#keys.all()].filter((key) => key.startsWith(prefix));
+    yield this.#keys.used().filter((key) => key.startsWith(prefix));
   }
 
   async look(keys: readonly string[]): Promise<readonly FoundKey[]> {
-    return keys.map((key) => this.#keys.look(key));
+    return keys.map(this.#look);
   }
 
   tell(_address: string, text: string): Promise<void> {
@@ -76,7 +73,10 @@ export class MemoryAdminStore implements AdminStore {
   }
 
   forgetOnce(key: string): Promise<boolean> {
-    return Promise.resolve(this.#keys.forgetOnce(key));
+    const found = this.#keys.of(key);
+    const isThere = found.once !== undefined;
+    found.once = undefined;
+    return Promise.resolve(isThere);
   }
 
   note(entry: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { holdModeOf } from '../owner-token.js';
+import { holdModeOf, limitIn } from '../owner-token.js';
 import { systemClock, type Clock } from '../../time/clock.js';
 import type {
   AcquireOutcome,
@@ -19,9 +19,7 @@ import type {
 } from '../lock-store.js';
 import type { AdminStore, FoundKey } from '../admin-store.js';
 import { MemoryAdminStore } from './memory-admin-store.js';
-import { MemoryHolds } from './memory-holds.js';
-import { LONGEST_CLAIM_MS } from '../claim.js';
-import { MemoryLines } from './memory-lines.js';
+import { MemoryKeys } from './memory-keys.js';
 import { MemoryOnceStore } from './memory-once-store.js';
 import type { OnceStore } from '../once-store.js';
 
@@ -31,29 +29,26 @@ import type { OnceStore } from '../once-store.js';
  */
 export class MemoryLockStore implements LockStore {
   readonly admin: AdminStore;
-  readonly #once: MemoryOnceStore;
-  readonly #holds: MemoryHolds;
-  readonly #lines: MemoryLines;
+  readonly #clock: Clock;
+  readonly #keys: MemoryKeys;
+  readonly #once: OnceStore;
   readonly #listeners = new Set<ReleaseListener>();
+  /** One counter for the lines of all keys. */
+  #lastTicket = 0;
+  /** One counter for all keys: it grows for each of them, and nothing is kept per key. */
+  #lastFencingToken = 0;
 
   constructor(clock: Clock = systemClock) {
-    this.#holds = new MemoryHolds(clock);
-    this.#lines = new MemoryLines(clock);
-    this.#once = new MemoryOnceStore(
-      clock,
-      (key, token) => this.#holds.of(key)?.holds.has(token) === true,
-    );
-    this.admin = new MemoryAdminStore(clock, {
-      all: () => new Set([...this.#holds.keys(), ...this.#lines.keys(), ...this.#once.keys()]),
-      look: (key) => this.look(key),
-      forgetOnce: (key) => this.#once.forget(key),
-    });
+    this.#clock = clock;
+    this.#keys = new MemoryKeys(clock);
+    this.#once = new MemoryOnceStore(this.#keys);
+    this.admin = new MemoryAdminStore(clock, this.#keys, (key) => this.look(key));
   }
 
   /** What operators see of a key. */
   protected look(key: string): FoundKey {
-    const [line, once] = [this.#lines.found(key), this.#once.found(key)];
-    return { key, ...this.#holds.found(key), line, once };
+    this.#keys.sweep();
+    return { key, ...this.#keys.of(key).found() };
   }
 
   get once(): OnceStore {
@@ -61,8 +56,8 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** Nothing is known any more of work that is to be done once. */
-  protected forgetWork(): void {
-    this.#once.forgetAll();
+  forgetWork(): void {
+    this.#keys.forgetWork();
   }
 
   open(): Promise<void> {
@@ -70,31 +65,35 @@ export class MemoryLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    const { keys, token, line } = request;
-    const otherLimit = this.#holds.otherLimit(request);
+    this.#keys.sweep();
+    const { keys, token, ttlMs, line } = request;
+    const mode = holdModeOf(token);
+    const otherLimit = this.#otherLimit(keys, limitIn(mode));
     // The ticket is of the line of the first key.
     const beforeAt = (key: string): number =>
       key === keys[0] ? (line?.ticket ?? Infinity) : Infinity;
     for (const key of keys) this.#give(key, { token, before: beforeAt(key) });
     const key = keys.find((each) => !this.#mayHave(each, request, beforeAt(each)));
     if (key !== undefined) {
-      const keptForMs = this.#holds.of(key) ? 0 : this.#keptForMs(key, token, beforeAt(key));
-      const ticket = line && this.#lines.stand(key, token, key === keys[0] ? line : anew(line));
-      const remainingMs = keptForMs || this.#holds.remaining(key, token);
-      const heldForMs = this.#holds.heldForMs(key);
+      const busy = this.#keys.of(key);
+      const keptForMs = busy.isHeld ? 0 : busy.keptForMs(token, beforeAt(key));
+      const place = key === keys[0] ? line : line && anew(line);
+      const ticket = place && busy.stand(token, place, () => this.#newTicket());
+      const remainingMs = keptForMs || busy.remaining(token);
+      const { heldForMs } = busy;
       const kept = this.#keepBefore(keys.indexOf(key), request, heldForMs);
       return Promise.resolve({
         ...{ status: 'held', key, remainingMs, checkAgainMs: remainingMs },
         ...{ ticket, otherLimit, heldForMs, kept },
       });
     }
-    this.#lines.forget(keys, token);
-    this.#holds.put(request);
+    for (const each of keys) {
+      this.#keys.of(each).leave(token);
+      this.#keys.of(each).put(token, ttlMs);
+    }
     // The first in line until now may be followed by others that may hold the keys, too.
-    if (holdModeOf(token) !== 'exclusive') for (const each of keys) this.#give(each);
-    this.#holds.sweep();
-    const fencingToken = this.#holds.fencingToken(request);
-    return Promise.resolve({ status: 'granted', fencingToken, otherLimit });
+    if (mode !== 'exclusive') for (const each of keys) this.#give(each);
+    return Promise.resolve({ status: 'granted', fencingToken: this.#fence(request), otherLimit });
   }
 
   extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
@@ -103,29 +102,31 @@ export class MemoryLockStore implements LockStore {
 
   release({ keys, token }: LeaseReference, _last?: number, keepMs = 0): Promise<ReleaseOutcome> {
     const given = keys.filter((key) =>
-      keepMs > 0 ? this.#keep(key, token, keepMs) : this.#holds.drop(key, token),
+      keepMs > 0 ? this.#keep(key, token, keepMs) : this.#keys.of(key).drop(token),
     );
     if (keepMs === 0) for (const key of keys) this.#handOn(key);
     return Promise.resolve({ status: given.length === keys.length ? 'released' : 'not-held' });
   }
 
   transfer({ keys, token, to, ttlMs, lastToken }: TransferRequest): Promise<TransferOutcome> {
-    for (const key of keys) {
-      const entry = this.#holds.of(key);
-      if (entry?.holds.has(token) === true || entry?.holds.has(to) === true) continue;
-      const isFree = entry === undefined || !this.#holds.isInTheWay(key, token);
-      if (isFree) this.#give(key);
-      const taken = (entry?.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
+    for (const name of keys) {
+      const key = this.#keys.of(name);
+      if (key.isHeldBy(token) || key.isHeldBy(to)) continue;
+      const taken = (key.fencingToken ?? Infinity) > lastToken ? 'stolen' : 'attached';
+      const isFree = !key.isHeld || !key.isInTheWay(token);
+      if (isFree) this.#give(name);
       return Promise.resolve({ status: 'lost', reason: isFree ? 'gone' : taken });
     }
-    for (const key of keys) this.#holds.rename(key, token, to);
-    this.#holds.put({ keys, token: to, ttlMs });
-    for (const key of keys) this.#warn(key);
+    for (const key of keys) {
+      this.#keys.of(key).rename(token, to);
+      this.#keys.of(key).put(to, ttlMs);
+      this.#warn(key);
+    }
     return Promise.resolve({ status: 'transferred' });
   }
 
   setLimit(key: string, limit: number | undefined): Promise<SetLimitOutcome> {
-    this.#holds.setLimit(key, limit);
+    this.#keys.of(key).limit = limit;
     this.#give(key);
     return Promise.resolve({ status: 'set' });
   }
@@ -142,7 +143,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async leave(lease: LeaseReference): Promise<void> {
-    this.#lines.forget(lease.keys, lease.token);
+    for (const key of lease.keys) this.#keys.of(key).leave(lease.token);
     await this.release(lease);
   }
 
@@ -156,27 +157,57 @@ export class MemoryLockStore implements LockStore {
     return Promise.resolve();
   }
 
-  #extend(lease: LeaseRequest): ExtendOutcome {
-    const reason = this.#holds.lossOf(lease);
-    if (reason !== undefined) return { status: 'lost', reason };
-    this.#holds.put(lease);
-    if (holdModeOf(lease.token) !== 'exclusive') for (const key of lease.keys) this.#warn(key);
+  #extend({ keys, token, ttlMs }: LeaseRequest): ExtendOutcome {
+    const lost = keys.map((key) => this.#keys.of(key)).find((key) => !key.isHeldBy(token));
+    if (lost !== undefined) return { status: 'lost', reason: lost.lossOf(token) };
+    for (const key of keys) {
+      this.#keys.of(key).put(token, ttlMs);
+      if (holdModeOf(token) !== 'exclusive') this.#warn(key);
+    }
     return { status: 'extended' };
   }
 
   /** Takes the keys from any holder, ahead of all that wait. */
-  protected seize(lease: LeaseRequest): void {
-    for (const key of lease.keys) this.#holds.clear(key);
-    this.#holds.put(lease);
+  seize({ keys, token, ttlMs }: LeaseRequest): void {
+    for (const key of keys) {
+      this.#keys.of(key).clear();
+      this.#keys.of(key).put(token, ttlMs);
+    }
   }
 
-  #mayHave(key: string, { token, joins }: AcquireRequest, before: number): boolean {
-    const entry = this.#holds.of(key);
-    if (entry?.holds.has(token) === true) return true;
-    if (this.#holds.isInTheWay(key, token)) return false;
+  #otherLimit(keys: readonly string[], own: number | undefined): number | undefined {
+    if (own === undefined) return undefined;
+    return keys
+      .map((key) => this.#keys.of(key).otherLimit(own))
+      .find((limit) => limit !== undefined);
+  }
+
+  #newTicket(): number {
+    const nowUs = Math.floor(this.#clock.now().monotonicMs * 1_000);
+    this.#lastTicket = Math.max(this.#lastTicket + 1, nowUs);
+    return this.#lastTicket;
+  }
+
+  /** A new fencing token, or the one that the holders have whom the caller joins at all its keys. */
+  #fence({ keys: names, token }: LeaseRequest): number {
+    const keys = names.map((name) => this.#keys.of(name));
+    const common = keys[0]?.fencingToken;
+    const isCommon = keys.every(({ fencingToken }) => fencingToken === common);
+    if (holdModeOf(token) !== 'exclusive' && common !== undefined && isCommon) return common;
+    const wallUs = Math.floor(this.#clock.now().wallMs * 1_000);
+    this.#lastFencingToken = Math.max(this.#lastFencingToken + 1, wallUs);
+    // A holder of several keys has a larger one than the holders of one of them.
+    for (const key of keys) key.fencingToken ??= this.#lastFencingToken;
+    return this.#lastFencingToken;
+  }
+
+  #mayHave(name: string, { token, joins }: AcquireRequest, before: number): boolean {
+    const key = this.#keys.of(name);
+    if (key.isHeldBy(token)) return true;
+    if (key.isInTheWay(token)) return false;
     return (
-      (joins !== undefined && (entry?.fencingToken ?? Infinity) <= joins) ||
-      this.#keptForMs(key, token, before) === 0
+      (joins !== undefined && (key.fencingToken ?? Infinity) <= joins) ||
+      key.keptForMs(token, before) === 0
     );
   }
 
@@ -184,23 +215,15 @@ export class MemoryLockStore implements LockStore {
   #keepBefore(busy: number, request: AcquireRequest, heldForMs: number): boolean | undefined {
     const { keys, token, keeps } = request;
     const kept = busy > 0 && keeps !== undefined && heldForMs < keeps.limitMs;
-    // The caller waits in the line of the busy key alone.
-    this.#lines.forget(keys.slice(0, busy), token);
-    for (const [index, key] of busy > 0 ? keys.entries() : []) {
+    for (const [index, name] of busy > 0 ? keys.entries() : []) {
+      const key = this.#keys.of(name);
+      // The caller waits in the line of the busy key alone.
+      if (index < busy) key.leave(token);
       if (index === busy) continue;
-      if (kept && index < busy && (index > 0 || keeps.before < busy))
-        this.#holds.put({ keys: [key], token, ttlMs: keeps.ttlMs });
-      else if (this.#holds.drop(key, token) || index < busy) this.#handOn(key);
+      if (kept && index < busy && (index > 0 || keeps.before < busy)) key.put(token, keeps.ttlMs);
+      else if (key.drop(token) || index < busy) this.#handOn(name);
     }
     return keeps && kept;
-  }
-
-  /** For how many ms an earlier caller keeps others from joining the holders. */
-  #keptForMs(key: string, mine: string, before: number): number {
-    const [first] = this.#lines.of(key);
-    return first === undefined || first.token === mine || first.ticket >= before
-      ? 0
-      : LONGEST_CLAIM_MS;
   }
 
   #handOn(key: string): void {
@@ -210,34 +233,34 @@ export class MemoryLockStore implements LockStore {
 
   /** The lease is over for its holder, and the key stays taken for so long. */
   #keep(key: string, token: string, keepMs: number): boolean {
-    if (this.#holds.of(key)?.holds.has(token) !== true) return false;
-    this.#holds.put({ keys: [key], token, ttlMs: keepMs });
+    if (!this.#keys.of(key).isHeldBy(token)) return false;
+    this.#keys.of(key).put(token, keepMs);
     this.#warn(key);
     return true;
   }
 
   /** The first in line waits for an end that may be no longer true. */
-  #warn(key: string): void {
-    const [first] = this.#lines.of(key);
-    if (first === undefined || this.#holds.of(key) === undefined) return;
-    this.#tell(key, { to: first.token, inMs: Math.ceil(this.#holds.remaining(key, first.token)) });
+  #warn(name: string): void {
+    const key = this.#keys.of(name);
+    const [first] = key.line;
+    if (first === undefined || !key.isHeld) return;
+    this.#tell(name, { to: first.token, inMs: Math.ceil(key.remaining(first.token)) });
   }
 
   /**
    * Grants a free key to the first in line. Callers behind it that may hold it together with that one get it too. It
    * goes no further than to the caller that asks.
    */
-  #give(key: string, asking?: { readonly token: string; readonly before: number }): void {
-    // Callers that are admitted leave the line.
-    for (const waiter of [...this.#lines.of(key)]) {
-      const { token, ticket, claimMs } = waiter;
+  #give(name: string, asking?: { readonly token: string; readonly before: number }): void {
+    const key = this.#keys.of(name);
+    for (const { token, ticket, claimMs } of key.line) {
       if (token === asking?.token || ticket >= (asking?.before ?? Infinity)) return;
-      if (this.#holds.isInTheWay(key, token)) return;
-      this.#lines.forget([key], token);
-      this.#holds.put({ keys: [key], token, ttlMs: claimMs });
-      this.#tell(key, { to: token, inMs: 0 });
-      const [next] = this.#lines.of(key);
-      if (next !== undefined) this.#tell(key, { to: next.token, inMs: claimMs });
+      if (key.isInTheWay(token)) return;
+      key.leave(token);
+      key.put(token, claimMs);
+      this.#tell(name, { to: token, inMs: 0 });
+      const [next] = key.line;
+      if (next !== undefined) this.#tell(name, { to: next.token, inMs: claimMs });
       if (holdModeOf(token) === 'exclusive') return;
     }
   }
