@@ -1,5 +1,5 @@
 import { LockError } from './lock-error.js';
-import { keysPhrase, wasOrWere } from './quote-keys.js';
+import { keysWere, quoteKeys } from './quote-keys.js';
 
 /** Why a lock is no longer held, although it was not released through its handle. */
 export type LockLossReason =
@@ -81,8 +81,8 @@ export class LockLostError extends LockError {
         'The lock was lost while the work ran. The work may have taken effect: check before you try again.',
       detail:
         facts.reason === 'not-held'
-          ? `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`
-          : `${keysPhrase(facts.keys)} ${wasOrWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}${who}. The work done under it may have taken effect; ` +
+          ? `${keysWere(facts.keys)} expected to be held, but ${LOST_SENTENCE[facts.reason]}`
+          : `${keysWere(facts.keys)} lost: ${LOST_SENTENCE[facts.reason]}${who}. The work done under it may have taken effect; ` +
             'check before you repeat it, and let the resource refuse old fencing tokens.',
       message: (lock) =>
         facts.reason === 'not-held'
@@ -94,5 +94,46 @@ export class LockLostError extends LockError {
     this.reason = facts.reason;
     this.fencingToken = facts.fencingToken;
     this.intervention = facts.intervention;
+  }
+}
+
+/**
+ * A resource refused a write because it has seen a larger fencing token (HTTP 409): a later holder of the lock has
+ * written. The application throws it when its conditional write changed nothing; Holdfast never throws it.
+ *
+ * @example
+ * ```ts
+ * import { LockFencedError } from 'nestjs-holdfast';
+ *
+ * await locks.run('account:7', async ({ fencingToken, keys }) => {
+ *   const update = 'UPDATE accounts SET fence = $1 WHERE id = 7 AND fence <= $1';
+ *   const { rowCount } = await db.query(update, [fencingToken]);
+ *   if (rowCount === 0) throw new LockFencedError({ resource: 'account 7', fencingToken, keys });
+ * });
+ * ```
+ */
+export class LockFencedError extends LockError {
+  /** The token of the write that was refused. */
+  readonly fencingToken: number;
+
+  /** @param facts `resource`: the resource that refused it, for logs, such as `account 7` */
+  constructor(facts: {
+    readonly fencingToken: number;
+    readonly keys?: readonly string[];
+    readonly resource?: string;
+    readonly cause?: unknown;
+  }) {
+    const { fencingToken, keys = [], resource = 'the resource', cause } = facts;
+    const under = keys.length > 0 ? ` under the lock of ${quoteKeys(keys)}` : '';
+    super({
+      code: 'LOCK_FENCED',
+      keys,
+      clientMessage: 'This was changed by another request meanwhile. Nothing was changed now.',
+      detail:
+        `A write to ${resource}${under} was refused: its fencing token, ${String(fencingToken)}, is smaller than one that was seen there. ` +
+        'A later holder of the lock wrote that.',
+      cause,
+    });
+    this.fencingToken = fencingToken;
   }
 }

@@ -1,5 +1,5 @@
 import { LockError } from './lock-error.js';
-import { keysPhrase, wasOrWere } from './quote-keys.js';
+import { keysWere } from './quote-keys.js';
 
 /** Why a lock that was detached cannot be attached. */
 export type NotAttachedReason =
@@ -46,7 +46,7 @@ export class LockNotAttachedError extends LockError {
         ? 'Another process has taken this over already.'
         : 'This came too late: its lock is no longer held.',
       message: (lock) => `The ${lock} was not attached: ${SENTENCE[reason]}.`,
-      detail: `${keysPhrase(keys)} ${wasOrWere(keys)} not attached: ${SENTENCE[reason]}. ${isHeld ? IS_HELD : IS_OVER}`,
+      detail: `${keysWere(keys)} not attached: ${SENTENCE[reason]}. ${isHeld ? IS_HELD : IS_OVER}`,
     });
     this.reason = reason;
     this.fencingToken = fencingToken;

@@ -5,4 +5,5 @@ export const quoteKeys = (keys: readonly string[]): string =>
 export const keysPhrase = (keys: readonly string[]): string =>
   keys.length === 1 ? `Lock ${quoteKeys(keys)}` : `Locks ${quoteKeys(keys)}`;
 
-export const wasOrWere = (keys: readonly string[]): string => (keys.length === 1 ? 'was' : 'were');
+export const keysWere = (keys: readonly string[]): string =>
+  `${keysPhrase(keys)} ${keys.length === 1 ? 'was' : 'were'}`;
