@@ -68,9 +68,9 @@ export default {
       to: { path: '@nestjs/', dependencyTypesNot: ['type-only'] },
     },
     {
-      name: 'only store/redis/client/ knows ioredis',
+      name: 'only store/redis/client/ioredis/ knows ioredis',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/store/redis/client/' },
+      from: { path: '^lib/', pathNot: '^lib/store/redis/client/ioredis/' },
       to: { path: 'node_modules/ioredis/' },
     },
   ],

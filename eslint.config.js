@@ -21,8 +21,8 @@ const NO_REDIS = {
 };
 
 const NO_IOREDIS = {
-  group: ['ioredis'],
-  message: 'Only lib/store/redis/client knows ioredis: see client/redis-client.ts.',
+  regex: '^ioredis(/|$)',
+  message: 'Only lib/store/redis/client/ioredis knows ioredis: see client/redis-client.ts.',
 };
 
 const FROM_THE_RUNTIME = 'Take it from the Runtime: see lib/time/runtime.ts.';

@@ -1,8 +1,8 @@
 import { LockConfigurationError } from '../errors.js';
 import type { LockDriver } from '../store/driver/lock-driver.js';
 import type { LeaseStore, LockStore } from '../store/lock-store.js';
-import { isMockedClient, isRedisClient } from '../store/redis/client/is-redis-client.js';
-import type { RedisLocation } from '../store/redis/client/redis-source.js';
+import { isMockedClient, isRedisClient } from '../store/redis/client/ioredis/is-redis-client.js';
+import type { RedisLocation } from '../store/redis/client/ioredis/redis-source.js';
 import { wrong } from './checks.js';
 import type { Check } from './schema.js';
 

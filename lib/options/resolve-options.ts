@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../errors.js';
 import { ttl } from './checks.js';
 import { describe } from '../errors/describe.js';
-import { isRedisClient } from '../store/redis/client/is-redis-client.js';
+import { isRedisClient } from '../store/redis/client/ioredis/is-redis-client.js';
 import { locationOf, type Location } from './location.js';
 import { LOCK_MODULE, type LockModuleOptions } from './lock-module-options.js';
 import type { Resolved } from './schema.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Command } from 'ioredis';
-import { EvalSha } from '../../lib/store/redis/client/ioredis-client.js';
+import { EvalSha } from '../../lib/store/redis/client/ioredis/ioredis-client.js';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 

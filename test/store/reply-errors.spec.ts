@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ReplyError } from 'ioredis';
+import '../../lib/store/redis/client/ioredis/ioredis-client.js';
 import { isBroken, isPassing, isReply } from '../../lib/store/redis/client/reply-errors.js';
 
 describe('errors of ioredis whose classes a minifier has renamed', () => {

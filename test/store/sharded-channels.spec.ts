@@ -3,12 +3,12 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { Channels, NotTheMaster } from '../../lib/store/redis/wakeups/channels.js';
 import { RedisConnection, type Reply } from '../../lib/store/redis/client/redis-connection.js';
-import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis/ioredis-subscriber.js';
 import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../../lib/store/redis/client/redis-client.js';
-import { redisSource } from '../../lib/store/redis/client/redis-source.js';
+import { redisSource } from '../../lib/store/redis/client/ioredis/redis-source.js';
 import { deferred } from '../support/eventually.js';
 import { VirtualRuntime } from '../support/virtual-runtime.js';
 import { Scheduler } from '../../lib/time/scheduler.js';

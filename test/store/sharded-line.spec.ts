@@ -11,8 +11,8 @@ import {
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { LockService, type Lock } from 'nestjs-holdfast';
-import { IoredisCluster } from '../../lib/store/redis/client/ioredis-client.js';
-import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
+import { IoredisCluster } from '../../lib/store/redis/client/ioredis/ioredis-client.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis/ioredis-subscriber.js';
 import { ChildScript } from '../support/child-script.js';
 import { eventually } from '../support/eventually.js';
 import { watchHandles } from '../support/no-leaks.js';

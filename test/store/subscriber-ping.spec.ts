@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis-subscriber.js';
+import { IoredisSubscriber } from '../../lib/store/redis/client/ioredis/ioredis-subscriber.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const ignore = (): void => undefined;

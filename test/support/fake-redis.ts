@@ -185,6 +185,10 @@ class FakeClient implements RedisClient {
     );
   }
 
+  keysIn([, key]: Command): readonly string[] {
+    return [String(key)];
+  }
+
   openSubscriber(events: SubscriberEvents): SubscriberClient {
     return new FakeSubscriber(this.#server, events);
   }
@@ -211,10 +215,6 @@ class FakeClient implements RedisClient {
     this.#fail();
     this.#events.onClose();
     this.#events.onEnd();
-  }
-
-  hintAt(): string {
-    return '';
   }
 
   cut(): void {

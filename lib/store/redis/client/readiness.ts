@@ -1,5 +1,5 @@
+import type { NodeFailure } from '../../../errors.js';
 import type { Unavailable } from '../../lock-store.js';
-import { failuresOf, type Fail } from './failure.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
 import { CLOSED, isLoginRefusal, isReply, messageOf } from './reply-errors.js';
 import { DatabaseRefusal, verifyConnection } from './verify-connection.js';
@@ -9,6 +9,13 @@ import { DatabaseRefusal, verifyConnection } from './verify-connection.js';
  * something better to do. `'waits'`: it goes out when the connection is back, within its time limit. It is never sent twice.
  */
 export type WhileDown = 'fails' | 'waits';
+
+/** What went wrong at a node, without secrets, and until when the same request fails: by itself, or until an operator changes a setting. */
+export type Fail = (
+  kind: NodeFailure['kind'],
+  message: string,
+  howLong?: 'for a moment' | 'for good',
+) => Unavailable;
 
 /** Events of a connection, for its owner. */
 export interface ConnectionEvents {
@@ -39,9 +46,10 @@ export interface ReadinessOptions extends ConnectionEvents {
 /** Whether a connection may be used: connected is not enough, it has to be verified, too. And why it may not. */
 export class Readiness {
   readonly client: RedisClient;
+  /** Names the node. */
+  readonly fail: Fail;
   readonly #source: RedisSource;
   readonly #options: ReadinessOptions;
-  readonly #fail: Fail;
   readonly #waiting: Readonly<Record<WhileDown, (() => void)[]>> = { fails: [], waits: [] };
   /** Under way. */
   #verifying: Promise<void> | undefined;
@@ -56,7 +64,11 @@ export class Readiness {
   constructor(source: RedisSource, options: ReadinessOptions) {
     this.#source = source;
     this.#options = options;
-    this.#fail = failuresOf(source);
+    this.fail = (kind, message, howLong = 'for a moment') => ({
+      status: 'unavailable',
+      nodes: [{ node: source.name, kind, message: source.redact(message) }],
+      transient: howLong === 'for a moment',
+    });
     this.client = source.connect({
       onError: (message) => {
         this.#lastError = source.redact(message);
@@ -117,13 +129,13 @@ export class Readiness {
   problem(when: 'in time' | 'too late', timeLimitMs: number): Unavailable {
     const limit = `${String(timeLimitMs)} ms`;
     if (this.client.state === 'ready')
-      return this.#refusal ?? this.#fail('timeout', `no answer within ${limit}`);
+      return this.#refusal ?? this.fail('timeout', `no answer within ${limit}`);
     const problem =
       this.#lastError ?? (when === 'in time' ? CLOSED : `not connected within ${limit}`);
     // The server is reachable, and refuses the login until an operator changes a password.
-    if (isLoginRefusal(problem)) return this.#fail('error', problem, 'for good');
-    const hint = this.#state === 'new' ? this.client.hintAt(problem) : '';
-    return this.#fail('connection', `${problem}${hint}`);
+    if (isLoginRefusal(problem)) return this.fail('error', problem, 'for good');
+    const hint = this.#state === 'new' ? this.client.hintAt?.(problem) : undefined;
+    return this.fail('connection', `${problem}${hint ?? ''}`);
   }
 
   close(): void {
@@ -182,7 +194,7 @@ export class Readiness {
     if (!isLasting && !isReply(error)) return; // the connection broke, which its events report
     this.#options.onAnswer();
     const problem = messageOf(error);
-    this.#refusal = this.#fail('error', problem, isLasting ? 'for good' : 'for a moment');
+    this.#refusal = this.fail('error', problem, isLasting ? 'for good' : 'for a moment');
     if (!isLasting || this.#refusalWasSaid || this.#state === 'closed') return;
     this.#refusalWasSaid = true;
     this.#options.onRefused(this.#source.redact(problem));

@@ -1,7 +1,7 @@
 import type { ScriptCall } from '../scripts/script.js';
 
 /**
- * What the library needs of a Redis client. ioredis is behind it (`ioredis-client.ts`), and in tests a fake: nothing outside this folder
+ * What the library needs of a Redis client. `ioredis/` is behind it, and in tests a fake: nothing outside this folder
  * knows which.
  *
  * An answer of the server's that is an error rejects with a `ReplyError` (`reply-errors.ts`), everything else that went wrong with another
@@ -23,6 +23,8 @@ export interface RedisClient {
   command(...command: Command): Promise<unknown>;
   /** Sends commands together; of a Cluster, all to the node that has their keys. */
   pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]>;
+  /** The keys that a command names. */
+  keysIn(command: Command): readonly string[];
   /** Listens over a connection of its own. On a Cluster: at the master with that address, or at any of them. */
   openSubscriber(events: SubscriberEvents, address?: string): SubscriberClient;
   /** The masters of a Cluster that are known; none before it is ready. */
@@ -36,7 +38,7 @@ export interface RedisClient {
   /** Ends the connection permanently. */
   disconnect(): void;
   /** What the operator may have mistaken where the connection was never usable: begins with a space, or is empty. */
-  hintAt(problem: string): string;
+  hintAt?(problem: string): string;
 }
 
 /** `'connecting'`: also between two tries. */

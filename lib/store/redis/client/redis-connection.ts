@@ -6,9 +6,7 @@ import type { RequestContext } from '../../../observe/contexts.js';
 import { traced } from '../../../observe/traced.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Script, ScriptCall } from '../scripts/script.js';
-import { failuresOf, type Fail } from './failure.js';
-import { errorOfCall } from './foreign-data.js';
-import { Readiness, type ConnectionEvents, type WhileDown } from './readiness.js';
+import { Readiness, type ConnectionEvents, type Fail, type WhileDown } from './readiness.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
 import {
   CLOSED,
@@ -18,6 +16,7 @@ import {
   isReply,
   messageOf,
   NODE_OF_A_CLUSTER,
+  withForeignKeys,
 } from './reply-errors.js';
 import { LONGEST_SILENCE_MS, SilentMasters } from './silent-masters.js';
 
@@ -52,21 +51,24 @@ type Purpose = 'vote' | 'look';
 type Send = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
 
 /** A script, by its name, and as a whole where the server does not know it. */
-function sendScript({ sha, lua }: Script, call: ScriptCall): Send {
-  const explain = (error: unknown): never => {
-    throw errorOfCall(error, call);
-  };
-  return ({ client, isBusy }, limit) =>
+const sendScript =
+  ({ sha, lua }: Script, call: ScriptCall): Send =>
+  ({ client, isBusy }, limit) =>
     client.evalsha(sha, call, !isBusy).catch((error: unknown) => {
       // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
-      if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) return explain(error);
-      return client.command('eval', lua, ...call).catch(explain);
+      if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
+      return client.command('eval', lua, ...call);
     });
-}
+
+/** The keys of a script. */
+export const keysOf = ([keyCount, ...keysAndArguments]: ScriptCall): readonly unknown[] =>
+  keysAndArguments.slice(0, keyCount);
 
 /** A request and what it is worth waiting for. */
 interface Pending {
   readonly send: Send;
+  /** Where it is a script. */
+  readonly call: ScriptCall | undefined;
   readonly purpose: Purpose;
   readonly timeLimitMs: number;
   readonly limit: TimeLimit;
@@ -93,7 +95,6 @@ export class RedisConnection {
   constructor(source: RedisSource, { scheduler, ...options }: ConnectionOptions) {
     this.#scheduler = scheduler;
     this.#silentMasters = new SilentMasters(scheduler);
-    this.failure = failuresOf(source);
     this.#node = source.name;
     this.#readiness = new Readiness(source, {
       ...options,
@@ -102,6 +103,7 @@ export class RedisConnection {
       },
     });
     this.client = this.#readiness.client;
+    this.failure = this.#readiness.fail;
   }
 
   get isThere(): boolean {
@@ -136,12 +138,12 @@ export class RedisConnection {
     whileDown?: WhileDown,
   ): Promise<Reply> {
     const send = sendScript(script, call);
-    if (!REQUEST.hasSubscribers) return this.ask(timeLimitMs, send, whileDown);
+    if (!REQUEST.hasSubscribers) return this.#request('vote', timeLimitMs, send, whileDown, call);
     const clock = this.#scheduler.runtime;
     const context: RequestContext = { operation: script.operation, node: this.#node };
     const since = clock.now().monotonicMs;
     return traced(REQUEST, context, async () => {
-      const reply = await this.ask(timeLimitMs, send, whileDown);
+      const reply = await this.#request('vote', timeLimitMs, send, whileDown, call);
       context.durationMs = clock.now().monotonicMs - since;
       context.outcome =
         reply.status === 'answered' ? 'answered' : (reply.nodes[0]?.kind ?? 'connection');
@@ -173,12 +175,13 @@ export class RedisConnection {
     timeLimitMs: number,
     send: Send,
     whileDown: WhileDown = 'fails',
+    call?: ScriptCall,
   ): Promise<Reply> {
     const readiness = this.#readiness;
     if (readiness.isClosed)
       return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#scheduler, timeLimitMs);
-    const pending = { send, purpose, timeLimitMs, limit, whileDown };
+    const pending = { send, call, purpose, timeLimitMs, limit, whileDown };
     return readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
@@ -203,7 +206,7 @@ export class RedisConnection {
     return { ...problem, sent: false };
   }
 
-  #send({ send, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
+  #send({ send, call, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
     const isVote = purpose === 'vote';
     if (isVote && this.#aside !== undefined) {
       limit.cancel();
@@ -240,19 +243,23 @@ export class RedisConnection {
       };
       answer.then(arrived, (error: unknown) => {
         if (isReply(error)) this.#silentSince = undefined;
-        settle(this.failed(error));
+        settle(this.failed(error, call && keysOf(call)));
       });
     });
   }
 
-  /** What an error means. */
-  failed(error: unknown): Unavailable {
+  /**
+   * What an error means.
+   *
+   * @param keys those of the request: other software may have written to them
+   */
+  failed(error: unknown, keys: readonly unknown[] = []): Unavailable {
     const message = messageOf(error);
-    if (isReply(error) && this.client.kind === 'single' && isElsewhere(message))
+    if (!isReply(error)) return this.failure('connection', isBroken(error) ? CLOSED : message);
+    if (this.client.kind === 'single' && isElsewhere(message))
       return this.failure('error', `${message} (it ${NODE_OF_A_CLUSTER})`, 'for good');
-    if (isReply(error))
-      return this.failure('error', message, isPassing(error) ? 'for a moment' : 'for good');
-    return this.failure('connection', isBroken(error) ? CLOSED : message);
+    const howLong = isPassing(error) ? 'for a moment' : 'for good';
+    return this.failure('error', withForeignKeys(message, keys), howLong);
   }
 
   #heardNothing(timeLimitMs: number): void {

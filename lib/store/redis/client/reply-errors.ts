@@ -1,5 +1,3 @@
-import ioredis from './ioredis.cjs';
-
 /** Answers of a server that is busy with something that passes (Redis' own error codes; before Redis 7 a script's come behind a dash). */
 const PASSING =
   /(^|: -)(LOADING|TRYAGAIN|MOVED|ASK|CLUSTERDOWN|READONLY|MASTERDOWN|NOREPLICAS|BUSY|MISCONF|OOM)\b/;
@@ -14,14 +12,16 @@ export const messageOf = (error: unknown): string =>
 export const replyError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'ReplyError' });
 
-const IoredisReplyError = ioredis.ReplyError as typeof Error;
+/** The classes that clients have for such an answer. An adapter adds its own: a minifier may rename a class, and its errors with it. */
+export const REPLY_ERRORS: (typeof Error)[] = [];
 
 /**
- * The server replied with an error, in contrast to a failed connection. ioredis takes the name of its errors from the
- * class, which a minifier renames. The name counts if the application's client comes from another copy of ioredis.
+ * The server replied with an error, in contrast to a failed connection. The name counts if the client comes from another
+ * copy of its package.
  */
 export const isReply = (error: unknown): error is Error =>
-  error instanceof IoredisReplyError || (error instanceof Error && error.name === 'ReplyError');
+  error instanceof Error &&
+  (error.name === 'ReplyError' || REPLY_ERRORS.some((each) => error instanceof each));
 
 /** The server did not begin with the command. Another one would have had the same reply. */
 export const isNotBegun = (message: string): boolean => NOT_BEGUN.test(message);
@@ -50,3 +50,18 @@ export const CLOSED = 'the connection closed before the answer came';
 /** The client's text for that names a number of retries, which is ours. */
 export const isBroken = (error: unknown): boolean =>
   messageOf(error).startsWith('Reached the max retries per request limit');
+
+/** What Redis and Lua say of a value that no script of ours wrote. At which key it is, they do not say. */
+const IS_FOREIGN =
+  /WRONGTYPE|attempt to|bad argument|not a valid (float|integer)|not an integer|invalid expire|arguments must be strings/;
+
+/** At most how many keys of a call are named. */
+const MOST_NAMED = 10;
+
+/** The error of a script. If other software has written to one of its keys, it names the keys to look at. */
+export function withForeignKeys(message: string, keys: readonly unknown[]): string {
+  if (keys.length === 0 || !IS_FOREIGN.test(message)) return message;
+  const named = keys.slice(0, MOST_NAMED).map((key) => `"${String(key)}"`);
+  const more = keys.length > MOST_NAMED ? ` and ${String(keys.length - MOST_NAMED)} more` : '';
+  return `one of the keys ${named.join(', ')}${more} holds what Holdfast did not write: delete it (${message})`;
+}

@@ -1,9 +1,8 @@
 import type { TimeLimit } from '../../../time/time-limit.js';
 import type { Unavailable } from '../../lock-store.js';
-import { errorOfCall } from '../client/foreign-data.js';
 import type { WhileDown } from '../client/readiness.js';
 import type { Command, CommandResult } from '../client/redis-client.js';
-import type { RedisConnection, Reply } from '../client/redis-connection.js';
+import { keysOf, type RedisConnection, type Reply } from '../client/redis-connection.js';
 import type { Script, ScriptCall } from '../scripts/script.js';
 
 /** How many replicas have to have a lease before it counts. */
@@ -103,7 +102,7 @@ export class AcknowledgedWrites {
           );
     return results.map(([error, value], index) => {
       if (error === null) return { status: 'answered', value, shortfall };
-      return this.#connection.failed(errorOfCall(error, batch[index]?.call ?? [0]));
+      return this.#connection.failed(error, keysOf(batch[index]?.call ?? [0]));
     });
   }
 

@@ -1,6 +1,4 @@
-import type { ExtendOutcome, LeaseRenewal } from '../../lock-store.js';
-import { isRefused } from '../client/failure.js';
-import { withForeignKeys } from '../client/foreign-data.js';
+import type { ExtendOutcome, LeaseRenewal, Unavailable } from '../../lock-store.js';
 import { replyError } from '../client/reply-errors.js';
 import { extendScript, type KeyAnswer, type KeyRenewal } from '../scripts/extend.js';
 import { putsBack } from '../scripts/script.js';
@@ -50,6 +48,9 @@ export async function extendAt(
   return ofLeases.map((entries) => renewalVote(entries.map(({ answer }) => answer)));
 }
 
+/** The server has refused the request. */
+const isRefused = ({ transient, sent }: Unavailable): boolean => !transient && sent !== false;
+
 async function extendBatch(server: Server, entries: readonly Entry[]): Promise<void> {
   const keys = entries.map(({ key }) => key);
   const renewals = entries.map(({ renewal }) => renewal);
@@ -66,7 +67,7 @@ async function extendBatch(server: Server, entries: readonly Entry[]): Promise<v
     const names = Object.values(server.names(entry.key)) as string[];
     entry.answer =
       answer.status === 'failed'
-        ? server.connection.failed(replyError(withForeignKeys(answer.message, names)))
+        ? server.connection.failed(replyError(answer.message), names)
         : answer;
   });
 }

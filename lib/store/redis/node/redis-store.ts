@@ -17,7 +17,6 @@ import type {
   WriteRequest,
 } from '../../lock-store.js';
 import type { OnceReference, OnceStore } from '../../once-store.js';
-import { keysIn } from '../client/command-keys.js';
 import type { RedisSource } from '../client/redis-client.js';
 import type { Vote } from '../scripts/acquire.js';
 import { guardedScript } from '../scripts/guarded.js';
@@ -137,7 +136,8 @@ export class RedisStore extends Server implements LockStore {
 
   /** Runs commands of the application, as long as a lease holds its keys. */
   async write(request: WriteRequest): Promise<WriteOutcome> {
-    const dataKeys = [...new Set(request.commands.flatMap(keysIn))];
+    const { client } = this.connection;
+    const dataKeys = [...new Set(request.commands.flatMap((command) => client.keysIn(command)))];
     const problem = problemWith(this, request.keys, dataKeys);
     if (problem !== undefined) return { status: 'refused', problem };
     return this.ask(guardedScript, { ...request, dataKeys });

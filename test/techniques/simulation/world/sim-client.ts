@@ -8,7 +8,10 @@ import type {
   SubscriberClient,
   SubscriberEvents,
 } from '../../../../lib/store/redis/client/redis-client.js';
-import { leavesReplicas, retryDelay } from '../../../../lib/store/redis/client/ioredis-options.js';
+import {
+  leavesReplicas,
+  retryDelay,
+} from '../../../../lib/store/redis/client/ioredis/ioredis-options.js';
 import { replyError } from '../../../../lib/store/redis/client/reply-errors.js';
 import type { ScriptCall } from '../../../../lib/store/redis/scripts/script.js';
 import type { Answer, Connection } from './connection.js';
@@ -100,6 +103,10 @@ class SimClient implements RedisClient {
     );
   }
 
+  keysIn([, key]: Command): readonly string[] {
+    return [String(key)];
+  }
+
   openSubscriber(events: SubscriberEvents): SubscriberClient {
     return new SimSubscriber(this.#source, events);
   }
@@ -128,10 +135,6 @@ class SimClient implements RedisClient {
       this.#cancelTimer();
       this.#end();
     } else this.#close();
-  }
-
-  hintAt(): string {
-    return '';
   }
 
   #send(command: Command): Promise<Answer> {

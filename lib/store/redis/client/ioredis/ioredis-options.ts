@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
-import { backOffMs, type BackOff } from '../../../time/back-off.js';
-import type { Clock } from '../../../time/clock.js';
-import type { Runtime } from '../../../time/runtime.js';
+import { backOffMs, type BackOff } from '../../../../time/back-off.js';
+import type { Clock } from '../../../../time/clock.js';
+import type { Runtime } from '../../../../time/runtime.js';
 
 /** Between two tries to connect. */
 const RETRY: BackOff = { firstMs: 50, longestMs: 500 };

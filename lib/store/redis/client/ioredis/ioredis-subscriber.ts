@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { ChannelKind, SubscriberClient, SubscriberEvents } from './redis-client.js';
+import type { ChannelKind, SubscriberClient, SubscriberEvents } from '../redis-client.js';
 
 /** A connection that only listens, with ioredis. */
 export class IoredisSubscriber implements SubscriberClient {

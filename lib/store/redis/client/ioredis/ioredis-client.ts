@@ -1,8 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { Runtime } from '../../../time/runtime.js';
-import { type ScriptCall, partsOf } from '../scripts/script.js';
+import type { Runtime } from '../../../../time/runtime.js';
+import { type ScriptCall, partsOf } from '../../scripts/script.js';
 import { IoredisSubscriber } from './ioredis-subscriber.js';
-import { ClusterProblems, connectProblem } from './connect-problem.js';
+import { ClusterProblems, connectProblem, tlsHint } from './connect-problem.js';
 import { addressOf, subscriberOptions } from './ioredis-options.js';
 import type {
   ClientEvents,
@@ -13,10 +13,11 @@ import type {
   RedisClient,
   SubscriberClient,
   SubscriberEvents,
-} from './redis-client.js';
-import { isReply } from './reply-errors.js';
+} from '../redis-client.js';
+import { isReply, REPLY_ERRORS } from '../reply-errors.js';
 import ioredis from './ioredis.cjs';
-import { TLSSocket } from 'node:tls';
+
+REPLY_ERRORS.push(ioredis.ReplyError as typeof Error);
 
 /** How many arguments of requests of one moment go out in one packet: those of about 16 requests. */
 const MOST_GATHERED = 160;
@@ -62,6 +63,13 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
   async pipeline(commands: readonly Command[]): Promise<readonly CommandResult[]> {
     this.gather(commands.flat().length);
     return (await this.client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
+  }
+
+  /** Of a command that ioredis does not know, as those of modules, the first argument is taken for a key. */
+  keysIn([name, ...args]: Command): readonly string[] {
+    const known = name.toLowerCase();
+    if (!(known in ioredis.Redis.prototype)) return args.slice(0, 1).map(String);
+    return new ioredis.Command(known, args).getKeys().map(String);
   }
 
   disconnect(): void {
@@ -179,10 +187,6 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
     // Each of its nodes has a connection of its own: see `masters`.
   }
 
-  hintAt(): string {
-    return '';
-  }
-
   protected override problemOf(error: Error): string {
     return this.#problems.problemOf(error);
   }
@@ -272,32 +276,3 @@ export class EvalSha extends ioredis.Command {
     return `${text}\r\n`;
   }
 }
-
-/** What OpenSSL and Node say when the other side does not speak TLS. */
-const NO_TLS = /wrong version number|packet length too long|before secure TLS connection/;
-
-/** What becomes of a plain connection to a port that expects TLS: it is closed, or the alert is read as an answer. */
-const CLOSED = /ECONNRESET|EPIPE|Protocol error|RESP type 21/;
-
-/**
- * Why a connection that was never usable is not, where `redis://` and `rediss://` are likely to be mistaken for each other. Begins with a
- * space, or is empty.
- */
-function tlsHint({ options, stream }: Redis, problem: string): string {
-  // The other side speaks TLS, and one of the two does not accept the certificate of the other one.
-  if (problem.includes('certificate')) return '';
-  if (options.tls !== undefined) {
-    const isShakingHands = stream instanceof TLSSocket && isPending(stream);
-    return isShakingHands || NO_TLS.test(problem)
-      ? ' (the port accepts connections, but not TLS: if it has no TLS, write redis:// instead of rediss://)'
-      : '';
-  }
-  return CLOSED.test(problem)
-    ? ' (a port that expects TLS closes plain connections: if it is one, write rediss:// and not redis://)'
-    : '';
-}
-
-/** Connected, with the handshake not over: Node knows, and does not document it. */
-const isPending = (socket: TLSSocket): boolean =>
-  !socket.connecting &&
-  (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Redis, RedisOptions } from 'ioredis';
-import { describe } from '../../../errors/describe.js';
-import type { Runtime } from '../../../time/runtime.js';
+import { describe } from '../../../../errors/describe.js';
+import type { Runtime } from '../../../../time/runtime.js';
 import type ioredis from './ioredis.cjs';
 
 /** What a connection to Redis logs in with. */

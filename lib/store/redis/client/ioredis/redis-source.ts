@@ -1,9 +1,9 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import { LockConfigurationError } from '../../../errors.js';
-import { describe } from '../../../errors/describe.js';
+import { LockConfigurationError } from '../../../../errors.js';
+import { describe } from '../../../../errors/describe.js';
 import { isRedisClient } from './is-redis-client.js';
-import { redact } from '../../../errors/redact.js';
-import type { Runtime } from '../../../time/runtime.js';
+import { redact } from '../../../../errors/redact.js';
+import type { Runtime } from '../../../../time/runtime.js';
 import ioredis from './ioredis.cjs';
 import { IoredisCluster, IoredisSingle } from './ioredis-client.js';
 import {
@@ -22,7 +22,7 @@ import {
   type Login,
   type LoginOptions,
 } from './login.js';
-import type { RedisSource } from './redis-client.js';
+import type { RedisSource } from '../redis-client.js';
 
 /** Where Redis is: a URL, ioredis options, or a client of the application's, which is asked for its address and credentials only. */
 export type RedisLocation = string | RedisOptions | Redis | Cluster;
