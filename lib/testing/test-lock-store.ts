@@ -12,7 +12,7 @@ import type {
   StoreHealth,
   Unavailable,
 } from '../store/lock-store.js';
-import type { AttemptEnd, BeginOutcome, OnceReference, OnceStore } from '../store/once-store.js';
+import type { OnceReference, OnceStore } from '../store/once-store.js';
 import { unhealthy } from '../store/unhealthy.js';
 import { MemoryLockStore } from '../store/memory/memory-lock-store.js';
 
@@ -23,8 +23,8 @@ const FAILURE: NodeFailure = {
 };
 const UNAVAILABLE: Unavailable = { status: 'unavailable', nodes: [FAILURE], transient: false };
 
-/** Long enough for any test: it stands for an owner that does not release. */
-const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
+/** The token of the other owner. */
+export const STRANGER = 'stranger';
 
 /** The memory store, with outages and another owner. An outage does not affect the other owner. */
 export class TestLockStore extends MemoryLockStore {
@@ -56,61 +56,27 @@ export class TestLockStore extends MemoryLockStore {
     this.#failing = 'nothing';
   }
 
-  /** Another owner asks for a key. */
-  hold(key: string): Promise<AcquireOutcome> {
-    return super.acquire({ ...stranger(key), ttlMs: HELD_FOR_MS });
-  }
-
-  /**
-   * Another owner, which holds the key, begins the work of that name. Resolves with the status: `begun`, or that the
-   * work is over.
-   */
-  async begin(key: string): Promise<BeginOutcome['status']> {
-    const { status } = await super.once.begin({
-      ...attemptOf(key),
-      attempts: Infinity,
-      lifeMs: HELD_FOR_MS,
-      keepMs: HELD_FOR_MS,
-    });
-    return status;
-  }
-
-  /** The other owner ends the work that it has begun. */
-  async finish(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
-    await super.once.finish({ ...attemptOf(key), attempt: 1, end, text, lifeMs: HELD_FOR_MS });
-  }
-
-  /** The other owner releases a key. */
-  async free(key: string): Promise<void> {
-    await super.release(stranger(key));
-  }
-
-  /** Another owner holds a key from now on, instead of its holder. */
-  steal(key: string): void {
-    this.seize({ ...stranger(key), ttlMs: HELD_FOR_MS });
-  }
-
   override get once(): OnceStore {
     const once = super.once;
     return {
       begin: (request) =>
-        this.#unlessDown([request.key], async () => {
+        this.#unlessDown(request, async () => {
           const outcome = await once.begin(request);
           if (outcome.status !== 'begun') this.#idle.add(request.fencingToken);
           return outcome;
         }),
-      keep: (request) => this.#unlessDown([request.key], () => once.keep(request)),
-      finish: (request) => this.#unlessDown([request.key], () => once.finish(request)),
+      keep: (request) => this.#unlessDown(request, () => once.keep(request)),
+      finish: (request) => this.#unlessDown(request, () => once.finish(request)),
     };
   }
 
   override acquire(request: AcquireRequest): Promise<AcquireOutcome> {
-    return this.#unlessDown(request.keys, () => super.acquire(request));
+    return this.#unlessDown(request, () => super.acquire(request));
   }
 
   override async extend(leases: readonly LeaseRequest[]): Promise<readonly ExtendOutcome[]> {
     const outcomes = await Promise.all(
-      leases.map((lease) => this.#unlessDown(lease.keys, () => super.extend([lease]))),
+      leases.map((lease) => this.#unlessDown(lease, () => super.extend([lease]))),
     );
     return outcomes.flat();
   }
@@ -118,11 +84,11 @@ export class TestLockStore extends MemoryLockStore {
   override release(
     ...[lease, ...more]: Parameters<MemoryLockStore['release']>
   ): Promise<ReleaseOutcome> {
-    return this.#unlessDown(lease.keys, () => super.release(lease, ...more));
+    return this.#unlessDown(lease, () => super.release(lease, ...more));
   }
 
   override transfer(request: TransferRequest): Promise<TransferOutcome> {
-    return this.#unlessDown(request.keys, () => super.transfer(request));
+    return this.#unlessDown(request, () => super.transfer(request));
   }
 
   protected override look(key: string): FoundKey {
@@ -136,8 +102,12 @@ export class TestLockStore extends MemoryLockStore {
       : super.health();
   }
 
-  async #unlessDown<T>(keys: readonly string[], ask: () => Promise<T>): Promise<T | Unavailable> {
-    return this.#fails(keys) ? UNAVAILABLE : ask();
+  async #unlessDown<T>(
+    request: LeaseReference | OnceReference,
+    ask: () => Promise<T>,
+  ): Promise<T | Unavailable> {
+    const keys = 'keys' in request ? request.keys : [request.key];
+    return this.#fails(keys) && request.token !== STRANGER ? UNAVAILABLE : ask();
   }
 
   #fails(keys: readonly string[]): boolean {
@@ -146,11 +116,3 @@ export class TestLockStore extends MemoryLockStore {
     return keys.some((key) => failing.has(key));
   }
 }
-
-const attemptOf = (key: string): OnceReference => ({
-  ...{ key, token: `stranger:${key}` },
-  owner: 'stranger',
-  fencingToken: 0,
-});
-
-const stranger = (key: string): LeaseReference => ({ keys: [key], token: `stranger:${key}` });

@@ -1,12 +1,29 @@
 import { canonicalKeys } from '../key/index.js';
 import type { LockEvents } from '../observe/lock-events.js';
 import type { LockService } from '../nest/lock.service.js';
-import type { AttemptEnd } from '../store/once-store.js';
-import type { TestLockStore } from './test-lock-store.js';
+import type { LeaseRequest } from '../store/lock-store.js';
+import type { AttemptEnd, OnceReference } from '../store/once-store.js';
+import { STRANGER, type TestLockStore } from './test-lock-store.js';
 
 const RECORDED = ['acquired', 'refused', 'lost', 'released', 'detached', 'attached'] as const;
 
 type RecordedEvent = (typeof RECORDED)[number];
+
+/** Long enough for any test: it stands for an owner that does not release. */
+const HELD_FOR_MS = 24 * 60 * 60 * 1_000;
+
+/** The lease of another owner. */
+const stranger = (key: string): LeaseRequest => ({
+  keys: [key],
+  token: STRANGER,
+  ttlMs: HELD_FOR_MS,
+});
+
+/** Its attempt at work. */
+const attemptOf = (key: string): OnceReference => ({
+  ...{ key, token: STRANGER, owner: STRANGER },
+  fencingToken: 0,
+});
 
 /** One recorded event of a lock. */
 export type RecordedLockEvent = {
@@ -59,7 +76,7 @@ export class TestLocks {
   async hold(...keys: readonly string[]): Promise<void> {
     this.#refuseClosed();
     for (const key of canonicalKeys(keys)) {
-      const { status } = await this.#store.hold(key);
+      const { status } = await this.#store.acquire(stranger(key));
       if (status !== 'granted' || this.#strangers.has(key))
         throw new Error(`"${key}" cannot be held by another owner: it is held already.`);
       this.#strangers.add(key);
@@ -75,7 +92,7 @@ export class TestLocks {
     for (const key of keys.length > 0 ? keys : [...this.#strangers]) {
       if (!this.#strangers.delete(key))
         throw new Error(`"${key}" is not held through hold(), lose() or beginWork().`);
-      await this.#store.free(key);
+      await this.#store.release(stranger(key));
     }
   }
 
@@ -88,7 +105,7 @@ export class TestLocks {
     if (!this.#service.lose(key))
       throw new Error(`"${key}" is not held by the code under test, so it cannot lose it.`);
     this.#strangers.add(key);
-    this.#store.steal(key);
+    this.#store.seize(stranger(key));
   }
 
   /**
@@ -98,7 +115,9 @@ export class TestLocks {
    */
   async beginWork(key: string): Promise<void> {
     await this.hold(key);
-    if ((await this.#store.begin(key)) === 'begun') return;
+    const lives = { lifeMs: HELD_FOR_MS, keepMs: HELD_FOR_MS };
+    const request = { ...attemptOf(key), attempts: Infinity, ...lives };
+    if ((await this.#store.once.begin(request)).status === 'begun') return;
     await this.free(key);
     throw new Error(
       `The work "${key}" is over: it cannot begin. Call reset() or take another key.`,
@@ -146,7 +165,8 @@ export class TestLocks {
   async #endWork(key: string, end: AttemptEnd, text: string | undefined): Promise<void> {
     this.#refuseClosed();
     if (!this.#strangers.has(key)) await this.beginWork(key);
-    await this.#store.finish(key, end, text);
+    const ended = { attempt: 1, end, text, lifeMs: HELD_FOR_MS };
+    await this.#store.once.finish({ ...attemptOf(key), ...ended });
     await this.free(key);
   }
 
