@@ -53,26 +53,26 @@ export const unresponsiveOf = (
 ): readonly InstanceInfo[] =>
   asked.filter(({ id }) => !answers.has(id)).map((each) => infoOf(each, wallMs));
 
+/** One row of a list: what a description says in short. */
 export function summarized(found: FoundKey, knowledge: Knowledge): LockSummary {
-  const { key, holders, line, once } = found;
+  const { key, state, mode, holders, line, once } = described(found, knowledge);
   const [first] = holders;
-  const held = first && {
-    mode: readMode(first.token),
-    ...known({
-      instance: instanceOf(makerOf(first, knowledge.instances), knowledge.wallMs),
-      since: dateOf(sinceOf(first)),
-    }),
-    ...(isDetachedToken(first.token) && { isDetached: true }),
-    remainingMs: Math.max(...holders.map(({ remainingMs }) => remainingMs)),
-    ...(readMode(first.token).startsWith('limit') && { inUse: inUse(holders) }),
-  };
   return {
     key,
-    state: first === undefined ? 'free' : 'held',
-    ...held,
+    state,
+    ...known({
+      mode,
+      instance: first?.instance,
+      since: first?.since,
+      isDetached: first?.isDetached,
+      remainingMs: first && Math.max(...holders.map(({ remainingMs }) => remainingMs)),
+      inUse: mode?.startsWith('limit')
+        ? holders.reduce((sum, { places = 1 }) => sum + places, 0)
+        : undefined,
+    }),
     holders: holders.length,
     waiting: line.length,
-    ...(once && { once: once.state as OnceInfo['state'] }),
+    ...known({ once: once?.state }),
   };
 }
 
@@ -192,9 +192,6 @@ const severalOf = (token: string): { readonly places?: number } => {
   const places = placesOf(token);
   return places === 1 ? {} : { places };
 };
-
-const inUse = (holders: readonly FoundHolder[]): number =>
-  holders.reduce((sum, { token }) => sum + placesOf(token), 0);
 
 const MODE = /^(exclusive|shared|limit:[1-9]\d{0,15})$/;
 
