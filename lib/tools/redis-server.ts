@@ -45,24 +45,21 @@ export class RedisServer {
   readonly prefix: string;
   readonly database: number;
   readonly isClusterNode: boolean;
-  readonly #connection: RedisConnection;
-  readonly #command: RedisClient['command'];
-  readonly #timeLimitMs: number;
+  readonly #facts: RedisServerFacts;
 
   /** @internal */
-  constructor({ name, prefix, database, connection, command, timeLimitMs }: RedisServerFacts) {
-    this.name = name;
-    this.prefix = prefix;
-    this.database = database;
-    this.isClusterNode = connection.client.kind === 'cluster';
-    this.#connection = connection;
-    this.#command = command;
-    this.#timeLimitMs = timeLimitMs;
+  constructor(facts: RedisServerFacts) {
+    this.name = facts.name;
+    this.prefix = facts.prefix;
+    this.database = facts.database;
+    this.isClusterNode = facts.connection.client.kind === 'cluster';
+    this.#facts = facts;
   }
 
   /** Sends a command. Never rejects. */
   async ask(...command: Command): Promise<RedisAnswer> {
-    const reply = await this.#connection.look(this.#timeLimitMs, () => this.#command(...command));
+    const { connection, timeLimitMs, command: send } = this.#facts;
+    const reply = await connection.look(timeLimitMs, () => send(...command));
     if (reply.status === 'answered') return reply;
     const [failure] = reply.nodes;
     const { kind = 'connection', message = 'no answer' } = failure ?? {};
@@ -76,7 +73,7 @@ export class RedisServer {
   trialNames(): KeyNames | undefined {
     const namesOf = keyNames(this.prefix);
     const id = systemRuntime.uuid();
-    const { client } = this.#connection;
+    const { client } = this.#facts.connection;
     for (let trial = 1; trial <= MOST_TRIALS; trial += 1) {
       const names = namesOf(trialKey(id, trial));
       if (!this.isClusterNode || client.ownerOf(calculateSlot(names.main)) === this.name)
@@ -91,6 +88,7 @@ export class RedisServer {
    * reason why the message did not arrive, and with `undefined` when it did. Never rejects.
    */
   async tryMessage(names?: KeyNames): Promise<string | undefined> {
+    const { connection, timeLimitMs } = this.#facts;
     const kind = names === undefined ? 'plain' : 'sharded';
     const place = names === undefined ? '' : `:{${hashTagOf(names)}}`;
     const channel = `holdfast:${systemRuntime.uuid()}${place}`;
@@ -101,15 +99,15 @@ export class RedisServer {
         resolve(undefined);
       };
       cancel = systemRuntime.setTimer(() => {
-        resolve(`none within ${String(this.#timeLimitMs)} ms`);
-      }, this.#timeLimitMs);
+        resolve(`none within ${String(timeLimitMs)} ms`);
+      }, timeLimitMs);
     });
     const ignore = (): void => undefined;
     let subscriber: SubscriberClient | undefined;
     try {
       const events = { onMessage: arrived, onError: ignore, onMoved: ignore, onEnd: ignore };
       const address = this.isClusterNode ? this.name : undefined;
-      subscriber = this.#connection.client.openSubscriber(events, address);
+      subscriber = connection.client.openSubscriber(events, address);
       // Whatever hangs here is over with the time limit of the arrival.
       const listening = subscriber.connect().then(() => subscriber?.subscribe(channel, kind));
       const late = arrival.then((problem) => Promise.reject(new Error(problem)));

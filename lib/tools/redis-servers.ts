@@ -53,7 +53,7 @@ export class RedisServers {
     const scheduler = new Scheduler(systemRuntime);
     const opened = this.#sources.map((source) => ({
       source,
-      connection: new RedisConnection(source, { ...NOTHING_TO_NOTE, scheduler }),
+      connection: new RedisConnection(source, scheduler, NOTHING_TO_NOTE),
     }));
     try {
       const reached = await Promise.all(opened.map((each) => this.#reach(each)));

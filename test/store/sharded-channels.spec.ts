@@ -43,8 +43,7 @@ async function setUp(subscribeAt?: number): Promise<Parts> {
   const runtime = new VirtualRuntime();
   const scheduler = new Scheduler(runtime);
   const source = redisSource(application, runtime);
-  const connection = new RedisConnection(source, {
-    scheduler,
+  const connection = new RedisConnection(source, scheduler, {
     readsRun: false,
     onLost: () => undefined,
     onThere: () => undefined,

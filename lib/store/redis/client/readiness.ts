@@ -17,8 +17,10 @@ export type Fail = (
   howLong?: 'for a moment' | 'for good',
 ) => Unavailable;
 
-/** Events of a connection, for its owner. */
-export interface ConnectionEvents {
+/** What a connection is for, and its events. */
+export interface ConnectionOptions {
+  /** Whether the server has to be distinguished from others before it is used. */
+  readonly readsRun: boolean;
   /** The connection is gone; called once for each time. */
   readonly onLost: () => void;
   /**
@@ -36,20 +38,14 @@ export interface ConnectionEvents {
   readonly onSlots: () => void;
 }
 
-export interface ReadinessOptions extends ConnectionEvents {
-  /** Whether the server has to be distinguished from others before it is used. */
-  readonly readsRun: boolean;
-  /** The server has answered what it was asked to verify the connection. */
-  readonly onAnswer: () => void;
-}
-
 /** Whether a connection may be used: connected is not enough, it has to be verified, too. And why it may not. */
 export class Readiness {
   readonly client: RedisClient;
   /** Names the node. */
   readonly fail: Fail;
   readonly #source: RedisSource;
-  readonly #options: ReadinessOptions;
+  readonly #options: ConnectionOptions;
+  readonly #onAnswer: () => void;
   readonly #waiting: Readonly<Record<WhileDown, (() => void)[]>> = { fails: [], waits: [] };
   /** Under way. */
   #verifying: Promise<void> | undefined;
@@ -61,9 +57,11 @@ export class Readiness {
   #state: 'new' | 'there' | 'gone' | 'closed' = 'new';
   #refusalWasSaid = false;
 
-  constructor(source: RedisSource, options: ReadinessOptions) {
+  /** @param onAnswer called when the server has answered what it was asked to verify the connection */
+  constructor(source: RedisSource, options: ConnectionOptions, onAnswer: () => void) {
     this.#source = source;
     this.#options = options;
+    this.#onAnswer = onAnswer;
     this.fail = (kind, message, howLong = 'for a moment') => ({
       status: 'unavailable',
       nodes: [{ node: source.name, kind, message: source.redact(message) }],
@@ -172,7 +170,7 @@ export class Readiness {
   async #tryVerifying(): Promise<void> {
     const { client } = this;
     const { database } = this.#source;
-    const { readsRun, onAnswer, onThere } = this.#options;
+    const { readsRun, onThere } = this.#options;
     let run: string | undefined;
     try {
       if (client.kind === 'single' && (database !== 0 || readsRun))
@@ -185,14 +183,14 @@ export class Readiness {
     this.#state = 'there';
     this.#refusal = undefined;
     this.#refusalWasSaid = false;
-    onAnswer();
+    this.#onAnswer();
     onThere(run);
   }
 
   #refuse(error: unknown): void {
     const isLasting = error instanceof DatabaseRefusal;
     if (!isLasting && !isReply(error)) return; // the connection broke, which its events report
-    this.#options.onAnswer();
+    this.#onAnswer();
     const problem = messageOf(error);
     this.#refusal = this.fail('error', problem, isLasting ? 'for good' : 'for a moment');
     if (!isLasting || this.#refusalWasSaid || this.#state === 'closed') return;

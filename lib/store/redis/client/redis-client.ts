@@ -34,7 +34,7 @@ export interface RedisClient {
   /** On a Cluster: asks where slots are, for they may have moved. */
   refreshSlots(): void;
   /** With one server: ends an existing connection and opens a new one. */
-  reconnect(): void;
+  reconnect?(): void;
   /** Ends the connection permanently. */
   disconnect(): void;
   /** What the operator may have mistaken where the connection was never usable: begins with a space, or is empty. */

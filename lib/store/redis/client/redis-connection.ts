@@ -6,7 +6,7 @@ import type { RequestContext } from '../../../observe/contexts.js';
 import { traced } from '../../../observe/traced.js';
 import type { Unavailable } from '../../lock-store.js';
 import type { Script, ScriptCall } from '../scripts/script.js';
-import { Readiness, type ConnectionEvents, type Fail, type WhileDown } from './readiness.js';
+import { Readiness, type ConnectionOptions, type Fail, type WhileDown } from './readiness.js';
 import type { RedisClient, RedisSource } from './redis-client.js';
 import {
   CLOSED,
@@ -37,12 +37,6 @@ export const answered = (value: unknown): Reply => new Answered(value);
 
 /** A server may answer anything, of any size. */
 const ON_ONE_LINE = { depth: 2, maxArrayLength: 8, maxStringLength: 80, breakLength: Infinity };
-
-interface ConnectionOptions extends ConnectionEvents {
-  readonly scheduler: Scheduler;
-  /** Whether the server has to be distinguished from others before it is used. */
-  readonly readsRun: boolean;
-}
 
 /** What a request is for. What counts as the node's vote is refused while the node is set aside. */
 type Purpose = 'vote' | 'look';
@@ -92,15 +86,12 @@ export class RedisConnection {
   /** When the first request of those was made that have had no answer; `undefined` while there are answers. */
   #silentSince: number | undefined;
 
-  constructor(source: RedisSource, { scheduler, ...options }: ConnectionOptions) {
+  constructor(source: RedisSource, scheduler: Scheduler, options: ConnectionOptions) {
     this.#scheduler = scheduler;
     this.#silentMasters = new SilentMasters(scheduler);
     this.#node = source.name;
-    this.#readiness = new Readiness(source, {
-      ...options,
-      onAnswer: () => {
-        this.#silentSince = undefined;
-      },
+    this.#readiness = new Readiness(source, options, () => {
+      this.#silentSince = undefined;
     });
     this.client = this.#readiness.client;
     this.failure = this.#readiness.fail;
@@ -273,6 +264,6 @@ export class RedisConnection {
     }
     if (now - this.#silentSince < LONGEST_SILENCE_MS) return;
     this.#silentSince = now;
-    this.client.reconnect();
+    this.client.reconnect?.();
   }
 }

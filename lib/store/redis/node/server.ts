@@ -121,8 +121,7 @@ export abstract class Server implements ServerFacts {
     this.epoch = restartGuard && epochName(this.prefix);
     this.#isCluster = isCluster;
     this.#readsClock = putsBack(this);
-    const connection = new RedisConnection(source, {
-      scheduler,
+    const connection = new RedisConnection(source, scheduler, {
       // No server may have two votes, not even for the moment until it is found out.
       readsRun: !isOnly,
       onLost: () => {

@@ -183,10 +183,6 @@ export class IoredisCluster extends IoredisClient<Cluster> implements RedisClien
     if (this.client.status === 'ready') this.client.refreshSlotsCache();
   }
 
-  reconnect(): void {
-    // Each of its nodes has a connection of its own: see `masters`.
-  }
-
   protected override problemOf(error: Error): string {
     return this.#problems.problemOf(error);
   }

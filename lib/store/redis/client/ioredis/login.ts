@@ -29,12 +29,12 @@ export type LoginOptions = Readonly<
 /** What our connections log in with: found out anew for each of them. */
 export interface Login {
   /** Further options of each connection. */
-  readonly options: RedisOptions;
+  readonly options?: RedisOptions;
   /** As it is now. */
   readonly read: () => LoginOptions;
   readonly secrets: () => readonly string[];
   /** An attempt to connect has failed before it came to Redis: ioredis makes the next one by itself. */
-  readonly beforeRetry: () => void;
+  readonly beforeRetry?: () => void;
 }
 
 /** ioredis reads the options of a connection whenever it connects, so what is read there has to be what is valid then. */
@@ -48,10 +48,8 @@ export function logsInWith(login: Login, { options }: Redis): void {
 
 /** @param read the options or the client of the application, which may change them */
 export const statedLogin = (read: () => LoginOptions): Login => ({
-  options: {},
   read,
   secrets: () => secretsOf(read()),
-  beforeRetry: () => undefined,
 });
 
 interface ProvidedLogin {

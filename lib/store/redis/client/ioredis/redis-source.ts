@@ -135,7 +135,7 @@ function singleSource({ template, runtime, login, path }: SingleSource): RedisSo
         db: database,
         reconnectOnError: leavesReplicas(runtime),
         sentinelRetryStrategy: (times) => {
-          login.beforeRetry();
+          login.beforeRetry?.();
           return delay(times);
         },
       };
