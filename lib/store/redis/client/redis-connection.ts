@@ -44,15 +44,8 @@ type Purpose = 'vote' | 'look';
 /** Sends a request. `limit` tells whether its reply is still waited for. */
 type Send = (connection: RedisConnection, limit: TimeLimit) => Promise<unknown>;
 
-/** A script, by its name, and as a whole where the server does not know it. */
-const sendScript =
-  ({ sha, lua }: Script, call: ScriptCall): Send =>
-  ({ client, isBusy }, limit) =>
-    client.evalsha(sha, call, !isBusy).catch((error: unknown) => {
-      // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
-      if (limit.isOver || !messageOf(error).startsWith('NOSCRIPT')) throw error;
-      return client.command('eval', lua, ...call);
-    });
+/** The call of a request that is no script. */
+const NO_CALL: ScriptCall = [0];
 
 /** The keys of a script. */
 export const keysOf = ([keyCount, ...keysAndArguments]: ScriptCall): readonly unknown[] =>
@@ -60,9 +53,9 @@ export const keysOf = ([keyCount, ...keysAndArguments]: ScriptCall): readonly un
 
 /** A request and what it is worth waiting for. */
 interface Pending {
-  readonly send: Send;
-  /** Where it is a script. */
-  readonly call: ScriptCall | undefined;
+  /** A script is sent by its name, and as a whole where the server does not know it. */
+  readonly what: Send | Script;
+  readonly call: ScriptCall;
   readonly purpose: Purpose;
   readonly timeLimitMs: number;
   readonly limit: TimeLimit;
@@ -128,13 +121,12 @@ export class RedisConnection {
     timeLimitMs: number,
     whileDown?: WhileDown,
   ): Promise<Reply> {
-    const send = sendScript(script, call);
-    if (!REQUEST.hasSubscribers) return this.#request('vote', timeLimitMs, send, whileDown, call);
+    if (!REQUEST.hasSubscribers) return this.#request('vote', timeLimitMs, script, whileDown, call);
     const clock = this.#scheduler.runtime;
     const context: RequestContext = { operation: script.operation, node: this.#node };
     const since = clock.now().monotonicMs;
     return traced(REQUEST, context, async () => {
-      const reply = await this.#request('vote', timeLimitMs, send, whileDown, call);
+      const reply = await this.#request('vote', timeLimitMs, script, whileDown, call);
       context.durationMs = clock.now().monotonicMs - since;
       context.outcome =
         reply.status === 'answered' ? 'answered' : (reply.nodes[0]?.kind ?? 'connection');
@@ -164,15 +156,15 @@ export class RedisConnection {
   #request(
     purpose: Purpose,
     timeLimitMs: number,
-    send: Send,
+    what: Send | Script,
     whileDown: WhileDown = 'fails',
-    call?: ScriptCall,
+    call = NO_CALL,
   ): Promise<Reply> {
     const readiness = this.#readiness;
     if (readiness.isClosed)
       return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#scheduler, timeLimitMs);
-    const pending = { send, call, purpose, timeLimitMs, limit, whileDown };
+    const pending = { what, call, purpose, timeLimitMs, limit, whileDown };
     return readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
@@ -197,7 +189,7 @@ export class RedisConnection {
     return { ...problem, sent: false };
   }
 
-  #send({ send, call, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
+  #send({ what, call, purpose, timeLimitMs, limit }: Pending): Promise<Reply> {
     const isVote = purpose === 'vote';
     if (isVote && this.#aside !== undefined) {
       limit.cancel();
@@ -205,7 +197,10 @@ export class RedisConnection {
     }
     let answer: Promise<unknown>;
     try {
-      answer = send(this, limit);
+      answer =
+        typeof what === 'function'
+          ? what(this, limit)
+          : this.client.evalsha(what.sha, call, !this.isBusy);
     } catch (error) {
       limit.cancel();
       // The request cannot be sent, and a second try would not change that: it has too many arguments, for instance.
@@ -232,9 +227,16 @@ export class RedisConnection {
         // The node may have been set aside while the request was on its way.
         settle((isVote ? this.#aside : undefined) ?? answered(value));
       };
-      answer.then(arrived, (error: unknown) => {
+      const refused = (error: unknown): void => {
         if (isReply(error)) this.#silentSince = undefined;
-        settle(this.failed(error, call && keysOf(call)));
+        settle(this.failed(error, keysOf(call)));
+      };
+      answer.then(arrived, (error: unknown) => {
+        const isUnknown = typeof what === 'object' && messageOf(error).startsWith('NOSCRIPT');
+        // No caller waits for it after its time. Sent then, it would arrive after its own clean-up.
+        if (isUnknown && !limit.isOver)
+          this.client.command('eval', what.lua, ...call).then(arrived, refused);
+        else refused(error);
       });
     });
   }
