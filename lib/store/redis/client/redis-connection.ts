@@ -160,17 +160,18 @@ export class RedisConnection {
     whileDown: WhileDown = 'fails',
     call = NO_CALL,
   ): Promise<Reply> {
-    const readiness = this.#readiness;
-    if (readiness.isClosed)
-      return Promise.resolve({ ...this.failure('connection', 'is closed'), sent: false });
     const limit = new TimeLimit(this.#scheduler, timeLimitMs);
     const pending = { what, call, purpose, timeLimitMs, limit, whileDown };
-    return readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
+    return this.#readiness.isUsable ? this.#send(pending) : this.#sendWhenUsable(pending);
   }
 
   async #sendWhenUsable(pending: Pending): Promise<Reply> {
     const readiness = this.#readiness;
     const { limit, timeLimitMs, whileDown } = pending;
+    if (readiness.isClosed) {
+      limit.cancel();
+      return { ...this.failure('connection', 'is closed'), sent: false };
+    }
     // What is asked for meanwhile can be sent together.
     this.#onTheirWay += 1;
     const isInTime = await new Promise<boolean>((resolve) => {
@@ -225,7 +226,7 @@ export class RedisConnection {
       const arrived = (value: unknown): void => {
         this.#silentSince = undefined;
         // The node may have been set aside while the request was on its way.
-        settle((isVote ? this.#aside : undefined) ?? answered(value));
+        settle((isVote ? this.#aside : undefined) ?? new Answered(value));
       };
       const refused = (error: unknown): void => {
         if (isReply(error)) this.#silentSince = undefined;
