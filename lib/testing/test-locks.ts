@@ -19,7 +19,7 @@ const stranger = (key: string): LeaseRequest => ({
   ttlMs: HELD_FOR_MS,
 });
 
-/** Its attempt at work. */
+/** The attempt of that owner at work. */
 const attemptOf = (key: string): OnceReference => ({
   ...{ key, token: STRANGER, owner: STRANGER },
   fencingToken: 0,

@@ -32,9 +32,6 @@ class Answered {
   }
 }
 
-/** A reply that has come. */
-export const answered = (value: unknown): Reply => new Answered(value);
-
 /** A server may answer anything, of any size. */
 const ON_ONE_LINE = { depth: 2, maxArrayLength: 8, maxStringLength: 80, breakLength: Infinity };
 

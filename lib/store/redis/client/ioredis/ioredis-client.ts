@@ -65,7 +65,7 @@ abstract class IoredisClient<Client extends Redis | Cluster> {
     return (await this.client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
   }
 
-  /** Of a command that ioredis does not know, as those of modules, the first argument is taken for a key. */
+  /** Takes the first argument for a key where ioredis does not know the command, as those of modules. */
   keysIn([name, ...args]: Command): readonly string[] {
     const known = name.toLowerCase();
     if (!(known in ioredis.Redis.prototype)) return args.slice(0, 1).map(String);
