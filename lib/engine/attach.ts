@@ -1,15 +1,23 @@
-import { LockConfigurationError } from '../errors.js';
+import {
+  LockConfigurationError,
+  LockNotAttachedError,
+  LockServiceClosedError,
+  LockStoreUnavailableError,
+} from '../errors.js';
 import { checkKey } from '../key/index.js';
 import { withStackOf, type CallSite } from '../lease/call-site.js';
 import { readDetached, type DetachedLock } from '../lease/detached-lock.js';
+import type { Lease } from '../lease/lease.js';
 import { LockHandle } from '../lease/lock-handle.js';
-import { refuseLongMinHold } from '../options/acquire-options.js';
+import { LockRequest } from '../lease/lock-request.js';
+import { refuseLongMinHold, type ResolvedAcquireOptions } from '../options/acquire-options.js';
 import { TRAVELS, type AttachOptions } from '../options/detach-options.js';
 import { needsOneRedis } from '../options/one-redis.js';
 import { placeOf } from '../options/location.js';
 import { ttlWithin, type ResolvedOptions } from '../options/resolve-options.js';
 import { resolve } from '../options/schema.js';
-import type { AttachRequest } from '../queue/attaching.js';
+import { tooLate } from '../queue/requests.js';
+import type { TransferOutcome, Unavailable } from '../store/lock-store.js';
 import type { Components } from './compose.js';
 
 /** Takes over a lock that was detached: the handle of `attach`. */
@@ -23,8 +31,10 @@ export async function attach(
   try {
     needsOneRedis('attach()', parts.options.location);
     const detached = readDetached(text);
-    const request = { ...requestFor(detached, given, parts.options), site };
-    const lease = await queue.attach(detached, request);
+    const options = optionsFor(detached, given, parts.options);
+    const request = new LockRequest(detached.keys, options, { site });
+    if (queue.isClosed) throw new LockServiceClosedError(detached.keys);
+    const lease = await queue.requests.pending.add(takeOver(detached, request, parts));
     const lock = new LockHandle(lease, keeper);
     if (events.isHeard('attached')) events.emit('attached', lease.subject);
     lock.begun();
@@ -37,11 +47,11 @@ export async function attach(
 }
 
 /** @throws LockKeyError, LockConfigurationError */
-function requestFor(
-  { keys, place, minHoldMs, release, ...before }: DetachedLock,
+function optionsFor(
+  { keys, place, minHoldMs, release, mode, places = 1, ...before }: DetachedLock,
   given: AttachOptions,
   options: ResolvedOptions,
-): AttachRequest {
+): ResolvedAcquireOptions {
   keys.forEach(checkKey);
   const here = placeOf(options.location, options.keyPrefix);
   if (place !== here)
@@ -56,5 +66,56 @@ function requestFor(
   } = resolve(TRAVELS.attach.options, given);
   refuseLongMinHold(minHoldMs, ttlMs);
   ttlWithin(ttlMs, options.restartGuard);
-  return { ttlMs, autoExtend, maxHoldMs, minHoldMs, release };
+  const held = { ttlMs, autoExtend, maxHoldMs, minHoldMs, release, mode, places };
+  return { ...held, waitMs: 0, reentrant: false, signal: undefined };
+}
+
+/** @throws LockNotAttachedError, LockStoreUnavailableError, LockServiceClosedError */
+async function takeOver(
+  detached: DetachedLock,
+  request: LockRequest,
+  { store, keeper, scheduler, events, queue }: Components,
+): Promise<Lease> {
+  const { requests } = queue;
+  const { keys, fencingToken, untilMs } = detached;
+  const { ttlMs } = request.options;
+  const token = requests.newToken(request.options);
+  const transfer = (from: string, to: string, forMs: number): Promise<TransferOutcome> =>
+    store.transfer({ keys, token: from, to, ttlMs: forMs, lastToken: fencingToken });
+  /**
+   * The lock may be ours while no caller has it. Puts it back under its old token, so that another try with the text
+   * finds it. This request arrives after the one without a reply, over the same connection. If that one is carried out
+   * even later, the clean-up frees the keys.
+   */
+  const putBack = (): void => {
+    const returned = transfer(token, detached.token, detached.keptForMs).then(() => {
+      keeper.discard({ keys, token }, ttlMs);
+    });
+    void requests.pending.add(returned);
+  };
+  const unavailable = ({ nodes }: Unavailable): LockStoreUnavailableError => {
+    const operation = 'attach';
+    if (events.isHeard('unavailable'))
+      events.emit('unavailable', { ...request.subject, operation, nodes });
+    return new LockStoreUnavailableError({ operation, keys, nodes });
+  };
+  const sentAt = scheduler.runtime.now();
+  const outcome = await transfer(detached.token, token, ttlMs);
+  const now = scheduler.runtime.now();
+  if (outcome.status === 'lost') {
+    // The store does not know what was before a key was free.
+    const wasFree = now.wallMs >= untilMs ? 'expired' : 'released-elsewhere';
+    const reason = outcome.reason === 'gone' ? wasFree : outcome.reason;
+    throw new LockNotAttachedError({ keys, fencingToken, reason });
+  }
+  if (outcome.status === 'unavailable') {
+    if (outcome.sent !== false) putBack();
+    throw unavailable(outcome);
+  }
+  const granted = { status: 'granted', fencingToken } as const;
+  const lease = keeper.granted(request, { token, sentAt }, granted, now);
+  const isInTime = lease.validForMsAt(now) > 0;
+  if (isInTime && !queue.isClosed) return keeper.adopt(lease, request);
+  putBack();
+  throw isInTime ? new LockServiceClosedError(keys) : unavailable(tooLate(lease, now));
 }

@@ -1,40 +1,33 @@
 import { LockError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { canonicalKeys, nameOfKeys } from '../key/index.js';
-import { withStackOf, type CallSite } from '../lease/call-site.js';
-import { lockNameOf, type LockOrigin } from '../lease/grant.js';
+import { withStackOf } from '../lease/call-site.js';
 import { LockHandle, SectionLock } from '../lease/lock-handle.js';
+import {
+  lockNameOf,
+  LockRequest,
+  type CallOrigin,
+  type LockOrigin,
+} from '../lease/lock-request.js';
 import {
   resolveAcquireOptions,
   type ResolvedAcquireOptions,
   type RunOptions,
 } from '../options/acquire-options.js';
-import type { LockRequest } from '../queue/caller.js';
 import { enterNested, Scope } from '../sections/scope.js';
 import { Section } from '../sections/section.js';
 import { waitsFor } from '../sections/waits-for.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Components } from './compose.js';
 import { isTraced, tracedCall } from './observing.js';
-import { inPlaces } from '../observe/contexts.js';
 
 const nothingIsHeld = (): boolean => false;
 
 type Keys = string | readonly string[];
 
-/** What a call asks for. */
-type AcquireCall = LockRequest & ResolvedAcquireOptions;
-
 /** Where a section is opened from. */
-export interface ScopeOrigin {
-  /** The decorated method, if it is one. */
-  readonly origin?: LockOrigin | undefined;
+export interface ScopeOrigin extends CallOrigin {
   readonly parent?: Section | undefined;
-  readonly site?: CallSite | undefined;
-  /** Ends the wait for the lock, in place of that of the options. */
-  readonly signal?: AbortSignal | undefined;
-  /** The limit of the key may change while it is held. */
-  readonly isAdjustable?: boolean | undefined;
   /** What a nested call does when a sibling has its turn. */
   readonly whenBusy?: 'wait' | 'refuse';
 }
@@ -59,47 +52,28 @@ export class Granting {
     );
   }
 
-  #asked(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): AcquireCall {
-    const { ttlMs, waitMs, autoExtend, maxHoldMs, minHoldMs, release, reentrant, mode, places } =
-      options;
-    const { site, origin = originByHand(given), isAdjustable, signal = options.signal } = from;
+  #asked(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): LockRequest {
     const keys = this.#canonical(given);
     this.#parts.reportOutlivedWork?.(
       () => `asked for the lock of ${quoteKeys(keys)}`,
-      () => site,
+      () => from.site,
     );
-    // Each by its name: V8 takes longer to copy an object than to make one.
-    return {
-      keys,
-      ttlMs,
-      waitMs,
-      autoExtend,
-      maxHoldMs,
-      minHoldMs,
-      release,
-      reentrant,
-      mode,
-      places,
-      signal,
-      site,
-      origin,
-      isAdjustable,
-    };
+    const request = new LockRequest(keys, options, from);
+    request.origin ??= originByHand(given);
+    return request;
   }
 
   /** Publishes the call, and that its lock is held, where there are subscribers. */
   #observed<T>(
-    asked: AcquireCall,
-    take: (asked: AcquireCall) => Promise<T>,
+    request: LockRequest,
+    take: (request: LockRequest) => Promise<T>,
     lockOf: (taken: T) => LockHandle,
   ): Promise<T> {
-    if (!isTraced()) return take(asked);
-    return tracedCall(asked, this.#parts, (observed) => take({ ...asked, observed })).then(
-      (taken) => {
-        lockOf(taken).begun();
-        return taken;
-      },
-    );
+    if (!isTraced()) return take(request);
+    return tracedCall(request, this.#parts, () => take(request)).then((taken) => {
+      lockOf(taken).begun();
+      return taken;
+    });
   }
 
   async #take(request: LockRequest, Handle: typeof LockHandle): Promise<LockHandle> {
@@ -128,8 +102,7 @@ export class Granting {
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
   #failure(error: unknown, request: LockRequest, since: Instant): Error {
     const { events } = this.#parts;
-    const { keys, mode, origin } = request;
-    const subject = { keys, mode, ...inPlaces(request), ...origin };
+    const { subject } = request;
     if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
       const { retryAfterMs } = error;
       events.emit('refused', { ...subject, retryAfterMs, waitedMs: this.#waitedMs(since) });
@@ -142,7 +115,7 @@ export class Granting {
   }
 
   /** Names the lock in an error, and the place of the call, and says when another try may succeed. */
-  #explained(error: unknown, { origin, site }: Pick<LockRequest, 'origin' | 'site'>): unknown {
+  #explained(error: unknown, { origin, site }: LockRequest): unknown {
     const { present, sectionTimes } = this.#parts;
     const name = lockNameOf(origin);
     if (error instanceof LockError) error.nameLock(name);
@@ -161,33 +134,33 @@ export class Granting {
     const turnWithinMs = from.whenBusy === 'refuse' ? 0 : waitMs;
     return this.#observed(
       this.#asked(given, resolved, from),
-      (asked) => this.#open(asked, from.parent, turnWithinMs),
+      (request) => this.#open(request, from.parent, turnWithinMs),
       ({ section }) => section.lock,
     );
   }
 
   async #open(
-    asked: AcquireCall,
+    request: LockRequest,
     parent: Section | undefined,
     turnWithinMs: number,
   ): Promise<Scope> {
-    const { keys, mode, waitMs } = asked;
+    const { keys, options } = request;
     let waitIsOver: (() => void) | undefined;
     // Most calls stand in no section, and are spared what it takes to look for one.
     if (parent !== undefined) {
       try {
-        const how = { ...asked, turnWithinMs, scheduler: this.#parts.scheduler };
-        const nested = await enterNested(this.#owner, keys, how, parent);
+        const turn = { withinMs: turnWithinMs, scheduler: this.#parts.scheduler };
+        const nested = await enterNested(this.#owner, request, turn, parent);
         if (nested !== undefined) return nested;
-        const sections = waitMs > 0 ? parent.enclosing() : [];
+        const sections = options.waitMs > 0 ? parent.enclosing() : [];
         if (sections.length > 0)
-          waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode, sections });
+          waitIsOver = waitsFor.begin({ owner: this.#owner, keys, mode: options.mode, sections });
       } catch (error) {
-        throw this.#explained(error, asked);
+        throw this.#explained(error, request);
       }
     }
     try {
-      const lock = await this.#take(asked, SectionLock);
+      const lock = await this.#take(request, SectionLock);
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();

@@ -5,10 +5,10 @@ import {
   LockStoreUnavailableError,
 } from '../errors.js';
 import { ACQUIRE, HOLD } from '../observe/channels.js';
-import { inPlaces, type AcquireContext } from '../observe/contexts.js';
+import type { AcquireContext } from '../observe/contexts.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import { traced } from '../observe/traced.js';
-import type { LockRequest } from '../queue/caller.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import { elapsedMs } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 
@@ -17,26 +17,26 @@ export const isTraced = (): boolean => ACQUIRE.hasSubscribers || HOLD.hasSubscri
 
 /** Publishes a call for a lock, from its beginning to its end. */
 export function tracedCall<T>(
-  call: Pick<LockRequest, 'keys' | 'mode' | 'places' | 'origin' | 'signal'>,
+  request: LockRequest,
   { events, runtime }: { readonly events: LockEventHub; readonly runtime: Runtime },
-  ask: (context: AcquireContext | undefined) => Promise<T>,
+  ask: () => Promise<T>,
 ): Promise<T> {
-  if (!ACQUIRE.hasSubscribers) return ask(undefined);
+  if (!ACQUIRE.hasSubscribers) return ask();
   const { service } = events;
-  const { keys, mode, origin } = call;
   const context: AcquireContext = {
     ...(service !== undefined && { service }),
-    ...{ keys, mode, ...inPlaces(call), ...origin },
+    ...request.subject,
     ...{ nested: false, hasWaited: false },
   };
+  request.observed = context;
   const since = runtime.now();
   return traced(ACQUIRE, context, async () => {
     try {
-      const result = await ask(context);
+      const result = await ask();
       context.outcome = 'granted';
       return result;
     } catch (error) {
-      context.outcome = outcomeOf(error, call.signal);
+      context.outcome = outcomeOf(error, request.signal);
       throw error;
     } finally {
       context.waitedMs = Math.round(elapsedMs(since, runtime.now()));

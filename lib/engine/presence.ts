@@ -2,7 +2,7 @@ import { RecentMap } from '../collections/recent-map.js';
 import { LockStoreUnavailableError } from '../errors.js';
 import { redact } from '../errors/redact.js';
 import type { Lease } from '../lease/lease.js';
-import type { LeaseOptions } from '../lease/grant.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { Log } from '../observe/log.js';
 import type { LockQueue } from '../queue/lock-queue.js';
@@ -92,7 +92,7 @@ export class Presence {
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
     const { queue, scheduler } = dependencies;
-    this.id = queue.maker.replace('.', '');
+    this.id = queue.requests.maker.replace('.', '');
     this.#startedAtMs = Math.round(scheduler.runtime.now().wallMs);
   }
 
@@ -291,12 +291,12 @@ function whyUnseen(error: unknown): readonly [string, string] | undefined {
   );
 }
 
-const holdOf = ({ options, token }: Lease): RecordedHold => ({
-  ...callFacts(options),
+const holdOf = ({ request, token }: Lease): RecordedHold => ({
+  ...callFacts(request),
   leaseId: leaseIdOf(token),
 });
 
-const callFacts = ({ origin, site }: LeaseOptions): CallFacts => ({
+const callFacts = ({ origin, site }: LockRequest): CallFacts => ({
   method: origin?.method,
   template: origin?.template,
   place: site?.place,

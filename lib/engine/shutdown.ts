@@ -51,7 +51,7 @@ function reportHeld(parts: Components, forMs: number): void {
   if (held.length === 0) return;
   const now = parts.runtime.now();
   const named = held.slice(0, MOST_NAMED).map((lease) => {
-    const place = lease.options.site?.place;
+    const place = lease.request.site?.place;
     const where = place === undefined ? '' : `, acquired at ${place}`;
     const keys = quoteKeys(lease.keys);
     return `${keys} (held for ${String(Math.round(lease.heldForMs(now)))} ms${where})`;

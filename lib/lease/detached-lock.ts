@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError, LockKeyError } from '../errors.js';
 import type { LeaseReference } from '../store/lock-store.js';
-import { detachedToken, placesOf, type HoldMode } from '../store/owner-token.js';
+import { detachedToken, type HoldMode } from '../store/owner-token.js';
 import type { Runtime } from '../time/runtime.js';
 import type { Lease } from './lease.js';
 
@@ -48,14 +48,14 @@ export function toDetached(
   lease: Lease,
   { ttlMs, place, runtime }: Departure,
 ): { readonly text: string; readonly token: string } {
-  const { keys, token, mode, fencingToken, isRenewed, options } = lease;
-  const places = placesOf(token);
+  const { keys, mode, fencingToken, isRenewed } = lease;
+  const { places, release } = lease.request.options;
   const minHoldMs = Math.ceil(lease.minHoldLeftMs);
   refuseBelowMinHold(ttlMs, minHoldMs);
   const facts: Facts = {
     ...{ place, keys, mode, fencingToken },
     ...(places > 1 && { places }),
-    ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release: options.release },
+    ...{ ttlMs: lease.ttlMs, autoExtend: isRenewed, minHoldMs, release },
     ...{ keptForMs: ttlMs, untilMs: Math.ceil(runtime.now().wallMs + ttlMs) },
     nonce: runtime.uuid(),
   };

@@ -39,7 +39,7 @@ export class ForgottenLocks {
     if (mode === 'keep') return;
     this.#collected = runtime.watchCollected?.((lease: Lease) => {
       if (lease.isOver || this.#isSignalUsed(lease)) return;
-      const place = lease.options.site?.place;
+      const place = lease.request.site?.place;
       warn(
         `The lock of ${quoteKeys(lease.keys)}${place === undefined ? '' : `, acquired at ${place},`} was never released, and its handle is ` +
           'garbage by now: it is released. Release a lock of acquire() in a finally block, or use run() or "await using". A lock that is to be ' +

@@ -14,6 +14,7 @@ import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
 import { ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
 import type {
+  Granted,
   LeaseReference,
   LockStore,
   ReleaseOutcome,
@@ -26,10 +27,10 @@ import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
 import { askForRelease, askToDetach } from './ask-store.js';
 import { toDetached } from './detached-lock.js';
-import type { Grant, LeaseOptions } from './grant.js';
+import type { LockRequest } from './lock-request.js';
 import { checkCommands } from './guarded-write.js';
 import { beginHold, endHold } from './holds.js';
-import { Lease } from './lease.js';
+import { Lease, type LeaseContext, type StoreCall } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
 import type { SectionTimes } from './section-times.js';
@@ -84,7 +85,7 @@ export class LeaseKeeper {
   /** Releases and other ends of leases that a shutdown waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
-  readonly #context: ConstructorParameters<typeof Lease>[2];
+  readonly #context: LeaseContext;
   /** On their way back to the store; an operator may end them meanwhile. */
   readonly #givenBack = new Chain<Lease>();
 
@@ -109,24 +110,31 @@ export class LeaseKeeper {
     this.#successors = successors;
   }
 
-  /** @param now when the store replied */
-  adopt(grant: Grant, options: LeaseOptions, now: Instant): Lease {
-    const lease = new Lease(grant, options, this.#context, now);
+  /**
+   * The lease that the store has granted. It has no holder before it is adopted.
+   *
+   * @param now when the store replied
+   */
+  granted(request: LockRequest, asked: StoreCall, granted: Granted, now: Instant): Lease {
+    return new Lease(request, asked, granted, now, this.#context);
+  }
+
+  /** From here on a call holds the lease. */
+  adopt(lease: Lease, request: LockRequest): Lease {
+    lease.request = request;
     this.leases.add(lease);
-    this.#renewals.add(lease, now);
+    this.#renewals.add(lease, lease.grantedAt);
     return lease;
   }
 
   /** The next turn under a lease whose holder has released it. */
-  takeTurn(lease: Lease, options: LeaseOptions, now: Instant): Lease {
-    const turn = lease.passOn(options, now);
+  takeTurn(lease: Lease, request: LockRequest, now: Instant): Lease {
+    const turn = lease.passOn(request, now);
     turn.follows = lease.hold;
     const { events } = this.#deps;
     if (events.isHeard('handedOn'))
       events.emit('handedOn', { ...turn.subject, previousToken: lease.fencingToken });
-    this.leases.add(turn);
-    this.#renewals.add(turn, now);
-    return turn;
+    return this.adopt(turn, request);
   }
 
   /** Publishes, for traces, that a caller has the lock from now on. */
@@ -431,7 +439,8 @@ function mayBeProlonged(lease: Lease): lease is Lease & { readonly renewing: Pro
 }
 
 /** A process that dies leaves the lock for its TTL: a shorter one would not cover what is left of `minHold`. */
-function refuseBelowMinHold({ options: { minHoldMs } }: Lease, ttlMs: number): void {
+function refuseBelowMinHold({ request }: Lease, ttlMs: number): void {
+  const { minHoldMs } = request.options;
   if (ttlMs >= minHoldMs) return;
   throw new LockConfigurationError(
     `extend(${String(ttlMs)}) is shorter than the lock's "minHold", ${String(minHoldMs)} ms: a process that dies leaves the lock for its ` +

@@ -5,42 +5,38 @@ import {
   type LockLostReason,
 } from '../errors.js';
 import type { Chain, Linked } from '../collections/chain.js';
-import { inPlaces, type HoldContext, type LockSubject } from '../observe/contexts.js';
-import type { LeaseReference } from '../store/lock-store.js';
+import type { HoldContext, LockSubject } from '../observe/contexts.js';
+import type { Granted, LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
 import { validityMs } from '../options/validity.js';
-import { endsWhenDone, lockNameOf, type Grant, type LeaseOptions } from './grant.js';
-import { holdModeOf, placesOf, type HoldMode } from '../store/owner-token.js';
+import { lockNameOf, type LockRequest } from './lock-request.js';
+import type { HoldMode } from '../store/owner-token.js';
 import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
 export class Tenure {
   readonly since: Instant;
-  readonly othersWait: boolean;
+  /** Whether callers of other processes wait for the keys, or may. */
+  othersWait: boolean;
   /** The turn that is being taken. */
   current: Lease;
   /** Turns that were taken, this one too. */
   turns = 1;
   /** When the event loop last continued, as far as is known. */
   yieldedAt: Instant;
-  /** As in `Granted`. */
-  readonly #isPlain: boolean;
-  /** Whether its first token was a reading of the clock. */
-  readonly #isFromClock: boolean;
+  readonly #granted: Granted;
 
-  constructor(first: Lease, grant: Grant, now: Instant) {
-    const { isFromClock = false, isPlain = false, othersWait = true } = grant;
+  constructor(first: Lease, granted: Granted, now: Instant) {
     this.current = first;
     this.since = now;
     this.yieldedAt = now;
-    this.othersWait = othersWait;
-    this.#isFromClock = isFromClock;
-    this.#isPlain = isPlain;
+    this.othersWait = granted.othersWait ?? true;
+    this.#granted = granted;
   }
 
   /** Whether the store knows the last token that was used, and nothing else has to be done at the end. */
   get isPlain(): boolean {
-    return this.#isPlain && this.turns === 1;
+    return this.#granted.isPlain === true && this.turns === 1;
   }
 
   /**
@@ -49,10 +45,11 @@ export class Tenure {
    * clock is past these tokens when the key is granted again, even if the store does not know them then.
    */
   nextToken(now: Instant): number | undefined {
-    const { token, fencingToken } = this.current;
-    if (holdModeOf(token) !== 'exclusive') return fencingToken;
+    const { mode, fencingToken } = this.current;
+    if (mode !== 'exclusive') return fencingToken;
     const usSince = (now.monotonicMs - this.since.monotonicMs) * 1_000;
-    return this.#isFromClock && this.turns <= usSince / 2 ? fencingToken + 1 : undefined;
+    const isPast = this.#granted.isFromClock === true && this.turns <= usSince / 2;
+    return isPast ? fencingToken + 1 : undefined;
   }
 }
 
@@ -63,11 +60,18 @@ export class Tenure {
 export type LeaseStatus = 'held' | 'jeopardy' | 'released' | 'detached' | 'lost';
 
 /** What all leases of a service share. */
-interface LeaseContext {
+export interface LeaseContext {
   readonly clock: Clock;
   readonly clockDrift: number;
   /** Applied to the error that its signal aborts with. */
   readonly present: <E>(error: E) => E;
+}
+
+/** How the store was asked. */
+export interface StoreCall {
+  readonly token: string;
+  /** When the request was sent: validity counts from here (Redlock, "safety arguments"). */
+  readonly sentAt: Instant;
 }
 
 /** The controllers of signals that their leases no longer keep. */
@@ -89,10 +93,12 @@ export class Lease implements LeaseReference, Linked<Lease> {
   readonly token: string;
   readonly fencingToken: number;
   readonly heldSince: Instant;
-  readonly options: LeaseOptions;
+  /** When the store replied, or the turn before ended. */
+  readonly grantedAt: Instant;
+  /** The call that holds it. */
+  request: LockRequest;
   readonly tenure: Tenure;
   readonly #context: LeaseContext;
-  readonly #grantedAtMs: number;
   /** The TTL in force. */
   ttlMs: number;
   /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
@@ -125,23 +131,25 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** @param previous the turn before, under the same lease of the store */
   constructor(
-    grant: Grant,
-    options: LeaseOptions,
-    context: LeaseContext,
+    request: LockRequest,
+    { token, sentAt }: StoreCall,
+    granted: Granted,
     now: Instant,
+    context: LeaseContext,
     previous?: Lease,
   ) {
-    this.keys = grant.keys;
-    this.token = grant.token;
-    this.fencingToken = grant.fencingToken;
-    this.heldSince = previous === undefined ? grant.sentAt : now;
-    this.tenure = previous?.tenure ?? new Tenure(this, grant, now);
-    this.#grantedAtMs = now.monotonicMs;
-    this.options = options;
-    this.isRenewed = options.autoExtend;
-    this.ttlMs = grant.ttlMs;
-    this.longestTtlMs = previous?.longestTtlMs ?? grant.ttlMs;
-    this.#sentAt = grant.sentAt;
+    const { ttlMs, autoExtend } = request.options;
+    this.keys = request.keys;
+    this.token = token;
+    this.fencingToken = granted.fencingToken;
+    this.heldSince = previous === undefined ? sentAt : now;
+    this.tenure = previous?.tenure ?? new Tenure(this, granted, now);
+    this.grantedAt = now;
+    this.request = request;
+    this.isRenewed = autoExtend;
+    this.ttlMs = ttlMs;
+    this.longestTtlMs = previous?.longestTtlMs ?? ttlMs;
+    this.#sentAt = sentAt;
     this.renewing = previous?.renewing;
     this.#context = context;
   }
@@ -153,22 +161,21 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** How its keys are held. */
   get mode(): HoldMode {
-    return holdModeOf(this.token);
+    return this.request.options.mode;
   }
 
   /** For events and traces: built when a subscriber exists. */
   get subject(): LockSubject & { readonly fencingToken: number } {
-    const { keys, mode, token, shownToken: fencingToken } = this;
-    const terms = { mode, ...inPlaces({ places: placesOf(token) }) };
-    return { keys, ...terms, ...this.options.origin, fencingToken };
+    return { ...this.request.subject, fencingToken: this.shownToken };
   }
 
   /** The next turn: a lock of its own, with what is left of the validity. */
-  passOn(options: LeaseOptions, now: Instant): Lease {
-    const { keys, token, tenure, ttlMs } = this;
+  passOn(request: LockRequest, now: Instant): Lease {
+    const { token, tenure } = this;
     const fencingToken = tenure.nextToken(now) ?? this.fencingToken;
-    const grant = { keys, token, fencingToken, ttlMs, sentAt: this.#sentAt };
-    const turn = new Lease(grant, options, this.#context, now, this);
+    const asked = { token, sentAt: this.#sentAt };
+    const granted = { status: 'granted', fencingToken } as const;
+    const turn = new Lease(request, asked, granted, now, this.#context, this);
     // From here on the renewal belongs to the new turn: no code reads it from this lease any more.
     this.renewing = undefined;
     tenure.current = turn;
@@ -208,7 +215,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   endsInMs(now: Instant): number {
     return Math.min(
       this.validForMsAt(now),
-      this.options.maxHoldMs - elapsedMs(this.heldSince, now),
+      this.request.options.maxHoldMs - elapsedMs(this.heldSince, now),
     );
   }
 
@@ -217,15 +224,15 @@ export class Lease implements LeaseReference, Linked<Lease> {
    * step forward of the wall clock must not shorten it.
    */
   get keepMs(): number {
-    const { release } = this.options;
-    if (endsWhenDone(this.options)) return 0;
+    if (this.request.endsWhenDone) return 0;
+    const { release } = this.request.options;
     return Math.ceil(Math.max(this.minHoldLeftMs, release === 'on-expiry' ? this.ttlMs : 0));
   }
 
   /** What is left of the time for which the keys stay taken at the least. */
   get minHoldLeftMs(): number {
-    const heldMs = this.#now().monotonicMs - this.#grantedAtMs;
-    return Math.max(0, this.options.minHoldMs - heldMs);
+    const heldMs = this.#now().monotonicMs - this.grantedAt.monotonicMs;
+    return Math.max(0, this.request.options.minHoldMs - heldMs);
   }
 
   heldForMs(now: Instant): number {
@@ -313,7 +320,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** What messages call it. */
   get lockName(): string | undefined {
-    return lockNameOf(this.options.origin);
+    return lockNameOf(this.request.origin);
   }
 
   /** The facts of the error of a loss. */

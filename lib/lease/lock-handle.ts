@@ -1,4 +1,4 @@
-import { placesOf, type HoldMode } from '../store/owner-token.js';
+import type { HoldMode } from '../store/owner-token.js';
 import { LockConfigurationError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { optionsOf } from '../options/call-arguments.js';
@@ -63,7 +63,7 @@ export class LockHandle implements DetachableLock {
 
   /** How many of the places of a limit it takes; 1 without a limit. */
   get places(): number {
-    return placesOf(this.#lease.token);
+    return this.#lease.request.options.places;
   }
 
   /** Whether the work itself has released it. */

@@ -68,7 +68,7 @@ export class Renewals {
   #onDue(lease: Lease): void {
     const { lose, scheduler } = this.#deps;
     const now = scheduler.runtime.now();
-    if (lease.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
+    if (lease.request.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
     else if (lease.validForMsAt(now) <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.status === 'jeopardy';
       const reason = silent ? 'store-unavailable' : 'expired';

@@ -175,12 +175,6 @@ export const LOCK_DEFINITION = {
 /** The options of a call, checked, in the units of the library, with the defaults of its service. */
 export type ResolvedAcquireOptions = Readonly<ReturnType<typeof checkedAcquireOptions>>;
 
-/** What is said of a lock for as long as it is held. */
-export type HoldingOptions = Pick<
-  ResolvedAcquireOptions,
-  'autoExtend' | 'maxHoldMs' | 'minHoldMs' | 'release'
->;
-
 /** For constant options: what they resolve to with the defaults of a service. */
 const ofConstants = new WeakMap<RunOptions, WeakMap<ResolvedOptions, ResolvedAcquireOptions>>();
 

@@ -1,27 +1,12 @@
 import type { Chain, Linked } from '../collections/chain.js';
 import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { LeaseOptions } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
-import { inPlaces, type AcquireContext } from '../observe/contexts.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
-import type { HoldMode } from '../store/owner-token.js';
 import type { Contention } from './contention.js';
 import { onAbort } from './on-abort.js';
-
-export interface LockRequest extends LeaseOptions {
-  readonly keys: readonly string[];
-  readonly ttlMs: number;
-  /** 0: do not wait. `Infinity`: no limit. */
-  readonly waitMs: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly mode: HoldMode;
-  /** How many of the places of a limit; 1 without a limit. */
-  readonly places: number;
-  /** What diagnostics channels publish of the call while they have subscribers. */
-  readonly observed?: AcquireContext | undefined;
-}
 
 /** Whether a section around the calling code holds a key; for the message of a refusal. */
 export type IsHeldAround = (key: string) => boolean;
@@ -103,7 +88,7 @@ export class Caller implements Linked<Caller> {
     this.#lastOutcome = outcome;
     if (this.#timeout !== undefined) return;
     const now = this.#now();
-    const leftMs = this.request.waitMs - elapsedMs(this.#since, now);
+    const leftMs = this.request.options.waitMs - elapsedMs(this.#since, now);
     const giveUp = (): void => {
       this.giveUp();
     };
@@ -117,11 +102,10 @@ export class Caller implements Linked<Caller> {
   }
 
   #reportWait(because: 'held' | 'unavailable'): void {
-    const { keys, mode, places, origin, observed } = this.request;
+    const { observed, subject } = this.request;
     if (observed !== undefined) observed.hasWaited = true;
     const { events } = this.#deps;
-    if (events.isHeard('waiting'))
-      events.emit('waiting', { keys, mode, ...inPlaces({ places }), ...origin, because });
+    if (events.isHeard('waiting')) events.emit('waiting', { ...subject, because });
   }
 
   /** The wait is over. */

@@ -1,9 +1,9 @@
-import { endsWhenDone } from '../lease/grant.js';
 import type { Lease } from '../lease/lease.js';
+import type { LockRequest } from '../lease/lock-request.js';
+import type { ResolvedAcquireOptions } from '../options/acquire-options.js';
 import type { Handoff } from '../options/resolve-options.js';
-import { holdModeOf } from '../store/owner-token.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { Caller, LockRequest } from './caller.js';
+import type { Caller } from './caller.js';
 import type { RequestDependencies } from './requests.js';
 
 /**
@@ -20,20 +20,21 @@ export function mayPass(
   now: Instant,
 ): boolean {
   const { tenure, ttlMs, isRenewed } = lease;
+  const { options } = request;
   const sinceMs = elapsedMs(tenure.since, now);
   return (
     tenure.nextToken(now) !== undefined &&
     // A place that is held passes to a caller that waits for one; a reader has nothing to pass on that others could not have at once.
-    request.mode !== 'shared' &&
-    holdModeOf(lease.token) === request.mode &&
-    lease.options.isAdjustable !== true &&
-    request.isAdjustable !== true &&
+    options.mode !== 'shared' &&
+    lease.mode === options.mode &&
+    !lease.request.isAdjustable &&
+    !request.isAdjustable &&
     (!tenure.othersWait || tenure.turns < handoff.turns || isTooShort(handoff, sinceMs)) &&
     sinceMs < handoff.tenureMs &&
     // A caller that asks for another kind of lease gets it from the store.
-    wantSameLease({ ttlMs, autoExtend: isRenewed }, request) &&
+    wantSameLease({ ttlMs, autoExtend: isRenewed }, options) &&
     // What is left of this one need not cover it.
-    endsWhenDone(request) &&
+    request.endsWhenDone &&
     isRenewed &&
     lease.validForMsAt(now) > lease.fullValidityMs / 2
   );
@@ -73,8 +74,8 @@ export function handOver(
   });
 }
 
+type LeaseTerms = Pick<ResolvedAcquireOptions, 'ttlMs' | 'autoExtend'>;
+
 /** Whether a lease for the one would do for the other. */
-export const wantSameLease = (
-  one: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
-  other: Pick<LockRequest, 'ttlMs' | 'autoExtend'>,
-): boolean => one.ttlMs === other.ttlMs && one.autoExtend === other.autoExtend;
+export const wantSameLease = (one: LeaseTerms, other: LeaseTerms): boolean =>
+  one.ttlMs === other.ttlMs && one.autoExtend === other.autoExtend;

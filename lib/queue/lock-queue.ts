@@ -6,20 +6,13 @@ import {
 } from '../errors.js';
 import { BriefMap } from '../collections/brief-map.js';
 import { RecentMap } from '../collections/recent-map.js';
-import type { DetachedLock } from '../lease/detached-lock.js';
-import type { Lease } from '../lease/lease.js';
+import { Lease } from '../lease/lease.js';
 import type { Successors } from '../lease/lease-keeper.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import type { Held, LineCall, Unavailable } from '../store/lock-store.js';
-import { holdModeOf, placesOf, type HoldTerms } from '../store/owner-token.js';
+import type { HoldTerms } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
-import { attach, type AttachRequest } from './attaching.js';
-import {
-  Caller,
-  type CallerDependencies,
-  type IsHeldAround,
-  type LockRequest,
-  type RefusedCall,
-} from './caller.js';
+import { Caller, type CallerDependencies, type IsHeldAround, type RefusedCall } from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
 import { LockRequests, type RequestDependencies } from './requests.js';
@@ -40,7 +33,8 @@ export class LockQueue implements Successors, ReleaseHandler {
   /** Which keys were waited for, and refused. */
   readonly contention: Contention;
   readonly #deps: RequestDependencies;
-  readonly #requests: LockRequests;
+  /** Asks the store. */
+  readonly requests: LockRequests;
   readonly #forCallers: CallerDependencies;
   /** What all lines need. */
   readonly #forLines: LineDependencies;
@@ -53,7 +47,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     this.#deps = dependencies;
     const { store, scheduler, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
-    this.#requests = new LockRequests(dependencies);
+    this.requests = new LockRequests(dependencies);
     this.#forCallers = {
       ...dependencies,
       contention: this.contention,
@@ -61,7 +55,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     };
     this.#forLines = {
       ...dependencies,
-      requests: this.#requests,
+      requests: this.requests,
       releases: new ReleaseSubscription(store, scheduler.runtime, this),
       slow: new RecentMap(MOST_SLOW),
       isWantedInside: (keys, busy) =>
@@ -78,22 +72,9 @@ export class LockQueue implements Successors, ReleaseHandler {
     const { signal } = request;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#state === 'closed') return Promise.reject(new LockServiceClosedError(request.keys));
-    if (request.waitMs > 0 && this.#state === 'open')
+    if (request.options.waitMs > 0 && this.#state === 'open')
       return this.#wait(request, isHeldAround, since);
-    return this.#requests.pending.add(this.#tryOnce(request, isHeldAround));
-  }
-
-  /** Takes over a lock that was detached. Rejects with the refusal, the outage or the closing. */
-  async attach(detached: DetachedLock, request: AttachRequest): Promise<Lease> {
-    if (this.#state === 'closed') throw new LockServiceClosedError(detached.keys);
-    const isOpen = (): boolean => this.#state !== 'closed';
-    const parts = { ...this.#deps, requests: this.#requests, isOpen };
-    return this.#requests.pending.add(attach(detached, request, parts));
-  }
-
-  /** What the tokens of this service begin with, behind the mark of all. */
-  get maker(): string {
-    return this.#requests.maker;
+    return this.requests.pending.add(this.#tryOnce(request, isHeldAround));
   }
 
   /** Subscribes to calls before any caller waits. Resolves with whether they are received. */
@@ -118,11 +99,10 @@ export class LockQueue implements Successors, ReleaseHandler {
    */
   passOn(lease: Lease, now: Instant): boolean {
     if (this.#lines.size === 0 || this.#state !== 'open') return false;
-    const { keys, token } = lease;
-    const terms = { mode: holdModeOf(token), places: placesOf(token) };
-    const line = this.#lines.get(nameOf(keys, terms));
+    const { keys, mode } = lease;
+    const line = this.#lines.get(nameOf(keys, lease.request.options));
     // Callers that want another number of places came before some of that line, and the store knows which is next.
-    if (terms.mode.startsWith('limit') && keys.some((key) => this.#wantedOtherwise(key, line)))
+    if (mode.startsWith('limit') && keys.some((key) => this.#wantedOtherwise(key, line)))
       return false;
     return line?.passOn(lease, now) ?? false;
   }
@@ -130,7 +110,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   called(key: string, call: LineCall): void {
     let isKnown = false;
     for (const line of this.#linesFor(key)) isKnown = line.called(call) || isKnown;
-    if (!isKnown && call.inMs === 0) this.#requests.passOn(call.to);
+    if (!isKnown && call.inMs === 0) this.requests.passOn(call.to);
   }
 
   lookAll(): void {
@@ -158,20 +138,20 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** Resolves when no request for a lock is on its way, no line is left, and nothing of them in the store. */
   settled(): Promise<void> {
-    return this.#requests.pending.settled();
+    return this.requests.pending.settled();
   }
 
   async #tryOnce(request: LockRequest, isHeldAround: IsHeldAround): Promise<Lease> {
-    let outcome = await this.#requests.attempt(request);
+    let outcome = await this.requests.attempt(request);
     for (let tries = 1; isContended(outcome) && tries < CONTENDED_TRIES; tries += 1) {
       await this.#pause(contendedPauseMs(tries, this.#deps.scheduler.runtime));
       if (!this.#isOpenTo(request)) break;
-      outcome = await this.#requests.attempt(request, { splits: tries });
+      outcome = await this.requests.attempt(request, { splits: tries });
     }
     const isOpen = this.#isOpenTo(request);
-    if (outcome.status === 'granted') {
-      if (isOpen) return this.#deps.keeper.adopt(outcome.grant, request, outcome.now);
-      this.#requests.giveBack(outcome.grant);
+    if (outcome instanceof Lease) {
+      if (isOpen) return this.#deps.keeper.adopt(outcome, request);
+      this.requests.giveBack(outcome);
     } else if (isOpen || outcome.status === 'unavailable')
       throw this.#refusal({ request, waitedMs: 0, isHeldAround }, outcome);
     request.signal?.throwIfAborted();
@@ -180,6 +160,10 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#deps.scheduler.schedule(ms, resolve));
+  }
+
+  #now(): Instant {
+    return this.#deps.scheduler.runtime.now();
   }
 
   #isOpenTo(request: LockRequest): boolean {
@@ -191,7 +175,7 @@ export class LockQueue implements Successors, ReleaseHandler {
     const { keys } = request;
     for (const key of keys)
       for (const other of this.#linesFor(key)) other.giveBackTo(keys, isHeldAround);
-    const name = nameOf(keys, request);
+    const name = nameOf(keys, request.options);
     const line = this.#lines.get(name);
     if (line !== undefined) line.join(caller);
     else this.#open(name, keys, caller);
@@ -216,9 +200,9 @@ export class LockQueue implements Successors, ReleaseHandler {
     const lease = this.#deps.keeper.leases.holderOf(key);
     if (lease === undefined) return undefined;
     const isAnother = holder !== undefined && holder !== lease.token;
-    if (isAnother && holdModeOf(lease.token) === 'exclusive') return undefined;
-    const heldMs = lease.heldForMs(this.#deps.scheduler.runtime.now());
-    return { heldMs, place: lease.options.site?.place, isAround: isHeldAround(key) };
+    if (isAnother && lease.mode === 'exclusive') return undefined;
+    const heldMs = lease.heldForMs(this.#now());
+    return { heldMs, place: lease.request.site?.place, isAround: isHeldAround(key) };
   }
 
   /** Whether callers of another line want a key. */

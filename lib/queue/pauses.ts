@@ -18,7 +18,7 @@ const CONTENDED: BackOff = { firstMs: 10, longestMs: 250 };
 
 /** No caller is sure to hold the lock: the store could not decide between several that asked at once. */
 export const isContended = (outcome: AttemptOutcome): boolean =>
-  outcome.status === 'held' && outcome.contended === true;
+  'contended' in outcome && outcome.contended === true;
 
 /** The pause after this many contended tries in a row. */
 export const contendedPauseMs = (tries: number, runtime: Runtime): number =>

@@ -1,10 +1,9 @@
 import { RecentMap } from '../collections/recent-map.js';
-import type { Grant } from '../lease/grant.js';
+import type { Lease, StoreCall } from '../lease/lease.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
-import { inPlaces } from '../observe/contexts.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import type { LockEventHub } from '../observe/lock-events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import { validityMs } from '../options/validity.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
@@ -22,19 +21,12 @@ import {
   tailOf,
   type HoldTerms,
 } from '../store/owner-token.js';
-import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import type { Scheduler } from '../time/scheduler.js';
-import type { LockRequest } from './caller.js';
 
-export interface GrantedAttempt {
-  readonly status: 'granted';
-  readonly grant: Grant;
-  /** When the reply came. */
-  readonly now: Instant;
-}
-
-export type AttemptOutcome = GrantedAttempt | Held | Unavailable;
+/** A granted lease has no holder yet. */
+export type AttemptOutcome = Lease | Held | Unavailable;
 
 /** How the store is asked. */
 export type AttemptManner = Pick<AcquireRequest, 'line' | 'joins' | 'splits' | 'keeps'> & {
@@ -90,52 +82,44 @@ export class LockRequests {
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
     const { store, scheduler } = this.#deps;
-    const { token = this.newToken(request), line, joins, splits, keeps } = how;
+    const { token = this.newToken(request.options), line, joins, splits, keeps } = how;
     const { asked: keys = request.keys } = how;
-    const { ttlMs } = request;
-    const sentAt = scheduler.runtime.now();
+    const { ttlMs } = request.options;
+    const asked = { token, sentAt: scheduler.runtime.now() };
     return store
       .acquire({ keys, token, ttlMs, line, joins, splits, keeps })
-      .then((outcome) => this.#judged(request, { token, sentAt }, outcome));
+      .then((outcome) => this.#judged(request, asked, outcome));
   }
 
-  #judged(
-    request: LockRequest,
-    { token, sentAt }: Pick<Grant, 'token' | 'sentAt'>,
-    outcome: AcquireOutcome,
-  ): AttemptOutcome {
-    const { keeper, scheduler, options } = this.#deps;
-    const { keys, ttlMs } = request;
+  #judged(request: LockRequest, asked: StoreCall, outcome: AcquireOutcome): AttemptOutcome {
+    const { keeper, scheduler } = this.#deps;
     if (outcome.status === 'unavailable') {
-      if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);
+      const { keys, options } = request;
+      if (outcome.sent !== false) keeper.discard({ keys, token: asked.token }, options.ttlMs);
       return outcome;
     }
     this.#compareLimits(request, outcome.otherLimit);
     if (outcome.status === 'held') return outcome;
-    const { fencingToken, isFromClock, isPlain, othersWait } = outcome;
-    const terms = { fencingToken, isFromClock, isPlain, othersWait };
-    const grant: Grant = { keys, token, ttlMs, sentAt, ...terms };
     const now = scheduler.runtime.now();
-    const elapsed = elapsedMs(sentAt, now);
-    if (elapsed < validityMs(ttlMs, options.clockDrift)) return { status: 'granted', grant, now };
-    keeper.discard(grant, ttlMs, 0, fencingToken);
-    return tooLate(elapsed, ttlMs);
+    const lease = keeper.granted(request, asked, outcome, now);
+    if (lease.validForMsAt(now) > 0) return lease;
+    this.giveBack(lease);
+    return tooLate(lease, now);
   }
 
   /** Reports that callers give different limits for one key, once for each difference. */
-  #compareLimits({ keys, mode, places, origin }: LockRequest, otherLimit: number | undefined) {
-    const limit = limitIn(mode);
+  #compareLimits({ keys, options, subject }: LockRequest, otherLimit: number | undefined) {
+    const limit = limitIn(options.mode);
     if (otherLimit === undefined || limit === undefined) return;
     const difference = [...keys, limit, otherLimit].join('\0');
     if (this.#reportedLimits.has(difference)) return;
     this.#reportedLimits.set(difference, true);
-    const subject = { keys, mode, ...inPlaces({ places }), ...origin };
     this.#deps.events.emit('limitsDiffer', { ...subject, limit, otherLimit });
   }
 
   /** What the store gave is not wanted any more. */
-  giveBack(grant: Grant): void {
-    this.#deps.keeper.discard(grant, grant.ttlMs, 0, grant.fencingToken);
+  giveBack(lease: Lease): void {
+    this.#deps.keeper.discard(lease, lease.ttlMs, 0, lease.fencingToken);
   }
 
   /** Leaves the store's line. */
@@ -164,8 +148,9 @@ export class LockRequests {
 }
 
 /** Granted, but over before the reply arrived: no lock is returned (Redlock's validity check). */
-export function tooLate(elapsed: number, ttlMs: number): Unavailable {
-  const message = `answered after ${elapsed.toFixed(0)} ms, when a TTL of ${String(ttlMs)} ms was over already`;
+export function tooLate(lease: Lease, now: Instant): Unavailable {
+  const elapsed = lease.sinceSentMs(now).toFixed(0);
+  const message = `answered after ${elapsed} ms, when a TTL of ${String(lease.ttlMs)} ms was over already`;
   return {
     status: 'unavailable',
     nodes: [{ node: 'store', kind: 'timeout', message }],

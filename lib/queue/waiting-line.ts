@@ -1,17 +1,18 @@
 import { Chain } from '../collections/chain.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
-import type { Lease } from '../lease/lease.js';
+import { Lease } from '../lease/lease.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
-import type { Caller, IsHeldAround, LockRequest } from './caller.js';
+import type { Caller, IsHeldAround } from './caller.js';
 import { EarlierKeys, type EarlierDependencies } from './earlier-keys.js';
 import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome, GrantedAttempt } from './requests.js';
+import type { AttemptOutcome } from './requests.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
@@ -164,10 +165,10 @@ export class WaitingLine {
   #ask(request: LockRequest): void {
     this.#dirty = false;
     const hearing = this.#deps.releases.isOpen;
-    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request);
+    if (!this.#standsInOrder()) this.#token = this.#deps.requests.newToken(request.options);
     // A line with a place names it even while it is not subscribed, or the grant would leave the place behind.
     const place = hearing || this.#place ? this.#placeFor(request) : undefined;
-    const keeps = place && this.#earlier?.keepsFor(request.ttlMs);
+    const keeps = place && this.#earlier?.keepsFor(request.options.ttlMs);
     const asked = { place, keeps, hearing };
     this.#deps.requests
       .attempt(request, {
@@ -194,9 +195,10 @@ export class WaitingLine {
     asked: SentRequest,
     outcome: AttemptOutcome,
   ): Promise<void> | undefined {
+    if (outcome instanceof Lease)
+      return this.#isForAnother(request) ? undefined : this.#granted(outcome);
     if (outcome.status === 'held') return this.#held(outcome, asked);
-    if (outcome.status === 'unavailable') return this.#unavailable(outcome, asked.place);
-    return this.#isForAnother(request) ? undefined : this.#granted(request, outcome);
+    return this.#unavailable(outcome, asked.place);
   }
 
   /**
@@ -205,39 +207,40 @@ export class WaitingLine {
    */
   #isForAnother(request: LockRequest): boolean {
     const next = this.#head()?.request;
-    return next !== undefined && !wantSameLease(next, request) && this.#standsInOrder();
+    return (
+      next !== undefined && !wantSameLease(next.options, request.options) && this.#standsInOrder()
+    );
   }
 
-  #granted(request: LockRequest, granted: GrantedAttempt): Promise<void> | undefined {
-    const { grant } = granted;
-    const before = request.mode === 'shared' ? this.#callers.all : [];
-    this.#adopt(request, granted);
-    if (request.mode === 'shared') return this.#letFollow(before, grant.fencingToken);
+  #granted(lease: Lease): Promise<void> | undefined {
+    const { mode, ttlMs } = lease;
+    const before = mode === 'shared' ? this.#callers.all : [];
+    this.#adopt(lease);
+    if (mode === 'shared') return this.#letFollow(before, lease.fencingToken);
     // Our own process holds it now and will wake us; asking the store would only be refused, unless several may hold it.
-    if (request.mode !== 'exclusive' || this.#callers.isEmpty) return undefined;
-    return this.#sleepFor(this.#lookWithin(grant.ttlMs));
+    if (mode !== 'exclusive' || this.#callers.isEmpty) return undefined;
+    return this.#sleepFor(this.#lookWithin(ttlMs));
   }
 
-  #adopt(request: LockRequest, { grant, now }: GrantedAttempt): void {
+  #adopt(lease: Lease): void {
+    const { keys, ttlMs, request, tenure } = lease;
     this.#failures = 0;
     this.#earlier?.granted();
     this.#forgetPlace();
     const caller = this.#head();
     // The caller left while the request was on its way. The lock goes to another caller, of this line too if the
     // request fits.
-    if (caller === undefined || !wantSameLease(caller.request, request)) {
-      this.#deps.requests.giveBack(grant);
+    if (caller === undefined || !wantSameLease(caller.request.options, request.options)) {
+      this.#deps.requests.giveBack(lease);
       return;
     }
     this.#callers.delete(caller);
     // Readers that came before the grant are admitted with it, or keep their place.
-    if (request.mode !== 'shared') this.#ticket = undefined;
-    const othersWait = this.#hasMetOthers || grant.othersWait;
+    if (lease.mode !== 'shared') this.#ticket = undefined;
+    if (this.#hasMetOthers) tenure.othersWait = true;
     this.#hasMetOthers = false;
-    const met = othersWait === grant.othersWait ? grant : { ...grant, othersWait };
-    caller.grant(this.#deps.keeper.adopt(met, caller.request, now));
+    caller.grant(this.#deps.keeper.adopt(lease, caller.request));
     if (this.#callers.isEmpty) return;
-    const { keys, ttlMs } = grant;
     this.#tell({ status: 'held', key: keys[0] ?? '', remainingMs: ttlMs, checkAgainMs: ttlMs });
   }
 
@@ -262,10 +265,9 @@ export class WaitingLine {
   async #follow(caller: Caller, phase: number): Promise<boolean> {
     const { keeper, requests } = this.#deps;
     const outcome = await requests.attempt(caller.request, { joins: phase });
-    if (outcome.status !== 'granted') return false;
-    const { grant, now } = outcome;
-    if (this.#callers.delete(caller)) caller.grant(keeper.adopt(grant, caller.request, now));
-    else requests.giveBack(grant);
+    if (!(outcome instanceof Lease)) return false;
+    if (this.#callers.delete(caller)) caller.grant(keeper.adopt(outcome, caller.request));
+    else requests.giveBack(outcome);
     return true;
   }
 
@@ -314,11 +316,11 @@ export class WaitingLine {
   }
 
   #lookWithin(ms: number): number {
-    return lookWithinMs(ms, this.#head()?.request.ttlMs);
+    return lookWithinMs(ms, this.#head()?.request.options.ttlMs);
   }
 
   /** The one it has, or, with the ticket it had before, a new one. */
-  #placeFor({ ttlMs }: LockRequest): LinePlace {
+  #placeFor({ options: { ttlMs } }: LockRequest): LinePlace {
     this.#id ??= `line-${tailOf(this.#token)}`;
     return this.#place ?? { id: this.#id, ttlMs, ticket: this.#ticket };
   }

@@ -1,6 +1,6 @@
 import { LockLostError, LockNotAcquiredError, LockReentrancyError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
-import type { LockRequest } from '../queue/caller.js';
+import type { LockRequest } from '../lease/lock-request.js';
 import { anyOf } from '../queue/on-abort.js';
 import type { Scheduler } from '../time/scheduler.js';
 import type { Lock } from '../lease/lock.js';
@@ -80,10 +80,10 @@ function attachCause(error: Error, cause: unknown): void {
   if (error.cause === undefined && Object.isExtensible(error)) error.cause = cause;
 }
 
-interface NestedOptions extends Pick<LockRequest, 'mode' | 'places' | 'signal' | 'observed'> {
-  readonly reentrant: boolean;
-  /** How long to wait for its turn: 0 does not wait. */
-  readonly turnWithinMs: number;
+/** How a nested call waits for its turn. */
+interface TurnWait {
+  /** 0 does not wait. */
+  readonly withinMs: number;
   readonly scheduler: Scheduler;
 }
 
@@ -92,16 +92,16 @@ interface NestedOptions extends Pick<LockRequest, 'mode' | 'places' | 'signal' |
  * `undefined` when no section does.
  *
  * @throws LockReentrancyError when a section holds some of the keys, or when `reentrant` is false
- * @throws LockNotAcquiredError when its turn does not come within `turnWithinMs`
+ * @throws LockNotAcquiredError when its turn does not come within `withinMs`
  * @throws the reason of `signal` when that aborts before its turn
  */
 export async function enterNested(
   owner: object,
-  keys: readonly string[],
-  options: NestedOptions,
+  request: LockRequest,
+  turn: TurnWait,
   inner: Section | undefined,
 ): Promise<Scope | undefined> {
-  const { observed } = options;
+  const { keys, options, observed } = request;
   const refused = (problem: string): LockReentrancyError =>
     new LockReentrancyError({ keys, problem });
   for (const section of inner?.enclosing(owner) ?? []) {
@@ -128,7 +128,7 @@ export async function enterNested(
           'more could last indefinitely, because other callers may do the same. Take as many as you need in the outer call.';
         throw refused(problem);
       }
-      const leave = await turnOf(section, keys, options);
+      const leave = await turnOf(section, request, turn);
       const nested = new Section(owner, section.lock.borrow(), inner);
       const scope = new Scope(nested, () => {
         leave();
@@ -152,20 +152,20 @@ export async function enterNested(
 /** A turn in time. What it waits for may, through an async context that was passed on, be waiting for this very call. */
 async function turnOf(
   section: Section,
-  keys: readonly string[],
-  { signal, turnWithinMs, scheduler }: NestedOptions,
+  { keys, signal }: LockRequest,
+  { withinMs, scheduler }: TurnWait,
 ): Promise<() => void> {
-  if (turnWithinMs === Infinity || !section.isBusy) return section.takeTurn(signal);
+  if (withinMs === Infinity || !section.isBusy) return section.takeTurn(signal);
   const refused = (): LockNotAcquiredError =>
     new LockNotAcquiredError({
       keys,
       retryAfterMs: section.lock.remainingMs,
-      waitedMs: turnWithinMs,
+      waitedMs: withinMs,
       heldHere: {},
     });
-  if (turnWithinMs === 0) throw refused();
+  if (withinMs === 0) throw refused();
   const limit = new AbortController();
-  const timeout = scheduler.schedule(turnWithinMs, () => {
+  const timeout = scheduler.schedule(withinMs, () => {
     limit.abort(refused());
   });
   const ends = anyOf(signal === undefined ? [limit.signal] : [limit.signal, signal]);

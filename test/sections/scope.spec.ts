@@ -1,6 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockReentrancyError } from '../../lib/errors.js';
+import { LockRequest } from '../../lib/lease/lock-request.js';
+import type { ResolvedAcquireOptions } from '../../lib/options/acquire-options.js';
 import { enterNested, type Scope } from '../../lib/sections/scope.js';
 import { Section } from '../../lib/sections/section.js';
 import { Scheduler } from '../../lib/time/scheduler.js';
@@ -18,7 +20,7 @@ beforeEach(() => {
   scheduler = new Scheduler(clock);
 });
 
-type Options = Partial<Parameters<typeof enterNested>[2]>;
+type Options = Partial<ResolvedAcquireOptions> & { readonly turnWithinMs?: number };
 
 const sectionOf = (facts: StubFacts): Section => new Section(service, stubLock(facts), undefined);
 
@@ -28,9 +30,15 @@ function enter(
   keys: readonly string[],
   options: Options = {},
 ): Promise<Scope | undefined> {
-  const usual = { reentrant: true, mode: 'exclusive', places: 1, signal: undefined } as const;
-  const all = { ...usual, turnWithinMs: Infinity, scheduler, ...options };
-  return enterNested(service, keys, all, inner);
+  const { turnWithinMs = Infinity, ...given } = options;
+  const usual: ResolvedAcquireOptions = {
+    ...{ ttlMs: 1_000, waitMs: 0, autoExtend: true, maxHoldMs: Infinity, minHoldMs: 0 },
+    ...{ reentrant: true, places: 1, signal: undefined },
+    release: 'when-done',
+    mode: 'exclusive',
+  };
+  const request = new LockRequest(keys, { ...usual, ...given }, {});
+  return enterNested(service, request, { withinMs: turnWithinMs, scheduler }, inner);
 }
 
 /** What a call has come to by now. */

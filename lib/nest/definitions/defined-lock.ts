@@ -1,7 +1,7 @@
 import { LockConfigurationError, LockNotAcquiredError } from '../../errors.js';
 import type { ScopeOrigin } from '../../engine/granting.js';
 import type { LockEngine, LockInspection, TryRunResult } from '../../engine/lock-engine.js';
-import type { LockOrigin } from '../../lease/grant.js';
+import type { LockOrigin } from '../../lease/lock-request.js';
 import type { DetachableLock } from '../../lease/lock.js';
 import {
   constantOptions,

@@ -8,7 +8,7 @@ import {
   type RequestValues,
 } from '../../key/index.js';
 import { constantOptions, placesFrom, type RunOptions } from '../../options/acquire-options.js';
-import { lockNameOf, type LockOrigin } from '../../lease/grant.js';
+import { lockNameOf, type LockOrigin } from '../../lease/lock-request.js';
 import { inPlace } from '../../options/in-place.js';
 import { refuseUnknown, type Kind } from '../../options/unknown-option.js';
 import type { Scope } from '../../sections/scope.js';

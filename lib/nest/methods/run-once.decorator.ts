@@ -4,7 +4,7 @@ import {
   LockNotAcquiredError,
   LockWorkExhaustedError,
 } from '../../errors.js';
-import { lockNameOf } from '../../lease/grant.js';
+import { lockNameOf } from '../../lease/lock-request.js';
 import type { Lock } from '../../lease/lock.js';
 import type { RunOnceResult } from '../../once/attempt.js';
 import {
