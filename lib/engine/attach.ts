@@ -27,7 +27,7 @@ export async function attach(
   parts: Components,
   site: CallSite | undefined,
 ): Promise<LockHandle> {
-  const { keeper, queue, events, forgotten, present } = parts;
+  const { keeper, queue, recorder, forgotten, present } = parts;
   try {
     needsOneRedis('attach()', parts.options.location);
     const detached = readDetached(text);
@@ -36,7 +36,7 @@ export async function attach(
     if (queue.isClosed) throw new LockServiceClosedError(detached.keys);
     const lease = await queue.requests.pending.add(takeOver(detached, request, parts));
     const lock = new LockHandle(lease, keeper);
-    if (events.isHeard('attached')) events.emit('attached', lease.subject);
+    recorder.emit('attached', lease, {});
     lock.begun();
     // The event loop may have been blocked since the store answered.
     lock.assertHeld();
@@ -74,7 +74,7 @@ function optionsFor(
 async function takeOver(
   detached: DetachedLock,
   request: LockRequest,
-  { store, keeper, scheduler, events, queue }: Components,
+  { store, keeper, scheduler, recorder, queue }: Components,
 ): Promise<Lease> {
   const { requests } = queue;
   const { keys, fencingToken, untilMs } = detached;
@@ -95,8 +95,7 @@ async function takeOver(
   };
   const unavailable = ({ nodes }: Unavailable): LockStoreUnavailableError => {
     const operation = 'attach';
-    if (events.isHeard('unavailable'))
-      events.emit('unavailable', { ...request.subject, operation, nodes });
+    recorder.emit('unavailable', request, { operation, nodes });
     return new LockStoreUnavailableError({ operation, keys, nodes });
   };
   const sentAt = scheduler.runtime.now();

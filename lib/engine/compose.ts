@@ -5,8 +5,8 @@ import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-lock
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { SectionTimes } from '../lease/section-times.js';
 import { LimitedWarnings } from '../observe/limited-warnings.js';
-import { LockEventHub } from '../observe/lock-events.js';
 import type { Log } from '../observe/log.js';
+import { Recorder } from '../observe/recorder.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
 import { needsOneRedis } from '../options/one-redis.js';
@@ -42,7 +42,7 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     log.warn(message);
   };
   const present = errorPresenter(options.errors, log);
-  const events = new LockEventHub(log, name);
+  const recorder = new Recorder(log, runtime, name);
   const scheduler = new Scheduler(runtime);
   /** Each of one kind. In an outage, they can come by the thousand. */
   const warnings: LimitedWarnings[] = [];
@@ -62,7 +62,7 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
       ? undefined
       : new SectionTimes(() => runtime.now().monotonicMs);
   const keeper = new LeaseKeeper({
-    ...{ store, scheduler, events, options, present, sectionTimes },
+    ...{ store, scheduler, recorder, options, present, sectionTimes },
     onReleaseFailed: ({ detail }) => {
       warnOfLoss(detail);
     },
@@ -71,19 +71,19 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     mode: options.forgottenLocks ?? usualForgottenLocks(),
     ...{ runtime, keeper, warn: limited() },
   });
-  const queue = new LockQueue({ store, scheduler, events, options, keeper });
+  const queue = new LockQueue({ store, scheduler, recorder, options, keeper });
   const once = new OnceRunner({
-    ...{ store, scheduler, events, nodeTimeoutMs: options.nodeTimeoutMs, present, warn },
+    ...{ store, scheduler, recorder, nodeTimeoutMs: options.nodeTimeoutMs, warn },
     needsOneRedis: (what) => {
       needsOneRedis(what, options.location);
     },
   });
-  events.on('lost', (event) => {
+  recorder.on('lost', (event) => {
     // A warning of its own has named the place.
     if (event.reason === 'forgotten') return;
     warnOfLoss(new LockLostError(event).detail);
   });
-  events.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
+  recorder.on('limitsDiffer', ({ keys, limit, otherLimit }) => {
     warnOfLoss(
       `${quoteKeys(keys)} is asked for with limit ${String(limit)}, and is held by others with limit ${String(otherLimit)}. Each call goes by its ` +
         'own limit. State the same one everywhere, or set one for all: locks.limiter(key, { limit }).setLimit(n).',
@@ -97,7 +97,19 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     machine: machine && { ...machine, ...known(options.instance ?? {}) },
   });
   return {
-    ...{ options, runtime, log, scheduler, events, store, keeper, queue, once, present, presence },
+    ...{
+      options,
+      runtime,
+      log,
+      scheduler,
+      recorder,
+      store,
+      keeper,
+      queue,
+      once,
+      present,
+      presence,
+    },
     ...{ forgotten, warnings, sectionTimes },
     sites: new CallSites(runtime),
     interventions: new Interventions(store, presence),

@@ -19,7 +19,6 @@ import { Section } from '../sections/section.js';
 import { waitsFor } from '../sections/waits-for.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Components } from './compose.js';
-import { isTraced, tracedCall } from './observing.js';
 
 const nothingIsHeld = (): boolean => false;
 
@@ -69,11 +68,14 @@ export class Granting {
     take: (request: LockRequest) => Promise<T>,
     lockOf: (taken: T) => LockHandle,
   ): Promise<T> {
-    if (!isTraced()) return take(request);
-    return tracedCall(request, this.#parts, () => take(request)).then((taken) => {
-      lockOf(taken).begun();
-      return taken;
-    });
+    const { recorder } = this.#parts;
+    if (!recorder.isTracing) return take(request);
+    return recorder
+      .call(request, () => take(request))
+      .then((taken) => {
+        lockOf(taken).begun();
+        return taken;
+      });
   }
 
   async #take(request: LockRequest, Handle: typeof LockHandle): Promise<LockHandle> {
@@ -91,9 +93,9 @@ export class Granting {
 
   #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): LockHandle {
     if (observed !== undefined) observed.fencingToken = lock.fencingToken;
-    const { events } = this.#parts;
-    if (events.isHeard('acquired'))
-      events.emit('acquired', { ...lock.lease.subject, waitedMs: this.#waitedMs(since) });
+    const { recorder } = this.#parts;
+    if (recorder.isHeard('acquired'))
+      recorder.emit('acquired', lock.lease, { waitedMs: this.#waitedMs(since) });
     // The event loop may have been blocked since the grant.
     lock.assertHeld();
     return lock;
@@ -101,16 +103,13 @@ export class Granting {
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
   #failure(error: unknown, request: LockRequest, since: Instant): Error {
-    const { events } = this.#parts;
-    const { subject } = request;
-    if (error instanceof LockNotAcquiredError && events.isHeard('refused')) {
+    const { recorder } = this.#parts;
+    if (error instanceof LockNotAcquiredError) {
       const { retryAfterMs } = error;
-      events.emit('refused', { ...subject, retryAfterMs, waitedMs: this.#waitedMs(since) });
+      recorder.emit('refused', request, { retryAfterMs, waitedMs: this.#waitedMs(since) });
     }
-    if (error instanceof LockStoreUnavailableError && events.isHeard('unavailable')) {
-      const { nodes } = error;
-      events.emit('unavailable', { ...subject, operation: 'acquire', nodes });
-    }
+    if (error instanceof LockStoreUnavailableError)
+      recorder.emit('unavailable', request, { operation: 'acquire', nodes: error.nodes });
     return this.#explained(error, request) as Error;
   }
 

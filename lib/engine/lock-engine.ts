@@ -478,7 +478,7 @@ export class LockEngine<Token extends number | undefined = number> {
    * ```
    */
   on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name, Token>): () => void {
-    return this.#parts.events.on(name, listener as LockEventListener<Name>);
+    return this.#parts.recorder.on(name, listener as LockEventListener<Name>);
   }
 
   /**

@@ -1,14 +1,13 @@
 import {
   GuardedCommandError,
   LockConfigurationError,
-  LockStoreUnavailableError,
-  LockLostError,
+  type LockStoreUnavailableError,
   type Intervention,
   type LockLossReason,
+  type NodeFailure,
 } from '../errors.js';
 import { Chain } from '../collections/chain.js';
-import { HOLD } from '../observe/channels.js';
-import type { LockEventHub } from '../observe/lock-events.js';
+import type { Recorder } from '../observe/recorder.js';
 import type { Duration } from '../options/duration.js';
 import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
@@ -18,18 +17,16 @@ import type {
   LeaseReference,
   LockStore,
   ReleaseOutcome,
-  Unavailable,
+  TransferOutcome,
   WriteCommand,
 } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
 import type { Scheduler } from '../time/scheduler.js';
 import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
-import { askForRelease, askToDetach } from './ask-store.js';
 import { toDetached } from './detached-lock.js';
 import type { LockRequest } from './lock-request.js';
 import { checkCommands } from './guarded-write.js';
-import { beginHold, endHold } from './holds.js';
 import { Lease, type LeaseContext, type StoreCall } from './lease.js';
 import { LeaseRegistry } from './lease-registry.js';
 import { Renewals } from './renewals.js';
@@ -39,11 +36,11 @@ import { PendingTasks } from '../time/pending-tasks.js';
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
-  readonly events: LockEventHub;
+  readonly recorder: Recorder;
   readonly options: ResolvedOptions;
   /** Missing if no hint is made of them. */
   readonly sectionTimes: SectionTimes | undefined;
-  /** Applied to every error that leaves. */
+  /** Applied to the errors of leases. */
   readonly present: <E>(error: E) => E;
   /** Called with releases that the store did not confirm, so that each of them is reported. */
   readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
@@ -91,12 +88,12 @@ export class LeaseKeeper {
 
   constructor(dependencies: Dependencies) {
     this.#deps = dependencies;
-    const { store, scheduler, events, options, present } = dependencies;
+    const { store, scheduler, recorder, options, present } = dependencies;
     this.#context = { clock: scheduler.runtime, clockDrift: options.clockDrift, present };
     this.#renewals = new Renewals({
       store,
       scheduler,
-      events,
+      recorder,
       lose: (lease, reason) => {
         this.lose(lease, reason);
       },
@@ -131,15 +128,13 @@ export class LeaseKeeper {
   takeTurn(lease: Lease, request: LockRequest, now: Instant): Lease {
     const turn = lease.passOn(request, now);
     turn.follows = lease.hold;
-    const { events } = this.#deps;
-    if (events.isHeard('handedOn'))
-      events.emit('handedOn', { ...turn.subject, previousToken: lease.fencingToken });
+    this.#deps.recorder.emit('handedOn', turn, { previousToken: lease.fencingToken });
     return this.adopt(turn, request);
   }
 
   /** Publishes, for traces, that a caller has the lock from now on. */
   begun(lease: Lease): void {
-    if (HOLD.hasSubscribers) beginHold(lease, this.#deps.events.service);
+    this.#deps.recorder.holdBegan(lease);
   }
 
   /** Renews one lease now. */
@@ -155,13 +150,13 @@ export class LeaseKeeper {
     if (outcome?.status === 'lost' && !lease.isOver) await this.#inputIsRead();
     this.#throwIfLost(lease);
     if (outcome?.status !== 'unavailable') return;
-    throw this.#unavailable('extend', lease, outcome);
+    throw lease.outageError('extend', outcome.nodes);
   }
 
   /** Throws unless the lease is held now. */
   assertHeld(lease: Lease): void {
     const { notHeldReason: reason } = lease;
-    if (reason !== undefined) throw this.#deps.present(new LockLostError(lease.lossFacts(reason)));
+    if (reason !== undefined) throw lease.lossError(reason);
   }
 
   release(lease: Lease): Promise<boolean> {
@@ -171,7 +166,7 @@ export class LeaseKeeper {
 
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    const { store, options, present } = this.#deps;
+    const { store, options } = this.#deps;
     checkCommands(commands);
     needsOneRedis('guarded()', options.location);
     this.#throwIfLost(lease);
@@ -187,12 +182,12 @@ export class LeaseKeeper {
       case 'refused':
         throw new LockConfigurationError(`guarded() was refused: ${outcome.problem}`);
       case 'unavailable':
-        throw this.#unavailable('write under', lease, outcome);
+        throw lease.outageError('write under', outcome.nodes);
       case 'lost':
         // The message of the operator that ended it may arrive over another connection.
         if (!lease.isOver) await this.#inputIsRead();
         if (!lease.isOver) this.lose(lease, outcome.reason);
-        throw present(new LockLostError(lease.lossFacts(lease.notHeldReason ?? outcome.reason)));
+        throw lease.lossError(lease.notHeldReason ?? outcome.reason);
     }
   }
 
@@ -293,16 +288,43 @@ export class LeaseKeeper {
   }
 
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
-    const { store, events } = this.#deps;
     this.#givenBack.add(lease);
     this.#endings.begin();
     try {
       if (mayBeProlonged(lease)) await lease.renewing;
-      const outcome = await askForRelease(store, lease, events.service, heldMs);
+      const outcome = await this.#askForRelease(lease, heldMs);
       return this.#ended(lease, heldMs, outcome);
     } finally {
       this.#endings.end();
     }
+  }
+
+  /** Asks once more where it is unsure. */
+  async #askForRelease(lease: Lease, heldMs: number): Promise<ReleaseOutcome> {
+    const { store, recorder } = this.#deps;
+    const { keys, token, longestTtlMs: ttlMs, fencingToken, tenure } = lease;
+    const ask = (): Promise<ReleaseOutcome> =>
+      recorder.release(lease, heldMs, () => {
+        const { keepMs } = lease;
+        const isPlain = tenure.isPlain && keepMs === 0;
+        return store.release({ keys, token, ttlMs, isPlain }, fencingToken, keepMs);
+      });
+    const outcome = await ask();
+    if (!isUnsure(lease, outcome)) return outcome;
+    const repeated = await ask();
+    // While it was valid, no other caller could have removed it: the first request did, and only its reply was lost.
+    return repeated.status === 'not-held' && lease.validForMs > 0
+      ? { status: 'released' }
+      : repeated;
+  }
+
+  /** The store gives the lease the token under which it waits. No other caller sends this request. */
+  async #askToDetach(lease: Lease, to: string, ttlMs: number): Promise<TransferOutcome> {
+    const { store } = this.#deps;
+    const { keys, token, fencingToken: lastToken } = lease;
+    const request = { keys, token, to, ttlMs, lastToken };
+    const outcome = await store.transfer(request);
+    return isUnsure(lease, outcome) ? store.transfer(request) : outcome;
   }
 
   /** What the store has replied to a release. */
@@ -321,13 +343,13 @@ export class LeaseKeeper {
       this.#reportLoss(lease, reason);
       return false;
     }
-    const error = this.#notEnded('release', lease, outcome, heldMs);
+    const error = this.#notEnded('release', lease, outcome.nodes, heldMs);
     this.#deps.onReleaseFailed(error);
     throw error;
   }
 
   async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
-    const { store, events, scheduler, present } = this.#deps;
+    const { recorder, scheduler } = this.#deps;
     const { location, keyPrefix } = this.#deps.options;
     needsOneRedis('detach()', location);
     this.#throwIfLost(lease);
@@ -340,23 +362,23 @@ export class LeaseKeeper {
     lease.detach();
     this.leases.remove(lease);
     this.#givenBack.add(lease);
-    const outcome = await askToDetach(store, lease, { to: token, ttlMs });
+    const outcome = await this.#askToDetach(lease, token, ttlMs);
     const { endedBy: intervention } = lease;
     this.#givenBack.delete(lease);
     this.#successors?.wake(keys);
     if (outcome.status === 'transferred') {
-      if (events.isHeard('detached')) events.emit('detached', { ...lease.subject, heldMs, ttlMs });
-      endHold(lease, { outcome: 'detached', heldMs });
+      recorder.emit('detached', lease, { heldMs, ttlMs });
+      recorder.holdEnded(lease, { outcome: 'detached', heldMs });
       return text;
     }
     if (outcome.status === 'lost') {
       const elsewhere = outcome.reason === 'gone' ? 'released-elsewhere' : 'stolen';
       const reason = intervention === undefined ? elsewhere : 'force-released';
       this.lose(lease, reason, intervention);
-      throw present(new LockLostError(lease.lossFacts(reason)));
+      throw lease.lossError(reason);
     }
     // The store may know it under either token, so both are released.
-    const error = this.#notEnded('detach', lease, outcome, heldMs);
+    const error = this.#notEnded('detach', lease, outcome.nodes, heldMs);
     this.discard({ keys, token }, ttlMs, lease.keepMs);
     throw error;
   }
@@ -365,39 +387,29 @@ export class LeaseKeeper {
   #notEnded(
     operation: 'release' | 'detach',
     lease: Lease,
-    outcome: Unavailable,
+    nodes: readonly NodeFailure[],
     heldMs: number,
   ): LockStoreUnavailableError {
-    const { events } = this.#deps;
+    const { recorder } = this.#deps;
     this.discard(lease, lease.longestTtlMs, lease.keepMs);
-    endHold(lease, { outcome: 'released', heldMs });
-    const { nodes } = outcome;
-    if (events.isHeard('unavailable'))
-      events.emit('unavailable', { ...lease.subject, operation, nodes });
-    return this.#unavailable(operation, lease, outcome);
-  }
-
-  #unavailable(
-    operation: string,
-    { keys, lockName: lock }: Lease,
-    { nodes }: Unavailable,
-  ): LockStoreUnavailableError {
-    return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
+    recorder.holdEnded(lease, { outcome: 'released', heldMs });
+    recorder.emit('unavailable', lease, { operation, nodes });
+    return lease.outageError(operation, nodes);
   }
 
   #released(lease: Lease, heldMs: number): void {
-    const { events, sectionTimes } = this.#deps;
+    const { recorder, sectionTimes } = this.#deps;
     sectionTimes?.add(lease.lockName, heldMs + lease.keepMs);
-    if (events.isHeard('released')) events.emit('released', { ...lease.subject, heldMs });
-    endHold(lease, { outcome: 'released', heldMs });
+    recorder.emit('released', lease, { heldMs });
+    recorder.holdEnded(lease, { outcome: 'released', heldMs });
   }
 
   #reportLoss(lease: Lease, reason: LockLossReason): void {
-    const { intervention } = lease.lossFacts(reason);
-    const facts = intervention === undefined ? {} : { intervention };
-    this.#deps.events.emit('lost', { ...lease.subject, reason, ...facts });
+    const { recorder } = this.#deps;
+    const { intervention } = lease;
+    recorder.emit('lost', lease, { reason, ...(intervention && { intervention }) });
     const heldMs = Math.round(lease.heldForMs(this.#now()));
-    endHold(lease, { outcome: 'lost', heldMs, reason });
+    recorder.holdEnded(lease, { outcome: 'lost', heldMs, reason });
   }
 
   #throwIfLost(lease: Lease): void {
@@ -447,3 +459,10 @@ function refuseBelowMinHold({ request }: Lease, ttlMs: number): void {
       'TTL, and that must cover it.',
   );
 }
+
+/**
+ * Whether to ask once more for the end of a lease: while it is valid, and the store may not have carried out the request. What never left
+ * this process was waited for by the store as long as it may.
+ */
+const isUnsure = (lease: Lease, outcome: ReleaseOutcome | TransferOutcome): boolean =>
+  outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0;

@@ -1,8 +1,10 @@
 import {
   LockLostError,
+  LockStoreUnavailableError,
   type Intervention,
   type LockLossReason,
   type LockLostReason,
+  type NodeFailure,
 } from '../errors.js';
 import type { Chain, Linked } from '../collections/chain.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
@@ -63,7 +65,7 @@ export type LeaseStatus = 'held' | 'jeopardy' | 'released' | 'detached' | 'lost'
 export interface LeaseContext {
   readonly clock: Clock;
   readonly clockDrift: number;
-  /** Applied to the error that its signal aborts with. */
+  /** Applied to its errors. */
   readonly present: <E>(error: E) => E;
 }
 
@@ -263,6 +265,11 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#abort = undefined;
   }
 
+  /** The operator that ended it, if one did. */
+  get intervention(): Intervention | undefined {
+    return this.#loss?.intervention;
+  }
+
   /** Why it was lost, by state or by the clocks; `undefined` while it is held, and of one that was released or detached. */
   lossAt(now: Instant): LockLossReason | undefined {
     if (this.#loss !== undefined) return this.#loss.reason;
@@ -323,10 +330,18 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return lockNameOf(this.request.origin);
   }
 
-  /** The facts of the error of a loss. */
-  lossFacts<Reason>(reason: Reason) {
+  /** The error of a loss. */
+  lossError(reason: LockLostReason): LockLostError {
     const { keys, shownToken: fencingToken, lockName: lock } = this;
-    return { keys, fencingToken, reason, intervention: this.#loss?.intervention, lock };
+    const intervention = this.#loss?.intervention;
+    const error = new LockLostError({ keys, fencingToken, reason, intervention, lock });
+    return this.#context.present(error);
+  }
+
+  /** The error of a request about it that the store did not confirm. */
+  outageError(operation: string, nodes: readonly NodeFailure[]): LockStoreUnavailableError {
+    const { keys, lockName: lock } = this;
+    return this.#context.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
   }
 
   #now(): Instant {
@@ -341,6 +356,6 @@ export class Lease implements LeaseReference, Linked<Lease> {
   #abortAs(reason: LockLossReason): void {
     const abort = this.#abort ?? this.#looseAbort?.deref();
     if (abort === undefined || abort.signal.aborted) return;
-    abort.abort(this.#context.present(new LockLostError(this.lossFacts(reason))));
+    abort.abort(this.lossError(reason));
   }
 }

@@ -1,9 +1,6 @@
 import type { LockLossReason, NodeFailure } from '../errors.js';
-import { RENEW } from '../observe/channels.js';
-import type { RenewContext, RenewedLease } from '../observe/contexts.js';
-import type { LockEventHub } from '../observe/lock-events.js';
-import { traced } from '../observe/traced.js';
-import type { ExtendOutcome, LeaseRenewal, LockStore } from '../store/lock-store.js';
+import type { Recorder } from '../observe/recorder.js';
+import type { ExtendOutcome, LockStore } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
 import { DueTask, SLOT_MS, type Scheduler } from '../time/scheduler.js';
@@ -25,7 +22,7 @@ const retryDelayMs = (validityMs: number): number => validityMs / 4 + SLOT_MS;
 interface Dependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
-  readonly events: LockEventHub;
+  readonly recorder: Recorder;
   /** Ends a lease whose time is over, or that the store reports as lost. */
   readonly lose: (lease: Lease, reason: LockLossReason) => void;
 }
@@ -91,7 +88,8 @@ export class Renewals {
 
   /** Never rejects. */
   #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
-    const sentAt = this.#deps.scheduler.runtime.now();
+    const { store, scheduler, recorder } = this.#deps;
+    const sentAt = scheduler.runtime.now();
     const requests = batch.map((lease) => ({
       keys: lease.keys,
       token: lease.token,
@@ -99,11 +97,9 @@ export class Renewals {
       fencingToken: lease.tenure.current.fencingToken,
       validForMs: lease.validForMsAt(sentAt),
     }));
-    const asked = RENEW.hasSubscribers
-      ? this.#traced(batch, requests)
-      : this.#deps.store.extend(requests);
+    const asked = recorder.renewal(batch, () => store.extend(requests));
     const renewal = asked.then((outcomes) => {
-      const now = this.#deps.scheduler.runtime.now();
+      const now = scheduler.runtime.now();
       batch.forEach(({ tenure }, index) => {
         // The lease may have been passed on meanwhile.
         const lease = tenure.current;
@@ -122,24 +118,6 @@ export class Renewals {
     }
     this.#watch(batch, renewal, answerMs);
     return renewal;
-  }
-
-  #traced(
-    batch: readonly Lease[],
-    requests: readonly LeaseRenewal[],
-  ): Promise<readonly ExtendOutcome[]> {
-    const { events, store } = this.#deps;
-    const signed = events.service === undefined ? {} : { service: events.service };
-    const leases: RenewedLease[] = batch.map(({ subject }) => ({ ...signed, ...subject }));
-    const context: RenewContext = { ...signed, leases };
-    return traced(RENEW, context, async () => {
-      const outcomes = await store.extend(requests);
-      for (const [index, lease] of leases.entries()) {
-        const status = outcomes[index]?.status ?? 'unavailable';
-        lease.outcome = status === 'extended' ? 'renewed' : status;
-      }
-      return outcomes;
-    });
   }
 
   /** One scheduled task for the whole batch. Nearly always the reply arrives long before. */
@@ -163,9 +141,7 @@ export class Renewals {
     else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
-      const { events } = this.#deps;
-      if (events.isHeard('renewed'))
-        events.emit('renewed', { ...lease.subject, remainingMs: remainingMs(lease, sent.now) });
+      this.#deps.recorder.emit('renewed', lease, { remainingMs: remainingMs(lease, sent.now) });
       this.add(lease, sent.now);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
@@ -194,11 +170,10 @@ export class Renewals {
   }
 
   #endanger(lease: Lease, nodes: readonly NodeFailure[], now: Instant): void {
-    const { events } = this.#deps;
     const isNew = lease.status === 'held';
     lease.endanger();
-    if (isNew && events.isHeard('jeopardy'))
-      events.emit('jeopardy', { ...lease.subject, remainingMs: remainingMs(lease, now), nodes });
+    const facts = { remainingMs: remainingMs(lease, now), nodes };
+    if (isNew) this.#deps.recorder.emit('jeopardy', lease, facts);
   }
 }
 

@@ -1,12 +1,5 @@
-import {
-  LockConfigurationError,
-  type Intervention,
-  type LockLossReason,
-  type NodeFailure,
-} from '../errors.js';
-import { EVENTS } from './channels.js';
+import type { Intervention, LockLossReason, NodeFailure } from '../errors.js';
 import type { LockSubject } from './contexts.js';
-import type { Log } from './log.js';
 
 /**
  * The events of a `LockService`: see `LockService.on`. Each event is also published on the channel `holdfast:<event>`
@@ -85,59 +78,3 @@ export type LockEventListener<
   Name extends LockEventName,
   Token extends number | undefined = number,
 > = (event: LockEvents<Token>[Name]) => void;
-
-/** An event before its service is named. */
-type Unsigned<Event> = Event extends unknown ? Omit<Event, 'service'> : never;
-
-/**
- * Publishes the events of locks to listeners and channels. A listener that throws is logged and disturbs neither locks
- * nor other listeners.
- */
-export class LockEventHub {
-  /** The name of the service, if it has one. */
-  readonly service: string | undefined;
-  readonly #log: Log;
-  readonly #listeners = Object.fromEntries(
-    Object.keys(EVENTS).map((name) => [name, new Set()]),
-  ) as unknown as { readonly [Name in LockEventName]: Set<LockEventListener<Name>> };
-
-  constructor(log: Log, service?: string) {
-    this.#log = log;
-    this.service = service;
-  }
-
-  on<Name extends LockEventName>(name: Name, listener: LockEventListener<Name>): () => void {
-    if (!Object.hasOwn(this.#listeners, name)) {
-      const names = Object.keys(this.#listeners).join(', ');
-      throw new LockConfigurationError(`There is no event "${name}". The events are ${names}.`);
-    }
-    // A function of its own for each call, so that the same listener can be added twice and removed once.
-    const entry: LockEventListener<Name> = (event) => {
-      listener(event);
-    };
-    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
-    listeners.add(entry);
-    return () => {
-      listeners.delete(entry);
-    };
-  }
-
-  /** Whether there is a listener. Without one, the event is not created. */
-  isHeard(name: LockEventName): boolean {
-    return this.#listeners[name].size > 0 || EVENTS[name].hasSubscribers;
-  }
-
-  emit<Name extends LockEventName>(name: Name, facts: Unsigned<LockEvents[Name]>): void {
-    const { service } = this;
-    const event = (service === undefined ? facts : { service, ...facts }) as LockEvents[Name];
-    const listeners: Set<LockEventListener<Name>> = this.#listeners[name];
-    for (const listener of listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        this.#log.error(`A listener of the "${name}" event threw`, error);
-      }
-    }
-    if (EVENTS[name].hasSubscribers) EVENTS[name].publish(event);
-  }
-}

@@ -7,16 +7,21 @@ interface Failing {
 /**
  * Publishes work on a tracing channel. In contrast to Node's `tracePromise`, it does not put the result into the
  * message: the result is a lock, which knows its owner token.
+ *
+ * @param settle completes the message with the result
  */
 export async function traced<Context extends Failing, T>(
   channel: Tracing<Context>,
   context: Context,
   work: () => Promise<T>,
+  settle?: (result: T) => void,
 ): Promise<T> {
   const working = channel.start.runStores(context, work);
   channel.end.publish(context);
   try {
-    return await working;
+    const result = await working;
+    settle?.(result);
+    return result;
   } catch (error) {
     context.error = error;
     throw error;

@@ -1,11 +1,12 @@
 import { BriefMap } from '../collections/brief-map.js';
-import { LockLostError, LockNotAcquiredError, LockStoreUnavailableError } from '../errors.js';
+import { LockNotAcquiredError } from '../errors.js';
 import type { Scope } from '../sections/scope.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { Section } from '../sections/section.js';
 import { anyOf, pause } from '../queue/on-abort.js';
 import type { RunOptions } from '../options/acquire-options.js';
-import type { LockEventHub, OnceEnding, OnceProgress } from '../observe/lock-events.js';
+import type { OnceEnding, OnceProgress } from '../observe/lock-events.js';
+import type { Recorder } from '../observe/recorder.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome } from '../store/once-store.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
@@ -28,10 +29,8 @@ const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 const BEGIN_TRIES = 2;
 
 interface Dependencies extends Records {
-  readonly events: LockEventHub;
+  readonly recorder: Recorder;
   readonly nodeTimeoutMs: number;
-  /** Applied to every error before a caller gets it. */
-  readonly present: <E>(error: E) => E;
   readonly warn: (message: string) => void;
   /** Throws where the locks are kept on several masters, or by a driver. */
   readonly needsOneRedis: (what: string) => void;
@@ -179,9 +178,9 @@ export class OnceRunner {
     // An attempt that has begun, or may have begun, is returned before the lock is released.
     if (outcome.status !== 'lost' && !record.wasReturned)
       void this.#pending.add(record.end('returned'));
-    if (outcome.status === 'unavailable') throw this.#unavailable('begin', lock, outcome);
+    if (outcome.status === 'unavailable') throw lock.lease.outageError('begin', outcome.nodes);
     lock.assertHeld();
-    throw this.#deps.present(new LockLostError(lock.lease.lossFacts('stolen')));
+    throw lock.lease.lossError('stolen');
   }
 
   async #perform<T>(
@@ -254,7 +253,7 @@ export class OnceRunner {
       ),
     );
     if (end === 'done' && outcome.status === 'unavailable')
-      throw this.#unavailable('finish', lock, outcome);
+      throw lock.lease.outageError('finish', outcome.nodes);
     return outcome.status === 'accepted';
   }
 
@@ -280,21 +279,12 @@ export class OnceRunner {
   }
 
   #report(lock: LockHandle, progress: OnceProgress): void {
-    const { events } = this.#deps;
-    if (events.isHeard('once')) events.emit('once', { ...lock.lease.subject, ...progress });
+    this.#deps.recorder.emit('once', lock.lease, progress);
   }
 
   #leave(record: AttemptRecord): void {
     record.leave();
     this.#records.delete(record);
-  }
-
-  #unavailable(
-    operation: string,
-    { keys, lease: { lockName: lock } }: LockHandle,
-    { nodes }: Unavailable,
-  ): unknown {
-    return this.#deps.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
   }
 }
 

@@ -3,7 +3,7 @@ import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Lease } from '../lease/lease.js';
 import type { LockRequest } from '../lease/lock-request.js';
-import type { LockEventHub } from '../observe/lock-events.js';
+import type { Recorder } from '../observe/recorder.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { Contention } from './contention.js';
 import { onAbort } from './on-abort.js';
@@ -15,7 +15,7 @@ export type IsHeldAround = (key: string) => boolean;
 export interface CallerDependencies {
   readonly scheduler: Scheduler;
   readonly contention: Contention;
-  readonly events: LockEventHub;
+  readonly recorder: Recorder;
   /** What a refusal by the store is called. */
   readonly refusal: (caller: RefusedCall, outcome: Held | Unavailable) => Error;
 }
@@ -98,14 +98,9 @@ export class Caller implements Linked<Caller> {
     }
     this.#timeout =
       leftMs === Infinity ? NEVER : this.#deps.scheduler.schedule(leftMs + SLOT_MS, giveUp, now);
-    this.#reportWait(outcome.status);
-  }
-
-  #reportWait(because: 'held' | 'unavailable'): void {
-    const { observed, subject } = this.request;
+    const { observed } = this.request;
     if (observed !== undefined) observed.hasWaited = true;
-    const { events } = this.#deps;
-    if (events.isHeard('waiting')) events.emit('waiting', { ...subject, because });
+    this.#deps.recorder.emit('waiting', this.request, { because: outcome.status });
   }
 
   /** The wait is over. */

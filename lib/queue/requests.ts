@@ -2,7 +2,7 @@ import { RecentMap } from '../collections/recent-map.js';
 import type { Lease, StoreCall } from '../lease/lease.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { LockRequest } from '../lease/lock-request.js';
-import type { LockEventHub } from '../observe/lock-events.js';
+import type { Recorder } from '../observe/recorder.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type {
   AcquireOutcome,
@@ -46,7 +46,7 @@ const MOST_DIFFERENCES = 1_000;
 export interface RequestDependencies {
   readonly store: LockStore;
   readonly scheduler: Scheduler;
-  readonly events: LockEventHub;
+  readonly recorder: Recorder;
   readonly options: ResolvedOptions;
   /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
   readonly keeper: LeaseKeeper;
@@ -108,13 +108,14 @@ export class LockRequests {
   }
 
   /** Reports that callers give different limits for one key, once for each difference. */
-  #compareLimits({ keys, options, subject }: LockRequest, otherLimit: number | undefined) {
+  #compareLimits(request: LockRequest, otherLimit: number | undefined) {
+    const { keys, options } = request;
     const limit = limitIn(options.mode);
     if (otherLimit === undefined || limit === undefined) return;
     const difference = [...keys, limit, otherLimit].join('\0');
     if (this.#reportedLimits.has(difference)) return;
     this.#reportedLimits.set(difference, true);
-    this.#deps.events.emit('limitsDiffer', { ...subject, limit, otherLimit });
+    this.#deps.recorder.emit('limitsDiffer', request, { limit, otherLimit });
   }
 
   /** What the store gave is not wanted any more. */

@@ -1,33 +1,36 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from '../../lib/errors.js';
 import { EVENTS } from '../../lib/observe/channels.js';
-import { LockEventHub, type LockEventName } from '../../lib/observe/lock-events.js';
+import type { LockEventName } from '../../lib/observe/lock-events.js';
+import type { Log } from '../../lib/observe/log.js';
+import { Recorder } from '../../lib/observe/recorder.js';
+import { systemClock } from '../../lib/time/clock.js';
 
-const REFUSED = { keys: ['key'], mode: 'exclusive', retryAfterMs: 1, waitedMs: 0 } as const;
+const CALL = { subject: { keys: ['key'], mode: 'exclusive' } } as const;
+
+const FACTS = { retryAfterMs: 1, waitedMs: 0 };
 
 const NAMES = Object.keys(EVENTS) as LockEventName[];
 
 function setUp() {
   const logged: unknown[][] = [];
-  const hub = new LockEventHub({
-    warn: () => undefined,
-    error: (...said) => void logged.push(said),
-  });
-  return { hub, logged };
+  const log: Log = { warn: () => undefined, error: (...said) => void logged.push(said) };
+  const recorder = new Recorder(log, systemClock);
+  return { recorder, logged };
 }
 
 describe('the events of locks', () => {
   it.each(NAMES)('reach those who listen to them (%s), and nobody else', (name) => {
-    const { hub } = setUp();
+    const { recorder } = setUp();
     const heard: unknown[] = [];
-    hub.on(name, (event) => void heard.push(event));
-    for (const each of NAMES) hub.emit(each, { name: each } as never);
-    expect(heard).toEqual([{ name }]);
+    recorder.on(name, (event) => void heard.push(event));
+    for (const each of NAMES) recorder.emit(each, CALL, { name: each });
+    expect(heard).toEqual([{ ...CALL.subject, name }]);
   });
 
   it('of another name do not exist', () => {
-    const { hub } = setUp();
-    const listen = (): unknown => hub.on('taken' as LockEventName, () => undefined);
+    const { recorder } = setUp();
+    const listen = (): unknown => recorder.on('taken' as LockEventName, () => undefined);
     expect(listen).toThrow(LockConfigurationError);
     expect(listen).toThrow(
       'There is no event "taken". The events are waiting, acquired, refused, unavailable, renewed, jeopardy, lost, released, detached, attached, handedOn, limitsDiffer, once.',
@@ -35,41 +38,41 @@ describe('the events of locks', () => {
   });
 
   it('reach a listener as often as it was added, until it is taken away as often', () => {
-    const { hub } = setUp();
+    const { recorder } = setUp();
     const heard: unknown[] = [];
     const listener = (event: unknown): void => void heard.push(event);
-    const [first, second] = [hub.on('refused', listener), hub.on('refused', listener)];
-    hub.emit('refused', REFUSED);
+    const [first, second] = [recorder.on('refused', listener), recorder.on('refused', listener)];
+    recorder.emit('refused', CALL, FACTS);
     expect(heard).toHaveLength(2);
     first();
     first();
-    hub.emit('refused', REFUSED);
+    recorder.emit('refused', CALL, FACTS);
     expect(heard).toHaveLength(3);
     second();
-    hub.emit('refused', REFUSED);
+    recorder.emit('refused', CALL, FACTS);
     expect(heard).toHaveLength(3);
   });
 
   it('are heard as long as somebody listens', () => {
-    const { hub } = setUp();
-    expect(hub.isHeard('refused')).toBe(false);
-    const stop = hub.on('refused', () => undefined);
-    expect(hub.isHeard('refused')).toBe(true);
-    expect(hub.isHeard('lost')).toBe(false);
+    const { recorder } = setUp();
+    expect(recorder.isHeard('refused')).toBe(false);
+    const stop = recorder.on('refused', () => undefined);
+    expect(recorder.isHeard('refused')).toBe(true);
+    expect(recorder.isHeard('lost')).toBe(false);
     stop();
-    expect(hub.isHeard('refused')).toBe(false);
+    expect(recorder.isHeard('refused')).toBe(false);
   });
 
   it('reach the other listeners when one of them throws, which is logged', () => {
-    const { hub, logged } = setUp();
+    const { recorder, logged } = setUp();
     const heard: unknown[] = [];
     const error = new Error('mine');
-    hub.on('refused', () => {
+    recorder.on('refused', () => {
       throw error;
     });
-    hub.on('refused', (event) => void heard.push(event));
-    hub.emit('refused', REFUSED);
-    expect(heard).toEqual([REFUSED]);
+    recorder.on('refused', (event) => void heard.push(event));
+    recorder.emit('refused', CALL, FACTS);
+    expect(heard).toEqual([{ ...CALL.subject, ...FACTS }]);
     expect(logged).toEqual([['A listener of the "refused" event threw', error]]);
   });
 });
