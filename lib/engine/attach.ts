@@ -37,7 +37,7 @@ export async function attach(
     const lease = await queue.requests.pending.add(takeOver(detached, request, parts));
     const lock = new LockHandle(lease, keeper);
     recorder.emit('attached', lease, {});
-    lock.begun();
+    recorder.holdBegan(lease);
     // The event loop may have been blocked since the store answered.
     lock.assertHeld();
     return forgotten.isWatching ? forgotten.watch(lock) : lock;

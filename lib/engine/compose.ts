@@ -1,6 +1,7 @@
-import { LockLostError } from '../errors.js';
+import { LockLostError, LockStoreUnavailableError } from '../errors.js';
 import { quoteKeys } from '../errors/quote-keys.js';
 import { CallSites, type CallSite } from '../lease/call-site.js';
+import type { Foundation } from '../lease/foundation.js';
 import { ForgottenLocks, type ForgottenLocksMode } from '../lease/forgotten-locks.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { SectionTimes } from '../lease/section-times.js';
@@ -9,7 +10,6 @@ import type { Log } from '../observe/log.js';
 import { Recorder } from '../observe/recorder.js';
 import { OnceRunner } from '../once/once-runner.js';
 import type { LockModuleOptions } from '../options/lock-module-options.js';
-import { needsOneRedis } from '../options/one-redis.js';
 import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
 import { LockQueue } from '../queue/lock-queue.js';
 import { createStore } from './create-store.js';
@@ -61,22 +61,16 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     options.errors.retryAfter === 'lease'
       ? undefined
       : new SectionTimes(() => runtime.now().monotonicMs);
-  const keeper = new LeaseKeeper({
-    ...{ store, scheduler, recorder, options, present, sectionTimes },
-    onReleaseFailed: ({ detail }) => {
-      warnOfLoss(detail);
-    },
-  });
+  const foundation: Foundation = { store, scheduler, recorder, options, present, sectionTimes };
+  const keeper = new LeaseKeeper(foundation);
   const forgotten = new ForgottenLocks({
     mode: options.forgottenLocks ?? usualForgottenLocks(),
     ...{ runtime, keeper, warn: limited() },
   });
-  const queue = new LockQueue({ store, scheduler, recorder, options, keeper });
-  const once = new OnceRunner({
-    ...{ store, scheduler, recorder, nodeTimeoutMs: options.nodeTimeoutMs, warn },
-    needsOneRedis: (what) => {
-      needsOneRedis(what, options.location);
-    },
+  const queue = new LockQueue({ ...foundation, keeper });
+  const once = new OnceRunner(foundation, warn);
+  recorder.on('unavailable', (event) => {
+    if (event.operation === 'release') warnOfLoss(new LockStoreUnavailableError(event).detail);
   });
   recorder.on('lost', (event) => {
     // A warning of its own has named the place.
@@ -97,20 +91,8 @@ export function compose(given: LockModuleOptions, context: EngineContext) {
     machine: machine && { ...machine, ...known(options.instance ?? {}) },
   });
   return {
-    ...{
-      options,
-      runtime,
-      log,
-      scheduler,
-      recorder,
-      store,
-      keeper,
-      queue,
-      once,
-      present,
-      presence,
-    },
-    ...{ forgotten, warnings, sectionTimes },
+    ...foundation,
+    ...{ runtime, log, keeper, queue, once, presence, forgotten, warnings },
     sites: new CallSites(runtime),
     interventions: new Interventions(store, presence),
     /** Only in development. */

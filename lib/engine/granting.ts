@@ -2,7 +2,7 @@ import { LockError, LockNotAcquiredError, LockStoreUnavailableError } from '../e
 import { quoteKeys } from '../errors/quote-keys.js';
 import { canonicalKeys, nameOfKeys } from '../key/index.js';
 import { withStackOf } from '../lease/call-site.js';
-import { LockHandle, SectionLock } from '../lease/lock-handle.js';
+import { LockHandle } from '../lease/lock-handle.js';
 import {
   lockNameOf,
   LockRequest,
@@ -46,7 +46,7 @@ export class Granting {
   acquire(given: Keys, options: ResolvedAcquireOptions, from: ScopeOrigin): Promise<LockHandle> {
     return this.#observed(
       this.#asked(given, options, from),
-      (request) => this.#take(request, LockHandle),
+      (request) => this.#take(request, 'by hand'),
       (lock) => lock,
     );
   }
@@ -73,32 +73,33 @@ export class Granting {
     return recorder
       .call(request, () => take(request))
       .then((taken) => {
-        lockOf(taken).begun();
+        const { lease, depth } = lockOf(taken);
+        if (depth === 1) recorder.holdBegan(lease);
         return taken;
       });
   }
 
-  async #take(request: LockRequest, Handle: typeof LockHandle): Promise<LockHandle> {
+  async #take(request: LockRequest, how: 'by hand' | 'for a section'): Promise<LockHandle> {
     const { runtime, queue, keeper, forgotten } = this.#parts;
     const since = runtime.now();
     try {
       const lease = await queue.acquire(request, this.#isHeldAround(), since);
-      const lock = this.#handOut(new Handle(lease, keeper), request, since);
+      const lock = new LockHandle(lease, keeper, how === 'by hand' ? 0 : 1);
+      this.#handOut(lock, request, since);
       // Sections end by themselves: only a lock by hand can be forgotten.
-      return Handle === LockHandle && forgotten.isWatching ? forgotten.watch(lock) : lock;
+      return how === 'by hand' && forgotten.isWatching ? forgotten.watch(lock) : lock;
     } catch (error) {
       throw this.#failure(error, request, since);
     }
   }
 
-  #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): LockHandle {
+  #handOut(lock: LockHandle, { observed }: LockRequest, since: Instant): void {
     if (observed !== undefined) observed.fencingToken = lock.fencingToken;
     const { recorder } = this.#parts;
     if (recorder.isHeard('acquired'))
       recorder.emit('acquired', lock.lease, { waitedMs: this.#waitedMs(since) });
     // The event loop may have been blocked since the grant.
     lock.assertHeld();
-    return lock;
   }
 
   /** What a call that cannot have the lock rejects with. The reason of a signal may be no error. */
@@ -159,7 +160,7 @@ export class Granting {
       }
     }
     try {
-      const lock = await this.#take(request, SectionLock);
+      const lock = await this.#take(request, 'for a section');
       return new Scope(new Section(this.#owner, lock, parent), () => releaseOf(lock));
     } finally {
       waitIsOver?.();

@@ -530,7 +530,7 @@ export class LockEngine<Token extends number | undefined = number> {
   /** @internal Makes the holder of a key in this process lose it at once, to test what the code does then. */
   lose(key: string): boolean {
     const { keeper } = this.#parts;
-    const lease = keeper.leases.holderOf(key);
+    const lease = keeper.holderOf(key);
     if (lease !== undefined) keeper.lose(lease, 'stolen');
     return lease !== undefined;
   }

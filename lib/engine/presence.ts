@@ -200,7 +200,7 @@ export class Presence {
     if (!this.#isStarted) return;
     const { store, keeper, service, ttlMs, log } = this.#deps;
     const [startedAtMs, address] = [this.#startedAtMs, store.address()];
-    const holds = keeper.leases.all.slice(0, MOST_RECORDED).map(holdOf);
+    const holds = keeper.leases.slice(0, MOST_RECORDED).map(holdOf);
     const facts = { service, protocol: PROTOCOL, startedAtMs, address, holds };
     const record = { id: this.id, ...machine, ...facts };
     await store.report(record, Math.max(LIFE_MS, 2 * ttlMs));
@@ -259,7 +259,7 @@ export class Presence {
       };
     const { key } = question;
     const now = scheduler.runtime.now();
-    const holds = keeper.leases.all
+    const holds = keeper.leases
       .filter((lease) => lease.keys.includes(key))
       .map((lease: Lease) => ({
         ...holdOf(lease),

@@ -32,7 +32,7 @@ export async function shutDown(parts: Components, timeoutMs: number): Promise<vo
   const overtimeMs = timeoutMs - elapsedMs(since, runtime.now()) + GIVE_BACK_MS;
   // Holders are notified before any wait. Attempts are returned before their locks are released.
   once.giveBack();
-  for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');
+  for (const lease of keeper.leases) keeper.lose(lease, 'shutdown');
   await whileConfirmed(
     parts,
     overtimeMs,
@@ -47,7 +47,7 @@ export async function shutDown(parts: Components, timeoutMs: number): Promise<vo
 
 /** What a shutdown waits for, or ends. */
 function reportHeld(parts: Components, forMs: number): void {
-  const held = parts.keeper.leases.all;
+  const held = parts.keeper.leases;
   if (held.length === 0) return;
   const now = parts.runtime.now();
   const named = held.slice(0, MOST_NAMED).map((lease) => {

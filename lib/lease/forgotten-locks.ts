@@ -79,7 +79,7 @@ export class ForgottenLocks {
 
   readonly #watchHeld = (): void => {
     this.#cancelLook = undefined;
-    for (const lease of this.#keeper.leases.all) {
+    for (const lease of this.#keeper.leases) {
       const { unwatched } = lease;
       if (unwatched === undefined) continue;
       lease.unwatched = undefined;

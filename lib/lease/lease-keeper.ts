@@ -1,50 +1,33 @@
 import {
   GuardedCommandError,
   LockConfigurationError,
-  type LockStoreUnavailableError,
   type Intervention,
   type LockLossReason,
   type NodeFailure,
 } from '../errors.js';
+import { BriefMap } from '../collections/brief-map.js';
 import { Chain } from '../collections/chain.js';
-import type { Recorder } from '../observe/recorder.js';
 import type { Duration } from '../options/duration.js';
 import { placeOf } from '../options/location.js';
 import { needsOneRedis } from '../options/one-redis.js';
-import { ttlToMs, type ResolvedOptions } from '../options/resolve-options.js';
+import { ttlToMs } from '../options/resolve-options.js';
+import { CleanUp } from '../store/clean-up.js';
 import type {
   Granted,
   LeaseReference,
-  LockStore,
   ReleaseOutcome,
-  TransferOutcome,
+  Unavailable,
   WriteCommand,
 } from '../store/lock-store.js';
 import { digestOf } from '../store/owner-token.js';
-import type { Scheduler } from '../time/scheduler.js';
-import { CleanUp } from '../store/clean-up.js';
 import type { Instant } from '../time/clock.js';
-import { toDetached } from './detached-lock.js';
-import type { LockRequest } from './lock-request.js';
-import { checkCommands } from './guarded-write.js';
-import { Lease, type LeaseContext, type StoreCall } from './lease.js';
-import { LeaseRegistry } from './lease-registry.js';
-import { Renewals } from './renewals.js';
-import type { SectionTimes } from './section-times.js';
 import { PendingTasks } from '../time/pending-tasks.js';
-
-interface Dependencies {
-  readonly store: LockStore;
-  readonly scheduler: Scheduler;
-  readonly recorder: Recorder;
-  readonly options: ResolvedOptions;
-  /** Missing if no hint is made of them. */
-  readonly sectionTimes: SectionTimes | undefined;
-  /** Applied to the errors of leases. */
-  readonly present: <E>(error: E) => E;
-  /** Called with releases that the store did not confirm, so that each of them is reported. */
-  readonly onReleaseFailed: (error: LockStoreUnavailableError) => void;
-}
+import { toDetached } from './detached-lock.js';
+import type { Foundation } from './foundation.js';
+import { checkCommands } from './guarded-write.js';
+import { Lease, type StoreCall } from './lease.js';
+import type { LockRequest } from './lock-request.js';
+import { Renewals } from './renewals.js';
 
 /** The callers after a lease, as far as the lease has to know them. */
 export interface Successors {
@@ -69,42 +52,50 @@ export interface EndedLease {
 /** `'passed-on'`: another caller of this process has the lease by now, with another fencing token. It keeps the lease. */
 export type LeaseEnding = 'ended' | 'passed-on' | 'unknown';
 
+const RELEASED = { status: 'released' } as const;
+
 /**
  * Keeps all leases of a service. It has them renewed, ends them at their deadline and releases them. It cleans up what
  * an unanswered request may have left in the store. It has one scheduler, so one timer for all leases.
  */
 export class LeaseKeeper {
-  readonly #deps: Dependencies;
-  /** The leases that have not ended. */
-  readonly leases = new LeaseRegistry();
+  readonly #foundation: Foundation;
+  /** The leases that have not ended, by their tokens. */
+  readonly #leases = new BriefMap<string, Lease>();
+  /** The lease of a key; if several hold it together, the one that came last. */
+  readonly #byKey = new BriefMap<string, Lease>();
   readonly #renewals: Renewals;
   readonly #cleanUp: CleanUp;
+  /** The leases that have not ended, for a shutdown. */
+  readonly #held = new PendingTasks();
   /** Releases and other ends of leases that a shutdown waits for. */
   readonly #endings = new PendingTasks();
   #successors: Successors | undefined;
-  readonly #context: LeaseContext;
   /** On their way back to the store; an operator may end them meanwhile. */
   readonly #givenBack = new Chain<Lease>();
 
-  constructor(dependencies: Dependencies) {
-    this.#deps = dependencies;
-    const { store, scheduler, recorder, options, present } = dependencies;
-    this.#context = { clock: scheduler.runtime, clockDrift: options.clockDrift, present };
-    this.#renewals = new Renewals({
-      store,
-      scheduler,
-      recorder,
-      lose: (lease, reason) => {
-        this.lose(lease, reason);
-      },
+  constructor(foundation: Foundation) {
+    this.#foundation = foundation;
+    this.#renewals = new Renewals(foundation, (lease, reason) => {
+      this.lose(lease, reason);
     });
     const onRemoved = (keys: readonly string[]): void => this.#successors?.wake(keys);
-    this.#cleanUp = new CleanUp({ store, scheduler, onRemoved });
+    this.#cleanUp = new CleanUp({ ...foundation, onRemoved });
   }
 
   /** From here on, waiting callers are notified when a lease ends. */
   isFollowedBy(successors: Successors): void {
     this.#successors = successors;
+  }
+
+  /** The leases that have not ended, the oldest first. */
+  get leases(): readonly Lease[] {
+    return [...this.#leases.values()];
+  }
+
+  /** The lease of a key; if several hold it together, the one that came last. */
+  holderOf(key: string): Lease | undefined {
+    return this.#byKey.get(key);
   }
 
   /**
@@ -113,13 +104,15 @@ export class LeaseKeeper {
    * @param now when the store replied
    */
   granted(request: LockRequest, asked: StoreCall, granted: Granted, now: Instant): Lease {
-    return new Lease(request, asked, granted, now, this.#context);
+    return new Lease(request, asked, granted, now, this.#foundation);
   }
 
   /** From here on a call holds the lease. */
   adopt(lease: Lease, request: LockRequest): Lease {
     lease.request = request;
-    this.leases.add(lease);
+    if (!this.#leases.has(lease.token)) this.#held.begin();
+    this.#leases.set(lease.token, lease);
+    for (const key of lease.keys) this.#byKey.set(key, lease);
     this.#renewals.add(lease, lease.grantedAt);
     return lease;
   }
@@ -128,13 +121,8 @@ export class LeaseKeeper {
   takeTurn(lease: Lease, request: LockRequest, now: Instant): Lease {
     const turn = lease.passOn(request, now);
     turn.follows = lease.hold;
-    this.#deps.recorder.emit('handedOn', turn, { previousToken: lease.fencingToken });
+    this.#foundation.recorder.emit('handedOn', turn, { previousToken: lease.fencingToken });
     return this.adopt(turn, request);
-  }
-
-  /** Publishes, for traces, that a caller has the lock from now on. */
-  begun(lease: Lease): void {
-    this.#deps.recorder.holdBegan(lease);
   }
 
   /** Renews one lease now. */
@@ -149,14 +137,7 @@ export class LeaseKeeper {
     // The lease may be about to end, when what arrived meanwhile has been read.
     if (outcome?.status === 'lost' && !lease.isOver) await this.#inputIsRead();
     this.#throwIfLost(lease);
-    if (outcome?.status !== 'unavailable') return;
-    throw lease.outageError('extend', outcome.nodes);
-  }
-
-  /** Throws unless the lease is held now. */
-  assertHeld(lease: Lease): void {
-    const { notHeldReason: reason } = lease;
-    if (reason !== undefined) throw lease.lossError(reason);
+    if (outcome?.status === 'unavailable') throw lease.outageError('extend', outcome.nodes);
   }
 
   release(lease: Lease): Promise<boolean> {
@@ -166,7 +147,7 @@ export class LeaseKeeper {
 
   /** Runs commands in one step with the check that the lease is held. */
   async write(lease: Lease, commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    const { store, options } = this.#deps;
+    const { store, options } = this.#foundation;
     checkCommands(commands);
     needsOneRedis('guarded()', options.location);
     this.#throwIfLost(lease);
@@ -185,8 +166,7 @@ export class LeaseKeeper {
         throw lease.outageError('write under', outcome.nodes);
       case 'lost':
         // The message of the operator that ended it may arrive over another connection.
-        if (!lease.isOver) await this.#inputIsRead();
-        if (!lease.isOver) this.lose(lease, outcome.reason);
+        if (!lease.isOver) await this.#loseLate(lease, outcome.reason);
         throw lease.lossError(lease.notHeldReason ?? outcome.reason);
     }
   }
@@ -211,7 +191,7 @@ export class LeaseKeeper {
 
   /** Resolves when no lease is held and no release is on its way. */
   async drained(): Promise<void> {
-    await this.leases.empty();
+    await this.#held.settled();
     await this.#endings.settled();
   }
 
@@ -220,7 +200,7 @@ export class LeaseKeeper {
     const isMeant = ({ keys, token }: Lease): boolean =>
       keys.includes(key) && digestOf(token) === digest;
     for (const lease of this.#givenBack.all) if (isMeant(lease)) lease.endedBy = intervention;
-    const lease = this.leases.all.find(isMeant);
+    const lease = this.leases.find(isMeant);
     if (lease === undefined) return 'unknown';
     if (fencingToken !== undefined && fencingToken !== lease.fencingToken) return 'passed-on';
     this.lose(lease, 'force-released', intervention);
@@ -230,7 +210,7 @@ export class LeaseKeeper {
   /** Ends a lease, and notifies its holder and the store. */
   lose(lease: Lease, reason: LockLossReason, intervention?: Intervention): void {
     lease.lose(reason, intervention);
-    this.leases.remove(lease);
+    this.#remove(lease);
     // By the store's clock, through a renewal that is still on its way, or on others of its keys, our token may stand there yet.
     const gone = reason === 'stolen' || reason === 'released-elsewhere';
     if (!gone || lease.keys.length > 1) this.#discardLost(lease, reason);
@@ -254,19 +234,22 @@ export class LeaseKeeper {
     this.#cleanUp.close();
   }
 
+  #remove(lease: Lease): void {
+    for (const key of lease.keys) if (this.#byKey.get(key) === lease) this.#byKey.delete(key);
+    if (this.#leases.delete(lease.token)) this.#held.end();
+  }
+
   #release(lease: Lease): Promise<boolean> {
     if (lease.isOver) return Promise.resolve(false);
     const now = this.#now();
     const loss = lease.lossAt(now);
-    if (loss !== undefined) return this.#endings.add(this.#lateRelease(lease, loss));
+    if (loss !== undefined) return this.#endings.add(this.#loseLate(lease, loss).then(() => false));
     const heldMs = Math.round(lease.heldForMs(now));
     const isSure = lease.status === 'held';
-    lease.release();
+    lease.end('released');
     // The turn that follows takes the place of this one among the leases.
-    if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease, now) !== true) {
-      this.leases.remove(lease);
+    if (!isSure || lease.keepMs > 0 || this.#successors?.passOn(lease, now) !== true)
       return this.#giveBack(lease, heldMs);
-    }
     this.#released(lease, heldMs);
     return Promise.resolve(true);
   }
@@ -275,122 +258,115 @@ export class LeaseKeeper {
    * The process stood still, or was suspended: unread messages may name the operator that ended the lease, and the
    * reason.
    */
-  async #lateRelease(lease: Lease, loss: LockLossReason): Promise<false> {
+  async #loseLate(lease: Lease, reason: LockLossReason): Promise<void> {
     await this.#inputIsRead();
-    if (!lease.isOver) this.lose(lease, loss);
-    return false;
+    if (!lease.isOver) this.lose(lease, reason);
   }
 
   #inputIsRead(): Promise<void> {
     return new Promise((resolve) => {
-      this.#deps.scheduler.runtime.afterInput(resolve);
+      this.#foundation.scheduler.runtime.afterInput(resolve);
     });
   }
 
   async #giveBack(lease: Lease, heldMs: number): Promise<boolean> {
-    this.#givenBack.add(lease);
     this.#endings.begin();
     try {
-      if (mayBeProlonged(lease)) await lease.renewing;
-      const outcome = await this.#askForRelease(lease, heldMs);
-      return this.#ended(lease, heldMs, outcome);
+      const outcome = await this.#endInStore(lease, (isRepeated) =>
+        this.#askForRelease(lease, heldMs, isRepeated),
+      );
+      if (outcome.status === 'released') {
+        this.#released(lease, heldMs);
+        return true;
+      }
+      if (outcome.status === 'unavailable')
+        throw this.#notEnded('release', lease, outcome.nodes, heldMs);
+      // The lease was lost before, and the loss was not detected.
+      const { endedBy } = lease;
+      const reason = endedBy === undefined ? 'released-elsewhere' : 'force-released';
+      lease.lose(reason, endedBy);
+      this.#reportLoss(lease, reason);
+      return false;
     } finally {
       this.#endings.end();
     }
   }
 
-  /** Asks once more where it is unsure. */
-  async #askForRelease(lease: Lease, heldMs: number): Promise<ReleaseOutcome> {
-    const { store, recorder } = this.#deps;
-    const { keys, token, longestTtlMs: ttlMs, fencingToken, tenure } = lease;
-    const ask = (): Promise<ReleaseOutcome> =>
-      recorder.release(lease, heldMs, () => {
-        const { keepMs } = lease;
-        const isPlain = tenure.isPlain && keepMs === 0;
-        return store.release({ keys, token, ttlMs, isPlain }, fencingToken, keepMs);
-      });
-    const outcome = await ask();
-    if (!isUnsure(lease, outcome)) return outcome;
-    const repeated = await ask();
-    // While it was valid, no other caller could have removed it: the first request did, and only its reply was lost.
-    return repeated.status === 'not-held' && lease.validForMs > 0
-      ? { status: 'released' }
-      : repeated;
-  }
-
-  /** The store gives the lease the token under which it waits. No other caller sends this request. */
-  async #askToDetach(lease: Lease, to: string, ttlMs: number): Promise<TransferOutcome> {
-    const { store } = this.#deps;
-    const { keys, token, fencingToken: lastToken } = lease;
-    const request = { keys, token, to, ttlMs, lastToken };
-    const outcome = await store.transfer(request);
-    return isUnsure(lease, outcome) ? store.transfer(request) : outcome;
-  }
-
-  /** What the store has replied to a release. */
-  #ended(lease: Lease, heldMs: number, outcome: ReleaseOutcome): boolean {
-    const { keys, endedBy: intervention } = lease;
+  /**
+   * Asks the store for the end of a lease. It asks once more while the lease is valid and the store may not have carried out the request.
+   * What never left this process was waited for by the store as long as it may.
+   */
+  async #endInStore<Outcome extends { readonly status: string }>(
+    lease: Lease,
+    ask: (isRepeated: boolean) => Promise<Outcome | Unavailable>,
+  ): Promise<Outcome | Unavailable> {
+    this.#remove(lease);
+    this.#givenBack.add(lease);
+    if (mayBeProlonged(lease)) await lease.renewing;
+    let outcome = await ask(false);
+    const isUnsure = isOutage(outcome) && outcome.sent !== false && lease.validForMs > 0;
+    if (isUnsure) outcome = await ask(true);
     this.#givenBack.delete(lease);
-    this.#successors?.wake(keys);
-    if (outcome.status === 'released') {
-      this.#released(lease, heldMs);
-      return true;
-    }
-    if (outcome.status === 'not-held') {
-      // The lease was lost before, and the loss was not detected.
-      const reason = intervention === undefined ? 'released-elsewhere' : 'force-released';
-      lease.lose(reason, intervention);
-      this.#reportLoss(lease, reason);
-      return false;
-    }
-    const error = this.#notEnded('release', lease, outcome.nodes, heldMs);
-    this.#deps.onReleaseFailed(error);
-    throw error;
+    this.#successors?.wake(lease.keys);
+    return outcome;
+  }
+
+  #askForRelease(lease: Lease, heldMs: number, isRepeated: boolean): Promise<ReleaseOutcome> {
+    const { store, recorder } = this.#foundation;
+    const { keys, token, longestTtlMs: ttlMs, fencingToken, tenure } = lease;
+    const asked = recorder.release(lease, heldMs, () => {
+      const { keepMs } = lease;
+      const isPlain = tenure.isPlain && keepMs === 0;
+      return store.release({ keys, token, ttlMs, isPlain }, fencingToken, keepMs);
+    });
+    if (!isRepeated) return asked;
+    // While it was valid, no other caller could have removed it: the first request did, and only its reply was lost.
+    return asked.then((outcome) =>
+      outcome.status === 'not-held' && lease.validForMs > 0 ? RELEASED : outcome,
+    );
   }
 
   async #detach(lease: Lease, ttl: Duration | undefined): Promise<string> {
-    const { recorder, scheduler } = this.#deps;
-    const { location, keyPrefix } = this.#deps.options;
+    const { store, recorder, scheduler, options } = this.#foundation;
+    const { location, keyPrefix } = options;
     needsOneRedis('detach()', location);
     this.#throwIfLost(lease);
     const ttlMs = this.#ttlToMs(lease, ttl);
     const place = placeOf(location, keyPrefix);
-    const { text, token } = toDetached(lease, { ttlMs, place, runtime: scheduler.runtime });
-    const { keys } = lease;
+    const { text, token: to } = toDetached(lease, { ttlMs, place, runtime: scheduler.runtime });
+    const { keys, token, fencingToken: lastToken } = lease;
     const heldMs = Math.round(lease.heldForMs(this.#now()));
     // Before the store is asked: an answer that is on its way for the lease concerns this handle no more.
-    lease.detach();
-    this.leases.remove(lease);
-    this.#givenBack.add(lease);
-    const outcome = await this.#askToDetach(lease, token, ttlMs);
-    const { endedBy: intervention } = lease;
-    this.#givenBack.delete(lease);
-    this.#successors?.wake(keys);
+    lease.end('detached');
+    const outcome = await this.#endInStore(lease, () =>
+      store.transfer({ keys, token, to, ttlMs, lastToken }),
+    );
     if (outcome.status === 'transferred') {
       recorder.emit('detached', lease, { heldMs, ttlMs });
       recorder.holdEnded(lease, { outcome: 'detached', heldMs });
       return text;
     }
     if (outcome.status === 'lost') {
+      const { endedBy } = lease;
       const elsewhere = outcome.reason === 'gone' ? 'released-elsewhere' : 'stolen';
-      const reason = intervention === undefined ? elsewhere : 'force-released';
-      this.lose(lease, reason, intervention);
+      const reason = endedBy === undefined ? elsewhere : 'force-released';
+      this.lose(lease, reason, endedBy);
       throw lease.lossError(reason);
     }
     // The store may know it under either token, so both are released.
     const error = this.#notEnded('detach', lease, outcome.nodes, heldMs);
-    this.discard({ keys, token }, ttlMs, lease.keepMs);
+    this.discard({ keys, token: to }, ttlMs, lease.keepMs);
     throw error;
   }
 
-  /** The store did not confirm the end of a lease, and may keep it. */
+  /** The store did not confirm the end of a lease, and may keep it. Returns the error for its holder. */
   #notEnded(
     operation: 'release' | 'detach',
     lease: Lease,
     nodes: readonly NodeFailure[],
     heldMs: number,
-  ): LockStoreUnavailableError {
-    const { recorder } = this.#deps;
+  ): Error {
+    const { recorder } = this.#foundation;
     this.discard(lease, lease.longestTtlMs, lease.keepMs);
     recorder.holdEnded(lease, { outcome: 'released', heldMs });
     recorder.emit('unavailable', lease, { operation, nodes });
@@ -398,14 +374,14 @@ export class LeaseKeeper {
   }
 
   #released(lease: Lease, heldMs: number): void {
-    const { recorder, sectionTimes } = this.#deps;
+    const { recorder, sectionTimes } = this.#foundation;
     sectionTimes?.add(lease.lockName, heldMs + lease.keepMs);
     recorder.emit('released', lease, { heldMs });
     recorder.holdEnded(lease, { outcome: 'released', heldMs });
   }
 
   #reportLoss(lease: Lease, reason: LockLossReason): void {
-    const { recorder } = this.#deps;
+    const { recorder } = this.#foundation;
     const { intervention } = lease;
     recorder.emit('lost', lease, { reason, ...(intervention && { intervention }) });
     const heldMs = Math.round(lease.heldForMs(this.#now()));
@@ -415,7 +391,7 @@ export class LeaseKeeper {
   #throwIfLost(lease: Lease): void {
     const loss = lease.lossAt(this.#now());
     if (loss !== undefined && !lease.isOver) this.lose(lease, loss);
-    this.assertHeld(lease);
+    lease.assertHeld();
   }
 
   #discardLost(lease: Lease, reason: LockLossReason): void {
@@ -434,11 +410,11 @@ export class LeaseKeeper {
   }
 
   #ttlToMs(lease: Lease, ttl: Duration | undefined): number {
-    return ttl === undefined ? lease.ttlMs : ttlToMs(ttl, this.#deps.options.restartGuard);
+    return ttl === undefined ? lease.ttlMs : ttlToMs(ttl, this.#foundation.options.restartGuard);
   }
 
   #now(): Instant {
-    return this.#deps.scheduler.runtime.now();
+    return this.#foundation.scheduler.runtime.now();
   }
 }
 
@@ -450,6 +426,9 @@ function mayBeProlonged(lease: Lease): lease is Lease & { readonly renewing: Pro
   return lease.renewing !== undefined && lease.keepMs > 0;
 }
 
+const isOutage = (outcome: { readonly status: string }): outcome is Unavailable =>
+  outcome.status === 'unavailable';
+
 /** A process that dies leaves the lock for its TTL: a shorter one would not cover what is left of `minHold`. */
 function refuseBelowMinHold({ request }: Lease, ttlMs: number): void {
   const { minHoldMs } = request.options;
@@ -459,10 +438,3 @@ function refuseBelowMinHold({ request }: Lease, ttlMs: number): void {
       'TTL, and that must cover it.',
   );
 }
-
-/**
- * Whether to ask once more for the end of a lease: while it is valid, and the store may not have carried out the request. What never left
- * this process was waited for by the store as long as it may.
- */
-const isUnsure = (lease: Lease, outcome: ReleaseOutcome | TransferOutcome): boolean =>
-  outcome.status === 'unavailable' && outcome.sent !== false && lease.validForMs > 0;

@@ -10,10 +10,10 @@ import type { Chain, Linked } from '../collections/chain.js';
 import type { HoldContext, LockSubject } from '../observe/contexts.js';
 import type { Granted, LeaseReference } from '../store/lock-store.js';
 import type { DueTask } from '../time/scheduler.js';
-import { validityMs } from '../options/validity.js';
 import { lockNameOf, type LockRequest } from './lock-request.js';
 import type { HoldMode } from '../store/owner-token.js';
-import { elapsedMs, type Clock, type Instant } from '../time/clock.js';
+import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Foundation } from './foundation.js';
 
 /** One process's unbroken ownership of keys in the store, while turns pass between its own callers. */
 export class Tenure {
@@ -61,14 +61,6 @@ export class Tenure {
  */
 export type LeaseStatus = 'held' | 'jeopardy' | 'released' | 'detached' | 'lost';
 
-/** What all leases of a service share. */
-export interface LeaseContext {
-  readonly clock: Clock;
-  readonly clockDrift: number;
-  /** Applied to its errors. */
-  readonly present: <E>(error: E) => E;
-}
-
 /** How the store was asked. */
 export interface StoreCall {
   readonly token: string;
@@ -100,7 +92,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
   /** The call that holds it. */
   request: LockRequest;
   readonly tenure: Tenure;
-  readonly #context: LeaseContext;
+  readonly #foundation: Foundation;
   /** The TTL in force. */
   ttlMs: number;
   /** The longest TTL that may be in force in the store: of what it confirmed last, and of what was sent since. */
@@ -137,7 +129,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     { token, sentAt }: StoreCall,
     granted: Granted,
     now: Instant,
-    context: LeaseContext,
+    foundation: Foundation,
     previous?: Lease,
   ) {
     const { ttlMs, autoExtend } = request.options;
@@ -153,7 +145,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.longestTtlMs = previous?.longestTtlMs ?? ttlMs;
     this.#sentAt = sentAt;
     this.renewing = previous?.renewing;
-    this.#context = context;
+    this.#foundation = foundation;
   }
 
   /** The fencing token as callers see it. */
@@ -177,7 +169,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
     const fencingToken = tenure.nextToken(now) ?? this.fencingToken;
     const asked = { token, sentAt: this.#sentAt };
     const granted = { status: 'granted', fencingToken } as const;
-    const turn = new Lease(request, asked, granted, now, this.#context, this);
+    const turn = new Lease(request, asked, granted, now, this.#foundation, this);
     // From here on the renewal belongs to the new turn: no code reads it from this lease any more.
     this.renewing = undefined;
     tenure.current = turn;
@@ -192,7 +184,7 @@ export class Lease implements LeaseReference, Linked<Lease> {
 
   /** How much of the TTL that is in force may be relied on. */
   get fullValidityMs(): number {
-    return validityMs(this.ttlMs, this.#context.clockDrift);
+    return this.#validityMs(this.ttlMs);
   }
 
   get status(): LeaseStatus {
@@ -288,13 +280,19 @@ export class Lease implements LeaseReference, Linked<Lease> {
     return status === 'released' || status === 'detached' ? status : this.lossAt(this.#now());
   }
 
+  /** @throws LockLostError unless it is held now */
+  assertHeld(): void {
+    const { notHeldReason: reason } = this;
+    if (reason !== undefined) throw this.lossError(reason);
+  }
+
   /**
    * A renewal is sent. The store may carry it out without a reply. A shorter TTL counts at once, a longer one for the
    * clean-up.
    */
   renewalSent(sentAt: Instant, ttlMs: number): void {
     this.longestTtlMs = Math.max(this.longestTtlMs, ttlMs);
-    if (validityMs(ttlMs, this.#context.clockDrift) >= this.validForMsAt(sentAt)) return;
+    if (this.#validityMs(ttlMs) >= this.validForMsAt(sentAt)) return;
     this.#sentAt = sentAt;
     this.ttlMs = ttlMs;
   }
@@ -306,22 +304,20 @@ export class Lease implements LeaseReference, Linked<Lease> {
     this.#status = 'held';
   }
 
+  /** A renewal failed. */
   endanger(): void {
     this.#status = 'jeopardy';
   }
 
-  release(): void {
-    this.#end('released');
-  }
-
-  /** From here on the process that attaches it holds the keys. */
-  detach(): void {
-    this.#end('detached');
+  /** Its holder ends it. After `'detached'`, the process that attaches it holds the keys. */
+  end(status: 'released' | 'detached' | 'lost'): void {
+    this.#status = status;
+    this.look?.cancel();
   }
 
   lose(reason: LockLossReason, intervention?: Intervention): void {
     this.#loss = { reason, intervention };
-    this.#end('lost');
+    this.end('lost');
     this.#abortAs(reason);
   }
 
@@ -335,22 +331,27 @@ export class Lease implements LeaseReference, Linked<Lease> {
     const { keys, shownToken: fencingToken, lockName: lock } = this;
     const intervention = this.#loss?.intervention;
     const error = new LockLostError({ keys, fencingToken, reason, intervention, lock });
-    return this.#context.present(error);
+    return this.#foundation.present(error);
   }
 
   /** The error of a request about it that the store did not confirm. */
   outageError(operation: string, nodes: readonly NodeFailure[]): LockStoreUnavailableError {
     const { keys, lockName: lock } = this;
-    return this.#context.present(new LockStoreUnavailableError({ operation, keys, nodes, lock }));
+    return this.#foundation.present(
+      new LockStoreUnavailableError({ operation, keys, nodes, lock }),
+    );
+  }
+
+  /**
+   * How much of a TTL may be relied on: clocks of client and server run at different speeds. The fraction is an option, the
+   * 2 ms are what Redis' expiry resolution and small TTLs need (redis.io, "Distributed locks with Redis").
+   */
+  #validityMs(ttlMs: number): number {
+    return ttlMs - ttlMs * this.#foundation.options.clockDrift - 2;
   }
 
   #now(): Instant {
-    return this.#context.clock.now();
-  }
-
-  #end(status: LeaseStatus): void {
-    this.#status = status;
-    this.look?.cancel();
+    return this.#foundation.scheduler.runtime.now();
   }
 
   #abortAs(reason: LockLossReason): void {

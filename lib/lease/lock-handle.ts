@@ -9,97 +9,103 @@ import type { WriteCommand } from '../store/lock-store.js';
 import type { Lease } from './lease.js';
 import type { DetachableLock } from './lock.js';
 
-/** The handle of a lease that `acquire` or `attach` returns. */
+/** The handle of a lease: of a caller that took it by hand, or of a section. */
 export class LockHandle implements DetachableLock {
-  /** More than 1 for the handle of a nested section, which borrows the lease of the section around it. */
-  readonly depth: number;
-  readonly #lease: Lease;
+  readonly lease: Lease;
   readonly #keeper: LeaseKeeper;
+  /** The number of nested sections down to this handle; 0 for one by hand. A nested section borrows the lease of the one around it. */
+  readonly #sections: number;
 
-  constructor(lease: Lease, keeper: LeaseKeeper, depth = 1) {
-    this.#lease = lease;
+  constructor(lease: Lease, keeper: LeaseKeeper, sections = 0) {
+    this.lease = lease;
     this.#keeper = keeper;
-    this.depth = depth;
+    this.#sections = sections;
   }
 
-  get lease(): Lease {
-    return this.#lease;
+  get depth(): number {
+    return Math.max(1, this.#sections);
   }
 
-  /** Ends the trace of the acquisition: the caller has the lock from now on. */
-  begun(): void {
-    this.#keeper.begun(this.#lease);
+  /** Whether the section around it has the lock, and releases it. */
+  get #isBorrowed(): boolean {
+    return this.#sections > 1;
   }
 
-  /** Records for the trace that the work under the lock has failed. */
+  /** Records for the trace that the work under the lock has failed. The section around a nested one may live with that. */
   failed(error: unknown): void {
-    const { hold } = this.#lease;
-    if (hold !== undefined && hold.outcome === undefined) hold.error ??= error;
+    const { hold } = this.lease;
+    if (!this.#isBorrowed && hold !== undefined && hold.outcome === undefined) hold.error ??= error;
   }
 
   get keys(): readonly string[] {
-    return this.#lease.keys;
+    return this.lease.keys;
   }
 
   get fencingToken(): number {
-    return this.#lease.shownToken;
+    return this.lease.shownToken;
   }
 
   get signal(): AbortSignal {
-    return this.#lease.signal;
+    return this.lease.signal;
   }
 
   get remainingMs(): number {
-    return this.isHeld ? this.#lease.validForMs : 0;
+    return this.isHeld ? this.lease.validForMs : 0;
   }
 
   get isHeld(): boolean {
-    return this.#lease.isHeld;
+    return this.lease.isHeld;
   }
 
   get mode(): HoldMode {
-    return this.#lease.mode;
+    return this.lease.mode;
   }
 
   /** How many of the places of a limit it takes; 1 without a limit. */
   get places(): number {
-    return this.#lease.request.options.places;
+    return this.lease.request.options.places;
   }
 
   /** Whether the work itself has released it. */
   get isReleased(): boolean {
-    return this.#lease.status === 'released';
+    return this.lease.status === 'released';
   }
 
   assertHeld(): void {
-    this.#keeper.assertHeld(this.#lease);
+    this.lease.assertHeld();
   }
 
   async extend(ttl?: Duration): Promise<void> {
-    await this.#keeper.extend(this.#lease, ttl);
+    await this.#keeper.extend(this.lease, ttl);
   }
 
   stopRenewal(): void {
     // The next look at the lease finds no renewal to send.
-    this.#lease.isRenewed = false;
+    this.lease.isRenewed = false;
   }
 
   release(): Promise<boolean> {
-    return this.#keeper.release(this.#lease);
+    return this.#isBorrowed ? Promise.resolve(this.isHeld) : this.#keeper.release(this.lease);
   }
 
   async detach(options?: DetachOptions): Promise<string> {
+    // For JavaScript: the type of the lock of a section has no `detach`.
+    if (this.#sections > 0)
+      throw new LockConfigurationError(
+        `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to releases it at ` +
+          'its end. Take it with acquire(), and detach that.',
+      );
     const { ttl } = optionsOf<DetachOptions>('detach', options);
-    return this.#keeper.detach(this.#lease, ttl);
+    return this.#keeper.detach(this.lease, ttl);
   }
 
   async guarded(commands: readonly WriteCommand[]): Promise<readonly unknown[]> {
-    return this.#keeper.write(this.#lease, commands);
+    return this.#keeper.write(this.lease, commands);
   }
 
   /** The same lock for work nested in that of the holder. Such work cannot release it. */
-  borrow(): SectionLock {
-    return new SectionLock(this.#lease, this.#keeper, this.depth + 1);
+  borrow(): LockHandle {
+    return new LockHandle(this.lease, this.#keeper, this.depth + 1);
   }
 
   /**
@@ -108,32 +114,5 @@ export class LockHandle implements DetachableLock {
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => false); // the keeper has logged it
-  }
-}
-
-/** The handle of a section, which ends with its work: the outermost section releases the lease then. */
-export class SectionLock extends LockHandle {
-  /** For JavaScript: its type has no `detach`. */
-  override detach(): Promise<string> {
-    const refusal = new LockConfigurationError(
-      `The lock of ${quoteKeys(this.keys)} cannot be detached: the run(), @WithLock, @RunOnce or @Leader that it belongs to releases it at ` +
-        'its end. Take it with acquire(), and detach that.',
-    );
-    return Promise.reject(refusal);
-  }
-
-  /** The section around a nested one has the lock already. */
-  override begun(): void {
-    if (this.depth === 1) super.begun();
-  }
-
-  /** The section around a nested one may live with that. */
-  override failed(error: unknown): void {
-    if (this.depth === 1) super.failed(error);
-  }
-
-  /** The section around a nested one still works under the lock. */
-  override release(): Promise<boolean> {
-    return this.depth === 1 ? super.release() : Promise.resolve(this.isHeld);
   }
 }

@@ -1,9 +1,9 @@
 import type { LockLossReason, NodeFailure } from '../errors.js';
-import type { Recorder } from '../observe/recorder.js';
-import type { ExtendOutcome, LockStore } from '../store/lock-store.js';
+import type { ExtendOutcome } from '../store/lock-store.js';
 import type { Instant } from '../time/clock.js';
 import type { Runtime } from '../time/runtime.js';
-import { DueTask, SLOT_MS, type Scheduler } from '../time/scheduler.js';
+import { DueTask, SLOT_MS } from '../time/scheduler.js';
+import type { Foundation } from './foundation.js';
 import type { Lease } from './lease.js';
 
 /**
@@ -19,26 +19,21 @@ const STOOD_STILL_MS = 1_000;
 /** After a failed renewal. */
 const retryDelayMs = (validityMs: number): number => validityMs / 4 + SLOT_MS;
 
-interface Dependencies {
-  readonly store: LockStore;
-  readonly scheduler: Scheduler;
-  readonly recorder: Recorder;
-  /** Ends a lease whose time is over, or that the store reports as lost. */
-  readonly lose: (lease: Lease, reason: LockLossReason) => void;
-}
-
 /** Renews leases in batches for as long as they are held, and sees when their time is over. */
 export class Renewals {
-  readonly #deps: Dependencies;
+  readonly #foundation: Foundation;
+  readonly #lose: (lease: Lease, reason: LockLossReason) => void;
   #due: Lease[] = [];
 
-  constructor(dependencies: Dependencies) {
-    this.#deps = dependencies;
+  /** @param lose ends a lease whose time is over, or that the store reports as lost */
+  constructor(foundation: Foundation, lose: (lease: Lease, reason: LockLossReason) => void) {
+    this.#foundation = foundation;
+    this.#lose = lose;
   }
 
   /** Plans the next renewal. Its time counts from the last request, as the TTL does: the reply may have been late. */
   add(lease: Lease, now: Instant): void {
-    const delayMs = renewalDelayMs(lease.ttlMs, this.#deps.scheduler.runtime);
+    const delayMs = renewalDelayMs(lease.ttlMs, this.#foundation.scheduler.runtime);
     this.#plan(lease, delayMs - lease.sinceSentMs(now), now);
   }
 
@@ -48,12 +43,12 @@ export class Renewals {
     return outcome;
   }
 
-  #plan(lease: Lease, delayMs: number, now = this.#deps.scheduler.runtime.now()): void {
+  #plan(lease: Lease, delayMs: number, now = this.#foundation.scheduler.runtime.now()): void {
     lease.look?.cancel();
     lease.look ??= new DueTask(() => {
       this.#onDue(lease);
     });
-    this.#deps.scheduler.add(lease.look, this.#dueMs(lease, delayMs, now), now);
+    this.#foundation.scheduler.add(lease.look, this.#dueMs(lease, delayMs, now), now);
   }
 
   #dueMs(lease: Lease, delayMs: number, now: Instant): number {
@@ -63,13 +58,13 @@ export class Renewals {
   }
 
   #onDue(lease: Lease): void {
-    const { lose, scheduler } = this.#deps;
-    const now = scheduler.runtime.now();
-    if (lease.request.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS) lose(lease, 'max-hold');
+    const now = this.#foundation.scheduler.runtime.now();
+    if (lease.request.options.maxHoldMs - lease.heldForMs(now) <= SLOT_MS)
+      this.#lose(lease, 'max-hold');
     else if (lease.validForMsAt(now) <= SLOT_MS) {
       const silent = lease.renewing !== undefined || lease.status === 'jeopardy';
       const reason = silent ? 'store-unavailable' : 'expired';
-      if (lease.validForMsAt(now) > -SLOT_MS) lose(lease, reason);
+      if (lease.validForMsAt(now) > -SLOT_MS) this.#lose(lease, reason);
       else this.#loseLate(lease, reason);
     } else if (!lease.isRenewed || lease.renewing !== undefined) this.#plan(lease, Infinity, now);
     else {
@@ -88,7 +83,7 @@ export class Renewals {
 
   /** Never rejects. */
   #send(batch: readonly Lease[], ttlMs?: number): Promise<readonly ExtendOutcome[]> {
-    const { store, scheduler, recorder } = this.#deps;
+    const { store, scheduler, recorder } = this.#foundation;
     const sentAt = scheduler.runtime.now();
     const requests = batch.map((lease) => ({
       keys: lease.keys,
@@ -122,7 +117,7 @@ export class Renewals {
 
   /** One scheduled task for the whole batch. Nearly always the reply arrives long before. */
   #watch(batch: readonly Lease[], renewal: Promise<unknown>, answerMs: number): void {
-    const late = this.#deps.scheduler.schedule(answerMs, () => {
+    const late = this.#foundation.scheduler.schedule(answerMs, () => {
       for (const { tenure } of batch) {
         const lease = tenure.current;
         if (!lease.isOver && lease.renewing === renewal && lease.look?.isPlanned !== true)
@@ -137,11 +132,13 @@ export class Renewals {
   #settle(lease: Lease, outcome: ExtendOutcome, sent: Sent): void {
     if (lease.isOver) return;
     // A reply after the old deadline revives nothing: another caller may have held the lock in between.
-    if (lease.validForMsAt(sent.now) <= 0) this.#deps.lose(lease, 'store-unavailable');
+    if (lease.validForMsAt(sent.now) <= 0) this.#lose(lease, 'store-unavailable');
     else if (outcome.status === 'lost') this.#lost(lease, outcome.reason, sent);
     else if (outcome.status === 'extended') {
       lease.renewed(sent.sentAt, sent.ttlMs);
-      this.#deps.recorder.emit('renewed', lease, { remainingMs: remainingMs(lease, sent.now) });
+      this.#foundation.recorder.emit('renewed', lease, {
+        remainingMs: remainingMs(lease, sent.now),
+      });
       this.add(lease, sent.now);
     } else {
       this.#endanger(lease, outcome.nodes, sent.now);
@@ -156,7 +153,7 @@ export class Renewals {
   #lost(lease: Lease, reason: LockLossReason, { sentAt }: Pick<Sent, 'sentAt'>): void {
     const stoodStill = lease.sinceSentMs(sentAt) >= lease.ttlMs / 3 + STOOD_STILL_MS;
     if (stoodStill) this.#loseLate(lease, reason);
-    else this.#deps.lose(lease, reason);
+    else this.#lose(lease, reason);
   }
 
   /**
@@ -164,8 +161,8 @@ export class Renewals {
    * reason.
    */
   #loseLate(lease: Lease, reason: LockLossReason): void {
-    this.#deps.scheduler.runtime.afterInput(() => {
-      if (!lease.isOver) this.#deps.lose(lease, reason);
+    this.#foundation.scheduler.runtime.afterInput(() => {
+      if (!lease.isOver) this.#lose(lease, reason);
     });
   }
 
@@ -173,7 +170,7 @@ export class Renewals {
     const isNew = lease.status === 'held';
     lease.endanger();
     const facts = { remainingMs: remainingMs(lease, now), nodes };
-    if (isNew) this.#deps.recorder.emit('jeopardy', lease, facts);
+    if (isNew) this.#foundation.recorder.emit('jeopardy', lease, facts);
   }
 }
 

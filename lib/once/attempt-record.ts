@@ -1,13 +1,13 @@
 import { LockConfigurationError } from '../errors.js';
+import type { Foundation } from '../lease/foundation.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type {
   AttemptEnd,
   BeginOutcome,
   FinishOutcome,
   OnceReference,
-  OnceStore,
 } from '../store/once-store.js';
-import type { Scheduler, Task } from '../time/scheduler.js';
+import type { Task } from '../time/scheduler.js';
 import type { ResolvedOnceOptions } from './once-options.js';
 
 /**
@@ -16,12 +16,6 @@ import type { ResolvedOnceOptions } from './once-options.js';
  */
 const LIFE_TTLS = 3;
 
-/** The records, and what plans their extension. */
-export interface Records {
-  readonly store: { readonly once: OnceStore };
-  readonly scheduler: Scheduler;
-}
-
 /** The record, in the store, of one attempt of this process. */
 export class AttemptRecord {
   /** Whether its end is being sent, or was sent. */
@@ -29,7 +23,7 @@ export class AttemptRecord {
   wasReturned = false;
   readonly #attempt: OnceReference;
   readonly #options: ResolvedOnceOptions;
-  readonly #records: Records;
+  readonly #foundation: Foundation;
   readonly #ttlMs: number;
   /** How long the record lasts unless it is extended, in ms. */
   readonly #lifeMs: number;
@@ -42,30 +36,30 @@ export class AttemptRecord {
   constructor(
     { keys, lease: { token, ttlMs }, fencingToken }: LockHandle,
     options: ResolvedOnceOptions,
-    records: Records,
+    foundation: Foundation,
   ) {
     const [key = ''] = keys;
     if (keys.length !== 1)
       throw new LockConfigurationError(
         `Work that is to be done once has one key, not ${String(keys.length)}: it is what the work is called by.`,
       );
-    this.#attempt = { key, token, owner: records.scheduler.runtime.uuid(), fencingToken };
+    this.#attempt = { key, token, owner: foundation.scheduler.runtime.uuid(), fencingToken };
     this.#options = options;
-    this.#records = records;
+    this.#foundation = foundation;
     this.#ttlMs = ttlMs;
     this.#lifeMs = LIFE_TTLS * ttlMs + options.keepDoneMs;
   }
 
   begin(): Promise<BeginOutcome> {
     const { attempts, keepDoneMs: keepMs } = this.#options;
-    const { once } = this.#records.store;
+    const { once } = this.#foundation.store;
     return once.begin({ ...this.#attempt, attempts, lifeMs: this.#lifeMs, keepMs });
   }
 
   /** Keeps the record of an attempt that has begun: work may take longer than that lasts. */
   keepAlive(attempt: number): void {
     this.#number = attempt;
-    const { store, scheduler } = this.#records;
+    const { store, scheduler } = this.#foundation;
     const delayMs = this.#ttlMs + this.#options.keepDoneMs / 2;
     this.#task = scheduler.schedule(delayMs, () => {
       const request = { ...this.#attempt, attempt, lifeMs: this.#lifeMs };
@@ -84,7 +78,7 @@ export class AttemptRecord {
   end(end: AttemptEnd, text?: string): Promise<FinishOutcome> {
     const isOver = end === 'done' || end === 'final';
     const lifeMs = isOver ? this.#options.keepDoneMs : this.#lifeMs;
-    const { once } = this.#records.store;
+    const { once } = this.#foundation.store;
     return once.finish({ ...this.#attempt, attempt: this.#number, end, text, lifeMs });
   }
 }

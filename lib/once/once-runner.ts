@@ -1,19 +1,20 @@
 import { BriefMap } from '../collections/brief-map.js';
 import { LockNotAcquiredError } from '../errors.js';
 import type { Scope } from '../sections/scope.js';
+import type { Foundation } from '../lease/foundation.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { Section } from '../sections/section.js';
 import { anyOf, pause } from '../queue/on-abort.js';
+import { needsOneRedis } from '../options/one-redis.js';
 import type { RunOptions } from '../options/acquire-options.js';
 import type { OnceEnding, OnceProgress } from '../observe/lock-events.js';
-import type { Recorder } from '../observe/recorder.js';
 import type { Unavailable } from '../store/lock-store.js';
 import type { AttemptEnd, BeginOutcome } from '../store/once-store.js';
 import { backOffMs, type BackOff } from '../time/back-off.js';
 import { elapsedMs } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
 import { NonRetryableError, type OnceAttempt, type RunOnceResult } from './attempt.js';
-import { AttemptRecord, type Records } from './attempt-record.js';
+import { AttemptRecord } from './attempt-record.js';
 import {
   refuseUnknownOnce,
   resolveOnceOptions,
@@ -28,14 +29,6 @@ const RETRY: BackOff = { firstMs: 50, longestMs: 1_000 };
 /** A begin is tried this often: one reply may have been lost. */
 const BEGIN_TRIES = 2;
 
-interface Dependencies extends Records {
-  readonly recorder: Recorder;
-  readonly nodeTimeoutMs: number;
-  readonly warn: (message: string) => void;
-  /** Throws where the locks are kept on several masters, or by a driver. */
-  readonly needsOneRedis: (what: string) => void;
-}
-
 /** The work, as the runner sees it, besides its lock. */
 export interface OnceWork<T> {
   readonly options: ResolvedOnceOptions;
@@ -49,15 +42,17 @@ export interface OnceWork<T> {
  * how they end.
  */
 export class OnceRunner {
-  readonly #deps: Dependencies;
+  readonly #foundation: Foundation;
+  readonly #warn: (message: string) => void;
   /** The attempts that have not ended. */
   readonly #records = new BriefMap<AttemptRecord, true>();
   readonly #attempts = new WeakMap<Section, OnceAttempt>();
   readonly #pending = new PendingTasks();
   readonly #closing = new AbortController();
 
-  constructor(dependencies: Dependencies) {
-    this.#deps = dependencies;
+  constructor(foundation: Foundation, warn: (message: string) => void) {
+    this.#foundation = foundation;
+    this.#warn = warn;
   }
 
   /**
@@ -89,7 +84,7 @@ export class OnceRunner {
 
   /** @throws LockConfigurationError over several masters, and with a driver */
   assertPossible(): void {
-    this.#deps.needsOneRedis('Work that is to be done once');
+    needsOneRedis('Work that is to be done once', this.#foundation.options.location);
   }
 
   /** The attempt of the innermost of these sections that is an attempt. */
@@ -123,7 +118,7 @@ export class OnceRunner {
   /** The result for a caller that was refused the lock for as long as it waited. */
   async refused<T>(error: LockNotAcquiredError): Promise<RunOnceResult<T>> {
     const [key = ''] = error.keys;
-    const { scheduler, store } = this.#deps;
+    const { scheduler, store } = this.#foundation;
     const nobody = scheduler.runtime.uuid();
     const reference = { key, token: nobody, owner: nobody, fencingToken: 0 };
     const state = await store.once.begin({ ...reference, attempts: 1, lifeMs: 1, keepMs: 1 });
@@ -152,7 +147,7 @@ export class OnceRunner {
   }
 
   async #attempt<T>(section: Section, work: OnceWork<T>): Promise<RunOnceResult<T>> {
-    const record = new AttemptRecord(section.lock, work.options, this.#deps);
+    const record = new AttemptRecord(section.lock, work.options, this.#foundation);
     this.#records.set(record, true);
     try {
       const begun = await this.#begin(record, section.lock);
@@ -242,10 +237,10 @@ export class OnceRunner {
   ): Promise<boolean> {
     if (record.wasReturned) return false;
     this.#leave(record);
-    const { scheduler, nodeTimeoutMs } = this.#deps;
+    const { scheduler, options } = this.#foundation;
     const { runtime } = scheduler;
     const since = runtime.now();
-    const patienceMs = Math.max(lock.remainingMs, 2 * nodeTimeoutMs);
+    const patienceMs = Math.max(lock.remainingMs, 2 * options.nodeTimeoutMs);
     const outcome = await this.#pending.add(
       this.#insist(
         () => end !== 'failed' && elapsedMs(since, runtime.now()) < patienceMs,
@@ -261,7 +256,7 @@ export class OnceRunner {
   #kept({ keys: [key = ''] }: LockHandle, value: unknown): string | undefined {
     const { json, problem } = valueAsJson(value);
     if (problem !== undefined)
-      this.#deps.warn(`The value of "${key}" is not kept for others ("keepValue"): ${problem}.`);
+      this.#warn(`The value of "${key}" is not kept for others ("keepValue"): ${problem}.`);
     return json;
   }
 
@@ -274,12 +269,12 @@ export class OnceRunner {
     for (let tries = 1; ; tries += 1) {
       const outcome = await ask();
       if (outcome.status !== 'unavailable' || !isWorth(tries) || signal.aborted) return outcome;
-      await pause(this.#deps.scheduler, backOffMs(RETRY, tries - 1), signal);
+      await pause(this.#foundation.scheduler, backOffMs(RETRY, tries - 1), signal);
     }
   }
 
   #report(lock: LockHandle, progress: OnceProgress): void {
-    this.#deps.recorder.emit('once', lock.lease, progress);
+    this.#foundation.recorder.emit('once', lock.lease, progress);
   }
 
   #leave(record: AttemptRecord): void {

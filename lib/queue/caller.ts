@@ -1,9 +1,9 @@
 import type { Chain, Linked } from '../collections/chain.js';
-import { SLOT_MS, type Scheduler, type Task } from '../time/scheduler.js';
+import { SLOT_MS, type Task } from '../time/scheduler.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
+import type { Foundation } from '../lease/foundation.js';
 import type { Lease } from '../lease/lease.js';
 import type { LockRequest } from '../lease/lock-request.js';
-import type { Recorder } from '../observe/recorder.js';
 import type { Held, Unavailable } from '../store/lock-store.js';
 import type { Contention } from './contention.js';
 import { onAbort } from './on-abort.js';
@@ -12,10 +12,8 @@ import { onAbort } from './on-abort.js';
 export type IsHeldAround = (key: string) => boolean;
 
 /** What all callers of a service share. */
-export interface CallerDependencies {
-  readonly scheduler: Scheduler;
+export interface CallerDependencies extends Foundation {
   readonly contention: Contention;
-  readonly recorder: Recorder;
   /** What a refusal by the store is called. */
   readonly refusal: (caller: RefusedCall, outcome: Held | Unavailable) => Error;
 }

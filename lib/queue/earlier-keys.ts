@@ -1,7 +1,7 @@
 import type { RecentMap } from '../collections/recent-map.js';
+import type { Foundation } from '../lease/foundation.js';
 import type { BriefHold, Held, LeaseRequest, Unavailable } from '../store/lock-store.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
-import type { Scheduler } from '../time/scheduler.js';
 import type { LockRequests } from './requests.js';
 
 /** At most how long a waiting call holds some of its keys, in ms: twice as long with each round, up to the longest. */
@@ -11,9 +11,8 @@ const LONGEST_LIMIT_MS = 1_000;
 /** A caller that freezes or dies meanwhile costs that time and this one, in ms. */
 const SPARE_MS = 1_000;
 
-export interface EarlierDependencies {
+export interface EarlierDependencies extends Foundation {
   readonly requests: LockRequests;
-  readonly scheduler: Scheduler;
   /**
    * Keys of which this process has seen that they are held for longer than a waiting call may hold others. The holder
    * may have begun a moment ago, where one long job follows another.

@@ -4,7 +4,7 @@ import type { ResolvedAcquireOptions } from '../options/acquire-options.js';
 import type { Handoff } from '../options/resolve-options.js';
 import { elapsedMs, type Instant } from '../time/clock.js';
 import type { Caller } from './caller.js';
-import type { RequestDependencies } from './requests.js';
+import type { QueueFoundation } from './requests.js';
 
 /**
  * A tenure lets the event loop continue at least this often: a chain of callers without I/O would block everything
@@ -57,7 +57,7 @@ const isTooShort = ({ turns }: Handoff, sinceMs: number): boolean =>
 export function handOver(
   lease: Lease,
   caller: Caller,
-  { keeper, scheduler }: Pick<RequestDependencies, 'keeper' | 'scheduler'>,
+  { keeper, scheduler }: Pick<QueueFoundation, 'keeper' | 'scheduler'>,
   now: Instant,
 ): void {
   const turn = keeper.takeTurn(lease, caller.request, now);

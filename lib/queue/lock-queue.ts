@@ -15,7 +15,7 @@ import type { Instant } from '../time/clock.js';
 import { Caller, type CallerDependencies, type IsHeldAround, type RefusedCall } from './caller.js';
 import { Contention } from './contention.js';
 import { ReleaseSubscription, type ReleaseHandler } from './release-subscription.js';
-import { LockRequests, type RequestDependencies } from './requests.js';
+import { LockRequests, type QueueFoundation } from './requests.js';
 import { contendedPauseMs, isContended } from './pauses.js';
 import { WaitingLine, type LineDependencies } from './waiting-line.js';
 
@@ -32,7 +32,7 @@ const CONTENDED_TRIES = 4;
 export class LockQueue implements Successors, ReleaseHandler {
   /** Which keys were waited for, and refused. */
   readonly contention: Contention;
-  readonly #deps: RequestDependencies;
+  readonly #deps: QueueFoundation;
   /** Asks the store. */
   readonly requests: LockRequests;
   readonly #forCallers: CallerDependencies;
@@ -43,7 +43,7 @@ export class LockQueue implements Successors, ReleaseHandler {
   readonly #linesByKey = new BriefMap<string, Set<WaitingLine>>();
   #state: 'open' | 'no-waiting' | 'closed' = 'open';
 
-  constructor(dependencies: RequestDependencies) {
+  constructor(dependencies: QueueFoundation) {
     this.#deps = dependencies;
     const { store, scheduler, keeper } = dependencies;
     this.contention = new Contention(scheduler.runtime);
@@ -197,7 +197,7 @@ export class LockQueue implements Successors, ReleaseHandler {
 
   /** What is known of a holder that is a caller of this service itself. */
   #heldHere({ key, holder }: Held, isHeldAround: IsHeldAround): HeldHere | undefined {
-    const lease = this.#deps.keeper.leases.holderOf(key);
+    const lease = this.#deps.keeper.holderOf(key);
     if (lease === undefined) return undefined;
     const isAnother = holder !== undefined && holder !== lease.token;
     if (isAnother && lease.mode === 'exclusive') return undefined;

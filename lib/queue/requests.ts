@@ -1,16 +1,14 @@
 import { RecentMap } from '../collections/recent-map.js';
+import type { Foundation } from '../lease/foundation.js';
 import type { Lease, StoreCall } from '../lease/lease.js';
 import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import type { LockRequest } from '../lease/lock-request.js';
-import type { Recorder } from '../observe/recorder.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
 import type {
   AcquireOutcome,
   AcquireRequest,
   Held,
   LeaseRequest,
   LinePlace,
-  LockStore,
   Unavailable,
 } from '../store/lock-store.js';
 import {
@@ -23,7 +21,6 @@ import {
 } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
 import { PendingTasks } from '../time/pending-tasks.js';
-import type { Scheduler } from '../time/scheduler.js';
 
 /** A granted lease has no holder yet. */
 export type AttemptOutcome = Lease | Held | Unavailable;
@@ -42,19 +39,15 @@ const MOST_LEFT_BEHIND = 1_000;
 /** The number of differences of limits that are remembered as reported. */
 const MOST_DIFFERENCES = 1_000;
 
-/** What asking the store needs. */
-export interface RequestDependencies {
-  readonly store: LockStore;
-  readonly scheduler: Scheduler;
-  readonly recorder: Recorder;
-  readonly options: ResolvedOptions;
-  /** Adopts a grant at the moment of its reply, so that every lease has an owner that ends it. */
+/** What the queue stands on. */
+export interface QueueFoundation extends Foundation {
+  /** Adopts a lease at the moment of its grant, so that every lease has an owner that ends it. */
   readonly keeper: LeaseKeeper;
 }
 
 /** Asks the store for locks. Nothing of a request stays behind unless it is granted, or stands in line. */
 export class LockRequests {
-  readonly #deps: RequestDependencies;
+  readonly #foundation: QueueFoundation;
   /** What the tokens of this service begin with, behind the mark of all: so it knows which orphans are its own. */
   readonly maker: string;
   /**
@@ -66,13 +59,13 @@ export class LockRequests {
   /** Requests that are on their way, and lines. */
   readonly pending = new PendingTasks();
 
-  constructor(dependencies: RequestDependencies) {
-    this.#deps = dependencies;
-    this.maker = newMaker(dependencies.scheduler.runtime);
+  constructor(foundation: QueueFoundation) {
+    this.#foundation = foundation;
+    this.maker = newMaker(foundation.scheduler.runtime);
   }
 
   newToken({ mode, places }: Required<HoldTerms>): string {
-    return newOwnerToken(this.#deps.scheduler.runtime, { maker: this.maker, mode, places });
+    return newOwnerToken(this.#foundation.scheduler.runtime, { maker: this.maker, mode, places });
   }
 
   /** Whether a token was made here. */
@@ -81,7 +74,7 @@ export class LockRequests {
   }
 
   attempt(request: LockRequest, how: AttemptManner = {}): Promise<AttemptOutcome> {
-    const { store, scheduler } = this.#deps;
+    const { store, scheduler } = this.#foundation;
     const { token = this.newToken(request.options), line, joins, splits, keeps } = how;
     const { asked: keys = request.keys } = how;
     const { ttlMs } = request.options;
@@ -92,7 +85,7 @@ export class LockRequests {
   }
 
   #judged(request: LockRequest, asked: StoreCall, outcome: AcquireOutcome): AttemptOutcome {
-    const { keeper, scheduler } = this.#deps;
+    const { keeper, scheduler } = this.#foundation;
     if (outcome.status === 'unavailable') {
       const { keys, options } = request;
       if (outcome.sent !== false) keeper.discard({ keys, token: asked.token }, options.ttlMs);
@@ -115,23 +108,23 @@ export class LockRequests {
     const difference = [...keys, limit, otherLimit].join('\0');
     if (this.#reportedLimits.has(difference)) return;
     this.#reportedLimits.set(difference, true);
-    this.#deps.recorder.emit('limitsDiffer', request, { limit, otherLimit });
+    this.#foundation.recorder.emit('limitsDiffer', request, { limit, otherLimit });
   }
 
   /** What the store gave is not wanted any more. */
   giveBack(lease: Lease): void {
-    this.#deps.keeper.discard(lease, lease.ttlMs, 0, lease.fencingToken);
+    this.#foundation.keeper.discard(lease, lease.ttlMs, 0, lease.fencingToken);
   }
 
   /** Leaves the store's line. */
   leave(lease: LeaseRequest, place: LinePlace): Promise<void> {
     this.#leftBehind.set(tailOf(lease.token), lease);
-    return this.pending.add(this.#deps.store.leave(lease, place));
+    return this.pending.add(this.#foundation.store.leave(lease, place));
   }
 
   /** Releases keys of a call that waits. Resolves with the outage after which its line leaves, and takes another token. */
   async giveUp(lease: LeaseRequest): Promise<Unavailable | undefined> {
-    const outcome = await this.pending.add(this.#deps.store.release(lease));
+    const outcome = await this.pending.add(this.#foundation.store.release(lease));
     if (outcome.status !== 'unavailable') return undefined;
     // A request before this one was sent, so something may be left, even if the release never left the process.
     const { sent: _, ...outage } = outcome;

@@ -1,8 +1,6 @@
 import { Chain } from '../collections/chain.js';
-import type { LeaseKeeper } from '../lease/lease-keeper.js';
 import { Lease } from '../lease/lease.js';
 import type { LockRequest } from '../lease/lock-request.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { BriefHold, Held, LineCall, LinePlace, Unavailable } from '../store/lock-store.js';
 import { tailOf } from '../store/owner-token.js';
 import type { Instant } from '../time/clock.js';
@@ -12,15 +10,13 @@ import { handOver, wantSameLease, mayPass } from './hand-over.js';
 import { LineSleep } from './line-sleep.js';
 import { contendedPauseMs, isContended, lookWithinMs, outagePauseMs, POLL_MS } from './pauses.js';
 import type { ReleaseSubscription } from './release-subscription.js';
-import type { AttemptOutcome } from './requests.js';
+import type { AttemptOutcome, QueueFoundation } from './requests.js';
 
 /** How many of the readers that are admitted together ask the store at once. */
 const AT_ONCE = 32;
 
 /** What the lines of a service share. */
-export interface LineDependencies extends EarlierDependencies {
-  readonly keeper: LeaseKeeper;
-  readonly options: ResolvedOptions;
+export interface LineDependencies extends EarlierDependencies, QueueFoundation {
   readonly releases: ReleaseSubscription;
   /** Called when the last caller has gone. */
   readonly dissolve: (line: WaitingLine) => void;

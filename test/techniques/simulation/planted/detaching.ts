@@ -8,9 +8,9 @@ const UNTOUCHED =
 export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'attached-twice',
-    file: 'lib/queue/attaching.ts',
-    find: "if (outcome.status === 'lost')\n",
-    replace: "if (outcome.status === 'lost' && outcome.reason !== 'attached')\n",
+    file: 'lib/engine/attach.ts',
+    find: "if (outcome.status === 'lost') {\n",
+    replace: "if (outcome.status === 'lost' && outcome.reason !== 'attached') {\n",
     profile: 'modes',
     explanation: 'A lock that another process has attached can be attached once more.',
     breaks: ONCE,
@@ -18,7 +18,7 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-lock-renewed',
     file: 'lib/lease/lease-keeper.ts',
-    find: '    lease.detach();\n    this.leases.remove(lease);\n',
+    find: "    lease.end('detached');\n",
     replace: '',
     profile: 'modes',
     explanation: 'A process goes on to renew what it has detached.',
@@ -36,17 +36,17 @@ export const DETACHING: readonly PlantedBug[] = [
   {
     name: 'detached-for-its-old-ttl',
     file: 'lib/lease/lease-keeper.ts',
-    find: 'await askToDetach(store, lease, { to: token, ttlMs });',
-    replace: 'await askToDetach(store, lease, { to: token, ttlMs: Math.min(ttlMs, lease.ttlMs) });',
+    find: 'store.transfer({ keys, token, to, ttlMs, lastToken }),',
+    replace: 'store.transfer({ keys, token, to, ttlMs: Math.min(ttlMs, lease.ttlMs), lastToken }),',
     profile: 'modes',
     explanation: 'The keys of a detached lock stay taken for no longer than its TTL was.',
     breaks: 'its keys stay taken for the `ttl` of `detach()`',
   },
   {
     name: 'attached-with-another-token',
-    file: 'lib/queue/attaching.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };',
-    replace: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken: fencingToken + 1 };',
+    file: 'lib/engine/attach.ts',
+    find: "const granted = { status: 'granted', fencingToken } as const;",
+    replace: "const granted = { status: 'granted', fencingToken: fencingToken + 1 } as const;",
     profile: 'modes',
     explanation: 'An attached lock has another fencing token than before.',
     page: 'detach.md',
@@ -55,10 +55,9 @@ export const DETACHING: readonly PlantedBug[] = [
   },
   {
     name: 'attach-valid-from-the-answer',
-    file: 'lib/queue/attaching.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, fencingToken };',
-    replace:
-      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), fencingToken };',
+    file: 'lib/engine/attach.ts',
+    find: 'keeper.granted(request, { token, sentAt }, granted, now)',
+    replace: 'keeper.granted(request, { token, sentAt: now }, granted, now)',
     profile: 'modes',
     explanation: 'The validity of an attached lock counts from the answer.',
     breaks:

@@ -16,9 +16,9 @@ export const HOLDING: readonly PlantedBug[] = [
   },
   {
     name: 'validity-without-drift',
-    file: 'lib/options/validity.ts',
-    find: 'ttlMs - ttlMs * clockDrift - 2',
-    replace: 'ttlMs + 0 * clockDrift',
+    file: 'lib/lease/lease.ts',
+    find: 'ttlMs - ttlMs * this.#foundation.options.clockDrift - 2',
+    replace: 'ttlMs',
     profile: 'line',
     explanation:
       'The validity is the whole TTL, without an allowance for clocks of different speed.',
@@ -27,9 +27,8 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'validity-from-the-answer',
     file: 'lib/queue/requests.ts',
-    find: 'const grant: Grant = { keys, token, ttlMs, sentAt, ...terms };',
-    replace:
-      'const grant: Grant = { keys, token, ttlMs, sentAt: scheduler.runtime.now(), ...terms };',
+    find: 'keeper.granted(request, asked, outcome, now)',
+    replace: 'keeper.granted(request, { ...asked, sentAt: now }, outcome, now)',
     profile: 'line',
     explanation:
       'The validity of a lock counts from when the reply arrived, not from when the request was sent.',
@@ -104,8 +103,8 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'min-hold-ignored',
     file: 'lib/lease/lease.ts',
-    find: 'return Math.max(0, this.options.minHoldMs - heldMs);',
-    replace: 'return Math.min(0, this.options.minHoldMs - heldMs);',
+    find: 'return Math.max(0, this.request.options.minHoldMs - heldMs);',
+    replace: 'return Math.min(0, this.request.options.minHoldMs - heldMs);',
     profile: 'line',
     explanation: 'A release does not keep the keys for the rest of `minHold`.',
     breaks: 'No other caller gets the keys before that time is over',
@@ -113,7 +112,7 @@ export const HOLDING: readonly PlantedBug[] = [
   {
     name: 'acquire-not-cleaned-up',
     file: 'lib/queue/requests.ts',
-    find: 'if (outcome.sent !== false) keeper.discard({ keys, token }, ttlMs);',
+    find: 'if (outcome.sent !== false) keeper.discard({ keys, token: asked.token }, options.ttlMs);',
     replace: '',
     profile: 'line',
     explanation:

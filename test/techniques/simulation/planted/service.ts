@@ -23,7 +23,7 @@ export const SERVICE: readonly PlantedBug[] = [
   {
     name: 'shutdown-leaves-a-lease',
     file: 'lib/engine/shutdown.ts',
-    find: "  for (const lease of keeper.leases.all) keeper.lose(lease, 'shutdown');\n",
+    find: "  for (const lease of keeper.leases) keeper.lose(lease, 'shutdown');\n",
     replace: '',
     profile: 'line',
     explanation: 'A shutdown does not end the locks that are still held when its time is over.',
